@@ -1,0 +1,110 @@
+/* The op record: every fact about an op that anybody asks for. One record per op, defined with
+ * DF_OP in the file of its kernel and listed by one line of ops.def; nothing else names an op. */
+#ifndef DF_OP_H
+#define DF_OP_H
+
+#include "tensor.h"
+
+#define DF_MAX_ATTRS 12
+#define DF_VARIADIC (-1)
+
+typedef enum { DF_ATTR_INT, DF_ATTR_FLOAT, DF_ATTR_BOOL, DF_ATTR_DTYPE, DF_ATTR_INTS } df_attr_type;
+
+typedef struct {
+    const char *name;
+    df_attr_type type;
+} df_attr_spec;
+
+/* One attribute; which member counts is said by the record's spec (INT, BOOL and DTYPE use `i`). */
+typedef union {
+    int64_t i;
+    double f;
+    struct {
+        const int64_t *v;
+        int64_t n;
+    } list;
+} df_attr;
+
+typedef struct df_op df_op;
+
+/* One application of an op. `in` are complete tensors for run; for infer their data may be NULL and
+ * dimensions unknown. */
+typedef struct {
+    const df_op *op;
+    int n_in, n_out;
+    const df_tensor *const *in;
+    df_tensor *const *out;
+    const df_attr *attrs; /* in the order of the record's specs */
+    void *workspace;      /* as many bytes as the record's workspace() asks for, 64-byte aligned */
+} df_call;
+
+/* One formula over `n` elements. All operands are dense arrays of n elements; `out` may be one of
+ * the operands (never partly overlapping). */
+typedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in, const df_attr *attrs);
+
+typedef enum {
+    DF_ELEMENTWISE, /* only a tile function; the tile loader broadcasts its inputs */
+    DF_REDUCTION,
+    DF_VIEW,   /* may share its input's buffer, see `view` */
+    DF_GENERAL /* anything else */
+} df_op_kind;
+
+struct df_op {
+    const char *name;
+    df_op_kind kind;
+    int n_in;  /* or DF_VARIADIC: one or more */
+    int n_out; /* or DF_VARIADIC: infer's caller asks `count_out` */
+    int n_attrs;
+    df_attr_spec attrs[DF_MAX_ATTRS];
+
+    /* Bit i: input i takes part in dtype promotion, the others keep their dtype. 0: none does.
+     * For a variadic op any set bit means all. */
+    uint32_t promote;
+    /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
+     * it is never dropped, merged or moved past a reader. */
+    uint32_t writes;
+    bool effect; /* never dropped or merged although it writes no input */
+    bool commutative;
+    bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
+
+    /* Output dtypes and shapes from the inputs' and the attributes; checks them all. Must accept
+     * unknown dimensions and hand them on. A dimension that depends on data is left unknown: then
+     * run allocates the output itself. */
+    df_status (*infer)(const df_call *call, df_error *err);
+    int (*count_out)(const df_call *call);
+    /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
+    df_status (*run)(const df_call *call, df_error *err);
+    int64_t (*workspace)(const df_call *call);
+    /* DF_VIEW: byte offset of the output in input 0, or -1 when run must copy. */
+    int64_t (*view)(const df_call *call);
+
+    /* DF_ELEMENTWISE: a tile function per dtype of input `tile_key`, NULL where unsupported; or
+     * `select`, where one dtype does not determine it. */
+    df_tile_fn tile[DF_N_DTYPES];
+    int tile_key;
+    df_tile_fn (*select)(const df_call *call);
+    double cost; /* estimated ns per output element, for the thread pool; 0: cheap (0.2) */
+};
+
+/* Names in code compiled once per SIMD level carry its suffix: DF_SYM(gemm) -> gemm_avx512. */
+#define DF_SYM(name) DF_CAT(name, DF_ISA)
+#define DF_OP(name) const df_op DF_SYM(df_op_##name)
+
+/* infer functions shared by families (infer.c). Messages use call->op->name. */
+df_status df_infer_broadcast(const df_call *call, df_error *err);  /* all inputs broadcast; dtype of input tile_key */
+df_status df_infer_compare(const df_call *call, df_error *err);    /* the same, bool result */
+df_status df_infer_same(const df_call *call, df_error *err);       /* out 0 is like input 0 */
+
+/* Broadcast shape of two shapes of the same or other rank; unknown dimensions are handed on. */
+df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *out,
+                             const char *op, df_error *err);
+/* "add: no kernel for dtype bool; ..." and the dtypes that have one. */
+df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err);
+
+/* The checks every caller makes in the same order: arity, then infer. Outputs are described only. */
+df_status df_op_infer(const df_call *call, df_error *err);
+/* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
+ * tile loader, others by their run. */
+df_status df_op_run(const df_call *call, df_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* A dense row-major block: data, shape, dtype. No strides. Buffers are reference counted and come
+ * from a size-bucketed free list, because faulting in a fresh page costs more than most kernels. */
+#ifndef DF_TENSOR_H
+#define DF_TENSOR_H
+
+#include "dtype.h"
+
+#define DF_MAX_NDIM 254
+#define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
+#define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
+
+/* Memory shared by the tensors that look at it. Data starts on a 64-byte boundary and its block is
+ * a multiple of 64 bytes. */
+typedef struct df_buffer {
+    int32_t refs; /* atomic */
+    int32_t bucket; /* of the free list; -1: not from it */
+    int64_t bytes;  /* usable from `data` */
+    void *data;
+    void (*release)(void *owner); /* memory of somebody else: called once when refs reach 0 */
+    void *owner;
+} df_buffer;
+
+typedef struct df_tensor {
+    void *data; /* NULL: only dtype and shape are known (infer) */
+    int64_t size; /* elements; -1 when a dimension is unknown */
+    int64_t *shape; /* `dims`, or heap memory beyond DF_INLINE_NDIM */
+    df_buffer *buffer; /* NULL when the memory is somebody else's business (arena, stack) */
+    df_dtype dtype;
+    int ndim;
+    int64_t dims[DF_INLINE_NDIM];
+} df_tensor;
+
+/* A new buffer with one reference; NULL when there is no memory. 0 bytes is allowed. */
+df_buffer *df_buffer_new(int64_t bytes);
+/* Wraps memory of somebody else; NULL when there is no memory. */
+df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *), void *owner);
+void df_buffer_retain(df_buffer *buffer);
+void df_buffer_release(df_buffer *buffer); /* NULL is allowed */
+int32_t df_buffer_refs(const df_buffer *buffer);
+
+/* Bytes held by the free list, bytes in live buffers, and the highest value of the latter. */
+typedef struct {
+    int64_t cached, live, peak;
+} df_memory_stats;
+df_memory_stats df_memory(void);
+void df_memory_trim(void);       /* gives the free list back to the system */
+void df_memory_reset_peak(void); /* peak = live */
+
+/* Makes `t` an empty description: no data, no buffer, rank 0. */
+void df_tensor_init(df_tensor *t);
+/* Sets dtype and shape (dimensions may be DF_UNKNOWN), computes size with overflow checked. `op`
+ * names the caller in messages. `shape` may not point into `t`. */
+df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
+                        const char *op, df_error *err);
+/* Gives `t`, whose dtype and shape are set and known, a new buffer. */
+df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err);
+/* Drops buffer and heap shape. */
+void df_tensor_clear(df_tensor *t);
+
+static inline int64_t df_tensor_bytes(const df_tensor *t)
+{
+    return t->size * df_dtypes[t->dtype].bytes;
+}
+bool df_same_shape(const df_tensor *a, const df_tensor *b);
+
+/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where it is long. */
+#define DF_TEXT_BYTES 160
+typedef struct {
+    char text[DF_TEXT_BYTES];
+} df_text;
+df_text df_shape_text(int ndim, const int64_t *shape);
+df_text df_tensor_text(const df_tensor *t); /* "float32 (2, 3)" */
+
+/* axis in [-ndim, ndim) -> [0, ndim), or an error that names `op`. */
+df_status df_normalize_axis(int64_t axis, int ndim, const char *op, int *out, df_error *err);
+
+#endif
