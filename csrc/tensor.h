@@ -1,24 +1,13 @@
-/* A dense row-major block: data, shape, dtype. No strides. Buffers are reference counted and come
- * from a size-bucketed free list, because faulting in a fresh page costs more than most kernels. */
+/* A dense row-major block: data, shape, dtype. No strides. Knows no op. */
 #ifndef DF_TENSOR_H
 #define DF_TENSOR_H
 
 #include "dtype.h"
+#include "memory.h"
 
 #define DF_MAX_NDIM 254
 #define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
 #define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
-
-/* Memory shared by the tensors that look at it. Data starts on a 64-byte boundary and its block is
- * a multiple of 64 bytes. */
-typedef struct df_buffer {
-    int32_t refs; /* atomic */
-    int32_t bucket; /* of the free list; -1: not from it */
-    int64_t bytes;  /* usable from `data` */
-    void *data;
-    void (*release)(void *owner); /* memory of somebody else: called once when refs reach 0 */
-    void *owner;
-} df_buffer;
 
 typedef struct df_tensor {
     void *data; /* NULL: only dtype and shape are known (infer) */
@@ -29,22 +18,6 @@ typedef struct df_tensor {
     int ndim;
     int64_t dims[DF_INLINE_NDIM];
 } df_tensor;
-
-/* A new buffer with one reference; NULL when there is no memory. 0 bytes is allowed. */
-df_buffer *df_buffer_new(int64_t bytes);
-/* Wraps memory of somebody else; NULL when there is no memory. */
-df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *), void *owner);
-void df_buffer_retain(df_buffer *buffer);
-void df_buffer_release(df_buffer *buffer); /* NULL is allowed */
-int32_t df_buffer_refs(const df_buffer *buffer);
-
-/* Bytes held by the free list, bytes in live buffers, and the highest value of the latter. */
-typedef struct {
-    int64_t cached, live, peak;
-} df_memory_stats;
-df_memory_stats df_memory(void);
-void df_memory_trim(void);       /* gives the free list back to the system */
-void df_memory_reset_peak(void); /* peak = live */
 
 /* Makes `t` an empty description: no data, no buffer, rank 0. */
 void df_tensor_init(df_tensor *t);

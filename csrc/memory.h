@@ -1,0 +1,38 @@
+/* Reference-counted buffers and the free list they come from, because faulting in a fresh page
+ * costs more than most kernels. Knows bytes only: no dtype, no shape. */
+#ifndef DF_MEMORY_H
+#define DF_MEMORY_H
+
+#include "base.h"
+
+/* Memory shared by the tensors that look at it. Data starts on a 64-byte boundary and its block is
+ * a multiple of 64 bytes. */
+typedef struct df_buffer {
+    int32_t refs;   /* atomic */
+    int32_t bucket; /* of the free list; -1: memory of somebody else */
+    int64_t bytes;  /* usable from `data`: what was asked for, rounded up to its bucket */
+    void *data;
+    void (*release)(void *owner); /* memory of somebody else: called once when refs reach 0 */
+    void *owner;
+} df_buffer;
+
+/* A new buffer with one reference; NULL when there is no memory. 0 bytes is allowed. A request that
+ * together with the live buffers exceeds physical memory and swap is refused at once: the system
+ * would grant it and kill the process when it is written to. */
+df_buffer *df_buffer_new(int64_t bytes);
+/* Wraps memory of somebody else; NULL when there is no memory (then `release` is not called). */
+df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *), void *owner);
+void df_buffer_retain(df_buffer *buffer);
+void df_buffer_release(df_buffer *buffer); /* NULL is allowed */
+int32_t df_buffer_refs(const df_buffer *buffer);
+
+/* Bytes held by the free list, bytes in live buffers, and the highest value of the latter. Wrapped
+ * memory is not counted. */
+typedef struct {
+    int64_t cached, live, peak;
+} df_memory_stats;
+df_memory_stats df_memory(void);
+void df_memory_trim(void);       /* gives the free list back to the system */
+void df_memory_reset_peak(void); /* peak = live */
+
+#endif
