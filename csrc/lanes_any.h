@@ -1,0 +1,101 @@
+/* Part of lanes.h, included once per dtype: what makes sense for every dtype. */
+
+DF_INLINE V FN(load)(const T *p)
+{
+    V v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+DF_INLINE void FN(store)(T *p, V v) { memcpy(p, &v, sizeof v); }
+
+DF_INLINE V FN(splat)(T x) { return x - (V){0}; }
+
+/* The first n lanes from memory, 0 <= n < LANES, the others zero. Touches [p, p + n) only. */
+DF_INLINE V FN(load_n)(const T *p, int64_t n)
+{
+#if defined(__AVX512BW__)
+    uint64_t lanes = (UINT64_C(1) << n) - 1;
+    if (sizeof(T) == 8) return (V)_mm512_maskz_loadu_epi64((__mmask8)lanes, p);
+    if (sizeof(T) == 4) return (V)_mm512_maskz_loadu_epi32((__mmask16)lanes, p);
+    if (sizeof(T) == 2) return (V)_mm512_maskz_loadu_epi16((__mmask32)lanes, p);
+    return (V)_mm512_maskz_loadu_epi8(lanes, p);
+#else
+    V v = {0};
+    memcpy(&v, p, (size_t)n * sizeof(T));
+    return v;
+#endif
+}
+
+DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
+{
+#if defined(__AVX512BW__)
+    uint64_t lanes = (UINT64_C(1) << n) - 1;
+    if (sizeof(T) == 8)
+        _mm512_mask_storeu_epi64(p, (__mmask8)lanes, (__m512i)v);
+    else if (sizeof(T) == 4)
+        _mm512_mask_storeu_epi32(p, (__mmask16)lanes, (__m512i)v);
+    else if (sizeof(T) == 2)
+        _mm512_mask_storeu_epi16(p, (__mmask32)lanes, (__m512i)v);
+    else
+        _mm512_mask_storeu_epi8(p, lanes, (__m512i)v);
+#else
+    memcpy(p, &v, (size_t)n * sizeof(T));
+#endif
+}
+
+/* a where mask is -1, b where it is 0. Both compilers turn this into the level's blend. */
+DF_INLINE V FN(select)(M mask, V a, V b) { return (V)((mask & (M)a) | (~mask & (M)b)); }
+
+/* Bool bytes of a comparison's result, and back: any byte but 0 is true. */
+DF_INLINE void FN(store_mask)(uint8_t *p, M mask)
+{
+    B bytes = __builtin_convertvector(mask, B) & 1;
+    memcpy(p, &bytes, sizeof bytes);
+}
+
+DF_INLINE void FN(store_mask_n)(uint8_t *p, M mask, int64_t n)
+{
+    B bytes = __builtin_convertvector(mask, B) & 1;
+    memcpy(p, &bytes, (size_t)n);
+}
+
+DF_INLINE M FN(load_mask)(const uint8_t *p)
+{
+    B bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return __builtin_convertvector(bytes, M) != 0;
+}
+
+DF_INLINE M FN(load_mask_n)(const uint8_t *p, int64_t n)
+{
+    B bytes = {0};
+    memcpy(&bytes, p, (size_t)n);
+    return __builtin_convertvector(bytes, M) != 0;
+}
+
+/* Is any lane of a comparison's result true? */
+DF_INLINE bool FN(any)(M mask)
+{
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_epi8((__m256i)mask) != 0;
+#else
+    uint64_t words[2];
+    memcpy(words, &mask, sizeof words);
+    return (words[0] | words[1]) != 0;
+#endif
+}
+
+/* Lane i + w is added to lane i for w = LANES/2, LANES/4, ..., 1: always the same order. */
+DF_INLINE T FN(sum)(V v)
+{
+    T a[DF_VEC_BYTES / sizeof(T)];
+    memcpy(a, &v, sizeof v);
+#pragma GCC unroll 8
+    for (int64_t w = LANES / 2; w > 0; w /= 2)
+#pragma GCC unroll 64
+        for (int64_t i = 0; i < w; i++) a[i] = (T)(a[i] + a[i + w]);
+    return a[0];
+}

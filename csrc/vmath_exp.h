@@ -1,0 +1,89 @@
+/* Part of vmath.h, included once per floating dtype: e^x and what is made of it. */
+
+/* c[0] + c[1] x + ... */
+DF_INLINE V FN(poly)(V x, const T *c, int n)
+{
+    V sum = FN(splat)(c[n - 1]);
+#pragma GCC unroll 16
+    for (int i = n - 2; i >= 0; i--) sum = FN(fma)(sum, x, FN(splat)(c[i]));
+    return sum;
+}
+
+/* 2^n for a whole n in the range of normal numbers: adding the magic number puts n + bias into the
+ * low bits, the shift moves them into the exponent and everything else out. */
+DF_INLINE V FN(pow2)(V n)
+{
+    return (V)((M)(n + (ROUND_MAGIC + EXPONENT_BIAS)) << FRACTION_BITS);
+}
+
+/* x * 2^n for a whole n between the exponents of the least denormal and of twice overflow, rounded
+ * once: the first factor leaves a normal number. */
+DF_INLINE V FN(scale)(V x, V n)
+{
+#if defined(__AVX512F__)
+    return DF_MM(scalef)(x, n);
+#else
+    V half = FN(rint)(n * (T)0.5);
+    return x * FN(pow2)(half) * FN(pow2)(n - half);
+#endif
+}
+
+/* x = n ln2 + r, n whole, |r| <= ln2 / 2. */
+DF_INLINE V FN(exp_reduce)(V x, V *n)
+{
+    *n = FN(rint)(x * (T)LOG2E);
+    V r = FN(fma)(*n, FN(splat)(-DF_CAT(LN2_HI, DTYPE)), x);
+    return FN(fma)(*n, FN(splat)(-DF_CAT(LN2_LO, DTYPE)), r);
+}
+
+/* e^x for EXP_LOW <= x <= EXP_HIGH, or NaN. */
+DF_INLINE V FN(exp_inside)(V x)
+{
+    V n, r = FN(exp_reduce)(x, &n);
+    V small = FN(fma)(r * r, POLY(r, exp_poly), r);
+    return FN(scale)(1 + small, n);
+}
+
+DF_INLINE V FN(exp)(V x)
+{
+    return FN(exp_inside)(FN(clamp)(x, DF_CAT(EXP_LOW, DTYPE), DF_CAT(EXP_HIGH, DTYPE)));
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), computed with half of 2^n so that the last n before
+ * overflow is finite. Below 2^-FRACTION_BITS the result is x, which also keeps -0 and denormals. */
+DF_INLINE V FN(expm1)(V x)
+{
+    V n, r = FN(exp_reduce)(FN(clamp)(x, -FRACTION_BITS, DF_CAT(EXP_HIGH, DTYPE)), &n);
+    V small = FN(fma)(r * r, POLY(r, expm1_poly), r);
+    V half = FN(pow2)(n - 1);
+    V y = FN(fma)(half, small, half - (T)0.5);
+    return FN(select)(FN(abs)(x) < (T)1 / ((int64_t)1 << FRACTION_BITS), x, y + y);
+}
+
+/* x + x^3 P(x^2) near zero; beyond, 1 - 2 / (e^2|x| + 1), where the subtracted term is below 1/2.
+ * (The shorter (e^2x - 1) / (e^2x + 1) misses 2 ulp: measured 2.2.) */
+DF_INLINE V FN(tanh)(V x)
+{
+    V a = FN(abs)(x), square = x * x;
+    V near = FN(fma)(square * a, POLY(square, tanh_poly), a);
+    V e = FN(exp_inside)(2 * FN(clamp)(a, 0, DF_CAT(TANH_ONE, DTYPE)));
+    return FN(copysign)(FN(select)(a < (T)0.55, near, 1 - 2 / (e + 1)), x);
+}
+
+/* 1 / (1 + e^-x) as e^-|x| / (1 + e^-|x|) below zero, so that nothing overflows. The bits lost by
+ * 1 + e and, given a fused multiply-add, the remainder of the division go back in: else 2.3 ulp. */
+DF_INLINE V FN(sigmoid)(V x)
+{
+    V e = FN(exp)(-FN(abs)(x));
+    V below = 1 + e, lost = e - (below - 1);
+    V above = FN(select)(x < (V){0}, e, FN(splat)(1));
+    V inverse = 1 / below;
+#if defined(DF_HAVE_FMA)
+    V y = above * inverse;
+    V rest = FN(fma)(-y, below, above) - y * lost;
+#else
+    V y = above / below;
+    V rest = -y * lost;
+#endif
+    return FN(fma)(rest, inverse, y);
+}

@@ -1,0 +1,30 @@
+/* Part of vmath_trig.h, included once per floating dtype. */
+
+/* Lanes of x beyond TRIG_LIMIT by libm into y; sin when shift is 0, cos when it is 1. */
+static __attribute__((noinline, unused)) V FN(trig_huge)(V x, V y, int shift)
+{
+    for (int64_t i = 0; i < LANES; i++)
+        if (!(fabs((double)x[i]) <= (double)DF_CAT(TRIG_LIMIT, DTYPE)))
+            y[i] = (T)(shift ? cos((double)x[i]) : sin((double)x[i]));
+    return y;
+}
+
+/* sin(|x| + shift pi/2) and, for shift 0, the sign of x. */
+DF_INLINE V FN(sin_shifted)(V x, int shift)
+{
+    V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest), z = r * r;
+    V sine = r + FN(fma)(z * r, POLY(z, sin_poly), rest);
+    V half = z * (T)0.5, top = 1 - half;
+    V cosine = top + (((1 - top) - half) + FN(fma)(z * z, POLY(z, cos_poly), -r * rest));
+    M quadrant = (M)(n + ROUND_MAGIC) + shift;
+    V y = FN(select)((quadrant & 1) != 0, cosine, sine);
+    M flip = (quadrant & 2) << (FRACTION_BITS + (sizeof(T) == 4 ? 7 : 10));
+    if (shift == 0) flip ^= (M)x & FN(sign_bit)();
+    y = (V)((M)y ^ flip);
+    M huge = ~(FN(abs)(x) <= DF_CAT(TRIG_LIMIT, DTYPE));
+    if (__builtin_expect(FN(any)(huge), 0)) y = FN(trig_huge)(x, y, shift);
+    return y;
+}
+
+DF_INLINE V FN(sin)(V x) { return FN(sin_shifted)(x, 0); }
+DF_INLINE V FN(cos)(V x) { return FN(sin_shifted)(x, 1); }
