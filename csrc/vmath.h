@@ -4,9 +4,10 @@
  * it); zeros keep their sign, NaN stays NaN, denormals are right going in and coming out.
  * Include before DTYPE is defined. It knows nothing of ops and tensors.
  *
- *   vmath_exp.h    exp expm1 tanh sigmoid softplus             one source, both dtypes
- *   vmath_log.h    log log1p                                   one source, two polynomials
- *   vmath_trig.h   sin cos                                     one source, two reductions
+ *   vmath_exp.h    exp expm1 tanh sigmoid      one source for both dtypes
+ *   vmath_erf.h    erf                         the same
+ *   vmath_log.h    log log1p softplus          one source, two polynomials
+ *   vmath_trig.h   sin cos                     one source, two reductions
  *   vmath_wide.h   float32 functions computed in float64: pow, inverses, hyperbolics, tan
  *   vmath_lanes.h  functions rare enough to be libm lane by lane */
 #ifndef DF_VMATH_H
@@ -37,31 +38,22 @@
 /* 1 - tanh(x) is below half an ulp from here on. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1
+/* and here for erf. */
+#define ERF_ONE_f32 3.95f
+#define ERF_ONE_f64 5.95
 
 #define DTYPE f64
 #include "vmath_exp.h"
-#undef DTYPE
-#define DTYPE f32
-#include "vmath_exp.h"
-#undef DTYPE
-
-/* libm's lgamma also writes a global sign; this form does not. */
-static inline double lgamma_scalar(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-#define DTYPE f64
-#include "vmath_lanes.h"
-#undef DTYPE
-#define DTYPE f32
-#include "vmath_lanes.h"
-#undef DTYPE
-
-#include "vmath_log.h"
-#include "vmath_wide.h"
-#include "vmath_trig.h"
 #include "vmath_erf.h"
+#undef DTYPE
+#define DTYPE f32
+#include "vmath_exp.h"
+#include "vmath_erf.h"
+#undef DTYPE
+
+#include "vmath_lanes.h"
+#include "vmath_log.h"
+#include "vmath_trig.h"
+#include "vmath_wide.h"
 
 #endif

@@ -1,6 +1,6 @@
 /* Part of vmath_wide.h, for float64 vectors that hold float32 values: relative errors of 2^-29. */
 
-/* log2(x) for x >= 0. */
+/* log2(x); inf at inf, NaN below zero. */
 DF_INLINE V FN(short_log2)(V x)
 {
     V k, f = FN(log_split)(x, &k);
@@ -8,6 +8,7 @@ DF_INLINE V FN(short_log2)(V x)
     V y = FN(fma)(s, POLY(s * s, short_log2_poly), k);
 #if !defined(__AVX512F__)
     y = FN(select)(x == (V){0}, FN(splat)(-INFINITY), y);
+    y = FN(select)(x < (V){0}, FN(splat)(NAN), y);
     y = FN(select)((x == INFINITY) | (x != x), x, y);
 #endif
     return y;
@@ -25,4 +26,82 @@ DF_INLINE V FN(short_pow)(V x, V y)
     z = (V)((M)z | ((M)x & FN(sign_bit)() & odd));
     M one = (y == (V){0}) | (x == 1) | ((a == 1) & (FN(abs)(y) == INFINITY));
     return FN(select)(one, FN(splat)(1), z);
+}
+
+/* Angle of (x, y) from the quotient t of the shorter and the longer side, and where that is beyond
+ * tan(pi / 8), of the two turned by pi / 4: one division either way. */
+DF_INLINE V FN(short_atan2)(V y, V x)
+{
+    V ax = FN(abs)(x), ay = FN(abs)(y);
+    M steep = ay > ax;
+    V few = FN(select)(steep, ax, ay), many = FN(select)(steep, ay, ax);
+    M equal = few == many; /* also both inf, where the turned quotient is 0 / inf */
+    M turn = equal | (few > many * 0.41421356237309503);
+    V num = FN(select)(turn, FN(select)(equal, (V){0}, few - many), few);
+    V den = FN(select)(turn, few + many, many);
+    V t = num / FN(select)(den == (V){0}, FN(splat)(1), den);
+    V angle = t * POLY(t * t, short_atan_poly);
+    angle += FN(select)(turn & (many != (V){0}), FN(splat)(M_PI_4), (V){0});
+    angle = FN(select)(steep, M_PI_2 - angle, angle);
+    angle = FN(select)((M)x < (M){0}, M_PI - angle, angle);
+    return FN(copysign)(angle, y);
+}
+
+DF_INLINE V FN(short_atan)(V x) { return FN(short_atan2)(x, FN(splat)(1)); }
+DF_INLINE V FN(short_asin)(V x) { return FN(short_atan2)(x, FN(sqrt)((1 - x) * (1 + x))); }
+DF_INLINE V FN(short_acos)(V x) { return FN(short_atan2)(FN(sqrt)((1 - x) * (1 + x)), x); }
+
+/* Odd functions that lose digits near zero are x there: x^2 / 3 is below 2^-29. */
+DF_INLINE V FN(odd_near_zero)(V x, V y)
+{
+    return FN(select)(FN(abs)(x) < 0x1p-14, x, FN(copysign)(y, x));
+}
+
+DF_INLINE V FN(short_sinh)(V x)
+{
+    V e = FN(exp)(FN(abs)(x));
+    return FN(odd_near_zero)(x, 0.5 * (e - 1 / e));
+}
+
+DF_INLINE V FN(short_cosh)(V x)
+{
+    V e = FN(exp)(FN(abs)(x));
+    return 0.5 * (e + 1 / e);
+}
+
+DF_INLINE V FN(short_asinh)(V x)
+{
+    V a = FN(abs)(x);
+    return FN(odd_near_zero)(x, FN(short_log2)(a + FN(sqrt)(a * a + 1)) * M_LN2);
+}
+
+DF_INLINE V FN(short_acosh)(V x)
+{
+    x = FN(select)(x < 1, FN(splat)(NAN), x);
+    return FN(short_log2)(x + FN(sqrt)(x * x - 1)) * M_LN2;
+}
+
+DF_INLINE V FN(short_atanh)(V x)
+{
+    V a = FN(abs)(x);
+    V y = FN(short_log2)((1 + a) / (1 - a)) * (M_LN2 / 2);
+    return FN(odd_near_zero)(x, FN(select)(a > 1, FN(splat)(NAN), y));
+}
+
+/* The scaled e^(x^2) erfc(x), smooth and falling like 1 / x, times e^(-x^2); 2 - that below 0. */
+DF_INLINE V FN(short_erfc)(V x)
+{
+    V a = FN(clamp)(FN(abs)(x), 0, 10.1); /* zero in float32 from here on */
+    V scaled = POLY((a - 3) / (a + 3), short_erfcx_poly) / (1 + 2 * a);
+    V y = scaled * FN(exp)(-a * a);
+    return FN(select)(x < (V){0}, 2 - y, y);
+}
+
+/* tan(x) for |x| <= TRIG_LIMIT. */
+DF_INLINE V FN(short_tan)(V x)
+{
+    V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest);
+    V t = r * POLY(r * r, short_tan_poly);
+    t = FN(select)(((M)(n + ROUND_MAGIC) & 1) != 0, -1 / t, t);
+    return (V)((M)t ^ ((M)x & FN(sign_bit)()));
 }

@@ -1,11 +1,10 @@
 /* Part of vmath_trig.h, included once per floating dtype. */
 
-/* Lanes of x beyond TRIG_LIMIT by libm into y; sin when shift is 0, cos when it is 1. */
-static __attribute__((noinline, unused)) V FN(trig_huge)(V x, V y, int shift)
+/* Lanes of x beyond TRIG_LIMIT, and NaN, by libm's f into y. */
+static __attribute__((noinline, unused)) V FN(trig_huge)(double (*f)(double), V x, V y)
 {
     for (int64_t i = 0; i < LANES; i++)
-        if (!(fabs((double)x[i]) <= (double)DF_CAT(TRIG_LIMIT, DTYPE)))
-            y[i] = (T)(shift ? cos((double)x[i]) : sin((double)x[i]));
+        if (!(fabs((double)x[i]) <= (double)DF_CAT(TRIG_LIMIT, DTYPE))) y[i] = (T)f((double)x[i]);
     return y;
 }
 
@@ -22,7 +21,7 @@ DF_INLINE V FN(sin_shifted)(V x, int shift)
     if (shift == 0) flip ^= (M)x & FN(sign_bit)();
     y = (V)((M)y ^ flip);
     M huge = ~(FN(abs)(x) <= DF_CAT(TRIG_LIMIT, DTYPE));
-    if (__builtin_expect(FN(any)(huge), 0)) y = FN(trig_huge)(x, y, shift);
+    if (__builtin_expect(FN(any)(huge), 0)) y = FN(trig_huge)(shift ? cos : sin, x, y);
     return y;
 }
 

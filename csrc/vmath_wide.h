@@ -2,35 +2,39 @@
  * formulas need 2^-30 only, so they are short and careless about rounding; what they may rely on
  * is that no float32 is denormal, and no square or quotient of two overflows, in float64. */
 
-typedef struct {
-    v_f64 lo, hi;
-} df_wide;
-
-typedef float h_f32 __attribute__((vector_size(DF_VEC_BYTES / 2)));
-
-DF_INLINE df_wide widen(v_f32 x)
-{
-    h_f32 half[2];
-    memcpy(half, &x, sizeof x);
-    return (df_wide){__builtin_convertvector(half[0], v_f64),
-                     __builtin_convertvector(half[1], v_f64)};
-}
-
-DF_INLINE v_f32 narrow(df_wide x)
-{
-    h_f32 half[2] = {__builtin_convertvector(x.lo, h_f32), __builtin_convertvector(x.hi, h_f32)};
-    v_f32 y;
-    memcpy(&y, half, sizeof y);
-    return y;
-}
-
 #define DTYPE f64
 #include "vmath_short.h"
 #undef DTYPE
 
-DF_INLINE v_f32 pow_f32(v_f32 x, v_f32 y)
+DF_INLINE v_f32 through_f64(v_f64 (*f)(v_f64), v_f32 x)
+{
+    df_wide w = widen(x);
+    return narrow((df_wide){f(w.lo), f(w.hi)});
+}
+
+DF_INLINE v_f32 through_f64_2(v_f64 (*f)(v_f64, v_f64), v_f32 x, v_f32 y)
 {
     df_wide a = widen(x), b = widen(y);
-    return narrow((df_wide){short_pow_f64(a.lo, b.lo), short_pow_f64(a.hi, b.hi)});
+    return narrow((df_wide){f(a.lo, b.lo), f(a.hi, b.hi)});
 }
+
+DF_INLINE v_f32 asin_f32(v_f32 x) { return through_f64(short_asin_f64, x); }
+DF_INLINE v_f32 acos_f32(v_f32 x) { return through_f64(short_acos_f64, x); }
+DF_INLINE v_f32 atan_f32(v_f32 x) { return through_f64(short_atan_f64, x); }
+DF_INLINE v_f32 sinh_f32(v_f32 x) { return through_f64(short_sinh_f64, x); }
+DF_INLINE v_f32 cosh_f32(v_f32 x) { return through_f64(short_cosh_f64, x); }
+DF_INLINE v_f32 asinh_f32(v_f32 x) { return through_f64(short_asinh_f64, x); }
+DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
+DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }
+DF_INLINE v_f32 erfc_f32(v_f32 x) { return through_f64(short_erfc_f64, x); }
+DF_INLINE v_f32 atan2_f32(v_f32 y, v_f32 x) { return through_f64_2(short_atan2_f64, y, x); }
+DF_INLINE v_f32 pow_f32(v_f32 x, v_f32 y) { return through_f64_2(short_pow_f64, x, y); }
+
+DF_INLINE v_f32 tan_f32(v_f32 x)
+{
+    v_f32 y = through_f64(short_tan_f64, x);
+    m_f32 huge = ~(abs_f32(x) <= TRIG_LIMIT_f32);
+    return __builtin_expect(any_f32(huge), 0) ? trig_huge_f32(tan, x, y) : y;
+}
+
 DF_INLINE v_f64 pow_f64(v_f64 x, v_f64 y) { return by_lane2_f64(pow, x, y); }
