@@ -13,7 +13,7 @@ typedef void (*df_task)(void *context, int64_t begin, int64_t end);
  * (a partial sum per block, at index begin / grain) does not depend on the thread count. Blocks
  * are claimed dynamically. `cost` is the estimated time of one item in nanoseconds: jobs too short
  * to be worth a wake-up, calls from inside a task, and calls while another thread holds the pool
- * run on the caller alone, block by block. */
+ * run on the caller alone, block by block. A task may not fork; other threads may at any time. */
 void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *context);
 
 /* Threads a job may use, the caller included: DUALFLOW_NUM_THREADS, else the smaller of the CPU
