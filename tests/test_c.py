@@ -21,7 +21,9 @@ VARIANTS = {
 def run(command):
     # A preloaded sanitizer belongs to this interpreter, not to the compiler or to these programs.
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def build(sources, program, flags):
