@@ -1,5 +1,8 @@
 /* Part of lanes.h, included once per integer dtype. */
 
+/* a * b + c, so that a formula can serve integers too; wraps around. */
+DF_INLINE V FN(fma)(V a, V b, V c) { return a * b + c; }
+
 DF_INLINE V FN(max)(V a, V b) { return FN(select)(a > b, a, b); }
 DF_INLINE V FN(min)(V a, V b) { return FN(select)(a < b, a, b); }
 DF_INLINE V FN(max0)(V a) { return FN(max)(a, (V){0}); }

@@ -1,0 +1,398 @@
+/* Blocking, packing and the split over threads of a matrix product; the arithmetic is in
+ * gemm_typed.h, products with a vector in gemv.c.
+ *
+ * C is cut into column panels as wide as the kernel and row blocks as tall as it. Around them:
+ * at most DEPTH of k at a time (a block of C is then one sum in registers, added to C), bounded
+ * groups of panels and rows (they bound the packed copies), and jobs for the thread pool, which
+ * are tiles of some rows x some panels. How a product is cut depends on its sizes alone. */
+#include "../lanes.h"
+#include "../thread.h"
+#include "gemm.h"
+#include "gemv.h"
+
+/* Registers for C, B and one element of A: 8 x 3 of 32, 4 x 3 of 16. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define ROWS 8
+#else
+#define ROWS 4
+#endif
+#define COLS 3
+
+/* Is load_n one instruction? Else a partial column panel of B is packed and padded with zeros. */
+#if defined(__AVX512BW__)
+#define LOAD_N_IS_FAST 1
+#else
+#define LOAD_N_IS_FAST 0
+#endif
+
+#define UNROLL _Pragma("GCC unroll 8")
+
+#define DEPTH_BYTES 2048  /* of k per pass: a panel of B is then at most 96 KB (L2) */
+#define ROW_GROUP 2048    /* rows whose packed copy exists at a time */
+#define PANEL_GROUP 42    /* panels of B whose packed copy exists at a time: 2016 floats */
+#define JOB_ROWS 256      /* with DEPTH_BYTES: 512 KB of A, half of L2 */
+#define JOB_PANELS 8
+#define MANY_JOBS 32      /* enough for any thread count to balance */
+#define SMALL_JOB 1e6     /* multiply-adds: not worth cutting further */
+#define BATCH_BLOCKS 16   /* workspaces when products of a batch run in parallel */
+#define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
+
+/* One column panel of C over all rows of a job. Element (i, p) of op(A) is at
+ * a[i / ROWS * a_block + i % ROWS * a_row + p * a_col], (p, j) of op(B) at b[p * b_row + j]. */
+typedef struct {
+    int64_t rows, cols, k;
+    const void *a, *b;
+    void *c;
+    int64_t a_block, a_row, a_col, b_row, c_row;
+    bool accumulate;
+} gemm_panel;
+
+#define DTYPE f32
+#include "gemm_typed.h"
+#undef DTYPE
+#define DTYPE f64
+#include "gemm_typed.h"
+#undef DTYPE
+#define DTYPE i32
+#include "gemm_typed.h"
+#undef DTYPE
+#define DTYPE i64
+#include "gemm_typed.h"
+#undef DTYPE
+
+typedef struct {
+    void (*panel)(const gemm_panel *panel);
+    void (*pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                 int64_t depth, int64_t depth_step);
+    int bytes;
+} gemm_kernel;
+
+static const gemm_kernel KERNELS[DF_N_DTYPES] = {
+    [DF_F32] = {panel_f32, pack_f32, 4},
+    [DF_F64] = {panel_f64, pack_f64, 8},
+    [DF_I32] = {panel_i32, pack_i32, 4},
+    [DF_I64] = {panel_i64, pack_i64, 8},
+};
+
+bool DF_SYM(df_gemm_has)(df_dtype dtype) { return KERNELS[dtype].panel != NULL; }
+
+/* How one product is cut, and the pieces being worked on. */
+typedef struct {
+    const df_gemm *g;
+    const gemm_kernel *kernel;
+    const char *a, *b;
+    char *c;
+    int64_t lanes;    /* elements of a vector */
+    int64_t n_panels; /* column panels, each COLS vectors wide but the last one or two */
+    int64_t last;     /* column where the last panel starts */
+    int64_t depth;    /* of k per pass */
+    bool packs_a;
+    int64_t packs_from; /* panels of B from this on are packed; n_panels: none */
+    int64_t packed_a_bytes, packed_b_bytes;
+    char *packed_a, *packed_b;
+    double mac_ns; /* estimated time of one multiply-add */
+    /* the pass: */
+    int64_t row0, rows, panel0, panels, k0, k;
+    int64_t job_rows, job_panels;
+} product;
+
+static int64_t panel_start(const product *t, int64_t panel)
+{
+    if (panel == t->n_panels)
+        return t->g->n;
+    return panel == t->n_panels - 1 ? t->last : panel * COLS * t->lanes;
+}
+
+/* Columns panel by panel: a remainder of COLS + 1 vectors becomes two panels of about equal width,
+ * since a panel of one vector runs at half speed. */
+static void cut_columns(product *t)
+{
+    int64_t vectors = df_ceil_div(t->g->n, t->lanes);
+    t->n_panels = df_ceil_div(vectors, COLS);
+    bool lonely = vectors > COLS && vectors % COLS == 1;
+    t->last = ((t->n_panels - 1) * COLS - (lonely ? COLS / 2 : 0)) * t->lanes;
+}
+
+/* Bytes of the panels [begin, end) packed to `depth`, each padded to whole vectors. */
+static int64_t panels_bytes(const product *t, int64_t begin, int64_t end, int64_t depth)
+{
+    int64_t columns = df_ceil_div(panel_start(t, end), t->lanes) * t->lanes - panel_start(t, begin);
+    return columns * depth * t->kernel->bytes;
+}
+
+/* Packing B pays where its rows lie far apart and many row blocks read them; a transposed B, and
+ * a partial vector where loading one is slow, must be packed. */
+static void choose_packing(product *t)
+{
+    const df_gemm *g = t->g;
+    const int64_t page = 4096, bytes = t->kernel->bytes;
+    bool a_collides = !g->transpose_a && g->lda * bytes % page == 0;
+    t->packs_a = g->n >= 256 && g->m > ROWS && (g->transpose_a || a_collides);
+    bool b_is_far = g->m >= 512 && g->ldb * bytes >= page && g->k >= 256;
+    if (g->transpose_b || b_is_far)
+        t->packs_from = 0;
+    else
+        t->packs_from = t->n_panels - (!LOAD_N_IS_FAST && g->n % t->lanes != 0);
+}
+
+static product plan(const df_gemm *g)
+{
+    product t = {.g = g, .kernel = &KERNELS[g->dtype]};
+    const int64_t bytes = t.kernel->bytes;
+    t.lanes = DF_VEC_BYTES / bytes;
+    t.mac_ns = 0.125 / (double)t.lanes;
+    cut_columns(&t);
+    int64_t passes = df_ceil_div(g->k * bytes, DEPTH_BYTES);
+    t.depth = df_ceil_div(g->k, passes);
+    choose_packing(&t);
+    if (t.packs_a)
+        t.packed_a_bytes = df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * t.depth * bytes;
+    for (int64_t p = t.packs_from; p < t.n_panels; p += PANEL_GROUP) {
+        int64_t end = df_min(p + PANEL_GROUP, t.n_panels);
+        t.packed_b_bytes = df_max(t.packed_b_bytes, panels_bytes(&t, p, end, t.depth));
+    }
+    t.packed_a_bytes = df_ceil_div(t.packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    t.packed_b_bytes = df_ceil_div(t.packed_b_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    return t;
+}
+
+static void pack_a_task(void *context, int64_t begin, int64_t end)
+{
+    const product *t = context;
+    const df_gemm *g = t->g;
+    const int64_t bytes = t->kernel->bytes;
+    const int64_t step = g->transpose_a ? 1 : g->lda, depth_step = g->transpose_a ? g->lda : 1;
+    for (int64_t block = begin; block < end; block++) {
+        int64_t row = t->row0 + block * ROWS;
+        const char *from = t->a + (row * step + t->k0 * depth_step) * bytes;
+        t->kernel->pack(t->packed_a + block * ROWS * t->k * bytes, ROWS, from,
+                        df_min(ROWS, t->g->m - row), step, t->k, depth_step);
+    }
+}
+
+/* Panels of this pass's group lie one after another from the first packed one. */
+static char *packed_panel(const product *t, int64_t panel)
+{
+    int64_t first = df_max(t->panel0, t->packs_from);
+    return t->packed_b + panels_bytes(t, first, panel, t->k);
+}
+
+static void pack_b_task(void *context, int64_t begin, int64_t end)
+{
+    const product *t = context;
+    const df_gemm *g = t->g;
+    const int64_t bytes = t->kernel->bytes;
+    const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
+    const int64_t first = df_max(t->panel0, t->packs_from);
+    for (int64_t panel = first + begin; panel < first + end; panel++) {
+        int64_t col = panel_start(t, panel), n = panel_start(t, panel + 1) - col;
+        const char *from = t->b + (col * step + t->k0 * depth_step) * bytes;
+        t->kernel->pack(packed_panel(t, panel), df_ceil_div(n, t->lanes) * t->lanes, from, n, step,
+                        t->k, depth_step);
+    }
+}
+
+static void pack_b(product *t)
+{
+    int64_t panels = t->panel0 + t->panels - df_max(t->panel0, t->packs_from);
+    if (panels > 0)
+        df_parallel_for(panels, 1, 0.2 * COLS * (double)(t->lanes * t->k), pack_b_task, t);
+}
+
+static void pack_a(product *t)
+{
+    int64_t blocks = df_ceil_div(t->rows, ROWS);
+    if (t->packs_a)
+        df_parallel_for(blocks, 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
+}
+
+static void panel_of_job(const product *t, int64_t row, int64_t rows, int64_t panel)
+{
+    const df_gemm *g = t->g;
+    const int64_t bytes = t->kernel->bytes;
+    const int64_t col = panel_start(t, panel), n = panel_start(t, panel + 1) - col;
+    gemm_panel p = {.rows = rows, .cols = n, .k = t->k, .c_row = g->ldc};
+    p.accumulate = g->accumulate || t->k0 > 0;
+    p.c = t->c + (row * g->ldc + col) * bytes;
+    if (t->packs_a) {
+        p.a = t->packed_a + (row - t->row0) * t->k * bytes;
+        p.a_row = 1;
+        p.a_col = ROWS;
+        p.a_block = ROWS * t->k;
+    } else {
+        p.a_row = g->transpose_a ? 1 : g->lda;
+        p.a_col = g->transpose_a ? g->lda : 1;
+        p.a_block = ROWS * p.a_row;
+        p.a = t->a + (row * p.a_row + t->k0 * p.a_col) * bytes;
+    }
+    if (panel >= t->packs_from) {
+        p.b = packed_panel(t, panel);
+        p.b_row = df_ceil_div(n, t->lanes) * t->lanes;
+    } else {
+        p.b = t->b + (t->k0 * g->ldb + col) * bytes;
+        p.b_row = g->ldb;
+    }
+    t->kernel->panel(&p);
+}
+
+/* Job number j is row tile j % row_tiles of column tile j / row_tiles: neighbours share B. */
+static void job_task(void *context, int64_t begin, int64_t end)
+{
+    const product *t = context;
+    const int64_t row_tiles = df_ceil_div(t->rows, t->job_rows);
+    for (int64_t job = begin; job < end; job++) {
+        int64_t row = job % row_tiles * t->job_rows;
+        int64_t panel = job / row_tiles * t->job_panels;
+        int64_t rows = df_min(t->job_rows, t->rows - row);
+        int64_t panel_end = df_min(panel + t->job_panels, t->panels);
+        for (; panel < panel_end; panel++)
+            panel_of_job(t, t->row0 + row, rows, t->panel0 + panel);
+    }
+}
+
+static int64_t n_jobs(const product *t)
+{
+    return df_ceil_div(t->rows, t->job_rows) * df_ceil_div(t->panels, t->job_panels);
+}
+
+static double job_macs(const product *t)
+{
+    return (double)(t->job_rows * t->job_panels * COLS * t->lanes) * (double)t->k;
+}
+
+/* Tiles as large as the caches like, halved until there are enough of them for the threads. */
+static void cut_jobs(product *t)
+{
+    t->job_rows = df_min(df_ceil_div(t->rows, ROWS) * ROWS, JOB_ROWS);
+    t->job_panels = df_min(t->panels, JOB_PANELS);
+    while (n_jobs(t) < MANY_JOBS && job_macs(t) > SMALL_JOB) {
+        if (t->job_panels > 1 && t->job_panels * COLS * t->lanes >= t->job_rows)
+            t->job_panels = df_ceil_div(t->job_panels, 2);
+        else if (t->job_rows > ROWS)
+            t->job_rows = df_ceil_div(t->job_rows / ROWS, 2) * ROWS;
+        else if (t->job_panels > 1)
+            t->job_panels = df_ceil_div(t->job_panels, 2);
+        else
+            break;
+    }
+}
+
+static void compute(product *t)
+{
+    cut_jobs(t);
+    df_parallel_for(n_jobs(t), 1, job_macs(t) * t->mac_ns, job_task, t);
+}
+
+/* One product that is no vector's, k > 0. */
+static void multiply(product t, void *workspace)
+{
+    t.packed_a = workspace;
+    t.packed_b = t.packed_a + t.packed_a_bytes;
+    for (t.panel0 = 0; t.panel0 < t.n_panels; t.panel0 += PANEL_GROUP) {
+        t.panels = df_min(PANEL_GROUP, t.n_panels - t.panel0);
+        for (t.k0 = 0; t.k0 < t.g->k; t.k0 += t.depth) {
+            t.k = df_min(t.depth, t.g->k - t.k0);
+            pack_b(&t);
+            for (t.row0 = 0; t.row0 < t.g->m; t.row0 += ROW_GROUP) {
+                t.rows = df_min(ROW_GROUP, t.g->m - t.row0);
+                pack_a(&t);
+                compute(&t);
+            }
+        }
+    }
+}
+
+/* A batch being run; blocks of `grain` products share a workspace of `bytes`. */
+typedef struct {
+    const df_gemm *g;
+    char *workspace;
+    int64_t n, grain, bytes;
+    bool in_parallel; /* over the batch, each product on one thread */
+} batch;
+
+static int64_t batch_size(const df_gemm *g)
+{
+    int64_t n = 1;
+    for (int d = 0; d < g->batch_ndim; d++) n *= g->batch_shape[d];
+    return n;
+}
+
+static batch plan_batch(const df_gemm *g)
+{
+    batch b = {.g = g, .n = batch_size(g)};
+    const double macs = (double)g->m * (double)g->n * (double)g->k;
+    b.in_parallel = b.n > 1 && macs < LARGE_PRODUCT;
+    b.grain = b.in_parallel ? df_ceil_div(b.n, BATCH_BLOCKS) : b.n;
+    if (df_gemv_applies(g)) {
+        b.bytes = DF_SYM(df_gemv_workspace)(g);
+    } else {
+        product t = plan(g);
+        b.bytes = t.packed_a_bytes + t.packed_b_bytes;
+    }
+    return b;
+}
+
+static void batch_task(void *context, int64_t begin, int64_t end)
+{
+    const batch *b = context;
+    const df_gemm *g = b->g;
+    const int64_t bytes = KERNELS[g->dtype].bytes;
+    char *workspace = b->workspace + begin / b->grain * b->bytes;
+    df_gemm one = *g;
+    one.batch_ndim = 0;
+    const bool is_vector = df_gemv_applies(g);
+    product t = plan(&one);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t a = 0, c = i * g->m * g->ldc, rest = i, w = 0;
+        for (int d = g->batch_ndim - 1; d >= 0; d--) {
+            int64_t at = rest % g->batch_shape[d];
+            rest /= g->batch_shape[d];
+            a += at * g->a_strides[d];
+            w += at * g->b_strides[d];
+        }
+        t.a = one.a = (const char *)g->a + a * bytes;
+        t.b = one.b = (const char *)g->b + w * bytes;
+        t.c = one.c = (char *)g->c + c * bytes;
+        if (is_vector)
+            DF_SYM(df_gemv)(&one, workspace);
+        else
+            multiply(t, workspace);
+    }
+}
+
+static bool is_empty(const df_gemm *g) { return g->m == 0 || g->n == 0 || batch_size(g) == 0; }
+
+int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)
+{
+    if (is_empty(g) || g->k == 0)
+        return 0;
+    batch b = plan_batch(g);
+    return df_ceil_div(b.n, b.grain) * b.bytes;
+}
+
+static void clear(const df_gemm *g)
+{
+    const int64_t bytes = KERNELS[g->dtype].bytes, rows = batch_size(g) * g->m;
+    for (int64_t i = 0; i < rows; i++)
+        memset((char *)g->c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));
+}
+
+void DF_SYM(df_gemm)(const df_gemm *g, void *workspace)
+{
+    if (is_empty(g))
+        return;
+    if (g->k == 0) {
+        if (!g->accumulate)
+            clear(g);
+        return;
+    }
+    batch b = plan_batch(g);
+    b.workspace = workspace;
+    if (b.in_parallel) {
+        const double macs = (double)g->m * (double)g->n * (double)g->k;
+        const double mac_ns = 0.125 / (double)(DF_VEC_BYTES / KERNELS[g->dtype].bytes);
+        df_parallel_for(b.n, b.grain, macs * mac_ns + 50, batch_task, &b);
+    } else {
+        batch_task(&b, 0, b.n);
+    }
+}

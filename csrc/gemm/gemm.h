@@ -1,0 +1,38 @@
+/* Matrix products: C = op(A) op(B), plain or in batches, for float32, float64, int32 and int64.
+ * Knows blocks of memory and strides, no tensors and no ops. Compiled once per SIMD level. */
+#ifndef DF_GEMM_H
+#define DF_GEMM_H
+
+#include "../dtype.h"
+#include "../op.h"
+
+/* op(A) is m x k, op(B) is k x n, C is m x n; all stored row-major. Leading dimensions count the
+ * elements from one stored row to the next: at least k for A, m for a transposed A, and so on.
+ *
+ * A batch is the array of products over the dimensions batch_shape: product (i0, i1, ...) reads A
+ * at a + i0 * a_strides[0] + i1 * a_strides[1] + ... (elements; 0 repeats a matrix), B likewise,
+ * and the C matrices follow each other at distance m * ldc. batch_ndim 0 is one product.
+ *
+ * C may not overlap A or B. Float sums run in the dtype, in blocks over k whose order depends on
+ * nothing but the shapes; integers wrap around. Where k is 0 the sum is 0. */
+typedef struct {
+    df_dtype dtype;
+    bool transpose_a, transpose_b;
+    bool accumulate; /* C += op(A) op(B) */
+    int64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+    int batch_ndim;
+    const int64_t *batch_shape, *a_strides, *b_strides;
+} df_gemm;
+
+bool DF_SYM(df_gemm_has)(df_dtype dtype);
+
+/* Bytes of scratch memory for the product; only dtype, sizes, flags and leading dimensions count. */
+int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);
+
+/* `workspace` is aligned to 64 bytes. Runs on the thread pool when the work is worth it. */
+void DF_SYM(df_gemm)(const df_gemm *g, void *workspace);
+
+#endif

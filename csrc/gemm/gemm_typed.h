@@ -1,0 +1,157 @@
+/* Included once per dtype: the register-blocked kernel, a column panel of C, and packing.
+ *
+ * The kernel keeps a block of ROWS x COLS vectors of C in registers over the whole depth k; per
+ * step it loads COLS vectors of B and spreads ROWS elements of A. Both operands are read where
+ * they lie or from a packed copy: only strides differ. */
+
+/* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols and partial are constants
+ * at every call, so each combination becomes straight code. A's rows go by three per pointer,
+ * because base + {0, 1, 2} * a_row is one address each. */
+DF_INLINE void FN(block)(const int rows, const int cols, const bool partial,
+                         const gemm_panel *panel, const T *a, T *c)
+{
+    const int64_t a_row = panel->a_row, a_col = panel->a_col;
+    const int64_t n_last = panel->cols - (cols - 1) * LANES;
+    const bool masked = partial && LOAD_N_IS_FAST; /* else B is packed, padded with zeros */
+    const T *b = panel->b;
+    const T *a_three[(ROWS + 2) / 3];
+    V sum[ROWS][COLS];
+    UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] = a + i * a_row;
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (V){0};
+
+    for (int64_t p = 0; p < panel->k; p++) {
+        V row[COLS];
+        UNROLL for (int j = 0; j < cols; j++)
+            row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
+                                             : FN(load)(b + j * LANES);
+        UNROLL for (int i = 0; i < rows; i++) {
+            const V x = FN(splat)(a_three[i / 3][i % 3 * a_row]);
+            UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, row[j], sum[i][j]);
+        }
+        UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] += a_col;
+        b += panel->b_row;
+    }
+
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < cols; j++) {
+            T *to = c + i * panel->c_row + j * LANES;
+            if (partial && j == cols - 1) {
+                V old = panel->accumulate ? FN(load_n)(to, n_last) : (V){0};
+                FN(store_n)(to, old + sum[i][j], n_last);
+            } else {
+                FN(store)(to, panel->accumulate ? FN(load)(to) + sum[i][j] : sum[i][j]);
+            }
+        }
+}
+
+/* A column panel of C, at most COLS vectors wide: all its rows. */
+DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel *panel)
+{
+    const T *a = panel->a;
+    T *c = panel->c;
+    int64_t left = panel->rows;
+    for (; left >= ROWS; left -= ROWS) {
+        FN(block)(ROWS, cols, partial, panel, a, c);
+        a += panel->a_block;
+        c += ROWS * panel->c_row;
+    }
+    if (ROWS > 4 && left >= 4) {
+        FN(block)(4, cols, partial, panel, a, c);
+        left -= 4;
+        a += 4 * panel->a_row;
+        c += 4 * panel->c_row;
+    }
+    if (left >= 2) {
+        FN(block)(2, cols, partial, panel, a, c);
+        left -= 2;
+        a += 2 * panel->a_row;
+        c += 2 * panel->c_row;
+    }
+    if (left)
+        FN(block)(1, cols, partial, panel, a, c);
+}
+
+static void FN(panel_whole)(const gemm_panel *panel)
+{
+    if (panel->cols == 1 * LANES)
+        FN(all_rows)(1, false, panel);
+    else if (panel->cols == 2 * LANES)
+        FN(all_rows)(2, false, panel);
+    else
+        FN(all_rows)(COLS, false, panel);
+}
+
+static void FN(panel_partial)(const gemm_panel *panel)
+{
+    if (panel->cols < 1 * LANES)
+        FN(all_rows)(1, true, panel);
+    else if (panel->cols < 2 * LANES)
+        FN(all_rows)(2, true, panel);
+    else
+        FN(all_rows)(COLS, true, panel);
+}
+
+static void FN(panel)(const gemm_panel *panel)
+{
+    if (panel->cols % LANES)
+        FN(panel_partial)(panel);
+    else
+        FN(panel_whole)(panel);
+}
+
+typedef T FN(four) __attribute__((vector_size(4 * sizeof(T))));
+
+/* to[p * width + i] = from[i * step + p], a 4 x 4 block of it. */
+DF_INLINE void FN(transpose_four)(T *to, int64_t width, const T *from, int64_t step)
+{
+    FN(four) r0, r1, r2, r3;
+    memcpy(&r0, from, sizeof r0);
+    memcpy(&r1, from + step, sizeof r0);
+    memcpy(&r2, from + 2 * step, sizeof r0);
+    memcpy(&r3, from + 3 * step, sizeof r0);
+    const FN(four) low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+    const FN(four) high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+    const FN(four) low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    const FN(four) high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    r0 = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+    r1 = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+    r2 = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+    r3 = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+    memcpy(to, &r0, sizeof r0);
+    memcpy(to + width, &r1, sizeof r0);
+    memcpy(to + 2 * width, &r2, sizeof r0);
+    memcpy(to + 3 * width, &r3, sizeof r0);
+}
+
+static void FN(pack_transposed)(T *to, int64_t width, const T *from, int64_t n, int64_t step,
+                                int64_t depth)
+{
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        int64_t p = 0;
+        for (; p + 4 <= depth; p += 4)
+            FN(transpose_four)(to + p * width + i, width, from + i * step + p, step);
+        for (; p < depth; p++)
+            for (int64_t r = i; r < i + 4; r++) to[p * width + r] = from[r * step + p];
+    }
+    for (; i < n; i++)
+        for (int64_t p = 0; p < depth; p++) to[p * width + i] = from[i * step + p];
+}
+
+/* Packs a panel: to[p * width + i] = from[i * step + p * depth_step] for i < n and p < depth, and
+ * zeros for n <= i < width. One of the steps is 1. */
+static void FN(pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                     int64_t depth, int64_t depth_step)
+{
+    T *to = packed;
+    const T *from = source;
+    if (step != 1)
+        FN(pack_transposed)(to, width, from, n, step, depth);
+    else
+        for (int64_t p = 0; p < depth; p++)
+            memcpy(to + p * width, from + p * depth_step, (size_t)n * sizeof(T));
+    if (n < width)
+        for (int64_t p = 0; p < depth; p++)
+            memset(to + p * width + n, 0, (size_t)(width - n) * sizeof(T));
+}

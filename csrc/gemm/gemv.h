@@ -1,0 +1,13 @@
+/* Products where op(A) is one row or op(B) one column: bound by reading the matrix once. */
+#ifndef DF_GEMV_H
+#define DF_GEMV_H
+
+#include "gemm.h"
+
+static inline bool df_gemv_applies(const df_gemm *g) { return g->m == 1 || g->n == 1; }
+
+/* One product, no batch, k > 0; otherwise like the functions of gemm.h. */
+int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g);
+void DF_SYM(df_gemv)(const df_gemm *g, void *workspace);
+
+#endif

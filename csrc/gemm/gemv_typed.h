@@ -1,0 +1,87 @@
+/* Included once per dtype: y = M x, by dot products of M's rows or by combining them. */
+
+/* y[j + r] = sum over p of M[j + r][p] x[p] for r < rows (a constant at every call). Each row has
+ * two vectors of partial sums, so that the adds of one need not wait for the other's. */
+DF_INLINE void FN(dot_rows)(const int rows, const gemv *g, int64_t j)
+{
+    const T *x = g->x, *m = (const T *)g->matrix + j * g->ld;
+    T *y = (T *)g->y + j * g->y_step;
+    V even[DOT_ROWS], odd[DOT_ROWS];
+    UNROLL for (int r = 0; r < rows; r++) even[r] = odd[r] = (V){0};
+    int64_t p = 0;
+    for (; p + 2 * LANES <= g->depth; p += 2 * LANES) {
+        const V x0 = FN(load)(x + p), x1 = FN(load)(x + p + LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            even[r] = FN(fma)(FN(load)(m + r * g->ld + p), x0, even[r]);
+            odd[r] = FN(fma)(FN(load)(m + r * g->ld + p + LANES), x1, odd[r]);
+        }
+    }
+    if (p + LANES <= g->depth) {
+        const V x0 = FN(load)(x + p);
+        UNROLL for (int r = 0; r < rows; r++)
+            even[r] = FN(fma)(FN(load)(m + r * g->ld + p), x0, even[r]);
+        p += LANES;
+    }
+    if (p < g->depth) {
+        const V x0 = FN(load_n)(x + p, g->depth - p);
+        UNROLL for (int r = 0; r < rows; r++)
+            odd[r] = FN(fma)(FN(load_n)(m + r * g->ld + p, g->depth - p), x0, odd[r]);
+    }
+    UNROLL for (int r = 0; r < rows; r++) {
+        T dot = FN(sum)(even[r] + odd[r]);
+        y[r * g->y_step] = g->accumulate ? y[r * g->y_step] + dot : dot;
+    }
+}
+
+static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
+{
+    int64_t j = begin;
+    for (; j + DOT_ROWS <= end; j += DOT_ROWS) FN(dot_rows)(DOT_ROWS, g, j);
+    for (; j < end; j++) FN(dot_rows)(1, g, j);
+}
+
+/* part[j] += sum over r of m[r][j] x[r] for r < rows and j < n; m has row stride ld. */
+DF_INLINE void FN(combine_rows)(const int rows, const T *m, int64_t ld, const T *x, T *part,
+                                int64_t n)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        V sum = FN(load)(part + j);
+        UNROLL for (int r = 0; r < rows; r++)
+            sum = FN(fma)(FN(splat)(x[r]), FN(load)(m + r * ld + j), sum);
+        FN(store)(part + j, sum);
+    }
+    if (j < n) {
+        V sum = FN(load)(part + j);
+        UNROLL for (int r = 0; r < rows; r++)
+            sum = FN(fma)(FN(splat)(x[r]), FN(load_n)(m + r * ld + j, n - j), sum);
+        FN(store)(part + j, sum);
+    }
+}
+
+/* y[j] = sum over p of M[p][j] x[p] for begin <= j < end, at most SLICE of them. The slice of y
+ * stays in L1, in two levels of sums, so that no sum has more than DEPTH or depth / DEPTH terms. */
+static void FN(combine)(const gemv *g, int64_t begin, int64_t end)
+{
+    const T *x = g->x, *m = (const T *)g->matrix + begin;
+    const int64_t n = end - begin;
+    const size_t bytes = (size_t)(df_ceil_div(n, LANES) * LANES) * sizeof(T);
+    T total[SLICE], part[SLICE];
+    memset(total, 0, bytes);
+    for (int64_t p = 0; p < g->depth;) {
+        const int64_t stop = df_min(p + DEPTH, g->depth);
+        memset(part, 0, bytes);
+        for (; p + 8 <= stop; p += 8)
+            FN(combine_rows)(8, m + p * g->ld, g->ld, x + p, part, n);
+        for (; p < stop; p++) FN(combine_rows)(1, m + p * g->ld, g->ld, x + p, part, n);
+        for (int64_t j = 0; j < n; j++) total[j] += part[j];
+    }
+    T *y = (T *)g->y + begin * g->y_step;
+    for (int64_t j = 0; j < n; j++)
+        y[j * g->y_step] = g->accumulate ? y[j * g->y_step] + total[j] : total[j];
+}
+
+static void FN(gather)(void *to, const void *from, int64_t n, int64_t step)
+{
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[i * step];
+}
