@@ -1,5 +1,5 @@
-/* Threads sleep on a bell until it rings. Who rings never waits for a thread that is falling asleep:
- * a futex on Linux; elsewhere a mutex and a condition, which nearly keep that. Knows no job. */
+/* Threads sleep on a bell until it rings. Who rings never waits for a thread that is falling
+ * asleep: a futex on Linux; elsewhere a mutex and a condition, which nearly keep that. Knows no job. */
 #ifndef DF_BELL_H
 #define DF_BELL_H
 
@@ -26,7 +26,7 @@ typedef struct {
 #define DF_BELL {0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER}
 #endif
 
-/* To be asked before looking whether there is a reason to sleep: a ring after that is not missed. */
+/* Asked before looking whether there is a reason to sleep: a ring after that is not missed. */
 static inline unsigned df_bell_heard(df_bell *bell)
 {
     return atomic_load_explicit(&bell->rings, memory_order_acquire);

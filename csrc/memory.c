@@ -4,9 +4,9 @@
  * three steps between them (64, 128, 192, 256, 320, ... bytes), one bucket each; a bucket is a list
  * of free blocks, last in first out, so that the block handed out is the one still in cache.
  *
- * One spin lock guards all of it and is held for some ten instructions. Accounts kept under the same
- * lock cost nothing more and are exact; separate atomic counters measured 5 ns each. The lock is a
- * flag, not a mutex, so that a forked child may simply open it. */
+ * One spin lock guards all of it and is held for some ten instructions. Accounts kept under the
+ * same lock cost nothing more and are exact; separate atomic counters would take 5 ns each. The
+ * lock is a flag, not a mutex, so that a forked child may simply open it. */
 #include "memory.h"
 
 #include <pthread.h>
@@ -80,8 +80,8 @@ __attribute__((constructor)) static void memory_init(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-/* The bucket of a request of 0 < bytes <= MAX_BYTES, and the capacity of its blocks. With u units of
- * 64 bytes and 2^k <= u - 1 < 2^(k+1), steps are 2^(k-2) units. */
+/* The bucket of a request of 0 < bytes <= MAX_BYTES, and the capacity of its blocks. With u units
+ * of 64 bytes and 2^k <= u - 1 < 2^(k+1), steps are 2^(k-2) units. */
 static int bucket_of(int64_t bytes, int64_t *capacity)
 {
     int64_t last = (bytes - 1) / DF_ALIGNMENT; /* u - 1 */
@@ -101,8 +101,8 @@ static int64_t map_length(int64_t capacity)
     return df_ceil_div(HEADER_BYTES + capacity, page) * page;
 }
 
-/* Maps a block that begins on a huge page. Writing 64 MB takes 38 ms into fresh pages of 4 KiB, 8 ms
- * into huge ones, and 2 ms into a block that was used before. */
+/* Maps a block that begins on a huge page. Writing 64 MB takes 38 ms into fresh pages of 4 KiB,
+ * 8 ms into huge ones, and 2 ms into a block that was used before. */
 static void *map_block(int64_t capacity)
 {
     int64_t length = map_length(capacity), mapped = length + HUGE_PAGE_BYTES;

@@ -3,9 +3,9 @@
  * A job is a row of claims, each some whole blocks. `ticket` holds the job's number and how many
  * claims are left; caller and workers take claims by compare-and-swap until none is left, and the
  * caller then waits for those that somebody else still runs. So the caller never waits for a worker
- * that has not begun: with a worker asleep or its core taken by another process, a job takes as long
- * as on one thread and not as long as the scheduler pleases (measured: fork and join 123 us with a
- * join that waits for a sleeping worker, 8 us with this one, to wake it).
+ * that has not begun: with a worker asleep or its core taken by another process, a job takes as
+ * long as on one thread and not as long as the scheduler pleases (measured: fork and join 123 us with
+ * a join that waits for a sleeping worker, 8 us with this one, to wake it).
  *
  * A worker reads the fields of a job before it takes a claim, and they are its job's if the
  * compare-and-swap succeeds: the caller rewrites them only after every claim was taken, and job
@@ -168,8 +168,8 @@ static void wake_workers(void)
 
 /* In a virtual machine Linux takes a halted core for a preempted one, and wakes a worker on the
  * caller's core although the other is idle: it then takes the caller's time instead of helping, for
- * milliseconds (measured: a job of 1 ms after a pause took 1.02 ms, with this 0.53). So workers keep
- * off the core that callers are on. */
+ * milliseconds (measured: a job of 1 ms after a pause took 1.02 ms, with this 0.53). So workers
+ * keep off the core that callers are on. */
 static void avoid_core_of_caller(core_choice *choice)
 {
 #ifdef __linux__
@@ -239,7 +239,7 @@ static void start_workers(int wanted)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes)) return;
+    if (pool.n_started >= wanted || pool.start_failed || pthread_attr_init(&attributes)) return;
     note_core();
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -306,7 +306,7 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
         run_blocks(task, context, n, grain, 0, count_blocks(n, grain));
         return;
     }
-    if (pool.n_started < df_num_threads() - 1 && !pool.start_failed) start_workers(df_num_threads() - 1);
+    start_workers(df_num_threads() - 1);
     publish(n, grain, total_ns, task, context);
     if (atomic_load_explicit(&pool.n_asleep, memory_order_relaxed) > 0) {
         pool.unserved += total_ns;

@@ -12,8 +12,8 @@ static inline void check_failed(const char *file, int line, const char *what)
     _exit(1); /* other threads may run: nothing is torn down */
 }
 
-/* The thread sanitizer does not follow a fork beside other threads; in the child of one, the address
- * sanitizer leaves new threads waiting for a lock of its own. */
+/* The thread sanitizer does not follow a fork beside other threads; in the child of one, the
+ * address sanitizer leaves new threads waiting for a lock of its own. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FORK_BESIDE_THREADS false
 #elif defined(__has_feature)

@@ -171,7 +171,8 @@ static void test_threads(void)
     pthread_t threads[4];
     for (intptr_t i = 0; i < 4; i++)
         CHECK(!pthread_create(&threads[i], NULL, churn, (void *)(i + 1)));
-    for (int i = 0; i < 8 * FORK_BESIDE_THREADS; i++) { /* children begin with a lock that nobody holds */
+    /* Children begin with a lock that nobody holds. */
+    for (int i = 0; i < 8 * FORK_BESIDE_THREADS; i++) {
         pid_t child = fork();
         int status = -1;
         if (child == 0) {
