@@ -15,14 +15,16 @@ typedef struct {
     df_attr_type type;
 } df_attr_spec;
 
+typedef struct {
+    const int64_t *v;
+    int64_t n;
+} df_ints;
+
 /* One attribute; which member counts is said by the record's spec (INT, BOOL and DTYPE use `i`). */
 typedef union {
     int64_t i;
     double f;
-    struct {
-        const int64_t *v;
-        int64_t n;
-    } list;
+    df_ints list;
 } df_attr;
 
 typedef struct df_op df_op;
@@ -60,6 +62,8 @@ struct df_op {
     /* Bit i: input i takes part in dtype promotion, the others keep their dtype. 0: none does.
      * For a variadic op any set bit means all. */
     uint32_t promote;
+    /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
+    bool promote_to_float;
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;

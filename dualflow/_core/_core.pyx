@@ -1,0 +1,28 @@
+"""One extension module, in parts: each .pxi file is one concept, lower parts first."""
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cimport cython
+
+from dualflow._core.csrc cimport *
+
+from dualflow import dtypes as _dtypes
+from dualflow import errors as _errors
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object o)
+    object PyLong_FromLongLong(long long v)
+
+include "errors.pxi"      # df_error to exception
+include "op.pxi"          # Op handles and packed attributes
+include "tensor.pxi"      # Tensor, TensorSpec
+include "convert.pxi"     # Python objects and buffers in
+include "records.pxi"     # what a tape keeps
+include "apply.pxi"       # promotion, allocation, kernel, record
+include "variable.pxi"    # the one mutable thing
+include "interop.pxi"     # buffers and arrays out
+include "runtime.pxi"     # threads, memory, SIMD level

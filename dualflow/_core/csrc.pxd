@@ -1,0 +1,151 @@
+# The C core as Cython sees it: externs only.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "base.h" nogil:
+    ctypedef enum df_status:
+        DF_OK
+        DF_INVALID_ARGUMENT
+        DF_BAD_SHAPE
+        DF_BAD_DTYPE
+        DF_OUT_OF_MEMORY
+        DF_OVERFLOW
+    ctypedef struct df_error:
+        df_status status
+        char text[1000]
+    df_status df_fail(df_error *err, df_status status, const char *format, ...) noexcept
+
+cdef extern from "dtype.h" nogil:
+    ctypedef enum df_dtype:
+        DF_BOOL
+        DF_U8
+        DF_I8
+        DF_I16
+        DF_I32
+        DF_I64
+        DF_F16
+        DF_BF16
+        DF_F32
+        DF_F64
+        DF_N_DTYPES
+    ctypedef enum df_kind:
+        DF_KIND_BOOL
+        DF_KIND_INT
+        DF_KIND_FLOAT
+    ctypedef struct df_dtype_info:
+        const char *name
+        const char *format
+        int bytes
+        df_kind kind
+    const df_dtype_info df_dtypes[]
+    df_dtype df_promote(df_dtype a, df_dtype b) noexcept
+    bint df_is_float(df_dtype d) noexcept
+
+cdef extern from "tensor.h" nogil:
+    int DF_MAX_NDIM
+    int DF_INLINE_NDIM
+    int64_t DF_UNKNOWN
+    ctypedef struct df_buffer:
+        int64_t bytes
+        void *data
+    ctypedef struct df_tensor:
+        void *data
+        int64_t size
+        int64_t *shape
+        df_buffer *buffer
+        df_dtype dtype
+        int ndim
+        int64_t dims[8]
+    ctypedef struct df_memory_stats:
+        int64_t cached
+        int64_t live
+        int64_t peak
+    df_buffer *df_buffer_new(int64_t bytes) noexcept
+    df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *) noexcept,
+                              void *owner) noexcept
+    void df_buffer_retain(df_buffer *buffer) noexcept
+    void df_buffer_release(df_buffer *buffer) noexcept
+    int32_t df_buffer_refs(const df_buffer *buffer) noexcept
+    df_memory_stats df_memory() noexcept
+    void df_memory_trim() noexcept
+    void df_memory_reset_peak() noexcept
+    void df_tensor_init(df_tensor *t) noexcept
+    df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
+                            const char *op, df_error *err) noexcept
+    df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err) noexcept
+    void df_tensor_clear(df_tensor *t) noexcept
+    int64_t df_tensor_bytes(const df_tensor *t) noexcept
+    bint df_same_shape(const df_tensor *a, const df_tensor *b) noexcept
+
+cdef extern from "op.h" nogil:
+    int DF_MAX_ATTRS
+    int DF_VARIADIC
+    ctypedef enum df_attr_type:
+        DF_ATTR_INT
+        DF_ATTR_FLOAT
+        DF_ATTR_BOOL
+        DF_ATTR_DTYPE
+        DF_ATTR_INTS
+    ctypedef struct df_attr_spec:
+        const char *name
+        df_attr_type type
+    ctypedef struct df_ints:
+        const int64_t *v
+        int64_t n
+    ctypedef union df_attr:
+        int64_t i
+        double f
+        df_ints list
+    ctypedef enum df_op_kind:
+        DF_ELEMENTWISE
+        DF_REDUCTION
+        DF_VIEW
+        DF_GENERAL
+    ctypedef struct df_op
+    ctypedef struct df_call:
+        const df_op *op
+        int n_in
+        int n_out
+        const df_tensor *const *in_ "in"
+        df_tensor *const *out
+        const df_attr *attrs
+        void *workspace
+    ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
+                                const df_attr *attrs) noexcept nogil
+    ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
+    ctypedef struct df_op:
+        const char *name
+        df_op_kind kind
+        int n_in
+        int n_out
+        int n_attrs
+        df_attr_spec attrs[12]
+        uint32_t promote
+        bint promote_to_float
+        uint32_t writes
+        bint effect
+        bint commutative
+        bint may_alias
+        df_infer_fn infer
+        int (*count_out)(const df_call *call) noexcept nogil
+        int64_t (*workspace)(const df_call *call) noexcept nogil
+        int64_t (*view)(const df_call *call) noexcept nogil
+        df_tile_fn tile[10]
+        int tile_key
+        double cost
+    df_status df_infer_broadcast(const df_call *call, df_error *err) noexcept
+    df_status df_infer_compare(const df_call *call, df_error *err) noexcept
+    df_status df_op_infer(const df_call *call, df_error *err) noexcept
+    df_status df_op_run(const df_call *call, df_error *err) noexcept
+
+cdef extern from "registry.h" nogil:
+    df_status df_registry_init(df_error *err) noexcept
+    const char *df_registry_isa() noexcept
+    int64_t df_registry_size() noexcept
+    const df_op *df_registry_op(int64_t index) noexcept
+
+cdef extern from "thread.h" nogil:
+    int df_num_threads() noexcept
+    df_status df_set_num_threads(int n, df_error *err) noexcept
+
+cdef extern from "cpu.h" nogil:
+    int df_cpu_cores() noexcept

@@ -1,0 +1,189 @@
+# Handles of the C op records, and the packing of attributes. One packer serves every op: it reads
+# the record's specs.
+
+cdef enum:
+    MAX_ATTRS = 12
+
+# What the output of an elementwise op looks like when all its inputs have one dtype and one shape.
+cdef enum FastPath:
+    FAST_NONE
+    FAST_SAME
+    FAST_BOOL
+
+
+@cython.final
+cdef class Op:
+    """A C op record and what Python knows about it.
+
+    Attributes
+    ----------
+    name : str
+    attrs : tuple of str
+        Attribute names in the record's order.
+    rule : callable or None
+        The gradient rule, set by ``dualflow.gradients``.
+    why_no_gradient : str or None
+        Reason given where an op was declared to have no gradient.
+    saves : int
+        Bit i: a record keeps input i; bit 31: it keeps the outputs.
+    """
+    cdef const df_op *c
+    cdef FastPath fast
+    cdef bint float_only
+    cdef readonly str name
+    cdef readonly tuple attrs
+    cdef public object rule
+    cdef public object why_no_gradient
+    cdef public uint32_t saves
+
+    @property
+    def n_in(self):
+        return self.c.n_in
+
+    @property
+    def n_out(self):
+        return self.c.n_out
+
+    @property
+    def kind(self):
+        return ("elementwise", "reduction", "view", "general")[<int>self.c.kind]
+
+    @property
+    def writes(self):
+        return self.c.writes
+
+    @property
+    def dtypes(self):
+        """Names of the dtypes an elementwise op has a kernel for, of its key input."""
+        return tuple([df_dtypes[d].name.decode() for d in range(<int>DF_N_DTYPES)
+                      if self.c.tile[d] != NULL])
+
+    def __repr__(self):
+        return f"<dualflow op {self.name}>"
+
+
+cdef dict OPS = {}
+
+
+cdef _load_ops():
+    cdef Op op
+    cdef int64_t i
+    for i in range(df_registry_size()):
+        op = Op.__new__(Op)
+        op.c = df_registry_op(i)
+        op.name = op.c.name.decode()
+        op.attrs = tuple([op.c.attrs[k].name.decode() for k in range(op.c.n_attrs)])
+        op.fast = FAST_NONE
+        if op.c.kind == DF_ELEMENTWISE and op.c.n_out == 1:
+            if op.c.infer == df_infer_broadcast:
+                op.fast = FAST_SAME
+            elif op.c.infer == df_infer_compare:
+                op.fast = FAST_BOOL
+        OPS[op.name] = op
+
+
+_load_ops()
+
+
+cdef Op find_op(name):
+    op = OPS.get(name)
+    if op is None:
+        raise _errors.InvalidArgumentError(f"no op is called {name!r}")
+    return <Op>op
+
+
+def get_op(name):
+    """The handle of the op called `name`."""
+    return find_op(name)
+
+
+def ops():
+    """Names of all ops, in the order of csrc/ops.def."""
+    return tuple(OPS)
+
+
+@cython.final
+@cython.no_gc
+cdef class Attrs:
+    """Attributes of one application: the C values, and the same as a hashable tuple."""
+    cdef df_attr c[MAX_ATTRS]
+    cdef int64_t *lists
+    cdef tuple names
+    cdef readonly tuple values
+
+    def __dealloc__(self):
+        PyMem_Free(self.lists)
+
+    def as_dict(self):
+        return dict(zip(self.names, self.values))
+
+    def __eq__(self, other):
+        return (isinstance(other, Attrs) and (<Attrs>self).names == (<Attrs>other).names
+                and (<Attrs>self).values == (<Attrs>other).values)
+
+    def __hash__(self):
+        return hash(self.values)
+
+
+cdef object clean_attr(Op op, int k, value):
+    """The plain Python form of one attribute: int, float or tuple of ints."""
+    cdef df_attr_type kind = op.c.attrs[k].type
+    try:
+        if kind == DF_ATTR_FLOAT:
+            return float(value)
+        if kind == DF_ATTR_BOOL:
+            return int(bool(value))
+        if kind == DF_ATTR_DTYPE:
+            return (<object>_dtypes.as_dtype(value)).index
+        if kind == DF_ATTR_INT:
+            return value.__index__()
+        if hasattr(value, "__index__") and not isinstance(value, TensorBase):
+            return (value.__index__(),)
+        return tuple([v.__index__() for v in value])
+    except (AttributeError, TypeError, ValueError) as exc:
+        if isinstance(exc, _errors.DualflowError):
+            raise
+        wanted = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
+        raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {value!r}, want {wanted}") from None
+
+
+cdef Attrs pack_attrs(Op op, dict given):
+    cdef Attrs attrs = Attrs.__new__(Attrs)
+    cdef int k
+    cdef Py_ssize_t total = 0
+    cdef int64_t *at
+    cdef list values = []
+    if len(given) != op.c.n_attrs:
+        raise TypeError(f"{op.name}: got attributes {sorted(given)}, want {list(op.attrs)}")
+    for k in range(op.c.n_attrs):
+        name = op.attrs[k]
+        if name not in given:
+            raise TypeError(f"{op.name}: attribute {name} is missing")
+        value = clean_attr(op, k, given[name])
+        values.append(value)
+        if op.c.attrs[k].type == DF_ATTR_INTS:
+            total += len(<tuple>value)
+    attrs.names = op.attrs
+    attrs.values = tuple(values)
+    if total:
+        attrs.lists = <int64_t *>PyMem_Malloc(total * sizeof(int64_t))
+        if attrs.lists == NULL:
+            raise MemoryError()
+    at = attrs.lists
+    for k in range(op.c.n_attrs):
+        value = attrs.values[k]
+        try:
+            if op.c.attrs[k].type == DF_ATTR_FLOAT:
+                attrs.c[k].f = value
+            elif op.c.attrs[k].type == DF_ATTR_INTS:
+                attrs.c[k].list.v = at
+                attrs.c[k].list.n = len(<tuple>value)
+                for v in <tuple>value:
+                    at[0] = v
+                    at += 1
+            else:
+                attrs.c[k].i = value
+        except OverflowError:
+            raise _errors.SizeOverflowError(
+                f"{op.name}: {op.attrs[k]} is {value}, which does not fit 64 bits") from None
+    return attrs

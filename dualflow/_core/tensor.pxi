@@ -1,0 +1,281 @@
+# Tensor: a dense, immutable block. TensorBase carries the operators for it, for Variable and for
+# whatever else stands for a tensor.
+
+cdef uint64_t last_id = 0          # every tensor and variable has a number of its own
+cdef dict METHODS = {}             # behaviour composed of ops, bound from above
+
+
+def bind(**methods):
+    """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
+    METHODS.update(methods)
+
+
+cdef class TensorBase:
+    """What Tensor, Variable and symbolic tensors share: Python's operators, each applying an op."""
+
+    __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
+    __array_priority__ = 100
+
+    def __add__(self, other): return binary("add", self, other)
+    def __radd__(self, other): return binary("add", other, self)
+    def __sub__(self, other): return binary("subtract", self, other)
+    def __rsub__(self, other): return binary("subtract", other, self)
+    def __mul__(self, other): return binary("multiply", self, other)
+    def __rmul__(self, other): return binary("multiply", other, self)
+    def __truediv__(self, other): return binary("divide", self, other)
+    def __rtruediv__(self, other): return binary("divide", other, self)
+    def __floordiv__(self, other): return binary("floordiv", self, other)
+    def __rfloordiv__(self, other): return binary("floordiv", other, self)
+    def __mod__(self, other): return binary("floormod", self, other)
+    def __rmod__(self, other): return binary("floormod", other, self)
+    def __pow__(self, other, modulo): return binary("pow", self, other)
+    def __rpow__(self, other, modulo): return binary("pow", other, self)
+    def __matmul__(self, other): return METHODS["matmul"](self, other)
+    def __rmatmul__(self, other): return METHODS["matmul"](other, self)
+    def __and__(self, other): return METHODS["and"](self, other)
+    def __rand__(self, other): return METHODS["and"](other, self)
+    def __or__(self, other): return METHODS["or"](self, other)
+    def __ror__(self, other): return METHODS["or"](other, self)
+    def __xor__(self, other): return METHODS["xor"](self, other)
+    def __rxor__(self, other): return METHODS["xor"](other, self)
+    def __lshift__(self, other): return binary("left_shift", self, other)
+    def __rlshift__(self, other): return binary("left_shift", other, self)
+    def __rshift__(self, other): return binary("right_shift", self, other)
+    def __rrshift__(self, other): return binary("right_shift", other, self)
+    def __invert__(self): return METHODS["invert"](self)
+    def __neg__(self): return unary("negative", self)
+    def __pos__(self): return self
+    def __abs__(self): return unary("abs", self)
+    def __lt__(self, other): return binary("less", self, other)
+    def __le__(self, other): return binary("less_equal", self, other)
+    def __gt__(self, other): return binary("greater", self, other)
+    def __ge__(self, other): return binary("greater_equal", self, other)
+    def __eq__(self, other): return equality("equal", self, other)
+    def __ne__(self, other): return equality("not_equal", self, other)
+    def __hash__(self): return <Py_ssize_t><void *>self >> 4
+    def __getitem__(self, key): return METHODS["getitem"](self, key)
+    def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
+
+    @property
+    def T(self):
+        """The transpose: all dimensions reversed."""
+        return METHODS["transpose"](self)
+
+
+cdef tuple shape_tuple(const df_tensor *t):
+    cdef int i
+    return tuple([None if t.shape[i] < 0 else PyLong_FromLongLong(t.shape[i])
+                  for i in range(t.ndim)])
+
+
+@cython.final
+cdef class TensorSpec:
+    """Dtype and shape without data.
+
+    Parameters
+    ----------
+    shape : sequence of int or None
+        None is a dimension that is not known.
+    dtype : dtype, default float32
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.TensorSpec([None, 3], df.float32)
+    TensorSpec(shape=(None, 3), dtype=float32)
+    """
+    cdef readonly tuple shape
+    cdef readonly object dtype
+    cdef readonly object name
+
+    def __init__(self, shape, dtype="float32", name=None):
+        self.shape = tuple([None if d is None else d.__index__() for d in shape])
+        self.dtype = _dtypes.as_dtype(dtype)
+        self.name = name
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    def __repr__(self):
+        name = f", name={self.name!r}" if self.name else ""
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype}{name})"
+
+    def __eq__(self, other):
+        return (isinstance(other, TensorSpec) and self.shape == other.shape
+                and self.dtype is other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Tensor(TensorBase):
+    """A dense, immutable array of one dtype.
+
+    Made by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
+    `dtype`, `ndim`, `size`. Slicing the first dimension shares memory; everything else copies.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([[1., 2.], [3., 4.]])
+    >>> (x @ x).numpy().tolist()
+    [[7.0, 10.0], [15.0, 22.0]]
+    """
+    cdef df_tensor t
+    cdef uint64_t id
+    cdef bint watch            # value of a trainable variable: tapes watch it unasked
+    cdef object __weakref__
+
+    def __cinit__(self):
+        global last_id
+        df_tensor_init(&self.t)
+        last_id += 1
+        self.id = last_id
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("Tensor is made by ops; use dualflow.constant(value)")
+
+    def __dealloc__(self):
+        df_tensor_clear(&self.t)
+
+    @property
+    def shape(self):
+        """The dimensions, a tuple of int."""
+        return shape_tuple(&self.t)
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return _dtypes.ALL[<int>self.t.dtype]
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.t.ndim
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return self.t.size
+
+    @property
+    def nbytes(self):
+        """Bytes of data."""
+        return df_tensor_bytes(&self.t)
+
+    def __len__(self):
+        if self.t.ndim == 0:
+            raise TypeError("len() of a tensor with shape ()")
+        return self.t.shape[0]
+
+    def __iter__(self):
+        if self.t.ndim == 0:
+            raise TypeError("iteration over a tensor with shape ()")
+        return iter([self[i] for i in range(self.t.shape[0])])
+
+    def __contains__(self, item):
+        return METHODS["contains"](self, item)
+
+    def __bool__(self):
+        return bool(scalar_item(self, "bool()"))
+
+    def __int__(self):
+        return int(scalar_item(self, "int()"))
+
+    def __float__(self):
+        return float(scalar_item(self, "float()"))
+
+    def __index__(self):
+        if self.t.ndim != 0 or df_dtypes[<int>self.t.dtype].kind != DF_KIND_INT:
+            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(self)}")
+        return scalar_item(self, "index")
+
+    def item(self):
+        """The value of a tensor with one element as a Python bool, int or float."""
+        return scalar_item(self, "item()")
+
+    def numpy(self):
+        """The data as a read-only NumPy array that shares memory and keeps it alive."""
+        return to_numpy(self)
+
+    def tolist(self):
+        """The data as nested Python lists."""
+        return METHODS["tolist"](self)
+
+    def __repr__(self):
+        return METHODS["repr"](self)
+
+    def __format__(self, spec):
+        if self.t.ndim == 0:
+            return format(scalar_item(self, "format()"), spec)
+        return format(str(self), spec)
+
+    def __reduce__(self):
+        return rebuild, (self.dtype.name, self.shape, raw_bytes(self))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return to_array(self, dtype, copy)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        export_buffer(self, view, flags)
+
+    def __releasebuffer__(self, Py_buffer *view):
+        PyMem_Free(view.internal)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return (1, 0)      # kDLCPU
+
+
+cdef str describe(Tensor x):
+    return f"{x.dtype} {x.shape}"
+
+
+cdef object scalar_item(Tensor x, str asked):
+    """The one element of `x` as a Python number."""
+    cdef void *p = x.t.data
+    if x.t.size != 1:
+        raise _errors.InvalidArgumentError(
+            f"{asked} wants a tensor with one element, got {describe(x)}")
+    if x.t.dtype == DF_F32: return (<float *>p)[0]
+    if x.t.dtype == DF_F64: return (<double *>p)[0]
+    if x.t.dtype == DF_I32: return (<int32_t *>p)[0]
+    if x.t.dtype == DF_I64: return (<int64_t *>p)[0]
+    if x.t.dtype == DF_BOOL: return (<uint8_t *>p)[0] != 0
+    if x.t.dtype == DF_U8: return (<uint8_t *>p)[0]
+    if x.t.dtype == DF_I8: return (<int8_t *>p)[0]
+    if x.t.dtype == DF_I16: return (<int16_t *>p)[0]
+    return scalar_item(<Tensor>apply_by_name("cast", (x,), {"dtype": "float32"}), asked)
+
+
+cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const char *op):
+    """A tensor with uninitialised memory."""
+    cdef df_error err
+    cdef Tensor x = Tensor.__new__(Tensor)
+    check(df_tensor_set(&x.t, dtype, ndim, shape, op, &err), &err)
+    check(df_tensor_alloc(&x.t, op, &err), &err)
+    return x
+
+
+cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
+                  const char *op):
+    """A tensor that looks at the memory of `x` from byte `offset` on."""
+    cdef df_error err
+    cdef Tensor y = Tensor.__new__(Tensor)
+    check(df_tensor_set(&y.t, dtype, ndim, shape, op, &err), &err)
+    y.t.buffer = x.t.buffer
+    y.t.data = <char *>x.t.data + offset
+    df_buffer_retain(y.t.buffer)
+    return y

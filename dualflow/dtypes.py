@@ -1,0 +1,119 @@
+"""Element types: ``df.float32`` and the like, and how anything that names one becomes one."""
+
+from typing import Any, Literal
+
+from dualflow.errors import DTypeError
+
+Kind = Literal["bool", "int", "float"]
+
+
+class DType:
+    """An element type of tensors.
+
+    Attributes
+    ----------
+    name : str
+        NumPy's name, such as ``"float32"``.
+    itemsize : int
+        Bytes per element.
+    kind : {"bool", "int", "float"}
+    index : int
+        Position in the C enum.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.float32.itemsize, df.float32.is_floating
+    (4, True)
+    >>> df.as_dtype("int64") is df.int64
+    True
+    """
+
+    __slots__ = ("index", "itemsize", "kind", "name")
+
+    def __init__(self, index: int, name: str, itemsize: int, kind: Kind) -> None:
+        self.index, self.name, self.itemsize, self.kind = index, name, itemsize, kind
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind == "int"
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy dtype; bfloat16 has none and raises DTypeError."""
+        if self.name == "bfloat16":
+            raise DTypeError("bfloat16 has no NumPy dtype; cast to float32 first")
+        import numpy as np  # loaded when somebody first asks for an array
+
+        return np.dtype(self.name)
+
+    def __repr__(self) -> str:
+        return f"dualflow.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other
+        try:
+            return as_dtype(other) is self
+        except DTypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return as_dtype, (self.name,)
+
+
+# In the order of df_dtype in csrc/dtype.h.
+bool_ = DType(0, "bool", 1, "bool")
+uint8 = DType(1, "uint8", 1, "int")
+int8 = DType(2, "int8", 1, "int")
+int16 = DType(3, "int16", 2, "int")
+int32 = DType(4, "int32", 4, "int")
+int64 = DType(5, "int64", 8, "int")
+float16 = DType(6, "float16", 2, "float")
+bfloat16 = DType(7, "bfloat16", 2, "float")
+float32 = DType(8, "float32", 4, "float")
+float64 = DType(9, "float64", 8, "float")
+
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+_BY_NAME = {d.name: d for d in ALL}
+_BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
+
+
+def as_dtype(value: Any) -> DType:
+    """The dtype that `value` names: a DType, a name, a Python or NumPy type, a NumPy dtype.
+
+    Raises
+    ------
+    DTypeError
+        If `value` names none of dualflow's dtypes.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.as_dtype(float), df.as_dtype("bool")
+    (dualflow.float32, dualflow.bool)
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, type) and value in _BY_PYTHON_TYPE:
+        return _BY_PYTHON_TYPE[value]
+    name = value if isinstance(value, str) else getattr(value, "name", None)
+    if not isinstance(name, str):
+        name = getattr(value, "__name__", None)  # numpy.float32, a class
+    if isinstance(name, str) and name.rstrip("_") in _BY_NAME:
+        return _BY_NAME[name.rstrip("_")]
+    raise DTypeError(f"{value!r} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")

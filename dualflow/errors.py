@@ -1,0 +1,50 @@
+"""Exceptions dualflow raises: each is also the Python type people expect."""
+
+
+class DualflowError(Exception):
+    """Base of every error raised by dualflow itself."""
+
+
+class InvalidArgumentError(DualflowError, ValueError):
+    """A value that makes no sense for the op."""
+
+
+class ShapeError(InvalidArgumentError):
+    """Shapes that do not fit each other or the op."""
+
+
+class DTypeError(DualflowError, TypeError):
+    """Dtypes that do not fit the op."""
+
+
+class OutOfRangeError(DualflowError, IndexError):
+    """An index beyond its dimension."""
+
+
+class ResourceExhaustedError(DualflowError, MemoryError):
+    """There is not enough memory."""
+
+
+class SizeOverflowError(DualflowError, OverflowError):
+    """A size beyond 64 bits, or a number beyond its dtype."""
+
+
+class UnimplementedError(DualflowError, NotImplementedError):
+    """Something dualflow does not do."""
+
+
+class GradientWarning(UserWarning):
+    """A gradient is None; the message says why."""
+
+
+# In the order of df_status in csrc/base.h; index 0 is success.
+BY_STATUS = (
+    DualflowError,
+    InvalidArgumentError,
+    ShapeError,
+    DTypeError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    SizeOverflowError,
+    UnimplementedError,
+)

@@ -1,0 +1,133 @@
+"""Build csrc once per SIMD level and link everything into one extension module.
+
+Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
+
+    python setup.py build_ext --inplace --isa avx512   # one level besides the baseline
+    python setup.py build_ext --inplace --sanitize address,undefined
+    python setup.py build_ext --inplace --checks       # every Cython run-time check on
+"""
+
+import os
+import platform
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CSRC = Path("csrc")
+COMMON = sorted(p for p in CSRC.glob("*.c") if p.name != "optable.c")
+PER_ISA = [CSRC / "optable.c", *sorted(CSRC.glob("ops/*.c")), *sorted(CSRC.glob("gemm/*.c"))]
+FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
+         "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
+
+# Flags of each level, most portable first. A compiler that refuses a level leaves it out.
+ISA_LEVELS = {
+    "x86_64": {
+        "baseline": [],
+        "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
+        "avx512": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavx512f", "-mavx512bw", "-mavx512dq",
+                   "-mavx512vl", "-mprefer-vector-width=512"],
+    },
+    "aarch64": {"baseline": [], "neon": []},
+}
+MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+
+def stale(obj: Path) -> bool:
+    """Whether an object is older than a file it was made from (its .d file lists them)."""
+    deps = obj.with_suffix(".d")
+    if not obj.exists() or not deps.exists():
+        return True
+    names = deps.read_text().replace("\\\n", " ").split(":", 1)[1].split()
+    built = obj.stat().st_mtime
+    return any(not os.path.exists(n) or os.path.getmtime(n) > built for n in names)
+
+
+class BuildExt(build_ext):
+    user_options = build_ext.user_options + [
+        ("isa=", None, "SIMD levels to build besides the baseline (comma separated; default all)"),
+        ("sanitize=", None, "sanitizers, e.g. address,undefined"),
+        ("checks", None, "turn every Cython run-time check on"),
+    ]
+    boolean_options = build_ext.boolean_options + ["checks"]
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.isa = self.sanitize = None
+        self.checks = False
+
+    def finalize_options(self):
+        super().finalize_options()
+        from Cython.Build import cythonize
+
+        checked = bool(self.checks)
+        self.distribution.ext_modules = self.extensions = cythonize(
+            self.distribution.ext_modules,
+            compiler_directives={
+                "language_level": 3, "embedsignature": True, "binding": True,
+                "boundscheck": checked, "wraparound": checked, "cdivision": not checked,
+                "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
+            },
+        )
+
+    def build_extension(self, ext):
+        kind = "sanitized" if self.sanitize else "plain"
+        root = Path(self.build_temp) / kind
+        sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-g",
+                    "-fno-sanitize-recover=undefined"] if self.sanitize else []
+        levels = self.levels(root)
+        have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
+        jobs = [(src, root / "common", FLAGS + sanitize, have) for src in COMMON]
+        jobs += [(src, root / isa, FLAGS + flags + sanitize, [("DF_ISA", isa)])
+                 for isa, flags in levels.items() for src in PER_ISA]
+        with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
+            objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
+        ext.extra_objects = objects
+        ext.extra_compile_args = [*FLAGS, "-Wno-unused-parameter", "-Wno-sign-compare",
+                                  "-Wno-unused-function", *sanitize]
+        ext.extra_link_args = ["-pthread", "-lm", *sanitize[:1]]
+        self.force = self.force or any(map(self.newer_than_extension(ext), objects))
+        super().build_extension(ext)
+
+    def newer_than_extension(self, ext):
+        path = Path(self.get_ext_fullpath(ext.name))
+        built = path.stat().st_mtime if path.exists() else 0
+        return lambda obj: os.path.getmtime(obj) > built
+
+    def levels(self, root):
+        known = ISA_LEVELS.get(MACHINE, {"baseline": []})
+        wanted = self.isa.split(",") if self.isa else known
+        return {isa: flags for isa, flags in known.items()
+                if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
+
+    def accepts(self, root, flags):
+        from setuptools.errors import CompileError
+
+        probe = root / "probe.c"
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        probe.write_text("int probe(void) { return 0; }\n")
+        try:
+            self.compiler.compile([str(probe)], output_dir=str(root), extra_postargs=flags)
+        except CompileError:
+            return False
+        return True
+
+    def compile_one(self, source, output_dir, flags, macros):
+        """One object per (source, level): each level has a folder of its own."""
+        obj = (output_dir / source).with_suffix(".o")
+        signature = obj.with_suffix(".flags")
+        command = repr((self.compiler.compiler_so, flags, macros))
+        if stale(obj) or not signature.exists() or signature.read_text() != command:
+            self.compiler.compile([str(source)], output_dir=str(output_dir), macros=macros,
+                                  extra_postargs=[*flags, "-MMD", "-MF", str(obj.with_suffix(".d"))])
+            signature.write_text(command)
+        return str(obj)
+
+
+setup(
+    ext_modules=[Extension("dualflow._core._core", ["dualflow/_core/_core.pyx"],
+                           depends=[str(p) for p in Path("dualflow/_core").glob("*.p[x]*")]
+                           + [str(p) for p in CSRC.glob("*.h")])],
+    cmdclass={"build_ext": BuildExt},
+)
