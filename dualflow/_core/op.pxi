@@ -92,6 +92,26 @@ cdef Op find_op(name):
     return <Op>op
 
 
+# The ops Python's operators stand for.
+cdef Op OP_ADD = find_op("add")
+cdef Op OP_SUBTRACT = find_op("subtract")
+cdef Op OP_MULTIPLY = find_op("multiply")
+cdef Op OP_DIVIDE = find_op("divide")
+cdef Op OP_FLOORDIV = find_op("floordiv")
+cdef Op OP_FLOORMOD = find_op("floormod")
+cdef Op OP_POW = find_op("pow")
+cdef Op OP_LEFT_SHIFT = find_op("left_shift")
+cdef Op OP_RIGHT_SHIFT = find_op("right_shift")
+cdef Op OP_NEGATIVE = find_op("negative")
+cdef Op OP_ABS = find_op("abs")
+cdef Op OP_LESS = find_op("less")
+cdef Op OP_LESS_EQUAL = find_op("less_equal")
+cdef Op OP_GREATER = find_op("greater")
+cdef Op OP_GREATER_EQUAL = find_op("greater_equal")
+cdef Op OP_EQUAL = find_op("equal")
+cdef Op OP_NOT_EQUAL = find_op("not_equal")
+
+
 def get_op(name):
     """The handle of the op called `name`."""
     return find_op(name)

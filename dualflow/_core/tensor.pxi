@@ -16,20 +16,20 @@ cdef class TensorBase:
     __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
     __array_priority__ = 100
 
-    def __add__(self, other): return binary("add", self, other)
-    def __radd__(self, other): return binary("add", other, self)
-    def __sub__(self, other): return binary("subtract", self, other)
-    def __rsub__(self, other): return binary("subtract", other, self)
-    def __mul__(self, other): return binary("multiply", self, other)
-    def __rmul__(self, other): return binary("multiply", other, self)
-    def __truediv__(self, other): return binary("divide", self, other)
-    def __rtruediv__(self, other): return binary("divide", other, self)
-    def __floordiv__(self, other): return binary("floordiv", self, other)
-    def __rfloordiv__(self, other): return binary("floordiv", other, self)
-    def __mod__(self, other): return binary("floormod", self, other)
-    def __rmod__(self, other): return binary("floormod", other, self)
-    def __pow__(self, other, modulo): return binary("pow", self, other)
-    def __rpow__(self, other, modulo): return binary("pow", other, self)
+    def __add__(self, other): return binary(OP_ADD, self, other)
+    def __radd__(self, other): return binary(OP_ADD, other, self)
+    def __sub__(self, other): return binary(OP_SUBTRACT, self, other)
+    def __rsub__(self, other): return binary(OP_SUBTRACT, other, self)
+    def __mul__(self, other): return binary(OP_MULTIPLY, self, other)
+    def __rmul__(self, other): return binary(OP_MULTIPLY, other, self)
+    def __truediv__(self, other): return binary(OP_DIVIDE, self, other)
+    def __rtruediv__(self, other): return binary(OP_DIVIDE, other, self)
+    def __floordiv__(self, other): return binary(OP_FLOORDIV, self, other)
+    def __rfloordiv__(self, other): return binary(OP_FLOORDIV, other, self)
+    def __mod__(self, other): return binary(OP_FLOORMOD, self, other)
+    def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
+    def __pow__(self, other, modulo): return binary(OP_POW, self, other)
+    def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
     def __matmul__(self, other): return METHODS["matmul"](self, other)
     def __rmatmul__(self, other): return METHODS["matmul"](other, self)
     def __and__(self, other): return METHODS["and"](self, other)
@@ -38,20 +38,20 @@ cdef class TensorBase:
     def __ror__(self, other): return METHODS["or"](other, self)
     def __xor__(self, other): return METHODS["xor"](self, other)
     def __rxor__(self, other): return METHODS["xor"](other, self)
-    def __lshift__(self, other): return binary("left_shift", self, other)
-    def __rlshift__(self, other): return binary("left_shift", other, self)
-    def __rshift__(self, other): return binary("right_shift", self, other)
-    def __rrshift__(self, other): return binary("right_shift", other, self)
+    def __lshift__(self, other): return binary(OP_LEFT_SHIFT, self, other)
+    def __rlshift__(self, other): return binary(OP_LEFT_SHIFT, other, self)
+    def __rshift__(self, other): return binary(OP_RIGHT_SHIFT, self, other)
+    def __rrshift__(self, other): return binary(OP_RIGHT_SHIFT, other, self)
     def __invert__(self): return METHODS["invert"](self)
-    def __neg__(self): return unary("negative", self)
+    def __neg__(self): return unary(OP_NEGATIVE, self)
     def __pos__(self): return self
-    def __abs__(self): return unary("abs", self)
-    def __lt__(self, other): return binary("less", self, other)
-    def __le__(self, other): return binary("less_equal", self, other)
-    def __gt__(self, other): return binary("greater", self, other)
-    def __ge__(self, other): return binary("greater_equal", self, other)
-    def __eq__(self, other): return equality("equal", self, other)
-    def __ne__(self, other): return equality("not_equal", self, other)
+    def __abs__(self): return unary(OP_ABS, self)
+    def __lt__(self, other): return binary(OP_LESS, self, other)
+    def __le__(self, other): return binary(OP_LESS_EQUAL, self, other)
+    def __gt__(self, other): return binary(OP_GREATER, self, other)
+    def __ge__(self, other): return binary(OP_GREATER_EQUAL, self, other)
+    def __eq__(self, other): return equality(OP_EQUAL, self, other)
+    def __ne__(self, other): return equality(OP_NOT_EQUAL, self, other)
     def __hash__(self): return <Py_ssize_t><void *>self >> 4
     def __getitem__(self, key): return METHODS["getitem"](self, key)
     def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
@@ -231,12 +231,6 @@ cdef class Tensor(TensorBase):
 
     def __releasebuffer__(self, Py_buffer *view):
         PyMem_Free(view.internal)
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self):
-        return (1, 0)      # kDLCPU
 
 
 cdef str describe(Tensor x):

@@ -1,0 +1,63 @@
+# Tensors out: the buffer protocol, NumPy arrays, pickles. All but pickles are zero-copy.
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+
+
+cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
+    cdef Py_ssize_t step = df_dtypes[<int>x.t.dtype].bytes
+    cdef Py_ssize_t *strides
+    cdef int d
+    if flags & PyBUF_WRITABLE:
+        raise BufferError("tensors are immutable: ask for a read-only buffer")
+    if df_dtypes[<int>x.t.dtype].format[0] == 0:
+        raise BufferError(f"{x.dtype} has no buffer format; cast to float32 first")
+    strides = <Py_ssize_t *>PyMem_Malloc((x.t.ndim + 1) * sizeof(Py_ssize_t))
+    if strides == NULL:
+        raise MemoryError()
+    for d in range(x.t.ndim - 1, -1, -1):
+        strides[d] = step
+        step *= x.t.shape[d]
+    view.obj = x
+    view.buf = x.t.data
+    view.len = df_tensor_bytes(&x.t)
+    view.itemsize = df_dtypes[<int>x.t.dtype].bytes
+    view.readonly = 1
+    view.ndim = x.t.ndim
+    view.format = <char *>df_dtypes[<int>x.t.dtype].format if flags & PyBUF_FORMAT else NULL
+    view.shape = <Py_ssize_t *>x.t.shape if flags & PyBUF_ND else NULL
+    view.strides = strides if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
+    view.suboffsets = NULL
+    view.internal = strides
+    return 0
+
+
+cdef object to_numpy(Tensor x):
+    import numpy as np          # loaded when somebody first asks for an array
+
+    if x.t.dtype == DF_BF16:
+        raise _errors.DTypeError("numpy(): bfloat16 has no NumPy dtype; cast to float32 first")
+    return np.asarray(memoryview(x))
+
+
+cdef object to_array(Tensor x, dtype, copy):
+    array = to_numpy(x)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"a copy is needed to turn {describe(x)} into {dtype}")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+cdef bytes raw_bytes(Tensor x):
+    return (<char *>x.t.data)[:df_tensor_bytes(&x.t)] if x.t.size else b""
+
+
+def rebuild(str dtype, tuple shape, const uint8_t[::1] data not None):
+    """The tensor a pickle describes."""
+    cdef Tensor x = empty(<df_dtype><int>(<object>_dtypes.as_dtype(dtype)).index, list(shape))
+    if data.shape[0] != df_tensor_bytes(&x.t):
+        raise _errors.InvalidArgumentError(
+            f"unpickling: {data.shape[0]} bytes for {describe(x)}")
+    if data.shape[0]:
+        memcpy(x.t.data, &data[0], data.shape[0])
+    return x

@@ -1,0 +1,172 @@
+# Variable: the one mutable thing. Its value is a Tensor whose memory ops may write, as long as
+# nobody else looks at that memory; where somebody does, the variable moves to a copy first.
+
+cdef uint64_t n_variables = 0
+
+
+@cython.final
+cdef class Variable(TensorBase):
+    """A named tensor that can be assigned.
+
+    Parameters
+    ----------
+    initial_value : anything `convert_to_tensor` takes
+    trainable : bool, default True
+        Whether tapes watch it unasked. Only floating variables are watched.
+    name : str, optional
+    dtype : dtype, optional
+
+    Notes
+    -----
+    Ops read the value at the time they run. Tensors and arrays read earlier keep the old value.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1., 2.])
+    >>> v.assign_add([1., 1.]).numpy().tolist()
+    [2.0, 3.0]
+    """
+    cdef Tensor value_
+    cdef readonly str name
+    cdef readonly bint trainable
+    cdef uint64_t id
+    cdef object __weakref__
+
+    def __init__(self, initial_value, trainable=True, name=None, dtype=None):
+        global n_variables, last_id
+        if callable(initial_value):
+            initial_value = initial_value()
+        n_variables += 1
+        last_id += 1
+        self.id = last_id
+        self.name = name if name is not None else f"Variable_{n_variables}"
+        self.trainable = trainable
+        self.set_value(<Tensor>constant(initial_value, dtype, "Variable"))
+
+    cdef int set_value(self, Tensor x) except -1:
+        """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
+        cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
+        value.id = self.id
+        value.watch = self.trainable and df_is_float(x.t.dtype)
+        self.value_ = value
+        return 0
+
+    cdef int make_exclusive(self) except -1:
+        """Makes sure nobody else sees the memory an op is about to write."""
+        cdef Tensor old = self.value_
+        cdef Tensor fresh
+        self.value_ = None             # so that `old` counts one reference of ours
+        if Py_REFCNT(old) == 1 and df_buffer_refs(old.t.buffer) == 1:
+            self.value_ = old
+            return 0
+        try:
+            fresh = new_tensor(old.t.dtype, old.t.ndim, old.t.shape, b"assign")
+        except MemoryError:
+            self.value_ = old
+            raise
+        if old.t.size:
+            memcpy(fresh.t.data, old.t.data, df_tensor_bytes(&old.t))
+        fresh.id = self.id
+        fresh.watch = old.watch
+        self.value_ = fresh
+        return 0
+
+    @property
+    def shape(self):
+        """The dimensions, a tuple of int."""
+        return self.value_.shape
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return self.value_.dtype
+
+    @property
+    def ndim(self):
+        return self.value_.t.ndim
+
+    @property
+    def size(self):
+        return self.value_.t.size
+
+    @property
+    def nbytes(self):
+        return df_tensor_bytes(&self.value_.t)
+
+    def value(self):
+        """The current value as a Tensor; later assignments do not change it."""
+        return self.value_
+
+    read_value = value
+
+    def numpy(self):
+        """The current value as a read-only array; later assignments do not change it."""
+        return to_numpy(self.value_)
+
+    def assign(self, value):
+        """Replaces the value (same shape, same dtype) and returns the variable."""
+        apply_by_name("assign", (self, self.operand(value, "assign")), {})
+        return self
+
+    def assign_add(self, delta):
+        """Adds `delta` in place and returns the variable."""
+        apply_by_name("assign_add", (self, self.operand(delta, "assign_add")), {})
+        return self
+
+    def assign_sub(self, delta):
+        """Subtracts `delta` in place and returns the variable."""
+        apply_by_name("assign_sub", (self, self.operand(delta, "assign_sub")), {})
+        return self
+
+    cdef object operand(self, value, str op):
+        """`value` as a tensor of the variable's dtype, if it has none of its own."""
+        if isinstance(value, TensorBase):
+            return value
+        cdef Tensor x = to_tensor(value, None, op)
+        cdef df_dtype own = x.t.dtype
+        if df_promote(own, self.value_.t.dtype) == self.value_.t.dtype:
+            return cast_to(x, self.value_.t.dtype)
+        return x
+
+    def __len__(self):
+        return len(self.value_)
+
+    def __iter__(self):
+        return iter(self.value_)
+
+    def __contains__(self, item):
+        return item in self.value_
+
+    def __bool__(self):
+        return bool(self.value_)
+
+    def __int__(self):
+        return int(self.value_)
+
+    def __float__(self):
+        return float(self.value_)
+
+    def __index__(self):
+        return self.value_.__index__()
+
+    def item(self):
+        return self.value_.item()
+
+    def tolist(self):
+        return self.value_.tolist()
+
+    def __array__(self, dtype=None, copy=None):
+        return to_array(self.value_, dtype, copy)
+
+    def __repr__(self):
+        return METHODS["repr"](self)
+
+    def __reduce__(self):
+        return Variable, (self.value_, self.trainable, self.name)
+
+    def __copy__(self):
+        return Variable(self.value_, self.trainable, self.name)
+
+    def __deepcopy__(self, memo):
+        return Variable(self.value_, self.trainable, self.name)
