@@ -1,0 +1,114 @@
+/* Arithmetic: formulas over vectors, then the records. Integers wrap around, as in NumPy. */
+#ifndef DTYPE
+
+#include "elementwise.h"
+
+#define TEMPLATE "ops/arithmetic.c"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}};
+DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}};
+DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)}};
+DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(divide)}};
+DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2};
+DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2};
+DF_OP(maximum) = {BINARY_OP("maximum"), .commutative = true, .tile = {NUMBERS(maximum)}};
+DF_OP(minimum) = {BINARY_OP("minimum"), .commutative = true, .tile = {NUMBERS(minimum)}};
+DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
+                             .tile = {NUMBERS(squared_difference)}};
+DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
+DF_OP(abs) = {UNARY_OP("abs"), .tile = {NUMBERS(abs)}};
+DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
+DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
+DF_OP(reciprocal) = {UNARY_OP("reciprocal"), .tile = {FLOATS(reciprocal)}};
+
+#else
+
+DF_INLINE V FN(add)(V a, V b) { return a + b; }
+DF_INLINE V FN(subtract)(V a, V b) { return a - b; }
+DF_INLINE V FN(multiply)(V a, V b) { return a * b; }
+DF_INLINE V FN(maximum)(V a, V b) { return FN(max)(a, b); }
+DF_INLINE V FN(minimum)(V a, V b) { return FN(min)(a, b); }
+DF_INLINE V FN(squared_difference)(V a, V b) { return (a - b) * (a - b); }
+DF_INLINE V FN(negative)(V x) { return -x; }
+DF_INLINE V FN(square)(V x) { return x * x; }
+
+TILE_BINARY(add)
+TILE_BINARY(subtract)
+TILE_BINARY(multiply)
+TILE_BINARY(maximum)
+TILE_BINARY(minimum)
+TILE_BINARY(squared_difference)
+TILE_UNARY(negative)
+TILE_UNARY(square)
+TILE_UNARY(abs)
+
+#if DTYPE_FLOAT
+
+DF_INLINE V FN(divide)(V a, V b) { return a / b; }
+DF_INLINE V FN(reciprocal)(V x) { return 1 / x; }
+
+/* -1, 0 or 1 of the sign of x; zeros and NaN stay what they are. */
+DF_INLINE V FN(sign)(V x)
+{
+    return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
+}
+
+/* Python's and NumPy's: the remainder has b's sign, is exact (fmod is), and a zero keeps b's sign. */
+DF_INLINE T FN(floormod_1)(T a, T b)
+{
+    T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
+    if (r == 0) return (T)(sizeof(T) == 4 ? copysignf(0, (float)b) : copysign(0, b));
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* floor of the true quotient, from the exact remainder: a / b may round up to the next integer. */
+DF_INLINE T FN(floordiv_1)(T a, T b)
+{
+    if (b == 0 || a != a || b != b) return a / b;
+    T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
+    T q = (a - r) / b;
+    if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+    if (q == 0) return (T)(sizeof(T) == 4 ? copysignf(0, (float)(a / b)) : copysign(0, a / b));
+    T down = (T)(sizeof(T) == 4 ? floorf((float)q) : floor(q));
+    return q - down > (T)0.5 ? down + 1 : down;
+}
+
+TILE_BINARY(divide)
+TILE_UNARY(reciprocal)
+
+#else
+
+DF_INLINE V FN(sign)(V x)
+{
+    return FN(select)(x > 0, FN(splat)(1), FN(select)(x < 0, FN(splat)((T)-1), (V){0}));
+}
+
+/* Division by zero gives 0, as in NumPy; by -1 it is negation, since MIN / -1 traps on x86. */
+DF_INLINE T FN(floordiv_1)(T a, T b)
+{
+    if (b == 0) return 0;
+    if (b == (T)-1 && (T)-1 < 0) return (T)-a;
+    T q = (T)(a / b);
+    return (T)(q - ((a % b != 0) & ((a < 0) != (b < 0))));
+}
+
+DF_INLINE T FN(floormod_1)(T a, T b)
+{
+    if (b == 0 || (b == (T)-1 && (T)-1 < 0)) return 0;
+    T r = (T)(a % b);
+    return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+}
+
+#endif
+
+DF_INLINE V FN(floordiv)(V a, V b) { return FN(lanewise2)(a, b, FN(floordiv_1)); }
+DF_INLINE V FN(floormod)(V a, V b) { return FN(lanewise2)(a, b, FN(floormod_1)); }
+
+TILE_BINARY(floordiv)
+TILE_BINARY(floormod)
+TILE_UNARY(sign)
+
+#endif

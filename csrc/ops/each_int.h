@@ -1,0 +1,18 @@
+/* Includes TEMPLATE once per integer dtype. */
+#define DTYPE_FLOAT 0
+#define DTYPE u8
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE i8
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE i16
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE i32
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE i64
+#include TEMPLATE
+#undef DTYPE
+#undef DTYPE_FLOAT

@@ -1,0 +1,54 @@
+/* What every file of elementwise ops starts with.
+ *
+ * Such a file has two parts: formulas over one vector, compiled once per dtype (the file includes
+ * itself through each_float.h and each_int.h), and below them the records, compiled once. */
+#ifndef DF_ELEMENTWISE_H
+#define DF_ELEMENTWISE_H
+
+#include "lanes.h"
+#include "op.h"
+#include "tile.h"
+
+#define TEMPLATE "ops/map.h"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+/* The tile function of a formula: the loop for it, one line each. */
+#define TILE_HEAD(name)                                                                          \
+    static void FN(name##_tile)(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+#define TILE_UNARY(name) \
+    TILE_HEAD(name) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
+#define TILE_BINARY(name) \
+    TILE_HEAD(name) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
+#define TILE_TERNARY(name) \
+    TILE_HEAD(name) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
+/* with the op's first attribute, a float, as last argument of the formula */
+#define TILE_UNARY_WITH(name) \
+    TILE_HEAD(name) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
+#define TILE_BINARY_WITH(name) \
+    TILE_HEAD(name) { FN(map2_with)(n, out, in[0], in[1], FN(splat)((T)attrs[0].f), FN(name)); }
+#define TILE_TEST(name) \
+    TILE_HEAD(name) { (void)attrs; FN(test1)(n, out, in[0], FN(name)); }
+#define TILE_COMPARE(name) \
+    TILE_HEAD(name) { (void)attrs; FN(test2)(n, out, in[0], in[1], FN(name)); }
+
+/* The tile table of a record. */
+#define FLOATS(name) [DF_F32] = name##_tile_f32, [DF_F64] = name##_tile_f64
+#define INTS(name)                                                                               \
+    [DF_U8] = name##_tile_u8, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,              \
+    [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64
+#define NUMBERS(name) FLOATS(name), INTS(name)
+#define BOOLS(name) [DF_BOOL] = name##_tile_u8 /* bools are bytes 0 and 1 */
+
+/* Fields that all records of a form share. */
+#define UNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
+    .may_alias = true, .infer = df_infer_broadcast
+#define BINARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
+    .may_alias = true, .infer = df_infer_broadcast
+#define TEST_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
+    .infer = df_infer_compare
+#define COMPARE_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
+    .infer = df_infer_compare
+
+#endif

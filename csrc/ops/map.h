@@ -1,0 +1,71 @@
+/* Included once per dtype: lifts a formula over vectors to a loop over n elements. The formula is a
+ * constant argument of an always-inlined function, so each loop is compiled for its formula. */
+
+DF_INLINE void FN(map1)(int64_t n, T *out, const T *x, V (*f)(V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(FN(load)(x + i)));
+    if (i < n) FN(store_n)(out + i, f(FN(load_n)(x + i, n - i)), n - i);
+}
+
+DF_INLINE void FN(map2)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(FN(load)(a + i), FN(load)(b + i)));
+    if (i < n)
+        FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
+}
+
+DF_INLINE void FN(map3)(int64_t n, T *out, const T *a, const T *b, const T *c, V (*f)(V, V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        FN(store)(out + i, f(FN(load)(a + i), FN(load)(b + i), FN(load)(c + i)));
+    if (i < n)
+        FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i),
+                               FN(load_n)(c + i, n - i)), n - i);
+}
+
+/* The same with one attribute broadcast to all lanes. */
+DF_INLINE void FN(map1_with)(int64_t n, T *out, const T *x, V s, V (*f)(V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(FN(load)(x + i), s));
+    if (i < n) FN(store_n)(out + i, f(FN(load_n)(x + i, n - i), s), n - i);
+}
+
+DF_INLINE void FN(map2_with)(int64_t n, T *out, const T *a, const T *b, V s, V (*f)(V, V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(FN(load)(a + i), FN(load)(b + i), s));
+    if (i < n)
+        FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i), s), n - i);
+}
+
+/* Formulas that yield a mask: bool bytes out. */
+DF_INLINE void FN(test1)(int64_t n, uint8_t *out, const T *x, M (*f)(V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store_mask)(out + i, f(FN(load)(x + i)));
+    if (i < n) FN(store_mask_n)(out + i, f(FN(load_n)(x + i, n - i)), n - i);
+}
+
+DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)(V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        FN(store_mask)(out + i, f(FN(load)(a + i), FN(load)(b + i)));
+    if (i < n)
+        FN(store_mask_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
+}
+
+/* A formula over elements, lane by lane, where vectors do not help (integer division). */
+DF_INLINE V FN(lanewise2)(V a, V b, T (*f)(T, T))
+{
+    T x[DF_VEC_BYTES / sizeof(T)], y[DF_VEC_BYTES / sizeof(T)];
+    memcpy(x, &a, sizeof a);
+    memcpy(y, &b, sizeof b);
+    for (int64_t i = 0; i < LANES; i++) x[i] = f(x[i], y[i]);
+    memcpy(&a, x, sizeof a);
+    return a;
+}
