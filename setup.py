@@ -58,11 +58,10 @@ class BuildExt(build_ext):
         self.checks = False
 
     def finalize_options(self):
-        super().finalize_options()
         from Cython.Build import cythonize
 
         checked = bool(self.checks)
-        self.distribution.ext_modules = self.extensions = cythonize(
+        self.distribution.ext_modules = cythonize(
             self.distribution.ext_modules,
             compiler_directives={
                 "language_level": 3, "embedsignature": True, "binding": True,
@@ -70,6 +69,7 @@ class BuildExt(build_ext):
                 "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
             },
         )
+        super().finalize_options()
 
     def build_extension(self, ext):
         kind = "sanitized" if self.sanitize else "plain"

@@ -3,6 +3,10 @@
 
 #include "elementwise.h"
 
+/* of any integer dtype, unsigned ones too */
+DF_INLINE bool is_negative(int64_t x) { return x < 0; }
+DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
+
 #define TEMPLATE "ops/arithmetic.c"
 #include "each_float.h"
 #include "each_int.h"
@@ -90,16 +94,15 @@ DF_INLINE V FN(sign)(V x)
 DF_INLINE T FN(floordiv_1)(T a, T b)
 {
     if (b == 0) return 0;
-    if (b == (T)-1 && (T)-1 < 0) return (T)-a;
-    T q = (T)(a / b);
-    return (T)(q - ((a % b != 0) & ((a < 0) != (b < 0))));
+    if (is_minus_one(b)) return (T)-a;
+    return (T)(a / b - ((a % b != 0) & (is_negative(a) != is_negative(b))));
 }
 
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
-    if (b == 0 || (b == (T)-1 && (T)-1 < 0)) return 0;
+    if (b == 0 || is_minus_one(b)) return 0;
     T r = (T)(a % b);
-    return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+    return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
 }
 
 #endif

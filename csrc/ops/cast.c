@@ -5,6 +5,7 @@
 
 typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
+typedef uint8_t t_b8; /* bool is a macro of stdbool.h, so its tag here is b8 */
 
 /* IEEE half precision. Source: the formats of IEEE 754-2008, 3.4; ties to even. */
 DF_INLINE float f16_to_f32(uint16_t h)
@@ -71,14 +72,14 @@ DF_INLINE float from_bf16(t_bf16 x) { return bf16_to_f32(x); }
 DF_INLINE float from_f32(float x) { return x; }
 DF_INLINE double from_f64(double x) { return x; }
 DF_INLINE int32_t from_u8(uint8_t x) { return x; }
-DF_INLINE int32_t from_bool(uint8_t x) { return x; }
+DF_INLINE int32_t from_b8(uint8_t x) { return x; }
 DF_INLINE int32_t from_i8(int8_t x) { return x; }
 DF_INLINE int32_t from_i16(int16_t x) { return x; }
 DF_INLINE int32_t from_i32(int32_t x) { return x; }
 DF_INLINE int64_t from_i64(int64_t x) { return x; }
 
 #define IS_FLOAT(x) _Generic((x), float: 1, double: 1, default: 0)
-#define to_bool(x) ((uint8_t)((x) != 0))
+#define to_b8(x) ((uint8_t)((x) != 0))
 #define to_u8(x) (IS_FLOAT(x) ? (uint8_t)saturate((double)(x), 0, 255) : (uint8_t)(x))
 #define to_i8(x) (IS_FLOAT(x) ? (int8_t)saturate((double)(x), -128, 127) : (int8_t)(x))
 #define to_i16(x) (IS_FLOAT(x) ? (int16_t)saturate((double)(x), -32768, 32767) : (int16_t)(x))
@@ -98,16 +99,16 @@ DF_INLINE int64_t from_i64(int64_t x) { return x; }
             ((t_##to *)out)[i] = to_##to(from_##from(((const t_##from *)in[0])[i]));             \
     }
 #define LOOPS(from)                                                                              \
-    LOOP(from, bool) LOOP(from, u8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32)               \
+    LOOP(from, b8) LOOP(from, u8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32)               \
     LOOP(from, i64) LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
-LOOPS(bool) LOOPS(u8) LOOPS(i8) LOOPS(i16) LOOPS(i32)
+LOOPS(b8) LOOPS(u8) LOOPS(i8) LOOPS(i16) LOOPS(i32)
 LOOPS(i64) LOOPS(f16) LOOPS(bf16) LOOPS(f32) LOOPS(f64)
 
 #define ROW(from)                                                                                \
-    {from##_bool, from##_u8, from##_i8, from##_i16, from##_i32,                                  \
+    {from##_b8, from##_u8, from##_i8, from##_i16, from##_i32,                                  \
      from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
-    [DF_BOOL] = ROW(bool), [DF_U8] = ROW(u8), [DF_I8] = ROW(i8), [DF_I16] = ROW(i16),
+    [DF_BOOL] = ROW(b8), [DF_U8] = ROW(u8), [DF_I8] = ROW(i8), [DF_I16] = ROW(i16),
     [DF_I32] = ROW(i32), [DF_I64] = ROW(i64), [DF_F16] = ROW(f16), [DF_BF16] = ROW(bf16),
     [DF_F32] = ROW(f32), [DF_F64] = ROW(f64),
 };

@@ -3,6 +3,10 @@
 
 #include "elementwise.h"
 
+/* of any integer dtype, unsigned ones too */
+DF_INLINE bool shift_fits(int64_t by, int64_t bits) { return by >= 0 && by < bits; }
+DF_INLINE int64_t sign_of(int64_t x) { return x < 0 ? -1 : 0; }
+
 #define TEMPLATE "ops/compare.c"
 #include "each_float.h"
 #include "each_int.h"
@@ -82,11 +86,11 @@ DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
  * sign. A negative shift counts as too long. */
 DF_INLINE T FN(left_shift_1)(T a, T b)
 {
-    return b < 0 || b >= (T)(8 * sizeof(T)) ? (T)0 : (T)((uint64_t)a << b);
+    return shift_fits(b, 8 * sizeof(T)) ? (T)((uint64_t)a << b) : (T)0;
 }
 DF_INLINE T FN(right_shift_1)(T a, T b)
 {
-    return b < 0 || b >= (T)(8 * sizeof(T)) ? (T)(a < 0 ? -1 : 0) : (T)(a >> b);
+    return shift_fits(b, 8 * sizeof(T)) ? (T)(a >> b) : (T)sign_of(a);
 }
 DF_INLINE V FN(left_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(left_shift_1)); }
 DF_INLINE V FN(right_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(right_shift_1)); }

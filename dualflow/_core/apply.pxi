@@ -90,7 +90,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     cdef PyObject *result
     if n != op.c.n_in or n > 4 or op.c.promote != (<uint32_t>1 << n) - 1:
         return None
-    if <PyObject *>type(<object>args[0]) != <PyObject *>Tensor:
+    if type(<object>args[0]) is not Tensor:
         return None
     x = <Tensor>args[0]
     fn = op.c.tile[<int>x.t.dtype]
@@ -98,7 +98,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         return None
     data[0] = x.t.data
     for i in range(1, n):
-        if <PyObject *>type(<object>args[i]) != <PyObject *>Tensor:
+        if type(<object>args[i]) is not Tensor:
             return None
         other = <Tensor>args[i]
         if other.t.dtype != x.t.dtype or other.t.ndim != x.t.ndim:

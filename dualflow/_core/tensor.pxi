@@ -111,7 +111,6 @@ cdef class TensorSpec:
 
 
 @cython.final
-@cython.freelist(256)
 cdef class Tensor(TensorBase):
     """A dense, immutable array of one dtype.
 
