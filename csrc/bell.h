@@ -1,5 +1,6 @@
 /* Threads sleep on a bell until it rings. Who rings never waits for a thread that is falling
- * asleep: a futex on Linux; elsewhere a mutex and a condition, which nearly keep that. Knows no job. */
+ * asleep: a futex on Linux; elsewhere a mutex and a condition, which nearly keep that.
+ * Knows no job. */
 #ifndef DF_BELL_H
 #define DF_BELL_H
 

@@ -4,8 +4,8 @@
  * claims are left; caller and workers take claims by compare-and-swap until none is left, and the
  * caller then waits for those that somebody else still runs. So the caller never waits for a worker
  * that has not begun: with a worker asleep or its core taken by another process, a job takes as
- * long as on one thread and not as long as the scheduler pleases (measured: fork and join 123 us with
- * a join that waits for a sleeping worker, 8 us with this one, to wake it).
+ * long as on one thread and not as long as the scheduler pleases (measured: fork and join 123 us
+ * with a join that waits for a sleeping worker, 8 us with this one, to wake it).
  *
  * A worker reads the fields of a job before it takes a claim, and they are its job's if the
  * compare-and-swap succeeds: the caller rewrites them only after every claim was taken, and job
