@@ -24,6 +24,7 @@ from dualflow._core._core import (
     ops,
     reset_peak_memory,
     set_num_threads,
+    tensor_id,
     trim_memory,
 )
 
@@ -48,5 +49,6 @@ __all__ = [
     "ops",
     "reset_peak_memory",
     "set_num_threads",
+    "tensor_id",
     "trim_memory",
 ]

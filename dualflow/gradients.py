@@ -1,0 +1,54 @@
+"""The gradient registry: which rule belongs to which op.
+
+A rule stands right below the function of its op::
+
+    @gradient("multiply", saves="inputs")
+    def _(g, y, a, b):
+        return lambda: g * b, lambda: g * a
+
+Its arguments are the gradient of the output, the output, the inputs, then the op's attributes by
+name; of an op with several outputs, `g` and `y` are tuples (an output nothing flowed into has zeros
+for `g`). It gives one result per input: a tensor, None where nothing flows, or a function without
+arguments that computes it, called only if that input's gradient is wanted. A rule applies public
+ops only, so it works eagerly, while tracing and under another tape. It never un-broadcasts and
+never adds up: the walker does.
+
+`saves` names what a tape keeps for the rule: "none", "inputs", "output", "both", or a tuple of
+input positions and "output". All other operands arrive as `TensorSpec`: shape and dtype only.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow import _core
+
+Rule = Callable[..., Any]
+
+_ALL_INPUTS = 0x7FFFFFFF
+_OUTPUT = 0x80000000
+_SAVES = {"none": 0, "inputs": _ALL_INPUTS, "output": _OUTPUT, "both": _ALL_INPUTS | _OUTPUT}
+
+
+def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Rule]:
+    """Declares the decorated function to be the gradient rule of `op`."""
+    handle = _core.get_op(op)
+    if isinstance(saves, str):
+        mask = _SAVES[saves]
+    else:
+        mask = sum(_OUTPUT if s == "output" else 1 << int(s) for s in saves)
+
+    def register(rule: Rule) -> Rule:
+        if handle.rule is not None or handle.why_no_gradient is not None:
+            raise ValueError(f"{op} has a gradient decision already")
+        handle.rule, handle.saves = rule, mask
+        return rule
+
+    return register
+
+
+def no_gradient(op: str, why: str) -> None:
+    """Declares that nothing flows back through `op`, and why; users get to read the reason."""
+    handle = _core.get_op(op)
+    if handle.rule is not None or handle.why_no_gradient is not None:
+        raise ValueError(f"{op} has a gradient decision already")
+    handle.why_no_gradient = why

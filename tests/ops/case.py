@@ -1,0 +1,87 @@
+"""A row of the op test table. Everything the suite does with an op is derived from its rows.
+
+    case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
+
+One module of `tests.ops.cases` per family, named like the module of `dualflow.ops`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+FLOATS = ("float32", "float64")
+INTS = ("uint8", "int8", "int16", "int32", "int64")
+NUMBERS = FLOATS + INTS
+BOOL = ("bool",)
+ANY = NUMBERS + BOOL
+
+Sample = Callable[[np.random.Generator, str], Any]   # (rng, dtype) -> array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One op on one set of sample inputs.
+
+    op : name of the C op it covers
+    function : path below `dualflow` of the function called, e.g. "nn.relu"
+    args : samples (made per dtype) or plain values passed as they are
+    kwargs : keyword arguments
+    ref : the same on NumPy arrays; float inputs come as float64
+    dtypes : dtypes the samples are made in
+    ulp : allowed error of float results in units in the last place of the expected value
+    rel : instead, error relative to the largest magnitude of the expected result (sums)
+    grad : positions of args whose gradient is checked, () for none
+    edges : whether NaN, inf, denormals and zeros are mixed into float samples of a second run
+    """
+
+    op: str
+    args: Sequence[Any]
+    ref: Callable[..., Any]
+    function: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = FLOATS
+    ulp: float = 0
+    rel: float | None = None
+    grad: tuple[int, ...] = (0,)
+    edges: bool = True
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or self.op
+
+
+CASES: list[Case] = []
+
+
+def case(op: str, args: Sequence[Any], ref: Callable[..., Any], function: str | None = None,
+         **rest: Any) -> None:
+    """Adds a row to the table."""
+    CASES.append(Case(op=op, args=args, ref=ref, function=function or op, **rest))
+
+
+@dataclass(frozen=True)
+class sample:
+    """Random input of a shape; `low` and `high` bound it."""
+
+    shape: tuple[int, ...]
+    low: float = -2.0
+    high: float = 2.0
+
+    def __call__(self, rng: np.random.Generator, dtype: str) -> np.ndarray:
+        if dtype == "bool":
+            return rng.random(self.shape) < 0.5
+        if dtype in INTS:
+            low = 0 if dtype == "uint8" else min(round(self.low), 0)
+            return rng.integers(low, max(round(self.high), low + 1) + 1, self.shape).astype(dtype)
+        return rng.uniform(self.low, self.high, self.shape).astype(dtype)
+
+
+def normal(*shape: int) -> sample:
+    """Numbers of both signs, a few units large."""
+    return sample(shape, -3.0, 3.0)
+
+
+def positive(*shape: int) -> sample:
+    return sample(shape, 0.1, 4.0)
