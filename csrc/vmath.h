@@ -38,9 +38,11 @@
 /* 1 - tanh(x) is below half an ulp from here on. */
 #define TANH_ONE_f32 9.1f
 #define TANH_ONE_f64 19.1
-/* and here for erf. */
+/* and here for erf and sigmoid. */
 #define ERF_ONE_f32 3.95f
 #define ERF_ONE_f64 5.95
+#define SIGMOID_ONE_f32 18
+#define SIGMOID_ONE_f64 38
 
 #define DTYPE f64
 #include "vmath_exp.h"
@@ -50,6 +52,15 @@
 #include "vmath_exp.h"
 #include "vmath_erf.h"
 #undef DTYPE
+
+DF_INLINE v_f64 tanh_f64(v_f64 x) { return tanh_by_exp_f64(x); }
+DF_INLINE v_f64 erf_f64(v_f64 x) { return erf_by_exp_f64(x); }
+#if defined(__AVX512F__)
+#include "vmath_pieces.h"
+#else
+DF_INLINE v_f32 tanh_f32(v_f32 x) { return tanh_by_exp_f32(x); }
+DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
+#endif
 
 #include "vmath_lanes.h"
 #include "vmath_log.h"

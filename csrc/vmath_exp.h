@@ -62,7 +62,7 @@ DF_INLINE V FN(expm1)(V x)
 
 /* x + x^3 P(x^2) near zero; beyond, 1 - 2 / (e^2|x| + 1), where the subtracted term is below 1/2.
  * (The shorter (e^2x - 1) / (e^2x + 1) misses 2 ulp: measured 2.2.) */
-DF_INLINE V FN(tanh)(V x)
+DF_INLINE V FN(tanh_by_exp)(V x)
 {
     V a = FN(abs)(x), square = x * x;
     V near = FN(fma)(square * a, POLY(square, tanh_poly), a);
@@ -70,20 +70,11 @@ DF_INLINE V FN(tanh)(V x)
     return FN(copysign)(FN(select)(a < (T)0.55, near, 1 - 2 / (e + 1)), x);
 }
 
-/* 1 / (1 + e^-x) as e^-|x| / (1 + e^-|x|) below zero, so that nothing overflows. The bits lost by
- * 1 + e and, given a fused multiply-add, the remainder of the division go back in: else 2.3 ulp. */
+/* e^x / (1 + e^x), and where e^x is small, without the rounding of 1 + e^x, as e^x - e^x times that:
+ * else 2.1 ulp. The clamps keep everything finite. */
 DF_INLINE V FN(sigmoid)(V x)
 {
-    V e = FN(exp)(-FN(abs)(x));
-    V below = 1 + e, lost = e - (below - 1);
-    V above = FN(select)(x < (V){0}, e, FN(splat)(1));
-    V inverse = 1 / below;
-#if defined(DF_HAVE_FMA)
-    V y = above * inverse;
-    V rest = FN(fma)(-y, below, above) - y * lost;
-#else
-    V y = above / below;
-    V rest = -y * lost;
-#endif
-    return FN(fma)(rest, inverse, y);
+    V e = FN(exp_inside)(FN(clamp)(x, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE)));
+    V y = e / (1 + e);
+    return FN(select)(x < -1, FN(fma)(-e, y, e), y);
 }
