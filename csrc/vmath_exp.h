@@ -36,12 +36,18 @@ DF_INLINE V FN(exp_reduce)(V x, V *n)
     return FN(fma)(*n, FN(splat)(-DF_CAT(LN2_LO, DTYPE)), r);
 }
 
+/* e^r, so that e^x is that times 2^n; for x as exp_inside takes it. */
+DF_INLINE V FN(exp_fraction)(V x, V *n)
+{
+    V r = FN(exp_reduce)(x, n);
+    return 1 + FN(fma)(r * r, POLY(r, exp_poly), r);
+}
+
 /* e^x for EXP_LOW <= x <= EXP_HIGH, or NaN. */
 DF_INLINE V FN(exp_inside)(V x)
 {
-    V n, r = FN(exp_reduce)(x, &n);
-    V small = FN(fma)(r * r, POLY(r, exp_poly), r);
-    return FN(scale)(1 + small, n);
+    V n, y = FN(exp_fraction)(x, &n);
+    return FN(scale)(y, n);
 }
 
 DF_INLINE V FN(exp)(V x)
@@ -77,4 +83,25 @@ DF_INLINE V FN(sigmoid)(V x)
     V e = FN(exp_inside)(FN(clamp)(x, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE)));
     V y = e / (1 + e);
     return FN(select)(x < -1, FN(fma)(-e, y, e), y);
+}
+
+/* e^|x| / 2: finite as long as sinh and cosh are. */
+DF_INLINE V FN(half_exp)(V a)
+{
+    V n, y = FN(exp_fraction)(FN(clamp)(a, 0, DF_CAT(EXP_HIGH, DTYPE) + 1), &n);
+    return FN(scale)(y, n - 1);
+}
+
+/* x + x^3 P(x^2) below 1, where the difference of exponentials would lose digits. */
+DF_INLINE V FN(sinh)(V x)
+{
+    V a = FN(abs)(x), square = x * x, half = FN(half_exp)(a);
+    V near = FN(fma)(square * a, POLY(square, sinh_poly), a);
+    return FN(copysign)(FN(select)(a < 1, near, half - (T)0.25 / half), x);
+}
+
+DF_INLINE V FN(cosh)(V x)
+{
+    V half = FN(half_exp)(FN(abs)(x));
+    return half + (T)0.25 / half;
 }

@@ -41,12 +41,8 @@ static inline double digamma_scalar(double x)
     return y + (log(x) - 0.5 / x - z * series);
 }
 
-DF_INLINE v_f64 tan_f64(v_f64 x) { return by_lane_f64(tan, x); }
 DF_INLINE v_f64 asin_f64(v_f64 x) { return by_lane_f64(asin, x); }
 DF_INLINE v_f64 acos_f64(v_f64 x) { return by_lane_f64(acos, x); }
-DF_INLINE v_f64 atan_f64(v_f64 x) { return by_lane_f64(atan, x); }
-DF_INLINE v_f64 sinh_f64(v_f64 x) { return by_lane_f64(sinh, x); }
-DF_INLINE v_f64 cosh_f64(v_f64 x) { return by_lane_f64(cosh, x); }
 DF_INLINE v_f64 asinh_f64(v_f64 x) { return by_lane_f64(asinh, x); }
 DF_INLINE v_f64 acosh_f64(v_f64 x) { return by_lane_f64(acosh, x); }
 DF_INLINE v_f64 atanh_f64(v_f64 x) { return by_lane_f64(atanh, x); }

@@ -47,7 +47,6 @@ DF_INLINE V FN(short_atan2)(V y, V x)
     return FN(copysign)(angle, y);
 }
 
-DF_INLINE V FN(short_atan)(V x) { return FN(short_atan2)(x, FN(splat)(1)); }
 DF_INLINE V FN(short_asin)(V x) { return FN(short_atan2)(x, FN(sqrt)((1 - x) * (1 + x))); }
 DF_INLINE V FN(short_acos)(V x) { return FN(short_atan2)(FN(sqrt)((1 - x) * (1 + x)), x); }
 
@@ -55,18 +54,6 @@ DF_INLINE V FN(short_acos)(V x) { return FN(short_atan2)(FN(sqrt)((1 - x) * (1 +
 DF_INLINE V FN(odd_near_zero)(V x, V y)
 {
     return FN(select)(FN(abs)(x) < 0x1p-14, x, FN(copysign)(y, x));
-}
-
-DF_INLINE V FN(short_sinh)(V x)
-{
-    V e = FN(exp)(FN(abs)(x));
-    return FN(odd_near_zero)(x, 0.5 * (e - 1 / e));
-}
-
-DF_INLINE V FN(short_cosh)(V x)
-{
-    V e = FN(exp)(FN(abs)(x));
-    return 0.5 * (e + 1 / e);
 }
 
 DF_INLINE V FN(short_asinh)(V x)
@@ -95,13 +82,4 @@ DF_INLINE V FN(short_erfc)(V x)
     V scaled = POLY((a - 3) / (a + 3), short_erfcx_poly) / (1 + 2 * a);
     V y = scaled * FN(exp)(-a * a);
     return FN(select)(x < (V){0}, 2 - y, y);
-}
-
-/* tan(x) for |x| <= TRIG_LIMIT. */
-DF_INLINE V FN(short_tan)(V x)
-{
-    V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest);
-    V t = r * POLY(r * r, short_tan_poly);
-    t = FN(select)(((M)(n + ROUND_MAGIC) & 1) != 0, -1 / t, t);
-    return (V)((M)t ^ ((M)x & FN(sign_bit)()));
 }

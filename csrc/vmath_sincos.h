@@ -8,22 +8,61 @@ static __attribute__((noinline, unused)) V FN(trig_huge)(double (*f)(double), V 
     return y;
 }
 
+/* Sine and cosine of |x| up to what its quadrant (the low two bits of the result) turns: the
+ * arrangement that takes in the rest of the reduction, from fdlibm. */
+DF_INLINE M FN(sine_cosine)(V x, V *sine, V *cosine)
+{
+    V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest), z = r * r;
+    *sine = r + FN(fma)(z * r, POLY(z, sin_poly), rest);
+    V half = z * (T)0.5, top = 1 - half;
+    *cosine = top + (((1 - top) - half) + FN(fma)(z * z, POLY(z, cos_poly), -r * rest));
+    return (M)(n + ROUND_MAGIC);
+}
+
+DF_INLINE M FN(trig_too_large)(V x) { return ~(FN(abs)(x) <= DF_CAT(TRIG_LIMIT, DTYPE)); }
+
 /* sin(|x| + shift pi/2) and, for shift 0, the sign of x. */
 DF_INLINE V FN(sin_shifted)(V x, int shift)
 {
-    V n, rest, r = FN(trig_reduce)(FN(abs)(x), &n, &rest), z = r * r;
-    V sine = r + FN(fma)(z * r, POLY(z, sin_poly), rest);
-    V half = z * (T)0.5, top = 1 - half;
-    V cosine = top + (((1 - top) - half) + FN(fma)(z * z, POLY(z, cos_poly), -r * rest));
-    M quadrant = (M)(n + ROUND_MAGIC) + shift;
+    V sine, cosine;
+    M quadrant = FN(sine_cosine)(x, &sine, &cosine) + shift;
     V y = FN(select)((quadrant & 1) != 0, cosine, sine);
     M flip = (quadrant & 2) << (FRACTION_BITS + (sizeof(T) == 4 ? 7 : 10));
     if (shift == 0) flip ^= (M)x & FN(sign_bit)();
     y = (V)((M)y ^ flip);
-    M huge = ~(FN(abs)(x) <= DF_CAT(TRIG_LIMIT, DTYPE));
-    if (__builtin_expect(FN(any)(huge), 0)) y = FN(trig_huge)(shift ? cos : sin, x, y);
+    if (__builtin_expect(FN(any)(FN(trig_too_large)(x)), 0))
+        y = FN(trig_huge)(shift ? cos : sin, x, y);
     return y;
 }
 
 DF_INLINE V FN(sin)(V x) { return FN(sin_shifted)(x, 0); }
 DF_INLINE V FN(cos)(V x) { return FN(sin_shifted)(x, 1); }
+
+DF_INLINE V FN(tan)(V x)
+{
+    V n, rest, r = FN(trig_reduce_exact)(FN(abs)(x), &n, &rest), z = r * r;
+    V t = r + FN(fma)(z * r, POLY(z, tan_poly), FN(fma)(rest, z, rest));
+    M odd = ((M)(n + ROUND_MAGIC) & 1) != 0;
+    V y = FN(select)(odd, -1 / t, t);
+    y = (V)((M)y ^ ((M)x & FN(sign_bit)()));
+    if (__builtin_expect(FN(any)(FN(trig_too_large)(x)), 0)) y = FN(trig_huge)(tan, x, y);
+    return y;
+}
+
+/* With a = |x|: the angle is t itself, or pi/4 + t of the quotient turned by pi/4 where a is between 1/2
+ * and 2 (few - many is then exact), and pi/2 less all that where a is above 1 and the quotient upside down. One division. */
+DF_INLINE V FN(atan)(V x)
+{
+    V a = FN(abs)(x), one = FN(splat)(1);
+    M steep = a > 1;
+    V few = FN(select)(steep, one, a), many = FN(select)(steep, a, one);
+    M turn = few > many * (T)0.5;
+    V t = FN(select)(turn, few - many, few) / FN(select)(turn, few + many, many);
+    V z = t * t;
+    t = FN(fma)(t * z, POLY(z, atan_poly), t);
+    t = FN(select)(steep, -t, t);
+    V base = FN(select)(turn, FN(splat)((T)M_PI_4), FN(select)(steep, FN(splat)((T)M_PI_2), (V){0}));
+    /* what the dtype's pi lacks, in proportion */
+    T lacking = sizeof(T) == 4 ? (T)-0x1.777a5cp-25 : (T)0x1.1a62633145c07p-54;
+    return FN(copysign)(base + FN(fma)(base, FN(splat)(lacking / (T)M_PI_2), t), x);
+}

@@ -62,6 +62,35 @@ DF_INLINE v_f32 trig_reduce_f32(v_f32 x, v_f32 *n, v_f32 *rest)
 #endif
 }
 
+/* The same with all of r's rounding in `rest`: seven operations more, which only tan needs. */
+DF_INLINE v_f64 trig_reduce_exact_f64(v_f64 x, v_f64 *n, v_f64 *rest)
+{
+    return trig_reduce_f64(x, n, rest);
+}
+
+DF_INLINE v_f32 trig_reduce_exact_f32(v_f32 x, v_f32 *n, v_f32 *rest)
+{
+#if defined(DF_HAVE_FMA)
+    *n = rint_f32(x * (float)TWO_OVER_PI);
+    v_f32 first = fma_f32(*n, splat_f32(-0x1.921fb6p0f), x);
+    v_f32 second = *n * 0x1.777a5cp-25f;
+    v_f32 low = fma_f32(*n, splat_f32(0x1.777a5cp-25f), -second);
+    v_f32 r = first + second, from = r - first;
+    v_f32 lost = (first - (r - from)) + (second - from);
+    *rest = fma_f32(*n, splat_f32(0x1.ee59dap-50f), lost + low);
+    return r;
+#else
+    df_wide w = widen(x), n_wide, unused;
+    w.lo = trig_reduce_f64(w.lo, &n_wide.lo, &unused.lo);
+    w.hi = trig_reduce_f64(w.hi, &n_wide.hi, &unused.hi);
+    v_f32 r = narrow(w);
+    df_wide kept = widen(r);
+    *n = narrow(n_wide);
+    *rest = narrow((df_wide){w.lo - kept.lo, w.hi - kept.hi});
+    return r;
+#endif
+}
+
 #define DTYPE f32
 #include "vmath_sincos.h"
 #undef DTYPE

@@ -20,21 +20,11 @@ DF_INLINE v_f32 through_f64_2(v_f64 (*f)(v_f64, v_f64), v_f32 x, v_f32 y)
 
 DF_INLINE v_f32 asin_f32(v_f32 x) { return through_f64(short_asin_f64, x); }
 DF_INLINE v_f32 acos_f32(v_f32 x) { return through_f64(short_acos_f64, x); }
-DF_INLINE v_f32 atan_f32(v_f32 x) { return through_f64(short_atan_f64, x); }
-DF_INLINE v_f32 sinh_f32(v_f32 x) { return through_f64(short_sinh_f64, x); }
-DF_INLINE v_f32 cosh_f32(v_f32 x) { return through_f64(short_cosh_f64, x); }
 DF_INLINE v_f32 asinh_f32(v_f32 x) { return through_f64(short_asinh_f64, x); }
 DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
 DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }
 DF_INLINE v_f32 erfc_f32(v_f32 x) { return through_f64(short_erfc_f64, x); }
 DF_INLINE v_f32 atan2_f32(v_f32 y, v_f32 x) { return through_f64_2(short_atan2_f64, y, x); }
 DF_INLINE v_f32 pow_f32(v_f32 x, v_f32 y) { return through_f64_2(short_pow_f64, x, y); }
-
-DF_INLINE v_f32 tan_f32(v_f32 x)
-{
-    v_f32 y = through_f64(short_tan_f64, x);
-    m_f32 huge = ~(abs_f32(x) <= TRIG_LIMIT_f32);
-    return __builtin_expect(any_f32(huge), 0) ? trig_huge_f32(tan, x, y) : y;
-}
 
 DF_INLINE v_f64 pow_f64(v_f64 x, v_f64 y) { return by_lane2_f64(pow, x, y); }
