@@ -1,0 +1,160 @@
+/* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
+ * Turns tensors into a df_gemm; knows nothing of how that is computed. */
+#include "../gemm/gemm.h"
+#include "../op.h"
+
+enum { TRANSPOSE_A, TRANSPOSE_B };
+
+/* Rows and columns of op(x) of a matrix or a batch of them. */
+static int64_t op_rows(const df_tensor *x, bool transpose)
+{
+    return x->shape[x->ndim - (transpose ? 1 : 2)];
+}
+static int64_t op_cols(const df_tensor *x, bool transpose)
+{
+    return x->shape[x->ndim - (transpose ? 2 : 1)];
+}
+
+static df_status check_inputs(const df_call *call, df_error *err)
+{
+    const df_tensor *a = call->in[0], *b = call->in[1];
+    const bool transpose_a = call->attrs[TRANSPOSE_A].i, transpose_b = call->attrs[TRANSPOSE_B].i;
+    for (int i = 0; i < 2; i++)
+        if (!DF_SYM(df_gemm_has)(call->in[i]->dtype) || a->dtype != b->dtype)
+            return df_fail_dtype(call, i, "float32, float64, int32 or int64 for both", err);
+    const df_text a_text = df_shape_text(a->ndim, a->shape);
+    const df_text b_text = df_shape_text(b->ndim, b->shape);
+    if (a->ndim < 2 || b->ndim < 2)
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: a has shape %s and b %s, want at least 2 dimensions of each",
+                       call->op->name, a_text.text, b_text.text);
+    const int64_t k = op_cols(a, transpose_a), k_b = op_rows(b, transpose_b);
+    if (k != k_b && k != DF_UNKNOWN && k_b != DF_UNKNOWN)
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: a has shape %s and b %s, want a's %s dimension (%lld) equal b's %s "
+                       "(%lld)",
+                       call->op->name, a_text.text, b_text.text,
+                       transpose_a ? "second to last" : "last", (long long)k,
+                       transpose_b ? "last" : "second to last", (long long)k_b);
+    return DF_OK;
+}
+
+/* The dimensions of x before its matrices, as a tensor that borrows x's shape. */
+static df_tensor batch_of(const df_tensor *x)
+{
+    df_tensor batch = *x;
+    batch.data = NULL;
+    batch.ndim -= 2;
+    return batch;
+}
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    df_status status = check_inputs(call, err);
+    if (status != DF_OK) return status;
+    const df_tensor *a = call->in[0], *b = call->in[1];
+    const df_tensor batch_a = batch_of(a), batch_b = batch_of(b);
+    df_tensor batch;
+    df_tensor_init(&batch);
+    status = df_broadcast_shape(&batch_a, &batch_b, &batch, call->op->name, err);
+    if (status == DF_BAD_SHAPE)
+        return df_fail(err, status,
+                       "%s: a has shape %s and b %s, want the dimensions before the last two to "
+                       "broadcast",
+                       call->op->name, df_shape_text(a->ndim, a->shape).text,
+                       df_shape_text(b->ndim, b->shape).text);
+    if (status != DF_OK) return status;
+    int64_t shape[DF_MAX_NDIM];
+    for (int d = 0; d < batch.ndim; d++) shape[d] = batch.shape[d];
+    shape[batch.ndim] = op_rows(a, call->attrs[TRANSPOSE_A].i);
+    shape[batch.ndim + 1] = op_cols(b, call->attrs[TRANSPOSE_B].i);
+    status = df_tensor_set(call->out[0], a->dtype, batch.ndim + 2, shape, call->op->name, err);
+    df_tensor_clear(&batch);
+    return status;
+}
+
+/* A df_gemm and its batch dimensions: those of the output with neighbours merged where both
+ * inputs go on evenly, so that there is mostly one. Filled from the end, the innermost first. */
+typedef struct {
+    df_gemm gemm;
+    int64_t shape[DF_MAX_NDIM], a_strides[DF_MAX_NDIM], b_strides[DF_MAX_NDIM];
+} matmul;
+
+/* Size of batch dimension `d` (counted from the innermost) of x; 1 where x has none. */
+static int64_t batch_dim(const df_tensor *x, int d)
+{
+    return d < x->ndim - 2 ? x->shape[x->ndim - 3 - d] : 1;
+}
+
+static void merge_batch(matmul *m, const df_tensor *a, const df_tensor *b, int ndim)
+{
+    int64_t a_step = m->gemm.m * m->gemm.k, b_step = m->gemm.k * m->gemm.n;
+    int at = DF_MAX_NDIM;
+    for (int d = 0; d < ndim; d++) {
+        const int64_t in_a = batch_dim(a, d), in_b = batch_dim(b, d), n = in_a == 1 ? in_b : in_a;
+        if (n == 1) continue;
+        const int64_t a_stride = in_a == 1 ? 0 : a_step, b_stride = in_b == 1 ? 0 : b_step;
+        if (at < DF_MAX_NDIM && a_stride == m->a_strides[at] * m->shape[at] &&
+            b_stride == m->b_strides[at] * m->shape[at]) {
+            m->shape[at] *= n;
+        } else {
+            at--;
+            m->shape[at] = n;
+            m->a_strides[at] = a_stride;
+            m->b_strides[at] = b_stride;
+        }
+        a_step *= in_a;
+        b_step *= in_b;
+    }
+    m->gemm.batch_ndim = DF_MAX_NDIM - at;
+    m->gemm.batch_shape = m->shape + at;
+    m->gemm.a_strides = m->a_strides + at;
+    m->gemm.b_strides = m->b_strides + at;
+}
+
+/* Matrices of a that meet the same b are one matrix with more rows. */
+static void fold_rows(df_gemm *g)
+{
+    const int last = g->batch_ndim - 1;
+    if (last >= 0 && !g->transpose_a && g->b_strides[last] == 0 && g->a_strides[last] != 0) {
+        g->m *= g->batch_shape[last];
+        g->batch_ndim = last;
+    }
+}
+
+static void describe(const df_call *call, matmul *m)
+{
+    const df_tensor *a = call->in[0], *b = call->in[1], *out = call->out[0];
+    df_gemm *g = &m->gemm;
+    *g = (df_gemm){.dtype = a->dtype, .a = a->data, .b = b->data, .c = out->data};
+    g->transpose_a = call->attrs[TRANSPOSE_A].i;
+    g->transpose_b = call->attrs[TRANSPOSE_B].i;
+    g->m = op_rows(a, g->transpose_a);
+    g->k = op_cols(a, g->transpose_a);
+    g->n = op_cols(b, g->transpose_b);
+    g->lda = g->transpose_a ? g->m : g->k;
+    g->ldb = g->transpose_b ? g->k : g->n;
+    g->ldc = g->n;
+    merge_batch(m, a, b, out->ndim - 2);
+    fold_rows(g);
+}
+
+static int64_t workspace(const df_call *call)
+{
+    matmul m;
+    describe(call, &m);
+    return DF_SYM(df_gemm_workspace)(&m.gemm);
+}
+
+static df_status run(const df_call *call, df_error *err)
+{
+    (void)err;
+    matmul m;
+    describe(call, &m);
+    DF_SYM(df_gemm)(&m.gemm, call->workspace);
+    return DF_OK;
+}
+
+DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
+                 .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
+                 .promote = 3, .infer = infer, .workspace = workspace, .run = run};
