@@ -14,20 +14,6 @@ DF_INLINE V FN(short_log2)(V x)
     return y;
 }
 
-/* |x|^y = 2^(y log2 |x|), then the sign and the special cases of C's pow, which are NumPy's. */
-DF_INLINE V FN(short_pow)(V x, V y)
-{
-    V a = FN(abs)(x), half = y * 0.5;
-    V t = FN(clamp)(y * FN(short_log2)(a), -160, 140);
-    V n = FN(rint)(t);
-    V z = POLY(t - n, short_exp2_poly) * FN(pow2)(n);
-    M whole = FN(rint)(y) == y, odd = whole & (FN(rint)(half) != half);
-    z = FN(select)((x < (V){0}) & (a < INFINITY) & ~whole, FN(splat)(NAN), z);
-    z = (V)((M)z | ((M)x & FN(sign_bit)() & odd));
-    M one = (y == (V){0}) | (x == 1) | ((a == 1) & (FN(abs)(y) == INFINITY));
-    return FN(select)(one, FN(splat)(1), z);
-}
-
 /* Angle of (x, y) from the quotient t of the shorter and the longer side, and where that is beyond
  * tan(pi / 8), of the two turned by pi / 4: one division either way. */
 DF_INLINE V FN(short_atan2)(V y, V x)

@@ -25,6 +25,3 @@ DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
 DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }
 DF_INLINE v_f32 erfc_f32(v_f32 x) { return through_f64(short_erfc_f64, x); }
 DF_INLINE v_f32 atan2_f32(v_f32 y, v_f32 x) { return through_f64_2(short_atan2_f64, y, x); }
-DF_INLINE v_f32 pow_f32(v_f32 x, v_f32 y) { return through_f64_2(short_pow_f64, x, y); }
-
-DF_INLINE v_f64 pow_f64(v_f64 x, v_f64 y) { return by_lane2_f64(pow, x, y); }
