@@ -1,0 +1,51 @@
+/* Every function of csrc/lanes.h against scalar C, for every dtype, at the SIMD level it is built
+ * for. Partial loads and stores work right up to an unreadable page. */
+#include "lanes.h"
+
+#include "check.h"
+
+#include <sys/mman.h>
+
+static char *page_end; /* the first byte that must not be touched */
+
+static bool make_pages(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + size, size, PROT_NONE) != 0) return false;
+    page_end = pages + size;
+    return true;
+}
+
+#define DTYPE f32
+#include "lanes_check_any.h"
+#include "lanes_check_float.h"
+#undef DTYPE
+#define DTYPE f64
+#include "lanes_check_any.h"
+#include "lanes_check_float.h"
+#undef DTYPE
+#define DTYPE i8
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE i16
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE i32
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE i64
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE u8
+#include "lanes_check_any.h"
+#undef DTYPE
+
+int main(void)
+{
+    CHECK(make_pages());
+    check_any_f32(), check_any_f64(), check_any_i8(), check_any_i16(), check_any_i32();
+    check_any_i64(), check_any_u8();
+    check_float_f32(), check_float_f64();
+    return 0;
+}

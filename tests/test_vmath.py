@@ -1,0 +1,60 @@
+"""Builds the programs that check csrc/lanes.h and csrc/vmath.h at each SIMD level and runs them."""
+
+import os
+import platform
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra"]
+AVX512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
+LEVELS = {  # what /proc/cpuinfo must list
+    "baseline": [],
+    "avx2": ["avx2", "fma"],
+    "avx512": ["avx2", "fma", *AVX512],
+}
+
+
+def run(command):
+    # A preloaded sanitizer belongs to this interpreter, not to the compiler or to these programs.
+    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(params=LEVELS)
+def build(request, tmp_path):
+    """A function from a source's name to its program, built for a level this CPU has."""
+    wanted = LEVELS[request.param]
+    if wanted:
+        cpuinfo = Path("/proc/cpuinfo")
+        have = cpuinfo.read_text().split() if cpuinfo.exists() else []
+        if platform.machine() != "x86_64" or not set(wanted) <= set(have):
+            pytest.skip(f"this CPU lacks {request.param}")
+
+    def build_program(name):
+        program = tmp_path / name
+        compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+        flags = [*FLAGS, *(f"-m{flag}" for flag in wanted), f"-I{ROOT}/csrc"]
+        source = ROOT / "tests/c" / f"{name}.c"
+        built = run([*compiler, *flags, str(source), "-o", str(program), "-lm"])
+        assert built.returncode == 0, built.stderr
+        assert "warning" not in built.stderr
+        return program
+
+    return build_program
+
+
+def test_lanes(build):
+    ran = run([build("lanes_check")])
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_errors_stay_below_two_ulp(build):
+    ran = run([build("vmath_sweep"), "9973"])
+    assert ran.returncode == 0, ran.stdout
