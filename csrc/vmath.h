@@ -67,9 +67,11 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #include "vmath_trig.h"
 #define DTYPE f64
 #include "vmath_pow.h"
+#include "vmath_atan.h"
 #undef DTYPE
 #define DTYPE f32
 #include "vmath_pow.h"
+#include "vmath_atan.h"
 #undef DTYPE
 #include "vmath_wide.h"
 

@@ -7,12 +7,6 @@ DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
     return x;
 }
 
-DF_INLINE v_f64 by_lane2_f64(double (*f)(double, double), v_f64 x, v_f64 y)
-{
-    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof(double)); i++) x[i] = f(x[i], y[i]);
-    return x;
-}
-
 /* libm's lgamma also writes a global sign; this form does not. */
 static inline double lgamma_scalar(double x)
 {
@@ -49,7 +43,6 @@ DF_INLINE v_f64 atanh_f64(v_f64 x) { return by_lane_f64(atanh, x); }
 DF_INLINE v_f64 erfc_f64(v_f64 x) { return by_lane_f64(erfc, x); }
 DF_INLINE v_f64 lgamma_f64(v_f64 x) { return by_lane_f64(lgamma_scalar, x); }
 DF_INLINE v_f64 digamma_f64(v_f64 x) { return by_lane_f64(digamma_scalar, x); }
-DF_INLINE v_f64 atan2_f64(v_f64 y, v_f64 x) { return by_lane2_f64(atan2, y, x); }
 
 DF_INLINE v_f32 by_lane_f32(double (*f)(double), v_f32 x)
 {

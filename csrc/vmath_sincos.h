@@ -48,21 +48,3 @@ DF_INLINE V FN(tan)(V x)
     if (__builtin_expect(FN(any)(FN(trig_too_large)(x)), 0)) y = FN(trig_huge)(tan, x, y);
     return y;
 }
-
-/* With a = |x|: the angle is t itself, or pi/4 + t of the quotient turned by pi/4 where a is between 1/2
- * and 2 (few - many is then exact), and pi/2 less all that where a is above 1 and the quotient upside down. One division. */
-DF_INLINE V FN(atan)(V x)
-{
-    V a = FN(abs)(x), one = FN(splat)(1);
-    M steep = a > 1;
-    V few = FN(select)(steep, one, a), many = FN(select)(steep, a, one);
-    M turn = few > many * (T)0.5;
-    V t = FN(select)(turn, few - many, few) / FN(select)(turn, few + many, many);
-    V z = t * t;
-    t = FN(fma)(t * z, POLY(z, atan_poly), t);
-    t = FN(select)(steep, -t, t);
-    V base = FN(select)(turn, FN(splat)((T)M_PI_4), FN(select)(steep, FN(splat)((T)M_PI_2), (V){0}));
-    /* what the dtype's pi lacks, in proportion */
-    T lacking = sizeof(T) == 4 ? (T)-0x1.777a5cp-25 : (T)0x1.1a62633145c07p-54;
-    return FN(copysign)(base + FN(fma)(base, FN(splat)(lacking / (T)M_PI_2), t), x);
-}

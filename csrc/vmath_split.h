@@ -34,20 +34,38 @@ DF_INLINE V FN(log)(V x)
     return y;
 }
 
-/* 1 + x = (1 + f) 2^k with k taken from the rounded 1 + x, and f = 2^-k x + (2^-k - 1) rounded
- * once. Beyond 2^FRACTION_BITS the 1 is too small to count, and log_split's f is as good. */
+/* log(1 + x) for x > -1 below inf, and NaN: 1 + x = (1 + f) 2^k with k taken from the rounded 1 + x
+ * and f = 2^-k x + (2^-k - 1) rounded once. Beyond 2^FRACTION_BITS the 1 is too small to count. */
+DF_INLINE V FN(log1p_inside)(V x, V *k)
+{
+    V f = FN(log_split)(1 + x, k);
+#if defined(__AVX512F__)
+    f = FN(scale)(x, -*k) + (FN(scale)(FN(splat)(1), -*k) - 1);
+#else
+    M count = FN(abs)(x) < (T)((int64_t)1 << FRACTION_BITS);
+    V down = FN(pow2)(FN(select)(count, -*k, (V){0}));
+    f = FN(select)(count, FN(fma)(down, x, down - 1), f);
+#endif
+    return FN(log1p_fraction)(f, *k);
+}
+
+/* The sign is that of x, zeros included. */
 DF_INLINE V FN(log1p)(V x)
 {
-    V k, f = FN(log_split)(1 + x, &k);
-    M count = FN(abs)(x) < (T)((int64_t)1 << FRACTION_BITS);
-    V down = FN(pow2)(FN(select)(count, -k, (V){0}));
-    f = FN(select)(count, FN(fma)(down, x, down - 1), f);
-    V y = FN(log1p_fraction)(f, k);
+    V k, y = FN(log1p_inside)(x, &k);
+#if defined(__AVX512F__)
+    y = FN(select)(FN(isinf)(k), k, y); /* at -1 and inf */
+#else
     y = FN(select)(x == (T)INFINITY, x, y);
     y = FN(select)(x == -1, FN(splat)((T)-INFINITY), y);
     y = FN(select)((x < -1) | (x != x), FN(splat)((T)NAN), y);
-    return FN(select)(FN(abs)(x) < (T)1 / ((int64_t)1 << FRACTION_BITS), x, y);
+#endif
+    return FN(copysign)(y, x);
 }
 
 /* log(1 + e^x) as max(x, 0) + log1p(e^-|x|): e^x is never formed, so nothing overflows. */
-DF_INLINE V FN(softplus)(V x) { return FN(max0)(x) + FN(log1p)(FN(exp)(-FN(abs)(x))); }
+DF_INLINE V FN(softplus)(V x)
+{
+    V k, e = FN(exp)(-FN(abs)(x));
+    return FN(max0)(x) + FN(log1p_inside)(e, &k);
+}

@@ -56,7 +56,6 @@ typedef struct {
 #define UNARY(name, ref) {#name, name##_loop_f32, ref, NULL, name##_loop_f64, ref##l, NULL, LIMIT}
 #define UNARY_LIBM(name) {#name, name##_loop_f32, name, NULL, name##_loop_f64, name##l, NULL, 9}
 #define BINARY(name) {#name, name##_loop_f32, NULL, name, name##_loop_f64, NULL, name##l, LIMIT}
-#define BINARY_LIBM(name) {#name, name##_loop_f32, NULL, name, name##_loop_f64, NULL, name##l, 9}
 
 static const row rows[] = {
 #include "vmath_sweep_rows.h"
