@@ -4,7 +4,7 @@
 DF_INLINE V FN(poly)(V x, const T *c, int n)
 {
     V sum = FN(splat)(c[n - 1]);
-#pragma GCC unroll 16
+#pragma GCC unroll 20
     for (int i = n - 2; i >= 0; i--) sum = FN(fma)(sum, x, FN(splat)(c[i]));
     return sum;
 }

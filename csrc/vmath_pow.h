@@ -64,23 +64,30 @@ DF_INLINE FN(df_pair) FN(pair_log)(V x)
     return total;
 }
 
-/* Signs and special cases are those of C's pow, which are NumPy's. */
-DF_INLINE V FN(pow)(V x, V y)
+/* |x|^y = z corrected for the signs and the special cases of C's pow, which are NumPy's. */
+DF_INLINE V FN(pow_special)(V x, V y, V z)
 {
-    V a = FN(abs)(x), bounded = FN(clamp)(y, -DF_CAT(POW_Y, DTYPE), DF_CAT(POW_Y, DTYPE));
-    FN(df_pair) l = FN(pair_log)(a), t = FN(two_product)(bounded, l.high);
-    t.low = FN(fma)(bounded, l.low, t.low);
-    V inside = FN(clamp)(t.high, DF_CAT(EXP_LOW, DTYPE), DF_CAT(EXP_HIGH, DTYPE));
-    V n, r = FN(exp_reduce)(inside, &n) + FN(select)(inside == t.high, t.low, (V){0});
-    V z = FN(scale)(1 + FN(fma)(r * r, POLY(r, exp_poly), r), n);
-
+    V a = FN(abs)(x);
     M zero = a == (V){0}, edge = zero | (a == (T)INFINITY);
     V limit = FN(select)(zero ^ (y < (V){0}), (V){0}, FN(splat)((T)INFINITY));
-    z = FN(select)(edge & (y == y), limit, z);
+    z = FN(select)(edge, limit, z);
     M whole = FN(rint)(y) == y;
     M odd = whole & (FN(rint)(y * (T)0.5) != y * (T)0.5);
     z = FN(select)((x < (V){0}) & ~edge & ~whole, FN(splat)((T)NAN), z);
     z = (V)((M)z | ((M)x & FN(sign_bit)() & odd));
     z = FN(select)((x != x) | (y != y), x + y, z);
     return FN(select)((y == (V){0}) | (x == 1), FN(splat)(1), z);
+}
+
+/* Where all x are positive and finite, the formula alone is right for all y but NaN. */
+DF_INLINE V FN(pow)(V x, V y)
+{
+    V bounded = FN(clamp)(y, -DF_CAT(POW_Y, DTYPE), DF_CAT(POW_Y, DTYPE));
+    FN(df_pair) l = FN(pair_log)(FN(abs)(x)), t = FN(two_product)(bounded, l.high);
+    t.low = FN(fma)(bounded, l.low, t.low);
+    V inside = FN(clamp)(t.high, DF_CAT(EXP_LOW, DTYPE), DF_CAT(EXP_HIGH, DTYPE));
+    V n, r = FN(exp_reduce)(inside, &n) + FN(select)(inside == t.high, t.low, (V){0});
+    V z = FN(scale)(1 + FN(fma)(r * r, POLY(r, exp_poly), r), n);
+    M plain = (x > (V){0}) & (x < (T)INFINITY) & (y == y);
+    return FN(any)(~plain) ? FN(pow_special)(x, y, z) : z;
 }
