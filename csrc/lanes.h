@@ -82,4 +82,27 @@ typedef b_f64 b_i64;
 #include "lanes_int.h"
 #undef DTYPE
 
+/* float32 numbers as two float64 vectors. */
+typedef struct {
+    v_f64 lo, hi;
+} df_wide;
+
+typedef float h_f32 __attribute__((vector_size(DF_VEC_BYTES / 2)));
+
+DF_INLINE df_wide widen(v_f32 x)
+{
+    h_f32 half[2];
+    memcpy(half, &x, sizeof x);
+    return (df_wide){__builtin_convertvector(half[0], v_f64),
+                     __builtin_convertvector(half[1], v_f64)};
+}
+
+DF_INLINE v_f32 narrow(df_wide x)
+{
+    h_f32 half[2] = {__builtin_convertvector(x.lo, h_f32), __builtin_convertvector(x.hi, h_f32)};
+    v_f32 y;
+    memcpy(&y, half, sizeof y);
+    return y;
+}
+
 #endif

@@ -4,12 +4,15 @@
  * it); zeros keep their sign, NaN stays NaN, denormals are right going in and coming out.
  * Include before DTYPE is defined. It knows nothing of ops and tensors.
  *
- *   vmath_exp.h    exp expm1 tanh sigmoid      one source for both dtypes
- *   vmath_erf.h    erf                         the same
- *   vmath_log.h    log log1p softplus          one source, two polynomials
- *   vmath_trig.h   sin cos                     one source, two reductions
- *   vmath_wide.h   float32 functions computed in float64: pow, inverses, hyperbolics, tan
- *   vmath_lanes.h  functions rare enough to be libm lane by lane */
+ *   vmath_exp.h     exp expm1 tanh sigmoid sinh cosh   \
+ *   vmath_erf.h     erf                                 | one source for both dtypes,
+ *   vmath_log.h     log log1p softplus                  | coefficients in vmath_tables.h
+ *   vmath_trig.h    sin cos tan                         |
+ *   vmath_atan.h    atan atan2                          |
+ *   vmath_pow.h     pow                                /
+ *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
+ *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
+ *   vmath_lanes.h   lgamma digamma, and those six of float64: libm lane by lane */
 #ifndef DF_VMATH_H
 #define DF_VMATH_H
 

@@ -76,8 +76,8 @@ DF_INLINE V FN(tanh_by_exp)(V x)
     return FN(copysign)(FN(select)(a < (T)0.55, near, 1 - 2 / (e + 1)), x);
 }
 
-/* e^x / (1 + e^x), and where e^x is small, without the rounding of 1 + e^x, as e^x - e^x times that:
- * else 2.1 ulp. The clamps keep everything finite. */
+/* e^x / (1 + e^x), and where e^x is small, without the rounding of 1 + e^x, as e^x less e^x times
+ * that: else 2.1 ulp. The clamps keep everything finite. */
 DF_INLINE V FN(sigmoid)(V x)
 {
     V e = FN(exp_inside)(FN(clamp)(x, DF_CAT(EXP_LOW, DTYPE), DF_CAT(SIGMOID_ONE, DTYPE)));

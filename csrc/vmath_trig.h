@@ -7,29 +7,6 @@
 #define TRIG_LIMIT_f64 5e5
 #define TWO_OVER_PI 0.63661977236758134
 
-/* float32 numbers as two float64 vectors. */
-typedef struct {
-    v_f64 lo, hi;
-} df_wide;
-
-typedef float h_f32 __attribute__((vector_size(DF_VEC_BYTES / 2)));
-
-DF_INLINE df_wide widen(v_f32 x)
-{
-    h_f32 half[2];
-    memcpy(half, &x, sizeof x);
-    return (df_wide){__builtin_convertvector(half[0], v_f64),
-                     __builtin_convertvector(half[1], v_f64)};
-}
-
-DF_INLINE v_f32 narrow(df_wide x)
-{
-    h_f32 half[2] = {__builtin_convertvector(x.lo, h_f32), __builtin_convertvector(x.hi, h_f32)};
-    v_f32 y;
-    memcpy(&y, half, sizeof y);
-    return y;
-}
-
 /* |x| = n pi/2 + r + rest. The first two parts of pi/2 have 33 bits, their products with n are
  * exact without a fused multiply-add (Cody and Waite; the constants are pi/2's own bits). */
 DF_INLINE v_f64 trig_reduce_f64(v_f64 x, v_f64 *n, v_f64 *rest)

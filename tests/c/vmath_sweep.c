@@ -32,7 +32,10 @@ static long double ref_sigmoidl(long double x)
     return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
 }
 static double ref_softplus(double x) { return (x < 0 ? 0 : x) + log1p(exp(-fabs(x))); }
-static long double ref_softplusl(long double x) { return (x < 0 ? 0 : x) + log1pl(expl(-fabsl(x))); }
+static long double ref_softplusl(long double x)
+{
+    return (x < 0 ? 0 : x) + log1pl(expl(-fabsl(x)));
+}
 
 #define DTYPE f32
 #include "vmath_sweep_loops.h"
@@ -110,10 +113,10 @@ static void compare_f64(const row *r, const double *x, const double *y, worst *w
     }
 }
 
-static const double special[] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 2, -2, 3, -3,
-                                 1e-45, -1e-45, 1e-40, 3.4e38, -3.4e38, 16777215, -16777215, 16777216,
-                                 0.99999994, 1.0000001, 1e-30, 1e30, 88.7, -103.9, 5e-324, 1.7e308,
-                                 709.7, -745.1, 9007199254740991, -9007199254740991};
+static const double special[] = {
+    0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 2, -2, 3, -3, 1e-45, -1e-45, 1e-40,
+    3.4e38, -3.4e38, 16777215, -16777215, 16777216, 0.99999994, 1.0000001, 1e-30, 1e30, 88.7,
+    -103.9, 5e-324, 1.7e308, 709.7, -745.1, 9007199254740991, -9007199254740991};
 #define N_SPECIAL (int)(sizeof special / sizeof *special)
 
 static double some_double(bool single)
