@@ -125,13 +125,16 @@ static double some_double(bool single)
     double value;
     float value32;
     uint32_t bits32 = (uint32_t)(bits >> 16);
-    switch (bits & 3) {
-    case 0: /* any bit pattern */
+    switch (bits & 7) {
+    case 0:
+    case 1: /* any bit pattern */
         memcpy(&value, &bits, sizeof value);
         memcpy(&value32, &bits32, sizeof value32);
         return single ? value32 : value;
-    case 1: return ldexp((double)(int64_t)bits, -63) * 2; /* in [-2, 2] */
-    case 2: return ldexp((double)(int64_t)bits, -63) * 800;
+    case 2: return ldexp((double)(int64_t)bits, -63) * 2; /* in [-2, 2] */
+    case 3: return ldexp((double)(int64_t)bits, -63) * 800;
+    case 4: return (double)(int32_t)(bits32 >> 11) * 1.5707963267948966; /* hard to reduce */
+    case 5: return 1 + ldexp((double)(int64_t)bits, -63 - (int)(bits >> 8 & 63)); /* hard for log */
     default: return ldexp((double)(int64_t)bits, -63 - (int)(bits >> 8 & 31));
     }
 }
