@@ -27,10 +27,10 @@
 
 #define UNROLL _Pragma("GCC unroll 8")
 
-#define DEPTH_BYTES 2048  /* of k per pass: a panel of B is then at most 96 KB (L2) */
+#define DEPTH_BYTES 4096  /* of k per pass: a panel of B is then at most 192 KB (L2) */
 #define ROW_GROUP 2048    /* rows whose packed copy exists at a time */
 #define PANEL_GROUP 42    /* panels of B whose packed copy exists at a time: 2016 floats */
-#define JOB_ROWS 256      /* with DEPTH_BYTES: 512 KB of A, half of L2 */
+#define JOB_ROWS 96       /* with DEPTH_BYTES: 384 KB of A (L2) */
 #define JOB_PANELS 8
 #define MANY_JOBS 32      /* enough for any thread count to balance */
 #define SMALL_JOB 1e6     /* multiply-adds: not worth cutting further */

@@ -29,7 +29,7 @@ typedef struct {
 
 bool DF_SYM(df_gemm_has)(df_dtype dtype);
 
-/* Bytes of scratch memory for the product; only dtype, sizes, flags and leading dimensions count. */
+/* Bytes of scratch memory for the product. Pointers do not count, so it may be asked early. */
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);
 
 /* `workspace` is aligned to 64 bytes. Runs on the thread pool when the work is worth it. */
