@@ -284,19 +284,19 @@ static void compute(product *t)
 }
 
 /* One product that is no vector's, k > 0. */
-static void multiply(product t, void *workspace)
+static void multiply(product *t, void *workspace)
 {
-    t.packed_a = workspace;
-    t.packed_b = t.packed_a + t.packed_a_bytes;
-    for (t.panel0 = 0; t.panel0 < t.n_panels; t.panel0 += PANEL_GROUP) {
-        t.panels = df_min(PANEL_GROUP, t.n_panels - t.panel0);
-        for (t.k0 = 0; t.k0 < t.g->k; t.k0 += t.depth) {
-            t.k = df_min(t.depth, t.g->k - t.k0);
-            pack_b(&t);
-            for (t.row0 = 0; t.row0 < t.g->m; t.row0 += ROW_GROUP) {
-                t.rows = df_min(ROW_GROUP, t.g->m - t.row0);
-                pack_a(&t);
-                compute(&t);
+    t->packed_a = workspace;
+    t->packed_b = t->packed_a + t->packed_a_bytes;
+    for (t->panel0 = 0; t->panel0 < t->n_panels; t->panel0 += PANEL_GROUP) {
+        t->panels = df_min(PANEL_GROUP, t->n_panels - t->panel0);
+        for (t->k0 = 0; t->k0 < t->g->k; t->k0 += t->depth) {
+            t->k = df_min(t->depth, t->g->k - t->k0);
+            pack_b(t);
+            for (t->row0 = 0; t->row0 < t->g->m; t->row0 += ROW_GROUP) {
+                t->rows = df_min(ROW_GROUP, t->g->m - t->row0);
+                pack_a(t);
+                compute(t);
             }
         }
     }
@@ -308,6 +308,8 @@ typedef struct {
     char *workspace;
     int64_t n, grain, bytes;
     bool in_parallel; /* over the batch, each product on one thread */
+    bool is_vector;
+    product plan; /* of each product that is no vector's */
 } batch;
 
 static int64_t batch_size(const df_gemm *g)
@@ -323,11 +325,12 @@ static batch plan_batch(const df_gemm *g)
     const double macs = (double)g->m * (double)g->n * (double)g->k;
     b.in_parallel = b.n > 1 && macs < LARGE_PRODUCT;
     b.grain = b.in_parallel ? df_ceil_div(b.n, BATCH_BLOCKS) : b.n;
-    if (df_gemv_applies(g)) {
+    b.is_vector = df_gemv_applies(g);
+    if (b.is_vector) {
         b.bytes = DF_SYM(df_gemv_workspace)(g);
     } else {
-        product t = plan(g);
-        b.bytes = t.packed_a_bytes + t.packed_b_bytes;
+        b.plan = plan(g);
+        b.bytes = b.plan.packed_a_bytes + b.plan.packed_b_bytes;
     }
     return b;
 }
@@ -339,9 +342,8 @@ static void batch_task(void *context, int64_t begin, int64_t end)
     const int64_t bytes = KERNELS[g->dtype].bytes;
     char *workspace = b->workspace + begin / b->grain * b->bytes;
     df_gemm one = *g;
-    one.batch_ndim = 0;
-    const bool is_vector = df_gemv_applies(g);
-    product t = plan(&one);
+    product t = b->plan;
+    t.g = &one;
     for (int64_t i = begin; i < end; i++) {
         int64_t a = 0, c = i * g->m * g->ldc, rest = i, w = 0;
         for (int d = g->batch_ndim - 1; d >= 0; d--) {
@@ -353,10 +355,10 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         t.a = one.a = (const char *)g->a + a * bytes;
         t.b = one.b = (const char *)g->b + w * bytes;
         t.c = one.c = (char *)g->c + c * bytes;
-        if (is_vector)
+        if (b->is_vector)
             DF_SYM(df_gemv)(&one, workspace);
         else
-            multiply(t, workspace);
+            multiply(&t, workspace);
     }
 }
 

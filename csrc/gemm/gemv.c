@@ -6,6 +6,7 @@
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define DOT_ROWS 4 /* rows at a time: 8 sums in registers */
+#define CHAINS 4   /* of dependent multiply-adds when rows are combined */
 #define SLICE 512  /* elements of y combined at a time */
 #define DEPTH 512  /* terms of an inner sum */
 #define NS_PER_BYTE 0.02 /* reading the matrix from L2 or L3 on one core */

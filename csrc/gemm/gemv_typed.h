@@ -40,23 +40,29 @@ static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
     for (; j < end; j++) FN(dot_rows)(1, g, j);
 }
 
+/* Vector of sums over r of m[r][j] x[r] for r < rows, added to `part`. CHAINS sums at a time, so
+ * that one multiply-add need not wait for the one before. `n` is LANES, or less: a partial one. */
+DF_INLINE V FN(combine_vector)(const int rows, const T *m, int64_t ld, const T *x, V part,
+                               int64_t n)
+{
+    V sum[CHAINS] = {part};
+    UNROLL for (int r = 0; r < rows; r++)
+        sum[r % CHAINS] = FN(fma)(FN(splat)(x[r]),
+                                  n < LANES ? FN(load_n)(m + r * ld, n) : FN(load)(m + r * ld),
+                                  sum[r % CHAINS]);
+    UNROLL for (int i = 1; i < CHAINS && i < rows; i++) sum[0] += sum[i];
+    return sum[0];
+}
+
 /* part[j] += sum over r of m[r][j] x[r] for r < rows and j < n; m has row stride ld. */
 DF_INLINE void FN(combine_rows)(const int rows, const T *m, int64_t ld, const T *x, T *part,
                                 int64_t n)
 {
     int64_t j = 0;
-    for (; j + LANES <= n; j += LANES) {
-        V sum = FN(load)(part + j);
-        UNROLL for (int r = 0; r < rows; r++)
-            sum = FN(fma)(FN(splat)(x[r]), FN(load)(m + r * ld + j), sum);
-        FN(store)(part + j, sum);
-    }
-    if (j < n) {
-        V sum = FN(load)(part + j);
-        UNROLL for (int r = 0; r < rows; r++)
-            sum = FN(fma)(FN(splat)(x[r]), FN(load_n)(m + r * ld + j, n - j), sum);
-        FN(store)(part + j, sum);
-    }
+    for (; j + LANES <= n; j += LANES)
+        FN(store)(part + j, FN(combine_vector)(rows, m + j, ld, x, FN(load)(part + j), LANES));
+    if (j < n)
+        FN(store)(part + j, FN(combine_vector)(rows, m + j, ld, x, FN(load)(part + j), n - j));
 }
 
 /* y[j] = sum over p of M[p][j] x[p] for begin <= j < end, at most SLICE of them. The slice of y
