@@ -1,0 +1,18 @@
+"""Matrix products. The limit is the FMA rate of the cores in use."""
+
+import dualflow as df
+
+
+class Matmul:
+    params = ["256x256x256", "1024x1024x1024", "64x1024x1024", "1x1024x1024", "32x784x128",
+              "8x16x32"]
+    param_names = ["m_k_n"]
+
+    def setup(self, m_k_n):
+        m, k, n = map(int, m_k_n.split("x"))
+        self.a = df.random.normal([m, k], seed=1)
+        self.b = df.random.normal([k, n], seed=2)
+        df.matmul(self.a, self.b)
+
+    def time_float32(self, m_k_n):
+        df.matmul(self.a, self.b)

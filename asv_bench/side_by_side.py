@@ -1,0 +1,215 @@
+"""dualflow beside NumPy, PyTorch and JAX in one process and one run.
+
+    python asv_bench/side_by_side.py [pattern]
+
+Peers that are not installed are left out. Blocks of calls alternate, with pauses so that one
+library's spinning threads do not slow the next; each figure is the median of the blocks' times. The
+ratio is the best peer's time over ours: above 1 we are faster.
+"""
+
+import math
+import statistics
+import sys
+import time
+import timeit
+
+import numpy as np
+
+import dualflow as df
+
+try:
+    import torch
+except ImportError:
+    torch = None
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError:
+    jax = None
+
+BLOCKS = 9
+BLOCK_SECONDS = 0.05
+RNG = np.random.default_rng(0)
+
+
+def arrays(*shapes):
+    return [RNG.normal(size=s).astype(np.float32) for s in shapes]
+
+
+def rows():
+    """(name, {library: function}), each function without arguments."""
+    yield from dispatch()
+    yield from elementwise()
+    yield from kernels()
+    yield from products()
+
+
+def torch_of(array, **options):
+    return torch.from_numpy(array.copy()).requires_grad_(options.get("grad", False))
+
+
+def jitted(f, *inputs):
+    """JAX at its best: compiled once, waited for."""
+    inputs = [jnp.asarray(x) for x in inputs]
+    compiled = jax.jit(f)
+    return lambda: jax.block_until_ready(compiled(*inputs))
+
+
+def libraries(inputs, ours, numpy=None, pytorch=None, jaxed=None):
+    tensors = [df.constant(x) for x in inputs]
+    found = {"dualflow": lambda: ours(*tensors)}
+    if numpy:
+        found["numpy"] = lambda: numpy(*inputs)
+    if torch and pytorch:
+        peers = [torch_of(x) for x in inputs]
+        found["torch"] = lambda: pytorch(*peers)
+    if jax and jaxed:
+        found["jax"] = jitted(jaxed, *inputs)
+    return found
+
+
+def dispatch():
+    small = arrays(4, 4)
+    yield "a + b, 4 elements", libraries(small, lambda a, b: a + b, lambda a, b: a + b,
+                                         lambda a, b: a + b)
+    yield "a + b recorded, 4 elements", recorded(*small)
+    yield "10 x tanh(x * 1.01), 16 elements, sum, gradient", ten_tanh()
+
+
+def recorded(a, b):
+    x, y = df.constant(a), df.constant(b)
+
+    def ours(n=1000):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            for _ in range(n):
+                x + y
+
+    found = {"dualflow": ours}
+    if torch:
+        s, t = torch_of(a, grad=True), torch_of(b)
+
+        def theirs(n=1000):
+            for _ in range(n):
+                s + t
+
+        found["torch"] = theirs
+    return {k: (f, 1000) for k, f in found.items()}
+
+
+def ten_tanh():
+    v = df.Variable([0.1] * 16)
+
+    def ours():
+        with df.GradientTape() as tape:
+            y = v
+            for _ in range(10):
+                y = df.tanh(y * 1.01)
+            loss = df.reduce_sum(y)
+        return tape.gradient(loss, v)
+
+    found = {"dualflow": ours}
+    if torch:
+        t = torch.full((16,), 0.1, requires_grad=True)
+
+        def theirs():
+            y = t
+            for _ in range(10):
+                y = torch.tanh(y * 1.01)
+            return torch.autograd.grad(y.sum(), t)
+
+        found["torch"] = theirs
+    return found
+
+
+def elementwise():
+    million = arrays(1_000_000)
+    positive = [np.abs(million[0]) + 0.1]
+    names = [("exp", million, np.exp), ("log", positive, np.log), ("tanh", million, np.tanh),
+             ("sigmoid", million, None), ("erf", million, None), ("sin", million, np.sin)]
+    for name, data, reference in names:
+        ours = getattr(df, name, None) or getattr(df.math, name)
+        jaxed = None
+        if jax:
+            jaxed = getattr(jnp, name, None) or {"sigmoid": jax.nn.sigmoid,
+                                                 "erf": jax.scipy.special.erf}[name]
+        yield f"{name}, 1 M", libraries(data, ours, reference, torch and getattr(torch, name), jaxed)
+    pair = arrays(1_000_000, 1_000_000)
+    yield "a + b, 1 M", libraries(pair, lambda a, b: a + b, np.add, lambda a, b: a + b,
+                                  jax and jnp.add)
+    rows_and_bias = arrays((4096, 256), 256)
+    yield "x + bias, 4096 x 256", libraries(rows_and_bias, lambda a, b: a + b, np.add,
+                                            lambda a, b: a + b, jax and jnp.add)
+
+
+def kernels():
+    square = arrays((2048, 2048))
+    for axis in (None, 0, 1):
+        yield f"sum, 2048 x 2048, axis {axis}", libraries(
+            square, lambda x, a=axis: df.reduce_sum(x, axis=a),
+            lambda x, a=axis: x.sum(axis=a),
+            lambda x, a=axis: x.sum() if a is None else x.sum(dim=a),
+            jax and (lambda x, a=axis: jnp.sum(x, axis=a)))
+    yield "max, 2048 x 2048, axis 1", libraries(
+        square, lambda x: df.reduce_max(x, axis=1), lambda x: x.max(axis=1),
+        lambda x: x.amax(dim=1), jax and (lambda x: jnp.max(x, axis=1)))
+    yield "argmax, 2048 x 2048, axis 1", libraries(
+        square, lambda x: df.argmax(x, axis=1), lambda x: x.argmax(axis=1),
+        lambda x: x.argmax(dim=1), jax and (lambda x: jnp.argmax(x, axis=1)))
+    yield "transpose, 2048 x 2048", libraries(
+        square, df.transpose, lambda x: np.ascontiguousarray(x.T), lambda x: x.t().contiguous(),
+        jax and jnp.transpose)
+    thousand = arrays((1024, 1024))
+    yield "softmax, 1024 x 1024", libraries(
+        thousand, df.nn.softmax, None, lambda x: torch.softmax(x, 1), jax and jax.nn.softmax)
+    table, = arrays((30000, 256))
+    ids = RNG.integers(0, 30000, 4096)
+    yield "gather 4096 rows of 256 from 30000", libraries(
+        [table, ids], lambda t, i: df.gather(t, i), lambda t, i: t[i], lambda t, i: t[i],
+        jax and (lambda t, i: t[i]))
+    yield "sort, 1 M", libraries(arrays(1_000_000), df.sort, np.sort,
+                                 lambda x: torch.sort(x).values, jax and jnp.sort)
+
+
+def products():
+    shapes = [(1024, 1024, 1024), (256, 256, 256), (64, 1024, 1024), (1, 1024, 1024),
+              (32, 784, 128), (32, 32, 32), (8, 16, 32)]
+    for m, k, n in shapes:
+        yield f"matmul {m} x {k} x {n}", libraries(
+            arrays((m, k), (k, n)), df.matmul, np.matmul, torch and torch.matmul,
+            jax and jnp.matmul)
+
+
+def measure(functions):
+    """Median seconds per call of each, blocks alternating."""
+    prepared = {}
+    for library, f in functions.items():
+        call, inner = f if isinstance(f, tuple) else (f, 1)
+        call()
+        once = max(timeit.timeit(call, number=3) / 3, 1e-8)
+        prepared[library] = call, inner, max(1, math.ceil(BLOCK_SECONDS / once))
+    times = {library: [] for library in prepared}
+    for _ in range(BLOCKS):
+        for library, (call, inner, number) in prepared.items():
+            time.sleep(0.02)
+            times[library].append(timeit.timeit(call, number=number) / number / inner)
+    return {library: statistics.median(t) for library, t in times.items()}
+
+
+def main():
+    pattern = sys.argv[1] if len(sys.argv) > 1 else ""
+    print("| what | dualflow | numpy | torch | jax | best peer / dualflow |")
+    print("|---|---|---|---|---|---|")
+    for name, functions in rows():
+        if pattern not in name:
+            continue
+        found = measure(functions)
+        cells = [f"{found[lib] * 1e6:.4g} µs" if lib in found else "-"
+                 for lib in ("dualflow", "numpy", "torch", "jax")]
+        peers = [t for lib, t in found.items() if lib != "dualflow"]
+        print(f"| {name} | {' | '.join(cells)} | {min(peers) / found['dualflow']:.2f} |",
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()
