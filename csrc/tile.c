@@ -142,7 +142,7 @@ static void run_block(void *context, int64_t begin, int64_t end)
     for (int i = 0; i < j->n_in; i++) {
         in[i] = buffers[i];
         if (j->in[i].mode == PERIODIC)
-            load(&j->in[i], begin, df_min(j->tile, end - begin), buffers[i]);
+            in[i] = load(&j->in[i], begin, df_min(j->tile, end - begin), buffers[i]);
         all_direct &= j->in[i].mode == DIRECT;
     }
     int64_t step = all_direct ? end - begin : j->tile;

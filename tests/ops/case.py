@@ -16,6 +16,7 @@ INTS = ("uint8", "int8", "int16", "int32", "int64")
 NUMBERS = FLOATS + INTS
 BOOL = ("bool",)
 ANY = NUMBERS + BOOL
+MOVABLE = (*ANY, "float16")     # what ops that only move data take
 
 Sample = Callable[[np.random.Generator, str], Any]   # (rng, dtype) -> array
 
@@ -26,14 +27,16 @@ class Case:
 
     op : name of the C op it covers
     function : path below `dualflow` of the function called, e.g. "nn.relu"
-    args : samples (made per dtype) or plain values passed as they are
+    args : samples (made per dtype), arrays, plain values, and lists of these
     kwargs : keyword arguments
     ref : the same on NumPy arrays; float inputs come as float64
     dtypes : dtypes the samples are made in
     ulp : allowed error of float results in units in the last place of the expected value
     rel : instead, error relative to the largest magnitude of the expected result (sums)
     grad : positions of args whose gradient is checked, () for none
-    edges : whether NaN, inf, denormals and zeros are mixed into float samples of a second run
+    edges : whether an elementwise op is also run at the ends of its dtypes (NaN, inf, denormals)
+    signed_zero : whether the sign of a zero must be the reference's
+    large : arguments of a run on 1 and 2 threads, big enough to be split; elementwise ops have one
     """
 
     op: str
@@ -46,6 +49,8 @@ class Case:
     rel: float | None = None
     grad: tuple[int, ...] = (0,)
     edges: bool = True
+    signed_zero: bool = True
+    large: Sequence[Any] | None = None
     name: str = ""
 
     def __str__(self) -> str:

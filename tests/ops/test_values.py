@@ -1,53 +1,55 @@
-"""Values of every row against its reference, eagerly."""
+"""Values of every row against its reference, eagerly: as written, long, sliced, on 1 and 2 threads.
 
-import functools
+Run as it is by tests/ops/test_levels.py at every SIMD level.
+"""
 
 import numpy as np
 import pytest
 
-import dualflow as df
-from tests.ops.case import Case
+from dualflow import _core
+from tests.ops import harness
 from tests.ops.cases import CASES
 
-ROWS = [pytest.param(c, d, id=f"{i}-{c}-{d}") for i, c in enumerate(CASES) for d in c.dtypes]
+ELEMENTWISE = [c for c in CASES if harness.elementwise(c)]
+LONG = 40_003          # beyond a tile, beyond a thread's block, and no multiple of a vector
+ODD = (1, 2, 3, 7, 15, 17, 31, 33, 65, 1023, 1025)
 
 
-def function(case: Case):
-    return functools.reduce(getattr, case.function.split("."), df)
-
-
-def make(case: Case, dtype: str, seed: int = 0) -> list:
-    rng = np.random.default_rng(seed)
-    return [a(rng, dtype) if callable(a) else a for a in case.args]
-
-
-def wide(x):
-    """Float arrays as float64, so that the reference is better than what it judges."""
-    return x.astype(np.float64) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
-
-
-def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
-    want = np.asarray(want)
-    assert got.shape == want.shape
-    if got.dtype.kind != "f":
-        np.testing.assert_array_equal(got, want)
-        return
-    finite = np.isfinite(want)
-    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, want))
-    rounded = want.astype(got.dtype)
-    size = np.abs(rounded[finite])
-    unit = np.spacing(size) if case.rel is None else case.rel * size.max(initial=0)
-    error = np.abs(got[finite].astype(np.float64) - want[finite])
-    allowed = (max(case.ulp, 0.5000001) if case.rel is None else 1) * unit
-    assert np.all(error <= allowed), f"{case}: error {np.max(error / unit)} units"
-
-
-@pytest.mark.parametrize("case, dtype", ROWS)
+@pytest.mark.parametrize("case, dtype", harness.rows())
 def test_value(case, dtype):
-    args = make(case, dtype)
-    tensors = [df.constant(a) if isinstance(a, np.ndarray) else a for a in args]
-    got = function(case)(*tensors, **case.kwargs)
-    want = case.ref(*[wide(a) for a in args], **case.kwargs)
-    many = isinstance(got, tuple)
-    for g, w in zip(got if many else [got], want if many else [want], strict=True):
-        assert_close(g.numpy(), w, case)
+    harness.check(case, harness.make(case, dtype))
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows())
+def test_value_of_slices(case, dtype):
+    """Slices of the first dimension share memory, so their data begins anywhere."""
+    try:
+        harness.tensor(np.zeros(2, np.float32))[1:]
+    except KeyError:
+        pytest.skip("no slicing in this build")
+
+    def sliced(value):
+        if isinstance(value, np.ndarray) and value.ndim and value.shape[0]:
+            return harness.tensor(np.concatenate([value[:1], value]))[1:]
+        return harness.tensor(value)
+
+    harness.check(case, harness.make(case, dtype), sliced)
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows(ELEMENTWISE))
+def test_tails(case, dtype):
+    for n in ODD:
+        harness.check(case, harness.make(case, dtype, harness.reshaped(case, (n,))))
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows([c for c in CASES if c in ELEMENTWISE
+                                                       or c.large is not None]))
+def test_threads(case, dtype):
+    """Long inputs are right, and the same bit for bit on any number of threads."""
+    large = harness.reshaped(case, (LONG,)) if case.large is None else case.large
+    args = harness.make(case, dtype, large)
+    with harness.threads(1):
+        one = harness.check(case, args)
+    with harness.threads(2):
+        two = harness.run(case, args)
+    assert [y.tobytes() for y in one] == [y.tobytes() for y in two], _core.isa()

@@ -1,0 +1,135 @@
+"""What the process uses: threads, SIMD level, memory.
+
+Two environment variables are read when dualflow is imported: ``DUALFLOW_NUM_THREADS``, the number
+of threads, and ``DUALFLOW_ISA``, the SIMD level ("baseline", "avx2", "avx512", "neon").
+"""
+
+from dualflow import _core
+
+__all__ = ["cpu_cores", "isa", "memory_stats", "num_threads", "reset_peak_memory",
+           "set_num_threads", "trim_memory"]
+
+
+def isa() -> str:
+    """The SIMD level in use: the best of this build that the CPU has, unless one was forced.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.isa() in ("baseline", "avx2", "avx512", "neon")
+    True
+    """
+    return _core.isa()
+
+
+def cpu_cores() -> int:
+    """How many cores this process may use, by its affinity and its control group's quota.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.cpu_cores() >= 1
+    True
+    """
+    return _core.cpu_cores()
+
+
+def num_threads() -> int:
+    """How many threads large ops are split among.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.num_threads() >= 1
+    True
+    """
+    return _core.num_threads()
+
+
+def set_num_threads(n: int) -> None:
+    """Splits large ops among `n` threads from now on; results do not depend on it.
+
+    Parameters
+    ----------
+    n : int, at least 1
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `n` is out of range.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> before = df.config.num_threads()
+    >>> df.config.set_num_threads(1)
+    >>> df.config.num_threads()
+    1
+    >>> df.config.set_num_threads(before)
+    """
+    _core.set_num_threads(n)
+
+
+def memory_stats() -> dict[str, int]:
+    """Bytes of tensor memory: in use, most ever in use, kept for reuse.
+
+    Returns
+    -------
+    dict
+        ``live``, ``peak`` and ``cached``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> sorted(df.config.memory_stats())
+    ['cached', 'live', 'peak']
+    """
+    return _core.memory_stats()
+
+
+def reset_peak_memory() -> None:
+    """Lets the peak of `memory_stats` start again from what is in use now.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.reset_peak_memory()
+    """
+    _core.reset_peak_memory()
+
+
+def trim_memory() -> None:
+    """Gives the memory kept for reuse back to the system.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.trim_memory()
+    >>> df.config.memory_stats()["cached"]
+    0
+    """
+    _core.trim_memory()

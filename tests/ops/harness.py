@@ -1,0 +1,119 @@
+"""From a row of the table to inputs, results and their comparison. It knows no op by name."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from tests.ops.case import Case, sample
+from tests.ops.cases import CASES
+
+
+def rows(cases: list[Case] = CASES) -> list:
+    """A test parameter per row and dtype: `case, dtype`."""
+    return [pytest.param(c, d, id=f"{i}-{c}-{d}") for i, c in enumerate(cases) for d in c.dtypes]
+
+
+def elementwise(case: Case) -> bool:
+    """Whether shapes may be chosen freely: one formula over samples that broadcast."""
+    samples = [a for a in case.args if callable(a)]
+    return (_core.get_op(case.op).kind == "elementwise"
+            and all(isinstance(a, sample) for a in samples) and len(samples) > 0)
+
+
+def function(case: Case) -> Callable[..., Any]:
+    return functools.reduce(getattr, case.function.split("."), df)
+
+
+def each(change: Callable[[Any], Any], value: Any) -> Any:
+    """`change` applied to the leaves of nested lists and tuples."""
+    if isinstance(value, list | tuple):
+        return type(value)(each(change, v) for v in value)
+    return change(value)
+
+
+def make(case: Case, dtype: str, args: Any = None, seed: int = 0) -> list:
+    """Arguments with their samples drawn; `args` in place of the row's own."""
+    rng = np.random.default_rng(seed)
+    drawn = list(case.args if args is None else args)
+    return each(lambda a: a(rng, dtype) if callable(a) else a, drawn)
+
+
+def reshaped(case: Case, *shapes: tuple[int, ...]) -> list:
+    """The row's arguments with samples of other shapes, taken in turn."""
+    turn = iter(range(len(case.args)))
+    return [dataclasses.replace(a, shape=shapes[next(turn) % len(shapes)])
+            if isinstance(a, sample) else a for a in case.args]
+
+
+def tensor(value: Any) -> Any:
+    return df.constant(value) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def wide(value: Any) -> Any:
+    """Float arrays as float64, so that the reference is better than what it judges."""
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return value.astype(np.float64) if is_float else value
+
+
+def results(value: Any) -> list:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def run(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> list[np.ndarray]:
+    out = function(case)(*each(to_tensor, args), **case.kwargs)
+    return [y.numpy() for y in results(out)]
+
+
+def expected(case: Case, args: list) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return [np.asarray(y) for y in results(case.ref(*each(wide, args), **case.kwargs))]
+
+
+def check(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> list[np.ndarray]:
+    """Runs the row on `args` and compares all results with the reference."""
+    got, want = run(case, args, to_tensor), expected(case, args)
+    for g, w in zip(got, want, strict=True):
+        assert_close(g, w, case)
+    return got
+
+
+def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
+    assert got.shape == want.shape, f"{case}: shape {got.shape}, want {want.shape}"
+    if got.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want)
+        return
+    with np.errstate(all="ignore"):
+        rounded = want.astype(got.dtype)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, rounded))
+    if case.signed_zero:
+        zero = (got == 0) & (rounded == 0)
+        np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]))
+    size = np.abs(rounded[finite])
+    # Just below the largest number the spacing is the same, and it does not overflow.
+    below = np.minimum(size, np.nextafter(np.finfo(got.dtype).max, got.dtype.type(0)))
+    unit = np.spacing(below) if case.rel is None else case.rel * size.max(initial=0)
+    error = np.abs(got[finite].astype(np.float64) - want[finite])
+    # A correctly rounded result is half a unit away; the rest of the digits are the reference's.
+    allowed = (max(case.ulp, 0.5000001) if case.rel is None else 1) * unit
+    bad = ~(error <= allowed)
+    assert not bad.any(), (
+        f"{case}: {bad.sum()} of {bad.size} beyond the limit; got {got[finite][bad][:3]}, "
+        f"want {want[finite][bad][:3]}, allowed {np.broadcast_to(allowed, bad.shape)[bad][:3]}")
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    before = _core.num_threads()
+    _core.set_num_threads(n)
+    try:
+        yield
+    finally:
+        _core.set_num_threads(before)

@@ -1,0 +1,44 @@
+"""Elementwise rows at the ends of their dtypes: NaN, infinities, zeros of both signs, denormals."""
+
+import numpy as np
+import pytest
+
+from tests.ops import harness
+from tests.ops.case import FLOATS, INTS, sample
+from tests.ops.cases import CASES
+
+ROWS = harness.rows([c for c in CASES if c.edges and harness.elementwise(c)])
+
+
+def edges(dtype):
+    if dtype in FLOATS:
+        info = np.finfo(dtype)
+        tiny, small, big = info.smallest_subnormal, info.smallest_normal, info.max
+        ends = [0, tiny, small, info.eps, 0.5, 1, 2, 100, big, np.inf, np.nan]
+        return np.array([*ends, *(-np.array(ends[:-1]))], dtype)
+    if dtype in INTS:
+        info = np.iinfo(dtype)
+        return np.array([info.min, info.max, 0, 1, *([-1] if info.min else [])], dtype)
+    return np.array([False, True])
+
+
+def grid(case, dtype):
+    """Every edge with every other, one array per sample; ordinary numbers stand between them."""
+    samples = [a for a in case.args if isinstance(a, sample)]
+    rng = np.random.default_rng(1)
+    grids = [g.ravel() for g in np.meshgrid(*[edges(dtype)] * len(samples))]
+    arrays = []
+    for a, at_edge in zip(samples, grids, strict=True):
+        drawn = sample((2 * at_edge.size,), a.low, a.high)(rng, dtype)
+        if drawn.dtype != at_edge.dtype:      # a sample that has a dtype of its own
+            arrays.append(drawn)
+            continue
+        drawn[::2] = at_edge
+        arrays.append(drawn)
+    turn = iter(arrays)
+    return [next(turn) if isinstance(a, sample) else a for a in case.args]
+
+
+@pytest.mark.parametrize("case, dtype", ROWS)
+def test_edges(case, dtype):
+    harness.check(case, grid(case, dtype))

@@ -1,0 +1,117 @@
+"""Gradients of every row against central finite differences in float64, of order 1 and 2.
+
+A derivative is checked along one random direction: with random weights w on the results and a
+random direction d of the inputs, <w, f(x + hd) - f(x - hd)> / 2h must be <gradient of <w, f>, d>.
+"""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.ops import harness
+from tests.ops.cases import CASES
+
+pytestmark = pytest.mark.skipif(not hasattr(df, "GradientTape"), reason="no tape in this build")
+ROWS = [pytest.param(c, id=f"{i}-{c}") for i, c in enumerate(CASES)
+        if c.grad and "float64" in c.dtypes]
+STEP = 1e-5          # truncation ~ step^2 and rounding ~ 2e-16 / step are both ~ 1e-10
+LIMIT = 1e-6         # leaves room for third derivatives of some thousand
+
+
+def inner(weights, arrays):
+    return sum(float(np.sum(w * a)) for w, a in zip(weights, arrays, strict=True))
+
+
+def size(weights, arrays):
+    return sum(float(np.sum(np.abs(w * a))) for w, a in zip(weights, arrays, strict=True))
+
+
+def floats(values):
+    return [v for v in harness.results(values) if v.dtype.is_floating]
+
+
+class Slope:
+    """A row as a function of the tensors at its `grad` positions, and its first derivative."""
+
+    def __init__(self, case):
+        self.case, self.args = case, harness.make(case, "float64")
+        leaves = []
+        for position in case.grad:
+            harness.each(leaves.append, self.args[position])
+        self.x = [a for a in leaves if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+        self.weights = None
+
+    def call(self, tensors):
+        turn = iter(tensors)
+
+        def place(leaf):
+            is_x = isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"
+            return next(turn) if is_x else harness.tensor(leaf)
+
+        args = [harness.each(place if i in self.case.grad else harness.tensor, a)
+                for i, a in enumerate(self.args)]
+        return floats(harness.function(self.case)(*args, **self.case.kwargs))
+
+    def values(self, x):
+        return [y.numpy() for y in self.call([df.constant(a) for a in x])]
+
+    def gradients(self, tensors):
+        """Of <weights, results>; zeros where nothing flows."""
+        with df.GradientTape() as tape:
+            for t in tensors:
+                tape.watch(t)
+            y = self.call(tensors)
+        if self.weights is None:
+            rng = np.random.default_rng(3)
+            self.weights = [rng.uniform(0.5, 1.5, v.shape) for v in y]
+        seeds = [df.constant(w) for w in self.weights]
+        return tape.gradient(y, tensors, output_gradients=seeds)
+
+    def slopes(self, x):
+        """Gradients as arrays."""
+        g = self.gradients([df.constant(a) for a in x])
+        return [np.zeros_like(a) if v is None else v.numpy() for a, v in zip(x, g, strict=True)]
+
+
+def moved(x, direction, step):
+    return [a + step * d for a, d in zip(x, direction, strict=True)]
+
+
+def difference(f, x, direction):
+    up, down = f(moved(x, direction, STEP)), f(moved(x, direction, -STEP))
+    return [(u - d) / (2 * STEP) for u, d in zip(up, down, strict=True)]
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_order_1(case):
+    slope = Slope(case)
+    rng = np.random.default_rng(2)
+    direction = [rng.uniform(-1, 1, a.shape) for a in slope.x]
+    g = slope.slopes(slope.x)
+    for a, v in zip(slope.x, g, strict=True):
+        assert v.shape == a.shape
+    change = difference(slope.values, slope.x, direction)
+    got, want = inner(g, direction), inner(slope.weights, change)
+    scale = 1 + size(g, direction) + size(slope.weights, change)
+    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, by differences {want}"
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_order_2(case):
+    slope = Slope(case)
+    rng = np.random.default_rng(2)
+    direction, weights = ([rng.uniform(-1, 1, a.shape) for a in slope.x] for _ in range(2))
+    x = [df.constant(a) for a in slope.x]
+    with df.GradientTape() as tape:
+        for t in x:
+            tape.watch(t)
+        g = slope.gradients(x)
+    flowing = [i for i, v in enumerate(g) if v is not None]
+    second = tape.gradient([g[i] for i in flowing], x,
+                           output_gradients=[df.constant(weights[i]) for i in flowing],
+                           unconnected_gradients="zero")
+    arrays = [v.numpy() for v in second]
+    change = difference(slope.slopes, slope.x, direction)
+    got, want = inner(arrays, direction), inner(weights, change)
+    scale = 1 + size(arrays, direction) + size(weights, change)
+    assert abs(got - want) <= LIMIT * scale, f"{case}: {got}, by differences {want}"

@@ -1,0 +1,39 @@
+"""The value and edge tests again at every other SIMD level of this build, one process each.
+
+Three dtypes by default; all of them with ``pytest --exhaustive``.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualflow import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+LEVELS = ("baseline", "avx2", "avx512", "neon")
+
+
+def run(level, *command):
+    env = {**os.environ, "DUALFLOW_ISA": level}
+    return subprocess.run([sys.executable, *command], cwd=ROOT, env=env, capture_output=True,
+                          text=True, timeout=900, check=False)
+
+
+@pytest.mark.parametrize("level", [name for name in LEVELS if name != _core.isa()])
+def test_level(level, request):
+    probe = run(level, "-c", "import dualflow")
+    if probe.returncode:
+        assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
+        pytest.skip(f"this build on this CPU has no {level}")
+    few = [] if request.config.getoption("exhaustive") else ["-k", "float32 or int32 or bool"]
+    ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist",
+              "-o", "addopts=", "tests/ops/test_values.py", "tests/ops/test_edges.py", *few)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
+
+
+def test_unknown_level():
+    ran = run("mmx", "-c", "import dualflow")
+    assert ran.returncode and "DUALFLOW_ISA=mmx" in ran.stderr
