@@ -1,5 +1,6 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
+from dualflow import config
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant
 from dualflow.dtypes import (
     DType,
@@ -30,6 +31,7 @@ __all__ = [
     "as_dtype",
     "bfloat16",
     "bool_",
+    "config",
     "constant",
     "exp",
     "float16",
