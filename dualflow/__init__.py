@@ -2,6 +2,7 @@
 
 from dualflow import config
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant
+from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
     DType,
     as_dtype,
@@ -23,9 +24,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DType",
+    "GradientTape",
     "Tensor",
     "TensorBase",
     "TensorSpec",
+    "UnconnectedGradients",
     "Variable",
     "add",
     "as_dtype",

@@ -87,7 +87,8 @@ cdef class RecordLog:
     cdef uint64_t *ids                  # open addressing, 0 is free; n_slots is a power of two
     cdef uint64_t inline_ids[INLINE_IDS]
     cdef Py_ssize_t n_ids, n_slots
-    cdef bint auto_watch, active
+    cdef bint auto_watch
+    cdef readonly bint active
     cdef RecordLog outer                # the log around this one on the thread's stack
     cdef readonly set watched           # ids somebody asked to watch, and variables met
     cdef readonly dict blocked          # op name -> reason: ops without gradient that were met

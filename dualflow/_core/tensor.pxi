@@ -262,6 +262,34 @@ cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const cha
     return x
 
 
+def filled(value, like):
+    """A tensor of the dtype and shape of `like` (Tensor or TensorSpec) with `value` everywhere."""
+    cdef int64_t dims[254]
+    cdef int ndim, d
+    cdef df_dtype dtype
+    cdef Tensor x
+    cdef char *data
+    cdef int64_t i, step
+    if type(like) is Tensor:
+        x = <Tensor>like
+        x = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"filled")
+    else:
+        shape = like.shape
+        ndim = <int>len(shape)
+        for d in range(ndim):
+            dims[d] = shape[d]
+        x = new_tensor(<df_dtype>(<int>(like.dtype.index)), ndim, dims, b"filled")
+    if x.t.size == 0:
+        return x
+    dtype = x.t.dtype
+    store_number(x, 0, value, "filled")
+    step = df_dtypes[<int>dtype].bytes
+    data = <char *>x.t.data
+    for i in range(1, x.t.size):
+        memcpy(data + i * step, data, step)
+    return x
+
+
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
                   const char *op):
     """A tensor that looks at the memory of `x` from byte `offset` on."""

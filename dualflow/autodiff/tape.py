@@ -1,0 +1,370 @@
+"""GradientTape: records ops while they run and differentiates what was recorded."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from dualflow._core import RecordLog, Tensor, TensorSpec, Variable, apply, as_tensor, tensor_id
+from dualflow.autodiff.backward import backward, ones, zeros
+from dualflow.autodiff.nest import flatten, pack_like
+from dualflow.dtypes import DType
+from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
+
+__all__ = ["GradientTape", "UnconnectedGradients"]
+
+
+class UnconnectedGradients:
+    """What a gradient is where the target does not depend on the source.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.UnconnectedGradients.ZERO
+    'zero'
+    """
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records ops for differentiation.
+
+    Ops that run inside its ``with`` block are recorded when something watched flows into them.
+    Trainable variables are watched as soon as an op reads them, tensors by `watch`.
+
+    Parameters
+    ----------
+    persistent : bool, default False
+        Whether `gradient` may be called more than once; everything recorded then lives as long as
+        the tape. Otherwise memory is freed while the first call walks back.
+    watch_accessed_variables : bool, default True
+        False: only what `watch` is told.
+
+    Notes
+    -----
+    Tapes nest: an inner tape's `gradient`, called inside an outer tape, is recorded there and can
+    be differentiated again, to any order. Each thread has its own stack of tapes. Values are
+    captured when an op runs; variables assigned later do not change a gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant(3.)
+    >>> with df.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).item()
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = bool(persistent)
+        self._auto_watch = bool(watch_accessed_variables)
+        self._log = RecordLog(self._auto_watch)
+        self._used = False
+
+    def __enter__(self) -> "GradientTape":
+        self._log.push()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._log.pop()
+
+    # --- recording ---
+
+    def watch(self, tensor: Any) -> None:
+        """Tracks what is computed from a tensor or variable, or from nested lists of them.
+
+        Warns
+        -----
+        GradientWarning
+            If a dtype is not floating: nothing flows through integers.
+        """
+        for x in flatten(tensor):
+            if not isinstance(x, Tensor | Variable):
+                raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
+                                 "want a Tensor or Variable")
+            if x.dtype.is_floating:
+                self._log.watch(x)
+            else:
+                warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
+                     "not watched; cast it to a floating dtype first")
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Ops in this block are not recorded on this tape.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.Variable(2.)
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        ...     with tape.stop_recording():
+        ...         z = y * 100.
+        >>> tape.gradient(y, x).item()
+        4.0
+        """
+        if not self._log.active:
+            raise RuntimeError("GradientTape.stop_recording: the tape is not recording")
+        self._log.pop()
+        try:
+            yield
+        finally:
+            if not self._log.active:
+                self._log.push()
+
+    def reset(self) -> None:
+        """Forgets everything recorded and watched; a recording tape goes on recording."""
+        active = self._log.active
+        if active:
+            self._log.pop()
+        self._log = RecordLog(self._auto_watch)
+        self._used = False
+        if active:
+            self._log.push()
+
+    # --- differentiating ---
+
+    def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
+                 unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
+        """Gradient of the sum of `target` with respect to each source.
+
+        Parameters
+        ----------
+        target : Tensor, Variable, or nested lists, tuples, dicts of them
+        sources : Tensor, Variable, or nested lists, tuples, dicts of them
+        output_gradients : Tensor or the structure of `target`, optional
+            What to multiply the target's elements by before summing; None is ones.
+        unconnected_gradients : {"none", "zero"}
+            What stands for a gradient that does not exist.
+
+        Returns
+        -------
+        The structure of `sources`, of Tensors with their shapes and dtypes
+
+        Raises
+        ------
+        RuntimeError
+            If a tape that is not persistent is asked a second time.
+
+        Warns
+        -----
+        GradientWarning
+            Where a gradient is None; says why.
+        """
+        zero = wants_zero(unconnected_gradients)
+        log = self._start("gradient")
+        targets = [target] if type(target) is Tensor else flatten(target)
+        wanted = [sources] if isinstance(sources, Tensor | Variable) else flatten(sources)
+        check_tensors("target", targets)
+        check_tensors("source", wanted)
+        seeds = seed_gradients(targets, target, output_gradients)
+        found = backward(log, seeds, [tensor_id(x) for x in wanted], free=not self._persistent)
+        results = []
+        for x in wanted:
+            g = found.get(tensor_id(x))
+            if g is None:
+                g = zeros(x) if zero else self._missing(targets, x)
+            results.append(g)
+        if isinstance(sources, Tensor | Variable):
+            return results[0]
+        return pack_like(sources, results)
+
+    def jacobian(self, target: Any, sources: Any,
+                 unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
+        """Derivative of each element of `target` with respect to each element of each source.
+
+        Parameters
+        ----------
+        target : Tensor or Variable, shape (t...)
+        sources : Tensor, Variable, or nested lists, tuples, dicts of them
+        unconnected_gradients : {"none", "zero"}
+
+        Returns
+        -------
+        The structure of `sources`, of Tensors of shape (t..., s...)
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.Variable([1., 2.])
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy().tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+        """
+        y = as_tensor(target)
+        size = y.size
+        basis = apply("reshape", identity(size, y.dtype), shape=(size, *y.shape))
+        rows = [basis[i] for i in range(size)]
+        return self._by_rows("jacobian", y, sources, rows, unconnected_gradients,
+                             lambda x, parts: stacked(parts, 0, (*y.shape, *x.shape)),
+                             lambda x: (*y.shape, *x.shape))
+
+    def batch_jacobian(self, target: Any, source: Any,
+                       unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
+        """Jacobian of each element of a batch with respect to its own source.
+
+        Parameters
+        ----------
+        target : Tensor or Variable, shape (b, t...)
+            Row i may depend only on row i of the source.
+        source : Tensor or Variable, shape (b, s...)
+        unconnected_gradients : {"none", "zero"}
+
+        Returns
+        -------
+        Tensor, shape (b, t..., s...)
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.Variable([[1., 2.], [3., 4.]])
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).numpy().tolist()
+        [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
+        """
+        y = as_tensor(target)
+        if y.ndim < 1 or source.ndim < 1 or y.shape[0] != source.shape[0]:
+            raise ShapeError(f"GradientTape.batch_jacobian: target {y.shape} and source "
+                             f"{source.shape}, want the same first dimension")
+        inner = y.shape[1:]
+        size = 1
+        for d in inner:
+            size *= d
+        eye = identity(size, y.dtype)
+        batch = ones(as_spec(y, (y.shape[0], 1)))
+        rows = [apply("reshape", batch * eye[i], shape=y.shape) for i in range(size)]
+        return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients,
+                             lambda x, parts: stacked(parts, 1, (*y.shape, *x.shape[1:])),
+                             lambda x: (*y.shape, *x.shape[1:]))
+
+    def _by_rows(self, caller, y, sources, rows, unconnected, join, shape_of):
+        zero = wants_zero(unconnected)
+        log = self._start(caller)
+        wanted = flatten(sources)
+        check_tensors("source", wanted)
+        ids = [tensor_id(x) for x in wanted]
+        found = [backward(log, {tensor_id(y): row}, ids, free=False) for row in rows]
+        results = []
+        for x in wanted:
+            parts = [row.get(tensor_id(x)) for row in found]
+            if all(p is None for p in parts):
+                empty = zero or not parts
+                results.append(zeros(as_spec(x, shape_of(x))) if empty else self._missing([y], x))
+            else:
+                results.append(join(x, [zeros(x) if p is None else p for p in parts]))
+        if not self._persistent:
+            log.clear()
+        return pack_like(sources, results)
+
+    def _start(self, caller: str) -> RecordLog:
+        """Checks that the tape may still be asked; ends the recording of one that is not kept."""
+        if not self._persistent:
+            if self._used:
+                raise RuntimeError(
+                    f"GradientTape.{caller}: a tape that is not persistent can be asked once, "
+                    "because its memory is freed on the way; use GradientTape(persistent=True) or "
+                    "ask for all sources in one call")
+            self._used = True
+            if self._log.active:
+                self._log.pop()
+        return self._log
+
+    def _missing(self, targets: list[Any], x: Any) -> None:
+        """Warns that the gradient with respect to `x` is None, and why."""
+        log = self._log
+        who = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
+        head = f"no gradient with respect to {who} of dtype {x.dtype} and shape {x.shape}: "
+        blocked = "; ".join(f"{op} ({why})" for op, why in log.blocked.items())
+        if not x.dtype.is_floating:
+            why = f"its dtype is {x.dtype}; only floating values have gradients"
+        elif not log.tracks(x):
+            why = ("the tape does not watch it; call tape.watch(x) before it is used, and use it "
+                   "inside the tape's block")
+            if isinstance(x, Variable):
+                why = "no op read this variable inside the tape's block"
+                if not self._auto_watch:
+                    why += ", or the tape was told not to watch variables unasked"
+                elif not x.trainable:
+                    why += ", or it was not watched because trainable=False"
+        else:
+            integer = [t for t in targets if not t.dtype.is_floating]
+            untracked = [t for t in targets if not log.tracks(t)]
+            if integer:
+                why = f"the target has dtype {integer[0].dtype}, through which nothing flows"
+            elif untracked and len(untracked) == len(targets):
+                why = ("nothing watched flows into the target: it was computed outside the tape's "
+                       "block, or while recording was stopped")
+            else:
+                why = "the target does not depend on it"
+            if blocked:
+                why += f"; values watched went into ops without gradient: {blocked}"
+        warn(head + why)
+
+
+def warn(message: str) -> None:
+    """Warns at the line that called the tape's method."""
+    warnings.warn(message, GradientWarning, stacklevel=4)
+
+
+def wants_zero(unconnected: str) -> bool:
+    if unconnected not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+        raise InvalidArgumentError(
+            f"unconnected_gradients is {unconnected!r}, want 'none' or 'zero'")
+    return unconnected == UnconnectedGradients.ZERO
+
+
+def check_tensors(what: str, items: list[Any]) -> None:
+    for x in items:
+        if not isinstance(x, Tensor | Variable):
+            raise DTypeError(f"GradientTape: a {what} is a {type(x).__name__}, "
+                             "want a Tensor or Variable")
+
+
+def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
+    """What flows into each floating target, by id; a target named twice gets the sum."""
+    if given is None:
+        parts = [None] * len(targets)
+    else:
+        parts = [given] if len(targets) == 1 and isinstance(given, Tensor) else flatten(given)
+        if len(targets) == 1 and len(parts) != 1:
+            parts = [given]                     # a plain list of numbers for one target
+        if len(parts) != len(targets):
+            raise InvalidArgumentError(f"GradientTape: {len(parts)} output gradients for "
+                                       f"{len(targets)} targets")
+    seeds: dict[int, Tensor] = {}
+    for y, g in zip(targets, parts, strict=True):
+        if not y.dtype.is_floating:
+            continue
+        if g is None:
+            g = ones(y)
+        else:
+            g = as_tensor(g)
+            if g.shape != y.shape:
+                raise ShapeError(f"GradientTape: an output gradient has shape {g.shape}, "
+                                 f"its target {y.shape}")
+            if g.dtype is not y.dtype:
+                g = apply("cast", g, dtype=y.dtype)
+        key = tensor_id(y)
+        seeds[key] = seeds[key] + g if key in seeds else g
+    return seeds
+
+
+def as_spec(like: Any, shape: tuple[int, ...]) -> TensorSpec:
+    return TensorSpec(shape, like.dtype)
+
+
+def identity(n: int, dtype: DType) -> Tensor:
+    """The identity matrix."""
+    return as_tensor([[float(i == j) for j in range(n)] for i in range(n)], dtype)
+
+
+def stacked(parts: list[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
+    return apply("reshape", apply("stack", *parts, axis=axis), shape=shape)
