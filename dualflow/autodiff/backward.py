@@ -87,7 +87,7 @@ def fit(g: Any, x: Any) -> Any:
         lead = len(g.shape) - len(x.shape)
         axes = [d for d in range(len(g.shape))
                 if d < lead or (x.shape[d - lead] == 1 and g.shape[d] != 1)]
-        g = apply("reduce_sum", g, axis=axes, keepdims=True)
+        g = apply("reduce_sum", g, axes=axes, keepdims=True)
         g = apply("reshape", g, shape=x.shape)
     return g if g.dtype is x.dtype else apply("cast", g, dtype=x.dtype)
 
