@@ -1,6 +1,6 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import config
+from dualflow import config, math, nn
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant
 from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
@@ -19,6 +19,17 @@ from dualflow.dtypes import (
 )
 from dualflow.ops.arithmetic import add, multiply
 from dualflow.ops.exponential import exp, log
+from dualflow.ops.gather import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 
 __version__ = "0.1.0"
 
@@ -34,17 +45,28 @@ __all__ = [
     "as_dtype",
     "bfloat16",
     "bool_",
+    "boolean_mask",
     "config",
     "constant",
     "exp",
     "float16",
     "float32",
     "float64",
+    "gather",
+    "gather_nd",
     "int8",
     "int16",
     "int32",
     "int64",
     "log",
+    "math",
     "multiply",
+    "nn",
+    "scatter_nd",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "uint8",
 ]

@@ -1,0 +1,222 @@
+/* What picking rows by index (gather.c) and writing rows by index (scatter.c) share: how the
+ * operands lie in memory, and indices checked and turned into row numbers. Moves no data.
+ *
+ *   table   [batches, outer, rows, inner]     params of gather, the output of scatter
+ *   indices [batches, picks, depth]           depth numbers name one row of `rows`
+ *   picked  [batches, outer, picks, inner]    the output of gather, updates of scatter */
+#ifndef DF_INDICES_H
+#define DF_INDICES_H
+
+#include "base.h"
+#include "op.h"
+#include "thread.h"
+
+#include <stdio.h>
+
+enum { CHUNK = 256 };          /* indices resolved at a time, on the stack */
+enum { CHECK_GRAIN = 16384 };  /* indices per block of the check */
+
+typedef struct {
+    int64_t batches, outer, rows, inner, picks;
+    int axis, batch_dims;
+    int64_t depth;             /* numbers per index */
+    bool nested;               /* the last dimension of indices holds `depth` numbers */
+    bool drop_negative;        /* a negative index names no row, instead of counting from the end */
+    const df_tensor *indices;
+    const int64_t *table_shape;
+    int table_ndim;
+} layout;
+
+static inline int64_t product(const int64_t *shape, int begin, int end)
+{
+    int64_t n = 1;
+    for (int i = begin; i < end; i++) n *= shape[i];
+    return n;
+}
+
+/* Describes a table of `shape` whose rows are named by `indices` from `axis` on. */
+static inline layout lay_out(int ndim, const int64_t *shape, const df_tensor *indices, int axis,
+                             int batch_dims, bool nested)
+{
+    layout l = {.axis = axis, .batch_dims = batch_dims, .nested = nested, .indices = indices,
+                .table_shape = shape, .table_ndim = ndim};
+    const int last = indices->ndim - (nested ? 1 : 0);
+    l.depth = nested ? indices->shape[last] : 1;
+    l.batches = product(shape, 0, batch_dims);
+    l.outer = product(shape, batch_dims, axis);
+    l.rows = product(shape, axis, axis + (int)l.depth);
+    l.inner = product(shape, axis + (int)l.depth, ndim);
+    l.picks = product(indices->shape, batch_dims, last);
+    return l;
+}
+
+DF_INLINE int64_t index_at(const df_tensor *indices, int64_t i)
+{
+    return indices->dtype == DF_I32 ? ((const int32_t *)indices->data)[i]
+                                    : ((const int64_t *)indices->data)[i];
+}
+
+/* Row numbers of `n` <= CHUNK indices from index `first` on (counted over all batches); indices
+ * that name no row give -1. */
+static inline void resolve(const layout *l, int64_t first, int64_t n, int64_t *rows)
+{
+    for (int64_t j = 0; j < n; j++) rows[j] = 0;
+    for (int64_t k = 0; k < l->depth; k++) {
+        const int64_t dim = l->table_shape[l->axis + k], wrap = l->drop_negative ? 0 : dim;
+        const int64_t at = first * l->depth + k, step = l->depth;
+        if (l->indices->dtype == DF_I32) {
+            const int32_t *p = (const int32_t *)l->indices->data + at;
+            for (int64_t j = 0; j < n; j++) {
+                const int64_t i = p[j * step];
+                rows[j] = rows[j] * dim + (i < 0 ? i + wrap : i);
+            }
+        } else {
+            const int64_t *p = (const int64_t *)l->indices->data + at;
+            for (int64_t j = 0; j < n; j++)
+                rows[j] = rows[j] * dim + (p[j * step] < 0 ? p[j * step] + wrap : p[j * step]);
+        }
+    }
+}
+
+typedef struct {
+    const layout *l;
+    int bad; /* atomic */
+} index_check;
+
+static inline bool outside(const layout *l, int64_t i, int64_t dim)
+{
+    return (i >= dim) | (i < -dim && !l->drop_negative);
+}
+
+static inline void check_block(void *context, int64_t begin, int64_t end)
+{
+    index_check *c = context;
+    const layout *l = c->l;
+    int bad = 0;
+    for (int64_t k = 0; k < l->depth; k++) {
+        const int64_t dim = l->table_shape[l->axis + k], step = l->depth;
+        const int64_t low = l->drop_negative ? INT64_MIN : -dim;
+        if (l->indices->dtype == DF_I32) {
+            const int32_t *p = (const int32_t *)l->indices->data + k;
+            for (int64_t j = begin; j < end; j++) bad |= (p[j * step] >= dim) | (p[j * step] < low);
+        } else {
+            const int64_t *p = (const int64_t *)l->indices->data + k;
+            for (int64_t j = begin; j < end; j++) bad |= (p[j * step] >= dim) | (p[j * step] < low);
+        }
+    }
+    if (bad) __atomic_store_n(&c->bad, 1, __ATOMIC_RELAXED);
+}
+
+/* Names the first number of indices that is out of range; `table` is the operand it points into. */
+static inline df_status fail_index(const df_call *call, const layout *l, const char *table,
+                                   df_error *err)
+{
+    const df_tensor *ix = l->indices;
+    char at[DF_TEXT_BYTES] = "";
+    int64_t p = 0, i = 0, dim = 0, k = 0;
+    for (; p < ix->size; p++) {
+        k = p % l->depth;
+        i = index_at(ix, p);
+        dim = l->table_shape[l->axis + k];
+        if (outside(l, i, dim)) break;
+    }
+    int used = 0;
+    for (int d = 0; d < ix->ndim && used < DF_TEXT_BYTES - 32; d++) {
+        const int64_t below = product(ix->shape, d + 1, ix->ndim);
+        used += snprintf(at + used, sizeof at - (size_t)used, "%s%lld", d ? ", " : "[",
+                         (long long)(p / below % ix->shape[d]));
+    }
+    char low[32] = "";
+    if (!l->drop_negative) snprintf(low, sizeof low, "%lld <= ", (long long)-dim);
+    return df_fail(err, DF_OUT_OF_RANGE,
+                   "%s: indices%s%s is %lld, want %sindex < %lld (axis %d of %s with shape %s)",
+                   call->op->name, at, used ? "]" : "", (long long)i, low, (long long)dim,
+                   l->axis + (int)k, table, df_shape_text(l->table_ndim, l->table_shape).text);
+}
+
+/* Every index is checked before any is used. */
+static inline df_status check_indices(const df_call *call, const layout *l, const char *table,
+                                      df_error *err)
+{
+    index_check c = {l, 0};
+    if (l->depth == 0) return DF_OK;
+    df_parallel_for(l->indices->size / l->depth, CHECK_GRAIN, 0.2 * (double)l->depth, check_block,
+                    &c);
+    return c.bad ? fail_index(call, l, table, err) : DF_OK;
+}
+
+/* --- checks of shapes and attributes, for infer -------------------------------------------------*/
+
+static inline bool may_equal(int64_t a, int64_t b)
+{
+    return a == b || a == DF_UNKNOWN || b == DF_UNKNOWN;
+}
+
+static inline df_status check_index_dtype(const df_call *call, int input, df_error *err)
+{
+    const df_dtype d = call->in[input]->dtype;
+    return d == DF_I32 || d == DF_I64 ? DF_OK
+                                      : df_fail_dtype(call, input, "int32 or int64 indices", err);
+}
+
+/* The batch dimensions of `indices` and of a table of `shape`: inside both, and equal. */
+static inline df_status check_batch(const df_call *call, int ndim, const int64_t *shape,
+                                    const df_tensor *indices, int64_t batch_dims, int axis,
+                                    bool nested, df_error *err)
+{
+    const int room = indices->ndim - (nested ? 1 : 0);
+    const df_text table = df_shape_text(ndim, shape);
+    const df_text ix = df_shape_text(indices->ndim, indices->shape);
+    if (batch_dims < 0 || batch_dims > room || batch_dims > axis)
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: batch_dims is %lld with indices of shape %s and axis %d, want 0 to %d",
+                       call->op->name, (long long)batch_dims, ix.text, axis,
+                       room < axis ? room : axis);
+    for (int i = 0; i < batch_dims; i++)
+        if (!may_equal(shape[i], indices->shape[i]))
+            return df_fail(err, DF_BAD_SHAPE,
+                           "%s: shapes %s and, of indices, %s differ in batch dimension %d, want "
+                           "the first %lld equal",
+                           call->op->name, table.text, ix.text, i, (long long)batch_dims);
+    return DF_OK;
+}
+
+/* indices' last dimension holds one number per dimension of the table from `axis` on. */
+static inline df_status check_depth(const df_call *call, int ndim, const int64_t *shape,
+                                    const df_tensor *indices, int axis, df_error *err)
+{
+    if (indices->ndim < 1)
+        return df_fail(err, DF_BAD_SHAPE, "%s: indices is a scalar, want at least 1 dimension",
+                       call->op->name);
+    const int64_t depth = indices->shape[indices->ndim - 1];
+    if (depth == DF_UNKNOWN)
+        return df_fail(err, DF_BAD_SHAPE, "%s: the last dimension of indices, shape %s, is unknown",
+                       call->op->name, df_shape_text(indices->ndim, indices->shape).text);
+    if (depth > ndim - axis)
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: indices has shape %s, %lld numbers per index, want at most %d for a "
+                       "tensor of shape %s",
+                       call->op->name, df_shape_text(indices->ndim, indices->shape).text,
+                       (long long)depth, ndim - axis, df_shape_text(ndim, shape).text);
+    return DF_OK;
+}
+
+/* Shape of what is picked: table[:axis] + indices[batch_dims:] + table[axis + depth:]. */
+static inline df_status picked_shape(const df_call *call, int ndim, const int64_t *shape,
+                                     const df_tensor *indices, int axis, int batch_dims,
+                                     bool nested, int64_t *picked, int *n_picked, df_error *err)
+{
+    const int last = indices->ndim - (nested ? 1 : 0);
+    const int depth = nested ? (int)indices->shape[last] : 1;
+    int n = 0;
+    if (axis + last - batch_dims + ndim - axis - depth > DF_MAX_NDIM)
+        return df_fail(err, DF_BAD_SHAPE, "%s: the result has %d dimensions, want at most %d",
+                       call->op->name, last - batch_dims + ndim - depth, DF_MAX_NDIM);
+    for (int i = 0; i < axis; i++) picked[n++] = shape[i];
+    for (int i = batch_dims; i < last; i++) picked[n++] = indices->shape[i];
+    for (int i = axis + depth; i < ndim; i++) picked[n++] = shape[i];
+    *n_picked = n;
+    return DF_OK;
+}
+
+#endif

@@ -1,0 +1,471 @@
+"""Picking and writing by index, with gradients. Indices are int32 or int64; negative ones count
+from the end as in Python, and one out of range raises `OutOfRangeError` naming it."""
+
+from collections.abc import Sequence
+
+from dualflow._core import Tensor, apply, as_tensor
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "boolean_mask",
+    "embedding_lookup",
+    "gather",
+    "gather_nd",
+    "scatter_nd",
+    "segment_sum",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "unsorted_segment_sum",
+    "where_indices",
+]
+
+def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, batch_dims: int = 0,
+           name: str | None = None) -> Tensor:
+    """Slices of `params` along `axis`: ``y[..., j, ...] = params[..., indices[j], ...]``.
+
+    Parameters
+    ----------
+    params : Tensor, any dtype, at least 1 dimension
+    indices : Tensor, int32 or int64, any shape
+        Between ``-n`` and ``n - 1``, where n is the size of the axis.
+    axis : int, optional
+        Default: `batch_dims`.
+    batch_dims : int
+        So many leading dimensions of `params` and `indices` are the same, and gathered each with
+        its own indices; negative: counted from the end of `indices`.
+
+    Returns
+    -------
+    Tensor, of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``
+
+    Raises
+    ------
+    OutOfRangeError
+        If an index is out of range; nothing is read before all are checked.
+
+    Notes
+    -----
+    The gradient adds up what flows to each slice, in the order of the indices.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.gather([10, 11, 12, 13], [3, 0, -1]).numpy().tolist()
+    [13, 10, 13]
+    >>> df.gather([[1, 2], [3, 4]], [[1], [0]], batch_dims=1).numpy().tolist()
+    [[2], [3]]
+    """
+    if batch_dims < 0:
+        indices = as_tensor(indices)
+        batch_dims += indices.ndim
+    if axis is None:
+        axis = batch_dims
+    return apply("gather", params, indices, name=name, axis=axis, batch_dims=batch_dims)
+
+
+@gradient("gather", saves=(1,))
+def _(g, y, params, indices, axis, batch_dims):
+    return gather_grad(g, indices, params.shape, axis, batch_dims), None
+
+
+def gather_grad(g: TensorLike, indices: TensorLike, shape: Sequence[int], axis: int,
+                batch_dims: int) -> Tensor:
+    """What flows back through `gather`: zeros of `shape` with `g` added at `indices`."""
+    return apply("gather_grad", g, indices, shape=shape, axis=axis, batch_dims=batch_dims)
+
+
+@gradient("gather_grad", saves=(1,))
+def _(gg, y, g, indices, shape, axis, batch_dims):
+    return gather(gg, indices, axis, batch_dims), None
+
+
+def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0,
+              name: str | None = None) -> Tensor:
+    """Slices of `params` named by whole indices: ``y[j] = params[tuple(indices[j])]``.
+
+    Parameters
+    ----------
+    params : Tensor, any dtype
+    indices : Tensor, int32 or int64, shape (..., depth)
+        The last dimension holds the position in the first `depth` dimensions after the batch.
+    batch_dims : int
+        So many leading dimensions of `params` and `indices` are the same.
+
+    Returns
+    -------
+    Tensor, of shape ``indices.shape[:-1] + params.shape[batch_dims + depth:]``
+
+    Raises
+    ------
+    OutOfRangeError
+        If an index is out of range.
+
+    Notes
+    -----
+    The gradient is a `scatter_nd`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy().tolist()
+    [2, 3]
+    """
+    return _gather_nd(params, indices, batch_dims, batch_dims, name)
+
+
+def _gather_nd(params, indices, axis, batch_dims, name=None):
+    return apply("gather_nd", params, indices, name=name, axis=axis, batch_dims=batch_dims)
+
+
+@gradient("gather_nd", saves=(1,))
+def _(g, y, params, indices, axis, batch_dims):
+    return _scatter_nd(indices, g, params.shape, axis, batch_dims), None
+
+
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Sequence[int],
+               name: str | None = None) -> Tensor:
+    """Zeros of `shape` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
+
+    Parameters
+    ----------
+    indices : Tensor, int32 or int64, shape (..., depth)
+    updates : Tensor, any number dtype, shape ``indices.shape[:-1] + shape[depth:]``
+    shape : ints
+
+    Returns
+    -------
+    Tensor, of dtype of `updates`
+
+    Raises
+    ------
+    OutOfRangeError
+        If an index is out of range.
+
+    Notes
+    -----
+    What falls on one place is added in the order of the indices, on any number of threads. The
+    gradient to `updates` is a `gather_nd`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.scatter_nd([[1], [3], [1]], [1, 2, 3], (4,)).numpy().tolist()
+    [0, 4, 0, 2]
+    """
+    return _scatter_nd(indices, updates, shape, 0, 0, name)
+
+
+def _scatter_nd(indices, updates, shape, axis, batch_dims, name=None):
+    return apply("scatter_nd", indices, updates, name=name, shape=shape, axis=axis,
+                 batch_dims=batch_dims)
+
+
+@gradient("scatter_nd", saves=(0,))
+def _(g, y, indices, updates, shape, axis, batch_dims):
+    return None, _gather_nd(g, indices, axis, batch_dims)
+
+
+def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
+                          name: str | None = None) -> Tensor:
+    """`tensor` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
+
+    Parameters
+    ----------
+    tensor : Tensor, any number dtype
+    indices : Tensor, int32 or int64, shape (..., depth)
+    updates : Tensor, shape ``indices.shape[:-1] + tensor.shape[depth:]``
+
+    Returns
+    -------
+    Tensor, of the shape of `tensor`
+
+    Raises
+    ------
+    OutOfRangeError
+        If an index is out of range.
+
+    Notes
+    -----
+    Added in the order of the indices. The gradient is g to `tensor` and ``gather_nd(g, indices)``
+    to `updates`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_add([1, 1, 1], [[0], [2], [0]], [5, 6, 7]).numpy().tolist()
+    [13, 1, 7]
+    """
+    return apply("tensor_scatter_nd_add", tensor, indices, updates, name=name)
+
+
+@gradient("tensor_scatter_nd_add", saves=(1,))
+def _(g, y, tensor, indices, updates):
+    return g, None, lambda: gather_nd(g, indices)
+
+
+def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
+                          name: str | None = None) -> Tensor:
+    """`tensor` with `updates` subtracted: ``y[tuple(indices[j])] -= updates[j]``.
+
+    Arguments and notes as for `tensor_scatter_nd_add`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_sub([9, 9], [[0], [0]], [5, 1]).numpy().tolist()
+    [3, 9]
+    """
+    return apply("tensor_scatter_nd_sub", tensor, indices, updates, name=name)
+
+
+@gradient("tensor_scatter_nd_sub", saves=(1,))
+def _(g, y, tensor, indices, updates):
+    return g, None, lambda: -gather_nd(g, indices)
+
+
+def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
+                             name: str | None = None) -> Tensor:
+    """`tensor` with `updates` in place: ``y[tuple(indices[j])] = updates[j]``.
+
+    Arguments as for `tensor_scatter_nd_add`; any dtype. Of updates to one place the last stays,
+    and it alone gets a gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_update([1, 2, 3], [[1], [-1]], [7, 8]).numpy().tolist()
+    [1, 7, 8]
+    """
+    return apply("tensor_scatter_nd_update", tensor, indices, updates, name=name)
+
+
+@gradient("tensor_scatter_nd_update", saves=(1,))
+def _(g, y, tensor, indices, updates):
+    kept, written = apply("scatter_update_grad", g, indices)
+    return kept, None, written
+
+
+@gradient("scatter_update_grad", saves=(1,))
+def _(gg, y, g, indices):
+    return tensor_scatter_nd_update(gg[0], indices, gg[1]), None
+
+
+def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
+                          name: str | None = None) -> Tensor:
+    """`tensor` where `updates` are not smaller: ``y[i] = min(y[i], updates[j])``.
+
+    Arguments as for `tensor_scatter_nd_add`; a NaN stays. Where several operands share the result
+    of one place, each of them gets the gradient divided by their number.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_min([5, 5], [[0], [0]], [7, 2]).numpy().tolist()
+    [2, 5]
+    """
+    return apply("tensor_scatter_nd_min", tensor, indices, updates, name=name)
+
+
+@gradient("tensor_scatter_nd_min", saves="both")
+def _(g, y, tensor, indices, updates):
+    return _share(g, y, tensor, indices, updates)
+
+
+def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike,
+                          name: str | None = None) -> Tensor:
+    """`tensor` where `updates` are not larger: ``y[i] = max(y[i], updates[j])``.
+
+    Arguments and gradient as for `tensor_scatter_nd_min`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_max([5, 5], [[0], [0]], [7, 2]).numpy().tolist()
+    [7, 5]
+    """
+    return apply("tensor_scatter_nd_max", tensor, indices, updates, name=name)
+
+
+@gradient("tensor_scatter_nd_max", saves="both")
+def _(g, y, tensor, indices, updates):
+    return _share(g, y, tensor, indices, updates)
+
+
+def _share(g, y, tensor, indices, updates):
+    """The gradient of an extreme: g, shared equally by the operands that hold it."""
+    held, held_by = y == tensor, gather_nd(y, indices) == updates
+    share = g / (held + scatter_nd(indices, apply("cast", held_by, dtype=y.dtype), y.shape))
+    return held * share, None, lambda: held_by * gather_nd(share, indices)
+
+
+def where_indices(condition: TensorLike, name: str | None = None) -> Tensor:
+    """The indices of true elements of `condition`, in order.
+
+    Parameters
+    ----------
+    condition : Tensor, bool
+
+    Returns
+    -------
+    Tensor, int64, shape (number of true elements, rank)
+
+    Notes
+    -----
+    What `where` with one argument gives. The shape depends on the data. No gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.where_indices([[True, False], [False, True]]).numpy().tolist()
+    [[0, 0], [1, 1]]
+    """
+    return apply("where_indices", condition, name=name)
+
+
+no_gradient("where_indices", why="integer result")
+
+
+def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
+                 name: str | None = None) -> Tensor:
+    """The slices of `tensor` where `mask` is true.
+
+    Parameters
+    ----------
+    tensor : Tensor, any dtype
+    mask : Tensor, bool, at least 1 dimension
+        Its shape is that of `tensor` from `axis` on.
+    axis : int, optional
+        The dimension of `tensor` with which `mask` begins; default 0.
+
+    Returns
+    -------
+    Tensor, of shape ``tensor.shape[:axis] + (n_true,) + tensor.shape[axis + mask.ndim:]``
+
+    Raises
+    ------
+    ShapeError
+        If the mask is a scalar or does not fit.
+
+    Notes
+    -----
+    The gradient goes to the slices taken, zeros to the others.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True]).numpy().tolist()
+    [[1, 2], [5, 6]]
+    """
+    tensor, mask = as_tensor(tensor), as_tensor(mask)
+    at = axis or 0
+    if at < 0:
+        at += tensor.ndim
+    if mask.ndim == 0 or at < 0 or mask.shape != tensor.shape[at:at + mask.ndim]:
+        raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, want that of the tensor, "
+                         f"{tensor.shape}, from axis {axis or 0} on")
+    if not mask.dtype.is_bool:
+        raise DTypeError(f"boolean_mask: mask is {mask.dtype}, want bool")
+    return _gather_nd(tensor, where_indices(mask), at, 0, name)
+
+
+def embedding_lookup(params: TensorLike, ids: TensorLike, name: str | None = None) -> Tensor:
+    """Rows of `params` by number: ``params[ids]``, of shape ``ids.shape + params.shape[1:]``.
+
+    Parameters
+    ----------
+    params : Tensor, shape (n, ...)
+    ids : Tensor, int32 or int64, any shape
+
+    Returns
+    -------
+    Tensor, of dtype of `params`
+
+    Raises
+    ------
+    OutOfRangeError
+        If an id is out of range.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.embedding_lookup([[1., 2.], [3., 4.]], [1, 1]).numpy().tolist()
+    [[3.0, 4.0], [3.0, 4.0]]
+    """
+    return gather(params, ids, axis=0, name=name)
+
+
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Sums of the rows of `data` with the same id, ids being sorted.
+
+    Parameters
+    ----------
+    data : Tensor, any number dtype, shape (n, ...)
+    segment_ids : Tensor, int32 or int64, shape (n,), sorted, not negative
+
+    Returns
+    -------
+    Tensor, shape ``(segment_ids[-1] + 1, ...)``, zeros for ids that do not occur
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the ids are not sorted or one is negative.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.segment_sum([1, 2, 3], [0, 0, 2]).numpy().tolist()
+    [3, 0, 3]
+    """
+    return apply("segment_sum", data, segment_ids, name=name, num_segments=-1)
+
+
+def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int,
+                         name: str | None = None) -> Tensor:
+    """Sums of the slices of `data` with the same id: ``y[i] = sum of data[j] with ids[j] == i``.
+
+    Parameters
+    ----------
+    data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
+    segment_ids : Tensor, int32 or int64
+        What has a negative id is left out.
+    num_segments : int
+
+    Returns
+    -------
+    Tensor, shape (num_segments, ...)
+
+    Raises
+    ------
+    OutOfRangeError
+        If an id is `num_segments` or more.
+
+    Notes
+    -----
+    Added in order, on any number of threads. The gradient of a slice is that of its segment.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2).numpy().tolist()
+    [0, 4]
+    """
+    if num_segments < 0:
+        raise InvalidArgumentError(
+            f"unsorted_segment_sum: num_segments is {num_segments}, want at least 0")
+    return apply("segment_sum", data, segment_ids, name=name, num_segments=num_segments)
+
+
+@gradient("segment_sum", saves=(1,))
+def _(g, y, data, segment_ids, num_segments):
+    return apply("segment_spread", g, segment_ids), None
+
+
+@gradient("segment_spread", saves=(1,))
+def _(g, y, segments, segment_ids):
+    return unsorted_segment_sum(g, segment_ids, segments.shape[0]), None
