@@ -63,8 +63,8 @@ case("gather_nd", args=[normal(3, 2, 4), PAIRS], ref=np_gather_nd, dtypes=MOVABL
 case("gather_nd", args=[normal(3, 2), PAIRS], ref=np_gather_nd)
 case("gather_nd", args=[normal(4, 3, 2), PAIRS[:, None] % 2], kwargs={"batch_dims": 1},
      ref=np_gather_nd)
-case("scatter_nd", args=[PAIRS, normal(4, 5)], kwargs={"shape": (3, 2, 5)}, ref=np_scatter_nd,
-     dtypes=NUMBERS, grad=(1,), rel=1e-6, large=[BIG[:, None] % 3, normal(20000, 2, 5)])
+case("scatter_nd", args=[PAIRS, normal(4, 5), (3, 2, 5)], ref=np_scatter_nd, dtypes=NUMBERS,
+     grad=(1,), rel=1e-6, large=[BIG[:, None], normal(20000, 5), (300, 5)])
 case("tensor_scatter_nd_add", args=[normal(3, 2, 5), PAIRS, normal(4, 5)], ref=np_scatter(np.add),
      dtypes=NUMBERS, grad=(0, 2), rel=1e-6, large=[normal(300), BIG[:, None], normal(20000)])
 case("tensor_scatter_nd_sub", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
