@@ -271,6 +271,11 @@ int32_t df_buffer_refs(const df_buffer *buffer)
     return __atomic_load_n(&buffer->refs, __ATOMIC_ACQUIRE);
 }
 
+bool df_buffer_is_exclusive(const df_buffer *buffer)
+{
+    return buffer->bucket != FOREIGN && df_buffer_refs(buffer) == 1;
+}
+
 df_memory_stats df_memory(void)
 {
     lock();

@@ -25,6 +25,8 @@ df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *), vo
 void df_buffer_retain(df_buffer *buffer);
 void df_buffer_release(df_buffer *buffer); /* NULL is allowed */
 int32_t df_buffer_refs(const df_buffer *buffer);
+/* Whether one who holds a reference may write: nobody else looks, and it is not somebody else's. */
+bool df_buffer_is_exclusive(const df_buffer *buffer);
 
 /* Bytes held by the free list, bytes in live buffers, and the highest value of the latter. Wrapped
  * memory is not counted. */

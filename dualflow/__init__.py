@@ -1,8 +1,9 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
 from dualflow import config, math, nn
-from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant
+from dualflow import config
 from dualflow.autodiff import GradientTape, UnconnectedGradients
+from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant, from_dlpack
 from dualflow.dtypes import (
     DType,
     as_dtype,
@@ -52,12 +53,13 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_dlpack",
     "gather",
     "gather_nd",
-    "int8",
     "int16",
     "int32",
     "int64",
+    "int8",
     "log",
     "math",
     "multiply",

@@ -3,7 +3,10 @@
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 cimport cython
@@ -25,4 +28,5 @@ include "records.pxi"     # what a tape keeps
 include "apply.pxi"       # promotion, allocation, kernel, record
 include "variable.pxi"    # the one mutable thing
 include "interop.pxi"     # buffers and arrays out
+include "dlpack.pxi"      # DLPack in and out
 include "runtime.pxi"     # threads, memory, SIMD level

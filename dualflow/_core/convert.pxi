@@ -4,6 +4,9 @@ from cpython.buffer cimport (
     PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
 
+cdef enum:
+    NOGIL_BYTES = 1 << 18      # releasing the GIL costs more than smaller copies
+
 
 cdef Tensor scalar_tensor(value, df_dtype dtype, str who):
     """A tensor of shape () from a Python bool, int or float; checks that the number fits."""
@@ -110,11 +113,11 @@ cdef Tensor to_tensor(value, dtype, str who):
     if isinstance(value, (str, bytes, bytearray, complex)):
         raise _errors.DTypeError(f"{who}: got {value!r} of type {type(value).__name__}, want numbers")
     if PyObject_CheckBuffer(value):
-        x = from_buffer(value, who)
+        x = from_buffer(value, who, wanted)
     elif hasattr(value, "__dlpack__"):
-        x = METHODS["from_dlpack"](value)
+        x = from_dlpack(value, copy=True)
     elif hasattr(value, "__array__"):
-        x = from_buffer(value.__array__(), who)
+        x = from_buffer(value.__array__(), who, wanted)
     elif hasattr(value, "__float__") or hasattr(value, "__index__"):
         return to_tensor(value.__index__() if hasattr(value, "__index__") else float(value),
                          dtype, who)
@@ -138,63 +141,132 @@ def constant(value, dtype=None, who="constant"):
 
 # --- nested lists -------------------------------------------------------------------------------
 
-cdef int measure(value, list shape, int depth, str who) except -1:
-    """Appends the lengths of nested sequences to `shape`, looking at the first element of each."""
+cdef extern from "Python.h":
+    Py_ssize_t PyList_GET_SIZE(object o)
+    Py_ssize_t PyTuple_GET_SIZE(object o)
+    PyObject *PyList_GET_ITEM(object o, Py_ssize_t i)
+    PyObject *PyTuple_GET_ITEM(object o, Py_ssize_t i)
+
+cdef enum:
+    STORED = -1            # else a dtype: what is wanted to hold all numbers seen
+    NOT_NUMBERS = -2
+    FAILED = -3
+
+
+cdef Py_ssize_t length(value) except -1:
+    """The true length of a list, tuple or range, whatever a subclass says."""
+    if isinstance(value, list):
+        return PyList_GET_SIZE(value)
+    if isinstance(value, tuple):
+        return PyTuple_GET_SIZE(value)
+    return len(value)
+
+
+cdef object item_at(value, Py_ssize_t i):
+    if isinstance(value, list):
+        return <object>PyList_GET_ITEM(value, i)
+    if isinstance(value, tuple):
+        return <object>PyTuple_GET_ITEM(value, i)
+    return value[i]
+
+
+cdef list measure(value, str who):
+    """The lengths of nested sequences, looking at the first element of each."""
+    cdef list shape = []
     while isinstance(value, (list, tuple, range)):
-        depth += 1
-        if depth > DF_MAX_NDIM:
+        if len(shape) == DF_MAX_NDIM:
             raise _errors.ShapeError(
                 f"{who}: lists are nested more than {DF_MAX_NDIM} deep, the highest rank there is")
-        shape.append(len(value))
-        if len(value) == 0:
-            return 0
-        value = value[0]
-    return 0
+        shape.append(length(value))
+        if length(value) == 0:
+            break
+        value = item_at(value, 0)
+    return shape
 
 
-cdef list flatten(value, list shape, str who):
-    """The numbers of nested sequences in row-major order; raggedness is an error."""
-    cdef list level = [value]
-    cdef list below
-    cdef Py_ssize_t want
-    for d, want in enumerate(shape):
-        below = []
-        for item in level:
-            if not isinstance(item, (list, tuple, range)):
-                raise _errors.ShapeError(
-                    f"{who}: ragged lists: at depth {d} a {type(item).__name__} stands where "
-                    f"a list of {want} was expected")
-            if len(item) != want:
-                raise _errors.ShapeError(
-                    f"{who}: ragged lists: at depth {d} one has {len(item)} items, "
-                    f"the first has {want}")
-            below.extend(item)
-        level = below
-    return level
+cdef object ragged(str who, int depth, item, want):
+    """The error where lists differ in length or depth."""
+    if isinstance(item, (list, tuple, range)):
+        found = f"a list of {length(item)} items"
+    else:
+        found = f"a {type(item).__name__}"
+    wanted = "a number" if want is None else f"a list of {want} items"
+    return _errors.ShapeError(
+        f"{who}: ragged lists: at depth {depth} stands {found} where {wanted} was expected")
+
+
+cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) except FAILED:
+    """Stores the numbers of `value` from element `at` on. Recursion is as deep as the rank.
+
+    No Python code runs in here (numbers are converted by value), so the lists cannot change.
+    """
+    cdef Py_ssize_t i, n
+    cdef int status
+    cdef df_dtype dtype = x.t.dtype
+    if not isinstance(value, (list, tuple, range)) or length(value) != x.t.shape[depth]:
+        raise ragged(who, depth, value, x.t.shape[depth])
+    n = length(value)
+    if depth + 1 < x.t.ndim:
+        for i in range(n):
+            status = fill(x, at, item_at(value, i), depth + 1, fixed, who)
+            if status != STORED:
+                return status
+        return STORED
+    for i in range(n):
+        item = item_at(value, i)
+        if type(item) is float and dtype == DF_F32:
+            (<float *>x.t.data)[at[0]] = <float>(<double>item)
+        elif not is_number(item):
+            if isinstance(item, (list, tuple, range)):
+                raise ragged(who, depth + 1, item, None)
+            return NOT_NUMBERS
+        elif not fixed and df_promote(dtype, number_dtype(item)) != dtype:
+            return df_promote(dtype, number_dtype(item))
+        else:
+            store_number(x, at[0], item, who)
+        at[0] += 1
+    return STORED
 
 
 cdef Tensor from_sequence(value, int wanted, str who):
-    cdef list shape = [], leaves
-    cdef df_dtype dtype
-    cdef Py_ssize_t i
+    """One pass where the first number's dtype holds them all; again with a wider one if not."""
+    cdef list shape = measure(value, who)
+    cdef int dtype = wanted
+    cdef int status
+    cdef int64_t at
     cdef Tensor x
-    measure(value, shape, 0, who)
-    leaves = flatten(value, shape, who)
-    for leaf in leaves:
-        if not is_number(leaf):
-            return pack_leaves(leaves, shape, wanted, who)
-    if wanted >= 0:
-        dtype = <df_dtype>wanted
-    elif not leaves:
-        dtype = DF_F32
-    else:
-        dtype = number_dtype(leaves[0])
-        for leaf in leaves:
-            dtype = df_promote(dtype, number_dtype(leaf))
-    x = empty(DF_F32 if dtype in (DF_F16, DF_BF16) else dtype, shape)
-    for i in range(len(leaves)):
-        store_number(x, i, leaves[i], who)
-    return cast_to(x, dtype)
+    if wanted == DF_F16 or wanted == DF_BF16:
+        return cast_to(from_sequence(value, DF_F32, who), <df_dtype>wanted)
+    if wanted < 0:
+        first = value
+        for _ in shape:
+            first = item_at(first, 0) if length(first) else 0.0
+        dtype = number_dtype(first) if is_number(first) else DF_F32
+    while True:
+        x = empty(<df_dtype>dtype, shape)
+        at = 0
+        status = fill(x, &at, value, 0, wanted >= 0, who)
+        if status == STORED:
+            return x
+        if status == NOT_NUMBERS:
+            return pack_leaves(flatten(value, shape, who), shape, wanted, who)
+        dtype = status
+
+
+cdef list flatten(value, list shape, str who):
+    """What nested sequences hold, in row-major order."""
+    cdef list level = [value]
+    cdef list below
+    cdef Py_ssize_t i
+    for d, want in enumerate(shape):
+        below = []
+        for item in level:
+            if not isinstance(item, (list, tuple, range)) or length(item) != want:
+                raise ragged(who, d, item, want)
+            for i in range(want):
+                below.append(item_at(item, i))
+        level = below
+    return level
 
 
 cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
@@ -203,8 +275,7 @@ cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
     cdef tuple inner
     for leaf in leaves:
         if isinstance(leaf, (list, tuple, range)):
-            raise _errors.ShapeError(f"{who}: ragged lists: a list of {len(leaf)} items stands "
-                                     "where a number was expected")
+            raise ragged(who, len(shape), leaf, None)
         parts.append(as_tensor(leaf, None, who))
     inner = (<Tensor>parts[0]).shape
     x = apply_by_name("stack", tuple(parts), {"axis": 0})
@@ -215,8 +286,12 @@ cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
 cdef Tensor empty(df_dtype dtype, list shape):
     cdef int64_t dims[254]
     cdef Py_ssize_t i
+    if len(shape) > DF_MAX_NDIM:
+        raise _errors.ShapeError(f"constant: rank {len(shape)} is above {DF_MAX_NDIM}")
     for i in range(len(shape)):
         dims[i] = shape[i]
+        if dims[i] < 0:
+            raise _errors.ShapeError(f"constant: shape {tuple(shape)} has a negative dimension")
     return new_tensor(dtype, <int>len(shape), dims, b"constant")
 
 
@@ -248,49 +323,183 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
     return -1
 
 
-cdef Tensor from_buffer(value, str who):
-    """A copy of anything with the buffer protocol: strided, read-only or byte-swapped arrays too."""
-    cdef Py_buffer view
-    cdef bint swapped = False
-    cdef int dtype
-    cdef int64_t dims[254]
-    cdef int d
-    cdef Tensor x
+cdef int acquire(value, Py_buffer *view, str who) except -1:
+    if hasattr(value, "mask") and hasattr(value, "filled"):
+        raise _errors.DTypeError(
+            f"{who}: got a masked {type(value).__name__}; tensors have no mask, call filled() first")
     try:
-        PyObject_GetBuffer(value, &view, PyBUF_FULL_RO)
-    except (BufferError, ValueError, NotImplementedError) as exc:
+        return PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
+    except (BufferError, ValueError, NotImplementedError, TypeError) as exc:
         raise _errors.DTypeError(
             f"{who}: got a {type(value).__name__} "
             f"(dtype {getattr(value, 'dtype', 'unknown')}) that exports no buffer: {exc}") from None
+
+
+cdef int wide_unsigned(Py_buffer *view, int wanted):
+    """The signed dtype that holds a buffer of uint16 or uint32, if `wanted` holds it too; or -1."""
+    cdef const char *format = view.format
+    if format == NULL or wanted < 0:
+        return -1
+    if format[0] in b"<=@|":
+        format += 1
+    if format[0] == 0 or format[0] not in b"HIL" or format[1] != 0:
+        return -1
+    if view.itemsize == 2 and wanted in (DF_I32, DF_I64, DF_F32, DF_F64):
+        return DF_I32
+    if view.itemsize == 4 and wanted in (DF_I64, DF_F64):
+        return DF_I64
+    return -1
+
+
+cdef object unknown_format(value, Py_buffer *view, str who):
+    dtype = getattr(value, "dtype", view.format.decode("latin-1"))
+    hint = ""
+    if str(dtype) in ("uint16", "uint32"):
+        hint = f" (pass a dtype= that holds {dtype})"
+    return _errors.DTypeError(f"{who}: got an array of dtype {dtype}{hint}; "
+                              f"dualflow has {', '.join([d.name for d in _dtypes.ALL])}")
+
+
+cdef Tensor from_buffer(value, str who, int wanted=-1):
+    """A copy of anything with the buffer protocol: strided, read-only or byte-swapped arrays too."""
+    cdef Py_buffer view
+    cdef bint swapped = False
+    cdef int dtype, signed = -1
+    cdef Tensor x
+    acquire(value, &view, who)
     try:
         dtype = parse_format(view.format, view.itemsize, &swapped)
+        if dtype >= 0 and view.itemsize != df_dtypes[dtype].bytes:
+            dtype = -1
         if dtype < 0:
-            raise _errors.DTypeError(
-                f"{who}: got an array of dtype {getattr(value, 'dtype', view.format.decode())}; "
-                f"dualflow has {', '.join([d.name for d in _dtypes.ALL])}")
-        if view.ndim > DF_MAX_NDIM:
-            raise _errors.ShapeError(f"{who}: rank {view.ndim} is above {DF_MAX_NDIM}")
-        for d in range(view.ndim):
-            dims[d] = view.shape[d]
-        x = new_tensor(<df_dtype>dtype, view.ndim, dims, b"constant")
-        copy_strided(<char *>x.t.data, &view)
+            signed = wide_unsigned(&view, wanted)
+            if signed < 0:
+                raise unknown_format(value, &view, who)
+            dtype = DF_I16 if view.itemsize == 2 else DF_I32
+        x = copy_buffer(&view, <df_dtype>dtype, who)
         if swapped and view.itemsize > 1:
             swap_bytes(<char *>x.t.data, x.t.size, view.itemsize)
         if dtype == DF_BOOL:
             normalize_bools(<uint8_t *>x.t.data, x.t.size)
-        return x
+        return x if signed < 0 else widen(x, <df_dtype>signed)
     finally:
         PyBuffer_Release(&view)
+
+
+cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
+    cdef int64_t dims[254]
+    cdef int64_t strides[254]
+    cdef int d
+    cdef Tensor x
+    if view.ndim > DF_MAX_NDIM:
+        raise _errors.ShapeError(f"{who}: rank {view.ndim} is above {DF_MAX_NDIM}")
+    for d in range(view.ndim - 1, -1, -1):
+        dims[d] = view.shape[d] if view.shape != NULL else view.len // view.itemsize
+        strides[d] = (view.strides[d] if view.strides != NULL
+                      else view.itemsize if d == view.ndim - 1 else strides[d + 1] * dims[d + 1])
+    x = new_tensor(dtype, view.ndim, dims, b"constant")
+    if view.suboffsets != NULL:
+        PyBuffer_ToContiguous(x.t.data, view, view.len, b"C"[0])
+    elif x.t.size:
+        copy_strided(<char *>x.t.data, <const char *>view.buf, view.itemsize, view.ndim, dims,
+                     strides)
+    return x
+
+
+cdef Tensor widen(Tensor x, df_dtype dtype):
+    """The bits of uint16 or uint32 in a tensor of their signed kind, as numbers of twice the width."""
+    cdef Tensor y = new_tensor(dtype, x.t.ndim, x.t.shape, b"constant")
+    cdef int64_t i
+    if dtype == DF_I32:
+        for i in range(x.t.size):
+            (<int32_t *>y.t.data)[i] = (<uint16_t *>x.t.data)[i]
+    else:
+        for i in range(x.t.size):
+            (<int64_t *>y.t.data)[i] = (<uint32_t *>x.t.data)[i]
+    return y
 
 
 cdef extern from "Python.h":
     int PyBuffer_ToContiguous(void *buf, const Py_buffer *src, Py_ssize_t len, char order) except -1
 
 
-cdef int copy_strided(char *to, Py_buffer *view) except -1:
-    if view.len:
-        PyBuffer_ToContiguous(to, view, view.len, b"C"[0])
+cdef void copy_row(char *to, const char *source, int bytes, int64_t n, int64_t stride) noexcept nogil:
+    """n elements of `bytes` bytes that lie `stride` bytes apart; memory may be unaligned."""
+    cdef int64_t i
+    if stride == bytes:
+        memcpy(to, source, n * bytes)
+    elif bytes == 1:
+        for i in range(n):
+            to[i] = source[i * stride]
+    elif bytes == 2:
+        for i in range(n):
+            memcpy(to + 2 * i, source + i * stride, 2)
+    elif bytes == 4:
+        for i in range(n):
+            memcpy(to + 4 * i, source + i * stride, 4)
+    else:
+        for i in range(n):
+            memcpy(to + 8 * i, source + i * stride, 8)
+
+
+cdef void copy_rows(char *to, const char *source, int bytes, int ndim, const int64_t *shape,
+                    const int64_t *strides) noexcept nogil:
+    """All elements in row-major order; every dimension is at least 1."""
+    cdef int64_t index[254]
+    cdef int64_t row = shape[ndim - 1]
+    cdef int d
+    memset(index, 0, sizeof(index))
+    while True:
+        copy_row(to, source, bytes, row, strides[ndim - 1])
+        to += row * bytes
+        d = ndim - 2
+        while d >= 0:
+            index[d] += 1
+            source += strides[d]
+            if index[d] < shape[d]:
+                break
+            source -= strides[d] * shape[d]
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+cdef int copy_strided(char *to, const char *source, int bytes, int ndim, const int64_t *shape,
+                      const int64_t *strides) except -1:
+    """A dense copy of strided memory (strides in bytes, possibly 0 or negative), with neighbouring
+    dimensions merged where they go on evenly. Big copies let other threads run."""
+    cdef int64_t dims[255]
+    cdef int64_t steps[255]
+    cdef int64_t size = 1
+    cdef int d, at = 0
+    dims[0] = 1
+    steps[0] = bytes
+    for d in range(ndim):
+        size *= shape[d]
+        if shape[d] == 1:
+            continue
+        if at and steps[at - 1] == strides[d] * shape[d]:
+            dims[at - 1] *= shape[d]
+            steps[at - 1] = strides[d]
+        else:
+            dims[at] = shape[d]
+            steps[at] = strides[d]
+            at += 1
+    if size * bytes > NOGIL_BYTES:
+        with nogil:
+            copy_rows(to, source, bytes, at if at else 1, dims, steps)
+    elif size:
+        copy_rows(to, source, bytes, at if at else 1, dims, steps)
     return 0
+
+
+cdef Tensor duplicate(Tensor x):
+    """A copy in memory of its own."""
+    cdef Tensor y = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"copy")
+    if x.t.size:
+        memcpy(y.t.data, x.t.data, df_tensor_bytes(&x.t))
+    return y
 
 
 cdef void swap_bytes(char *p, int64_t n, Py_ssize_t itemsize) noexcept nogil:
@@ -314,3 +523,11 @@ cdef void normalize_bools(uint8_t *p, int64_t n) noexcept nogil:
     cdef int64_t i
     for i in range(n):
         p[i] = p[i] != 0
+
+
+cdef bint are_bools(const uint8_t *p, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef uint8_t seen = 0
+    for i in range(n):
+        seen |= p[i]
+    return seen <= 1

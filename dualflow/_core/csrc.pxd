@@ -65,6 +65,7 @@ cdef extern from "tensor.h" nogil:
     void df_buffer_retain(df_buffer *buffer) noexcept
     void df_buffer_release(df_buffer *buffer) noexcept
     int32_t df_buffer_refs(const df_buffer *buffer) noexcept
+    bint df_buffer_is_exclusive(const df_buffer *buffer) noexcept
     df_memory_stats df_memory() noexcept
     void df_memory_trim() noexcept
     void df_memory_reset_peak() noexcept

@@ -1,6 +1,22 @@
-# Tensors out: the buffer protocol, NumPy arrays, pickles. All but pickles are zero-copy.
+# Tensors out: the buffer protocol, NumPy arrays, pickles. Nothing is copied but by pickles of a
+# protocol below 5.
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from pickle import PickleBuffer
+
+from cpython.buffer cimport (
+    PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+)
+
+cdef enum:
+    NUMPY_NDIM = 64            # of memoryview and of NumPy 2
+
+
+cdef bint is_fortran(Tensor x):
+    """Whether column-major order is the same: at most one dimension above 1."""
+    cdef int d, long_dims = 0
+    for d in range(x.t.ndim):
+        long_dims += x.t.shape[d] > 1
+    return long_dims <= 1 or x.t.size == 0
 
 
 cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
@@ -11,6 +27,8 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
         raise BufferError("tensors are immutable: ask for a read-only buffer")
     if df_dtypes[<int>x.t.dtype].format[0] == 0:
         raise BufferError(f"{x.dtype} has no buffer format; cast to float32 first")
+    if flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS and not is_fortran(x):
+        raise BufferError(f"{describe(x)} is row-major, not Fortran contiguous")
     strides = <Py_ssize_t *>PyMem_Malloc((x.t.ndim + 1) * sizeof(Py_ssize_t))
     if strides == NULL:
         raise MemoryError()
@@ -22,7 +40,7 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
     view.len = df_tensor_bytes(&x.t)
     view.itemsize = df_dtypes[<int>x.t.dtype].bytes
     view.readonly = 1
-    view.ndim = x.t.ndim
+    view.ndim = x.t.ndim if flags & PyBUF_ND else 1
     view.format = <char *>df_dtypes[<int>x.t.dtype].format if flags & PyBUF_FORMAT else NULL
     view.shape = <Py_ssize_t *>x.t.shape if flags & PyBUF_ND else NULL
     view.strides = strides if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
@@ -36,6 +54,9 @@ cdef object to_numpy(Tensor x):
 
     if x.t.dtype == DF_BF16:
         raise _errors.DTypeError("numpy(): bfloat16 has no NumPy dtype; cast to float32 first")
+    if x.t.ndim > NUMPY_NDIM:
+        raise _errors.ShapeError(
+            f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
     return np.asarray(memoryview(x))
 
 
@@ -48,8 +69,12 @@ cdef object to_array(Tensor x, dtype, copy):
     return array.copy() if copy else array
 
 
-cdef bytes raw_bytes(Tensor x):
-    return (<char *>x.t.data)[:df_tensor_bytes(&x.t)] if x.t.size else b""
+cdef object raw_bytes(Tensor x, int protocol):
+    """The data for a pickle: out of band where the protocol knows of that, else a copy."""
+    cdef int64_t n_bytes = df_tensor_bytes(&x.t)
+    if protocol >= 5:
+        return PickleBuffer(share(x, 0, DF_U8, 1, &n_bytes, b"pickle"))
+    return (<char *>x.t.data)[:n_bytes] if n_bytes else b""
 
 
 def rebuild(str dtype, tuple shape, const uint8_t[::1] data not None):

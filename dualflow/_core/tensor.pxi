@@ -213,8 +213,8 @@ cdef class Tensor(TensorBase):
             return format(scalar_item(self, "format()"), spec)
         return format(str(self), spec)
 
-    def __reduce__(self):
-        return rebuild, (self.dtype.name, self.shape, raw_bytes(self))
+    def __reduce_ex__(self, protocol):
+        return rebuild, (self.dtype.name, self.shape, raw_bytes(self, protocol))
 
     def __copy__(self):
         return self
@@ -224,6 +224,12 @@ cdef class Tensor(TensorBase):
 
     def __array__(self, dtype=None, copy=None):
         return to_array(self, dtype, copy)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return DL_CPU, 0
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         export_buffer(self, view, flags)

@@ -57,7 +57,7 @@ cdef class Variable(TensorBase):
         cdef Tensor old = self.value_
         cdef Tensor fresh
         self.value_ = None             # so that `old` counts one reference of ours
-        if Py_REFCNT(old) == 1 and df_buffer_refs(old.t.buffer) == 1:
+        if Py_REFCNT(old) == 1 and df_buffer_is_exclusive(old.t.buffer):
             self.value_ = old
             return 0
         try:
@@ -158,6 +158,12 @@ cdef class Variable(TensorBase):
 
     def __array__(self, dtype=None, copy=None):
         return to_array(self.value_, dtype, copy)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return to_dlpack(self.value_, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return DL_CPU, 0
 
     def __repr__(self):
         return METHODS["repr"](self)

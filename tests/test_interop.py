@@ -1,0 +1,331 @@
+"""Tensors and the outside: arrays, buffers, DLPack, pickles, copies."""
+
+import array
+import copy
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+SHAPES = [(), (0,), (3, 0, 2), (1,), (5,), (2, 3), (2, 1, 4)]
+
+
+def numbers(shape, dtype):
+    return np.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype)
+
+
+# --- NumPy --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_array_in_and_out(dtype, shape):
+    a = numbers(shape, dtype)
+    x = df.constant(a)
+    assert (x.shape, x.dtype.name) == (shape, dtype)
+    b = x.numpy()
+    assert b.dtype == a.dtype and not b.flags.writeable
+    np.testing.assert_array_equal(a, b)
+    assert x.numpy().ctypes.data == b.ctypes.data
+
+
+@pytest.mark.parametrize("view", [
+    lambda a: a.T, lambda a: a[::-1], lambda a: a[:, ::-2], lambda a: a[1:, 1:],
+    np.asfortranarray, lambda a: np.broadcast_to(a[0], (3, *a.shape[1:])),
+    lambda a: a.transpose(1, 2, 0), lambda a: a[:, :1, ::3],
+])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", ">i2", ">f4", ">f8"])
+def test_strided_and_swapped_arrays(view, dtype):
+    a = view(np.arange(2 * 3 * 4).reshape(2, 3, 4).astype(dtype))
+    np.testing.assert_array_equal(df.constant(a).numpy(), a)
+
+
+def test_big_strided_array():
+    a = np.arange(600 * 700, dtype="float32").reshape(600, 700).T
+    np.testing.assert_array_equal(df.constant(a).numpy(), a)
+
+
+def test_read_only_array_and_copy():
+    a = np.ones(3, "float32")
+    x = df.constant(a)
+    a[0] = 5
+    assert x.numpy()[0] == 1
+    a.flags.writeable = False
+    assert df.constant(a).numpy()[0] == 5
+
+
+def test_array_protocol():
+    x = df.constant([1.0, 2.0])
+    assert np.asarray(x).ctypes.data == x.numpy().ctypes.data
+    c = np.array(x)
+    c[0] = 9
+    assert x.numpy()[0] == 1
+    assert np.asarray(x, dtype="float64").dtype == np.float64
+    assert x.__array__(copy=True).flags.writeable
+    with pytest.raises(ValueError, match="copy"):
+        x.__array__("float64", copy=False)
+
+
+def test_array_beside_tensor():
+    x = df.constant([1.0, 2.0])
+    for result in (np.float32([3, 4]) + x, x + np.float32([3, 4])):
+        assert isinstance(result, df.Tensor)
+        assert result.numpy().tolist() == [4, 6]
+    assert (np.float64(2.0) * x).dtype is df.float32
+    assert (x * np.float64(2.0)).dtype is df.float32
+    assert (np.float64(2.0) * df.constant([1, 2])).dtype is df.float32
+    assert (x + np.array(1.0)).dtype is df.float64
+    assert (x + np.int64(2)).dtype is df.float32
+
+
+def test_other_buffers():
+    assert df.constant(array.array("d", [1, 2])).dtype is df.float64
+    assert df.constant(memoryview(b"ab")).numpy().tolist() == [97, 98]
+    assert df.constant(array.array("i", [1])).dtype is df.int32
+    assert df.constant(memoryview(array.array("f", [1, 2, 3]))[::2]).numpy().tolist() == [1, 3]
+
+
+def test_unsigned_only_when_asked():
+    a = np.array([0, 65535], "uint16")
+    with pytest.raises(TypeError, match=r"uint16.*dtype="):
+        df.constant(a)
+    for dtype in ("int32", "int64", "float32", "float64"):
+        assert df.constant(a, dtype=dtype).numpy().tolist() == [0, 65535]
+    b = np.array([2**32 - 1], ">u4")
+    with pytest.raises(TypeError):
+        df.constant(b, dtype="int64")
+    assert df.constant(b.astype("uint32"), dtype="int64").numpy().tolist() == [2**32 - 1]
+    with pytest.raises(TypeError):
+        df.constant(a, dtype="int16")
+    with pytest.raises(TypeError):
+        df.constant(np.array([1], "uint64"), dtype="int64")
+
+
+def test_high_rank():
+    x = df.constant(1.0)
+    deep = 1.0
+    for _ in range(100):
+        deep = [deep]
+    x = df.constant(deep)
+    assert x.shape == (1,) * 100
+    with pytest.raises(ValueError, match="rank 100"):
+        x.numpy()
+    assert pickle.loads(pickle.dumps(x)).shape == x.shape
+    assert df.from_dlpack(x).shape == x.shape
+
+
+# --- buffer protocol ----------------------------------------------------------------------------
+
+
+def test_memoryview():
+    x = df.constant([[1, 2, 3], [4, 5, 6]])
+    m = memoryview(x)
+    assert (m.readonly, m.format, m.shape, m.strides) == (True, "i", (2, 3), (12, 4))
+    assert m.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert bytes(x) == x.numpy().tobytes()
+    assert m.contiguous and m.c_contiguous and not m.f_contiguous
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="flags from Python 3.12 on")
+def test_buffer_flags():
+    import inspect
+
+    x = df.constant([[1, 2, 3], [4, 5, 6]])
+    flags = inspect.BufferFlags
+    for flag in (flags.SIMPLE, flags.ND, flags.STRIDES, flags.FORMAT, flags.FULL_RO,
+                 flags.C_CONTIGUOUS, flags.ANY_CONTIGUOUS):
+        assert x.__buffer__(flag).nbytes == 24
+    for flag in (flags.WRITABLE, flags.F_CONTIGUOUS, flags.FULL):
+        with pytest.raises(BufferError):
+            x.__buffer__(flag)
+
+
+def test_writable_buffer_is_refused():
+    x = df.constant(numbers((3,), "uint8"))
+    with pytest.raises((BufferError, TypeError)):
+        (__import__("ctypes").c_uint8 * 3).from_buffer(x)
+
+
+def test_bfloat16_has_no_buffer():
+    x = df.constant([1.0], dtype="bfloat16")
+    with pytest.raises(TypeError, match="bfloat16"):
+        x.numpy()
+    with pytest.raises(BufferError):
+        memoryview(x)
+
+
+def test_view_outlives_tensor():
+    x = df.constant(np.arange(1000, dtype="float64"))
+    view = x.numpy()
+    del x
+    gc.collect()
+    for _ in range(10):
+        df.constant(np.zeros(1000))
+    assert view.sum() == 999 * 500
+
+
+# --- DLPack -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_dlpack_both_ways(dtype, shape):
+    a = numbers(shape, dtype)
+    x = df.from_dlpack(a)
+    np.testing.assert_array_equal(x.numpy(), a)
+    b = np.from_dlpack(x)
+    np.testing.assert_array_equal(b, a)
+    assert not b.flags.writeable
+    if a.size:
+        assert x.numpy().ctypes.data == a.ctypes.data == b.ctypes.data
+
+
+def test_dlpack_keeps_memory():
+    a = np.arange(1000, dtype="float32")
+    x = df.from_dlpack(a)
+    ref = weakref.ref(a)
+    del a
+    gc.collect()
+    assert ref() is not None and x.numpy().sum() == 499500
+    del x
+    gc.collect()
+    assert ref() is None
+
+
+def test_dlpack_strided_is_copied():
+    a = np.arange(12, dtype="int32").reshape(3, 4)
+    for view in (a.T, a[::-1], a[:, ::2]):
+        np.testing.assert_array_equal(df.from_dlpack(view).numpy(), view)
+        with pytest.raises(BufferError):
+            df.from_dlpack(view, copy=False)
+    x = df.from_dlpack(a, copy=True)
+    a[0, 0] = 7
+    assert x.numpy()[0, 0] == 0
+
+
+def test_dlpack_bools_are_normalised():
+    a = np.array([0, 1, 7], "uint8").view(bool)
+    assert df.from_dlpack(a).numpy().view("uint8").tolist() == [0, 1, 1]
+
+
+def test_dlpack_bfloat16():
+    x = df.constant([1.5, -2.0], dtype="bfloat16")
+    assert df.from_dlpack(x).dtype is df.bfloat16
+
+
+def test_dlpack_protocol_arguments():
+    x = df.constant([1.0, 2.0])
+    assert x.__dlpack_device__() == (1, 0)
+    assert "versioned" in repr(x.__dlpack__(max_version=(1, 0)))
+    old = df.from_dlpack(x.__dlpack__())
+    assert old.numpy().ctypes.data != x.numpy().ctypes.data
+    for bad in ({"stream": 1}, {"dl_device": (2, 0)}, {"copy": False}):
+        with pytest.raises(BufferError):
+            x.__dlpack__(**bad)
+    writable = np.from_dlpack(x, copy=True)
+    writable[0] = 5
+    assert x.numpy()[0] == 1
+
+
+def test_dead_capsules():
+    capsule = df.constant([1.0]).__dlpack__(max_version=(1, 0))
+    df.from_dlpack(capsule)
+    with pytest.raises(ValueError, match="consumed"):
+        df.from_dlpack(capsule)
+    df.constant([1.0]).__dlpack__()          # dropped unused
+    with pytest.raises(ValueError, match="want 'dltensor'"):
+        df.from_dlpack(__import__("datetime").datetime_CAPI)
+    with pytest.raises(TypeError):
+        df.from_dlpack(3)
+
+
+def test_dlpack_foreign_device_and_dtype():
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **_):
+            raise AssertionError
+
+    with pytest.raises(BufferError, match="CPU"):
+        df.from_dlpack(Elsewhere())
+    with pytest.raises(TypeError, match="code 5 of 128 bits"):
+        df.from_dlpack(np.zeros(2, complex))
+
+
+def test_variable_never_writes_foreign_memory():
+    a = np.ones(4, "float32")
+    v = df.Variable(df.from_dlpack(a))
+    v.assign_add(np.ones(4, "float32"))
+    assert a.tolist() == [1, 1, 1, 1] and v.numpy().tolist() == [2, 2, 2, 2]
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    t = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    x = df.from_dlpack(t)
+    assert x.numpy().ctypes.data == t.data_ptr()
+    assert torch.from_dlpack(x).tolist() == t.tolist()
+    assert df.from_dlpack(t.bfloat16()).dtype is df.bfloat16
+    assert df.constant(t.T).numpy().tolist() == t.T.tolist()
+
+
+# --- pickles, copies, references ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickle(dtype, protocol):
+    for value in ([[1, 0, 1], [0, 1, 1]], 1, []):
+        x = df.constant(value, dtype=dtype)
+        y = pickle.loads(pickle.dumps(x, protocol))
+        assert (y.dtype, y.shape, y.nbytes) == (x.dtype, x.shape, x.nbytes)
+        assert bytes(df.from_dlpack(y).__reduce_ex__(2)[1][2]) == x.__reduce_ex__(2)[1][2]
+
+
+def test_pickle_out_of_band():
+    x = df.constant([1.0, 2.0])
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(buffers) == 1
+    assert pickle.loads(data, buffers=buffers).numpy().tolist() == [1, 2]
+
+
+def test_damaged_pickle():
+    rebuild, (dtype, shape, data) = df.constant([1.0, 2.0]).__reduce_ex__(2)
+    for bad in ((dtype, (3,), data), (dtype, (-1,), data), (dtype, (1,) * 300, data),
+                ("uint64", shape, data), (dtype, shape, data[:-1])):
+        with pytest.raises((ValueError, TypeError)):
+            rebuild(*bad)
+
+
+def test_copy_and_weakref():
+    x = df.constant([1.0])
+    assert copy.copy(x) is x and copy.deepcopy([x])[0] is x
+    ref = weakref.ref(x)
+    del x
+    assert ref() is None
+
+
+def test_conversions_in_threads():
+    a = np.arange(300_000, dtype="float64").reshape(500, 600).T
+    bad = []
+
+    def work():
+        for _ in range(5):
+            if not np.array_equal(df.constant(a).numpy(), a):
+                bad.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not bad
