@@ -3,6 +3,7 @@
 from dualflow import config, math, nn
 from dualflow import config
 from dualflow.autodiff import GradientTape, UnconnectedGradients
+from dualflow import config, linalg
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant, from_dlpack
 from dualflow.dtypes import (
     DType,
@@ -31,6 +32,7 @@ from dualflow.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from dualflow.ops.matmul import matmul
 
 __version__ = "0.1.0"
 
@@ -60,8 +62,10 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "linalg",
     "log",
     "math",
+    "matmul",
     "multiply",
     "nn",
     "scatter_nd",

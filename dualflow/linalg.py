@@ -1,0 +1,7 @@
+"""Linear algebra, under TensorFlow's names."""
+
+from dualflow.ops.matmul import matmul
+
+__all__ = [
+    "matmul",
+]
