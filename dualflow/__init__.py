@@ -1,10 +1,8 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import config, math, nn
-from dualflow import config
-from dualflow.autodiff import GradientTape, UnconnectedGradients
-from dualflow import config, linalg
+from dualflow import config, linalg, math, nn
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant, from_dlpack
+from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
     DType,
     as_dtype,
@@ -58,10 +56,10 @@ __all__ = [
     "from_dlpack",
     "gather",
     "gather_nd",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "linalg",
     "log",
     "math",

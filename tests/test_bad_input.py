@@ -1,0 +1,158 @@
+"""What bad input gets: an exception of the fitting type that says what came, never a crash."""
+
+import collections
+import ctypes
+import datetime
+import decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.errors import DualflowError
+
+ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError)
+
+
+def usable():
+    x = df.constant([1.0, 2.0])
+    return (x + x).numpy().tolist() == [2, 4]
+
+
+class Lying(list):
+    def __init__(self, items, n):
+        super().__init__(items)
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return 1.0
+
+
+class Raising:
+    def __init__(self, method):
+        self.method = method
+
+    def __getattr__(self, name):
+        if name == self.__dict__.get("method"):
+            raise ValueError(f"{name} raised")
+        raise AttributeError(name)
+
+
+def nested(depth):
+    x = 1.0
+    for _ in range(depth):
+        x = [x]
+    return x
+
+
+def itself():
+    x = []
+    x.append(x)
+    return x
+
+
+@pytest.mark.parametrize("value, kind, words", [
+    ([[1.0, 2.0], [3.0]], ValueError, "ragged"),
+    ([[1.0], 2.0], ValueError, "ragged"),
+    ([1.0, [2.0]], ValueError, "ragged"),
+    ([[], [1.0]], ValueError, "ragged"),
+    ([1.0, None], TypeError, "NoneType"),
+    ([None], TypeError, "NoneType"),
+    (None, TypeError, "NoneType"),
+    ("12", TypeError, "str"),
+    (["a"], TypeError, "str"),
+    (b"12", TypeError, "bytes"),
+    (1j, TypeError, "complex"),
+    ({1: 2}, TypeError, "dict"),
+    ({1, 2}, TypeError, "set"),
+    (object(), TypeError, "object"),
+    (datetime.date(2000, 1, 1), TypeError, "date"),
+    (2**63, OverflowError, "does not fit int64"),
+    ([1, 2**64], OverflowError, "does not fit int64"),
+    (-(2**63) - 1, OverflowError, "does not fit int64"),
+    (itself(), ValueError, "254"),
+    (nested(255), ValueError, "254"),
+    (nested(100_000), ValueError, "254"),
+    (np.array([object()]), TypeError, "object"),
+    (np.array(["a"]), TypeError, "U1"),
+    (np.array(["2000"], "datetime64[D]"), TypeError, "datetime64"),
+    (np.zeros(2, complex), TypeError, "complex128"),
+    (np.zeros(2, "uint16"), TypeError, "uint16"),
+    (np.zeros(2, "uint32"), TypeError, "uint32"),
+    (np.zeros(2, "uint64"), TypeError, "uint64"),
+    (np.zeros(2, np.longdouble), TypeError, "float128|longdouble"),
+    (np.zeros(2, [("a", "f4"), ("b", "i4")]), TypeError, "a"),
+    (np.ma.masked_array([1.0, 2.0], [True, False]), TypeError, "mask"),
+    (range(10**15), MemoryError, "no memory"),
+], ids=lambda p: type(p).__name__ if not isinstance(p, type) else p.__name__)
+def test_constant(value, kind, words):
+    with pytest.raises(kind, match=words):
+        df.constant(value)
+    assert usable()
+
+
+def test_lists_that_lie_about_their_length():
+    for n in (0, 1, 1000):
+        assert df.constant(Lying([1.0, 2.0], n)).shape == (2,)
+    assert df.constant([Lying([1.0, 2.0], 9), [3.0, 4.0]]).shape == (2, 2)
+
+
+@pytest.mark.parametrize("method", ["__array__", "__dlpack__", "__float__", "__index__", "mask"])
+def test_objects_whose_methods_raise(method):
+    with pytest.raises((ValueError, TypeError)):
+        df.constant(Raising(method))
+    assert usable()
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(ValueError, match=r"add.*\(2,\).*\(3,\)"):
+        df.add([1.0, 2.0], [1.0, 2.0, 3.0])
+    assert usable()
+
+
+def test_no_memory():
+    x, y = df.constant(np.zeros((1 << 20, 1), "float32")), np.zeros((1, 1 << 20), "float32")
+    with pytest.raises(MemoryError, match="add"):
+        df.add(x, y)
+    assert usable()
+
+
+def test_dtype_does_not_hold_the_value():
+    with pytest.raises(OverflowError, match="300 does not fit uint8"):
+        df.constant([1, 300], dtype="uint8")
+    with pytest.raises(TypeError, match="float"):
+        df.constant([1.5], dtype="int32")
+    with pytest.raises(TypeError, match="uint64"):
+        df.constant(1, dtype="uint64")
+
+
+def test_ctypes_and_decimals():
+    assert df.constant((ctypes.c_float * 2)(1, 2)).numpy().tolist() == [1, 2]
+    assert df.constant(decimal.Decimal("1.5")).numpy() == 1.5
+    with pytest.raises(TypeError):
+        df.constant(collections.deque([1.0]))
+
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=2),
+                    st.binary(max_size=2), st.complex_numbers(),
+                    st.sampled_from([np.float32(1), np.uint64(3), np.zeros((2, 0)), object()]))
+GARBAGE = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leaves=8)
+FUNCTIONS = [getattr(df, n) for n in sorted(df.__all__)
+             if callable(getattr(df, n)) and not isinstance(getattr(df, n), type)
+             and n not in ("as_dtype",)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(FUNCTIONS), st.lists(GARBAGE, max_size=3))
+def test_garbage_into_public_functions(function, args):
+    # BufferError is what the DLPack protocol wants.
+    try:
+        function(*args)
+    except (*ALLOWED, BufferError):
+        pass
+    assert usable()
