@@ -1,0 +1,345 @@
+/* Reductions over any set of axes: sum, mean, prod, max, min, any, all, euclidean norm, variance,
+ * standard deviation, logsumexp.
+ *
+ * Neighbouring dimensions are merged, so a tensor is a row of groups, by turns kept and reduced.
+ * One stage folds one reduced group of a block (outer, n, inner) in chunks of fixed length: it
+ * yields (outer, chunks, inner), which is folded again until one chunk is left, and then comes the
+ * next group. Chunks depend on shapes only, so results do not depend on the number of threads, and
+ * short chunks keep float sums accurate. */
+#include "axes.h"
+#include "elementwise.h"
+#include "thread.h"
+#include "vmath.h"
+
+enum { AXES, KEEPDIMS };
+
+#define TEMPLATE "ops/reduce_typed.h"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+typedef void (*rows_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t n);
+typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t cols,
+                           int64_t stride);
+typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
+
+/* How numbers of one dtype are folded. */
+typedef struct {
+    rows_fn rows;
+    columns_fn columns;
+} fold;
+
+/* A reduction: the fold of the numbers themselves, the fold of what that leaves, and the finish.
+ * `parameter` is a reduction whose result the first fold needs (the mean of a variance). */
+typedef struct reduction {
+    fold first[DF_N_DTYPES], rest[DF_N_DTYPES];
+    finish_fn finish[DF_N_DTYPES];
+    const struct reduction *parameter;
+    double cost; /* of the first fold, ns per element; 0: it is bound by memory */
+} reduction;
+
+#define FOLD_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype}
+#define FLOAT_FOLDS(name) [DF_F32] = FOLD_OF(name, f32), [DF_F64] = FOLD_OF(name, f64)
+#define INT_FOLDS(name)                                                                          \
+    [DF_U8] = FOLD_OF(name, u8), [DF_I8] = FOLD_OF(name, i8), [DF_I16] = FOLD_OF(name, i16),     \
+    [DF_I32] = FOLD_OF(name, i32), [DF_I64] = FOLD_OF(name, i64)
+#define FOLDS(name) FLOAT_FOLDS(name), INT_FOLDS(name)
+#define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, [DF_F64] = name##_finish_f64}
+
+static const reduction sum = {.first = {FOLDS(sum)}, .rest = {FOLDS(sum)}};
+static const reduction prod = {.first = {FOLDS(prod)}, .rest = {FOLDS(prod)}};
+static const reduction max = {.first = {FOLDS(max)}, .rest = {FOLDS(max)}};
+static const reduction min = {.first = {FOLDS(min)}, .rest = {FOLDS(min)}};
+/* bools are bytes 0 and 1 */
+static const reduction any = {.first = {[DF_BOOL] = FOLD_OF(max, u8)},
+                              .rest = {[DF_BOOL] = FOLD_OF(max, u8)}};
+static const reduction all = {.first = {[DF_BOOL] = FOLD_OF(min, u8)},
+                              .rest = {[DF_BOOL] = FOLD_OF(min, u8)}};
+static const reduction mean = {.first = {FLOAT_FOLDS(sum)}, .rest = {FLOAT_FOLDS(sum)},
+                               FINISH(mean)};
+static const reduction euclidean_norm = {.first = {FLOAT_FOLDS(sum_square)},
+                                         .rest = {FLOAT_FOLDS(sum)}, FINISH(root)};
+static const reduction variance = {.first = {FLOAT_FOLDS(sum_deviation)},
+                                   .rest = {FLOAT_FOLDS(sum)}, FINISH(mean), .parameter = &mean};
+static const reduction std = {.first = {FLOAT_FOLDS(sum_deviation)}, .rest = {FLOAT_FOLDS(sum)},
+                              FINISH(std), .parameter = &mean};
+static const reduction finite_max = {.first = {FLOAT_FOLDS(max)}, .rest = {FLOAT_FOLDS(max)},
+                                     FINISH(finite)};
+static const reduction logsumexp = {.first = {FLOAT_FOLDS(sum_exp)}, .rest = {FLOAT_FOLDS(sum)},
+                                    FINISH(log), .parameter = &finite_max, .cost = 0.4};
+
+/* Dimensions of an input without those of 1, neighbours of a kind merged. Each group has at least
+ * two elements, so there are fewer than 64. */
+#define MAX_GROUPS 64
+typedef struct {
+    int n;
+    bool reduced[MAX_GROUPS];
+    int64_t size[MAX_GROUPS];
+} groups;
+
+/* (n, results), the first reduced: what is done where no numbers meet. */
+static void group_columns(groups *g, int64_t n, int64_t results)
+{
+    g->n = 2;
+    g->reduced[0] = true, g->size[0] = n;
+    g->reduced[1] = false, g->size[1] = results;
+}
+
+static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_out)
+{
+    if (x->size == 0) { /* every result is the fold of no numbers */
+        group_columns(g, 0, n_out);
+        return;
+    }
+    bool some = false;
+    g->n = 0;
+    for (int d = 0; d < x->ndim; d++) {
+        if (x->shape[d] == 1) continue;
+        some |= marked[d];
+        if (g->n == 0 || g->reduced[g->n - 1] != marked[d]) {
+            g->reduced[g->n] = marked[d];
+            g->size[g->n++] = 1;
+        }
+        g->size[g->n - 1] *= x->shape[d];
+    }
+    if (!some) group_columns(g, 1, n_out); /* every result is the fold of one number */
+}
+
+/* Elements of a chunk. Rows: 2 KB of each of 8 accumulators' additions; columns: long enough that
+ * the results are few, short enough to keep two threads busy. */
+#define ROW_CHUNK 16384
+#define COLUMN_CHUNK 131072
+#define COLUMN_CHUNK_ROWS_MIN 256
+#define COLUMN_CHUNK_ROWS_MAX 4096
+#define COLUMN_BLOCK 4096 /* columns whose accumulators a task keeps in L1 */
+#define TASK_ELEMENTS 16384
+
+/* One stage: (outer, n, inner) to (outer, chunks, inner). */
+typedef struct {
+    const fold *fold;
+    const char *x, *p;
+    char *out;
+    df_span span;
+    int64_t chunk, n_chunks, n_blocks;
+    int bytes;
+} stage;
+
+static bool is_folded(const groups *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->reduced[i]) return false;
+    return true;
+}
+
+/* The stage that folds the last reduced group, and what it leaves in `g`; false: nothing is left to
+ * fold. */
+static bool next_stage(groups *g, stage *s)
+{
+    int at = g->n - 1;
+    while (at >= 0 && !g->reduced[at]) at--;
+    if (at < 0) return false;
+    s->span = (df_span){1, g->size[at], 1};
+    for (int i = 0; i < g->n; i++)
+        if (i != at) *(i < at ? &s->span.outer : &s->span.inner) *= g->size[i];
+    s->chunk = ROW_CHUNK;
+    if (s->span.inner > 1)
+        s->chunk = df_min(df_max(COLUMN_CHUNK / s->span.inner, COLUMN_CHUNK_ROWS_MIN),
+                          COLUMN_CHUNK_ROWS_MAX);
+    s->n_chunks = df_max(df_ceil_div(s->span.n, s->chunk), 1);
+    s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
+    g->size[at] = s->n_chunks;
+    if (s->n_chunks > 1) return true;
+    for (int i = at + 1; i < g->n; i++) { /* the groups beside it, both kept, become one */
+        g->reduced[i - 1] = g->reduced[i];
+        g->size[i - 1] = g->size[i];
+    }
+    g->n--;
+    return true;
+}
+
+/* Results [begin, end) of (outer, chunks); each is one number. */
+static void row_task(void *context, int64_t begin, int64_t end)
+{
+    const stage *s = context;
+    const int64_t n = s->span.n, b = s->bytes;
+    if (s->n_chunks == 1) {
+        s->fold->rows(s->out + begin * b, s->x + begin * n * b, s->p ? s->p + begin * b : NULL,
+                      end - begin, n);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i / s->n_chunks, from = i % s->n_chunks * s->chunk;
+        s->fold->rows(s->out + i * b, s->x + (row * n + from) * b, s->p ? s->p + row * b : NULL, 1,
+                      df_min(s->chunk, n - from));
+    }
+}
+
+/* Results [begin, end) of (outer, chunks, blocks of columns). */
+static void column_task(void *context, int64_t begin, int64_t end)
+{
+    const stage *s = context;
+    const int64_t n = s->span.n, inner = s->span.inner, b = s->bytes;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t block = i % s->n_blocks * COLUMN_BLOCK, chunks = i / s->n_blocks;
+        const int64_t outer = chunks / s->n_chunks, from = chunks % s->n_chunks * s->chunk;
+        s->fold->columns(s->out + (chunks * inner + block) * b,
+                         s->x + ((outer * n + from) * inner + block) * b,
+                         s->p ? s->p + (outer * inner + block) * b : NULL,
+                         df_min(s->chunk, n - from), df_min(COLUMN_BLOCK, inner - block), inner);
+    }
+}
+
+static void run_stage(stage *s, double cost)
+{
+    const bool rows = s->span.inner == 1;
+    const int64_t items = s->span.outer * s->n_chunks * (rows ? 1 : s->n_blocks);
+    if (items == 0) return;
+    const int64_t each = df_min(s->span.n, s->chunk) * df_min(s->span.inner, COLUMN_BLOCK) + 1;
+    if (cost == 0) cost = 0.02 * s->bytes;
+    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1), cost * (double)each + 5,
+                    rows ? row_task : column_task, s);
+}
+
+/* The parameter has a number per result; the first stage wants one per (outer, inner), where outer
+ * holds reduced groups still: each is repeated along those, the first one first. */
+static char *spread(const groups *g, char *p, char *to, char *other, int bytes)
+{
+    int last = g->n - 1;
+    while (last >= 0 && !g->reduced[last]) last--;
+    for (int at = 0; at < last; at++) {
+        if (!g->reduced[at]) continue;
+        int64_t outer = 1, inner = bytes;
+        for (int i = 0; i < at; i++) outer *= g->size[i];
+        for (int i = at + 1; i < g->n; i++) inner *= g->reduced[i] ? 1 : g->size[i];
+        for (int64_t o = 0; o < outer; o++)
+            for (int64_t r = 0; r < g->size[at]; r++)
+                memcpy(to + (o * g->size[at] + r) * inner, p + o * inner, (size_t)inner);
+        p = to;
+        to = other;
+        other = p;
+    }
+    return p;
+}
+
+/* Bytes of the results of the first and of the second stage, of the parameter spread out. */
+typedef struct {
+    int64_t even, odd, parameter;
+} scratch;
+
+static int64_t round_up(int64_t bytes) { return (bytes + DF_ALIGNMENT - 1) & -DF_ALIGNMENT; }
+
+static scratch scratch_of(groups g, const reduction *r, int bytes)
+{
+    stage s;
+    scratch need = {0, 0, 0};
+    next_stage(&g, &s);
+    if (r->parameter) need.parameter = round_up(s.span.outer * s.span.inner * bytes);
+    need.even = round_up(s.span.outer * s.n_chunks * s.span.inner * bytes);
+    if (next_stage(&g, &s))
+        need.odd = round_up(s.span.outer * s.n_chunks * s.span.inner * bytes);
+    return need;
+}
+
+static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, char *out,
+                   int64_t n_out, double count, char *workspace)
+{
+    const int bytes = df_dtypes[dtype].bytes;
+    const scratch need = scratch_of(g, r, bytes);
+    char *results[2] = {workspace, workspace + need.even}, *parameter = NULL, *p = NULL;
+    if (r->parameter) { /* computed first, with the same scratch */
+        parameter = results[1] + need.odd;
+        reduce(r->parameter, g, dtype, x, parameter, n_out, count, workspace);
+        p = spread(&g, parameter, parameter + need.parameter, parameter + 2 * need.parameter,
+                   bytes);
+    }
+    groups left = g;
+    stage s;
+    for (int i = 0; next_stage(&left, &s); i++) {
+        s.fold = i ? &r->rest[dtype] : &r->first[dtype];
+        s.x = i ? results[~i & 1] : x;
+        s.p = i ? NULL : p;
+        s.out = is_folded(&left) ? out : results[i & 1];
+        s.bytes = bytes;
+        run_stage(&s, i ? 0 : r->cost);
+    }
+    if (r->finish[dtype]) r->finish[dtype](n_out, out, parameter, count);
+}
+
+static df_status infer(const df_call *call, const reduction *r, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    bool marked[DF_MAX_NDIM];
+    if (!r->first[x->dtype].rows) {
+        const char *wanted = r->first[DF_BOOL].rows  ? "bool"
+                             : r->first[DF_I32].rows ? "a number dtype"
+                                                     : "float32 or float64";
+        return df_fail_dtype(call, 0, wanted, err);
+    }
+    df_status status = df_mark_axes(call, call->attrs[AXES].list, marked, err);
+    if (status != DF_OK) return status;
+    int64_t shape[DF_MAX_NDIM];
+    int ndim = 0;
+    for (int d = 0; d < x->ndim; d++)
+        if (!marked[d] || call->attrs[KEEPDIMS].i) shape[ndim++] = marked[d] ? 1 : x->shape[d];
+    return df_tensor_set(call->out[0], x->dtype, ndim, shape, call->op->name, err);
+}
+
+static void group_call(groups *g, const df_call *call)
+{
+    bool marked[DF_MAX_NDIM];
+    df_error never; /* infer has checked the axes */
+    df_mark_axes(call, call->attrs[AXES].list, marked, &never);
+    group(g, call->in[0], marked, call->out[0]->size);
+}
+
+static int64_t workspace(const df_call *call, const reduction *r)
+{
+    groups g;
+    group_call(&g, call);
+    const scratch need = scratch_of(g, r, df_dtypes[call->in[0]->dtype].bytes);
+    return need.even + need.odd + 3 * need.parameter;
+}
+
+static df_status run(const df_call *call, const reduction *r)
+{
+    const df_tensor *x = call->in[0], *out = call->out[0];
+    if (out->size == 0) return DF_OK;
+    groups g;
+    group_call(&g, call);
+    reduce(r, g, x->dtype, x->data, out->data, out->size, (double)(x->size / out->size),
+           call->workspace);
+    return DF_OK;
+}
+
+#define REDUCTION(of)                                                                            \
+    static df_status of##_infer(const df_call *call, df_error *err) { return infer(call, &of, err); } \
+    static int64_t of##_workspace(const df_call *call) { return workspace(call, &of); }          \
+    static df_status of##_run(const df_call *call, df_error *err) { (void)err; return run(call, &of); }
+#define REDUCTION_OP(of)                                                                         \
+    .name = "reduce_" #of, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,            \
+    .attrs = {{"axes", DF_ATTR_INTS}, {"keepdims", DF_ATTR_BOOL}}, .infer = of##_infer,          \
+    .workspace = of##_workspace, .run = of##_run
+
+REDUCTION(sum)
+REDUCTION(prod)
+REDUCTION(max)
+REDUCTION(min)
+REDUCTION(any)
+REDUCTION(all)
+REDUCTION(mean)
+REDUCTION(euclidean_norm)
+REDUCTION(variance)
+REDUCTION(std)
+REDUCTION(logsumexp)
+
+DF_OP(reduce_sum) = {REDUCTION_OP(sum)};
+DF_OP(reduce_prod) = {REDUCTION_OP(prod)};
+DF_OP(reduce_max) = {REDUCTION_OP(max)};
+DF_OP(reduce_min) = {REDUCTION_OP(min)};
+DF_OP(reduce_any) = {REDUCTION_OP(any)};
+DF_OP(reduce_all) = {REDUCTION_OP(all)};
+DF_OP(reduce_mean) = {REDUCTION_OP(mean), .promote = 1, .promote_to_float = true};
+DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm)};
+DF_OP(reduce_variance) = {REDUCTION_OP(variance)};
+DF_OP(reduce_std) = {REDUCTION_OP(std)};
+DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp)};
