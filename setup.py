@@ -3,7 +3,7 @@
 Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
 
     python setup.py build_ext --inplace --isa avx512   # one level besides the baseline
-    python setup.py build_ext --inplace --sanitize address,undefined
+    python setup.py build --build-lib build/sanitized build_ext --sanitize address,undefined
     python setup.py build_ext --inplace --checks       # every Cython run-time check on
 """
 
@@ -19,7 +19,8 @@ CSRC = Path("csrc")
 COMMON = sorted(p for p in CSRC.glob("*.c") if p.name != "optable.c")
 PER_ISA = [CSRC / "optable.c", *sorted(CSRC.glob("ops/*.c")), *sorted(CSRC.glob("gemm/*.c"))]
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
-         "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
+         "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC), "-g0"]
+STRIP = ["-Wl,-s"] if platform.system() == "Linux" else []   # symbols double the wheel
 
 # Flags of each level, most portable first. A compiler that refuses a level leaves it out.
 ISA_LEVELS = {
@@ -74,7 +75,7 @@ class BuildExt(build_ext):
     def build_extension(self, ext):
         kind = "sanitized" if self.sanitize else "plain"
         root = Path(self.build_temp) / kind
-        sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-g",
+        sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-O1",
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
         levels = self.levels(root)
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
@@ -86,7 +87,7 @@ class BuildExt(build_ext):
         ext.extra_objects = objects
         ext.extra_compile_args = [*FLAGS, "-Wno-unused-parameter", "-Wno-sign-compare",
                                   "-Wno-unused-function", *sanitize]
-        ext.extra_link_args = ["-pthread", "-lm", *sanitize[:1]]
+        ext.extra_link_args = ["-pthread", "-lm", *(sanitize[:1] or STRIP)]
         self.force = self.force or any(map(self.newer_than_extension(ext), objects))
         super().build_extension(ext)
 
@@ -120,7 +121,8 @@ class BuildExt(build_ext):
         command = repr((self.compiler.compiler_so, flags, macros))
         if stale(obj) or not signature.exists() or signature.read_text() != command:
             self.compiler.compile([str(source)], output_dir=str(output_dir), macros=macros,
-                                  extra_postargs=[*flags, "-MMD", "-MF", str(obj.with_suffix(".d"))])
+                                  extra_postargs=[*flags, "-MMD", "-MF",
+                                                  str(obj.with_suffix(".d"))])
             signature.write_text(command)
         return str(obj)
 

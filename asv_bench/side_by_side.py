@@ -133,7 +133,8 @@ def elementwise():
         if jax:
             jaxed = getattr(jnp, name, None) or {"sigmoid": jax.nn.sigmoid,
                                                  "erf": jax.scipy.special.erf}[name]
-        yield f"{name}, 1 M", libraries(data, ours, reference, torch and getattr(torch, name), jaxed)
+        theirs = torch and getattr(torch, name)
+        yield f"{name}, 1 M", libraries(data, ours, reference, theirs, jaxed)
     pair = arrays(1_000_000, 1_000_000)
     yield "a + b, 1 M", libraries(pair, lambda a, b: a + b, np.add, lambda a, b: a + b,
                                   jax and jnp.add)

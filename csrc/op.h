@@ -95,7 +95,8 @@ struct df_op {
 #define DF_OP(name) const df_op DF_SYM(df_op_##name)
 
 /* infer functions shared by families (infer.c). Messages use call->op->name. */
-df_status df_infer_broadcast(const df_call *call, df_error *err);  /* all inputs broadcast; dtype of input tile_key */
+/* all inputs broadcast; dtype of input tile_key */
+df_status df_infer_broadcast(const df_call *call, df_error *err);
 df_status df_infer_compare(const df_call *call, df_error *err);    /* the same, bool result */
 df_status df_infer_same(const df_call *call, df_error *err);       /* out 0 is like input 0 */
 
@@ -105,7 +106,7 @@ df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *
 /* "add: no kernel for dtype bool; ..." and the dtypes that have one. */
 df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err);
 
-/* The checks every caller makes in the same order: arity, then infer. Outputs are described only. */
+/* The checks every caller makes, in this order: arity, then infer. Outputs are only described. */
 df_status df_op_infer(const df_call *call, df_error *err);
 /* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
  * tile loader, others by their run. */

@@ -36,7 +36,7 @@ static inline int64_t df_tensor_bytes(const df_tensor *t)
 }
 bool df_same_shape(const df_tensor *a, const df_tensor *b);
 
-/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where it is long. */
+/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where long. */
 #define DF_TEXT_BYTES 160
 typedef struct {
     char text[DF_TEXT_BYTES];

@@ -96,6 +96,14 @@ _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
 def as_dtype(value: Any) -> DType:
     """The dtype that `value` names: a DType, a name, a Python or NumPy type, a NumPy dtype.
 
+    Parameters
+    ----------
+    value : DType, str, type or numpy.dtype
+
+    Returns
+    -------
+    DType
+
     Raises
     ------
     DTypeError

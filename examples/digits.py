@@ -27,7 +27,7 @@ def sklearn_digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_idx(directory: Path, kind: str) -> np.ndarray:
-    """The MNIST file of a kind ("images-idx3" or "labels-idx1"): magic number, dimensions, bytes."""
+    """The MNIST file of a kind ("images-idx3" or "labels-idx1"): magic, dimensions, bytes."""
     found = sorted(directory.glob(f"*{kind}-ubyte*"), key=lambda p: "train" not in p.name)
     if not found:
         raise SystemExit(f"{directory} holds no *-{kind}-ubyte file")
@@ -53,7 +53,8 @@ class Classifier:
             df.Variable(df.random.normal([m, n], stddev=(2 / m) ** 0.5), name=f"weights_{i}")
             for i, (m, n) in enumerate(zip(sizes, sizes[1:], strict=False))
         ]
-        self.biases = [df.Variable(df.zeros([n]), name=f"bias_{i}") for i, n in enumerate(sizes[1:])]
+        self.biases = [df.Variable(df.zeros([n]), name=f"bias_{i}")
+                       for i, n in enumerate(sizes[1:])]
         self.dropout = dropout
 
     @property

@@ -1,4 +1,4 @@
-"""Builds and runs the C programs of tests/c, which test the runtime floor of csrc without Python."""
+"""Builds and runs the C programs of tests/c: the runtime floor of csrc without Python."""
 
 import os
 import shlex

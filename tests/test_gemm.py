@@ -10,11 +10,14 @@ LEVELS = {
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
 UNSUPPORTED = 77
+SLOW = {("baseline", "address"), ("avx512", "address")}     # avx2 has the same loops
 
 
 @pytest.mark.parametrize("variant", ["plain", "address"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_gemm(level, variant, tmp_path):
+def test_gemm(level, variant, tmp_path, request):
+    if (level, variant) in SLOW and not request.config.getoption("exhaustive"):
+        pytest.skip("compiles long: run with --exhaustive")
     # Debug information of the unrolled kernels doubles the time to compile them.
     flags = [f for f in VARIANTS[variant] if f != "-g"]
     flags += [f"-DDF_ISA={level}", *LEVELS[level]]

@@ -60,7 +60,7 @@ DF_INLINE V FN(sign)(V x)
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
 }
 
-/* Python's and NumPy's: the remainder has b's sign, is exact (fmod is), and a zero keeps b's sign. */
+/* Python's and NumPy's: the remainder has b's sign, is exact (fmod is), a zero has b's sign. */
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
     T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));

@@ -83,7 +83,8 @@ DF_INLINE int64_t from_i64(int64_t x) { return x; }
 #define to_u8(x) (IS_FLOAT(x) ? (uint8_t)saturate((double)(x), 0, 255) : (uint8_t)(x))
 #define to_i8(x) (IS_FLOAT(x) ? (int8_t)saturate((double)(x), -128, 127) : (int8_t)(x))
 #define to_i16(x) (IS_FLOAT(x) ? (int16_t)saturate((double)(x), -32768, 32767) : (int16_t)(x))
-#define to_i32(x) (IS_FLOAT(x) ? (int32_t)saturate((double)(x), INT32_MIN, INT32_MAX) : (int32_t)(x))
+#define to_i32(x) \
+    (IS_FLOAT(x) ? (int32_t)saturate((double)(x), INT32_MIN, INT32_MAX) : (int32_t)(x))
 #define to_i64(x) (IS_FLOAT(x) ? saturate((double)(x), INT64_MIN, INT64_MAX) : (int64_t)(x))
 #define to_f16(x) f32_to_f16((float)(x))
 #define to_bf16(x) f32_to_bf16((float)(x))

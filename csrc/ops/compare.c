@@ -71,7 +71,8 @@ TILE_HEAD(where)
     T *y = out;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        FN(store)(y + i, FN(select)(FN(load_mask)(condition + i), FN(load)(a + i), FN(load)(b + i)));
+        FN(store)(y + i, FN(select)(FN(load_mask)(condition + i), FN(load)(a + i),
+                                    FN(load)(b + i)));
     for (; i < n; i++) y[i] = condition[i] ? a[i] : b[i];
 }
 

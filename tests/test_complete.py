@@ -1,0 +1,70 @@
+"""Every op of the C table has a public function, a gradient decision, a case and a benchmark."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import dualflow  # noqa: F401  registers the gradients
+from dualflow import _core
+from tests.ops.cases import CASES
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = ROOT / "asv_bench/benchmarks"
+
+# Ops whose function, rule or row is still being written. A line goes when its op is complete.
+PENDING = {
+    "subtract", "divide", "floordiv", "floormod", "maximum", "minimum", "squared_difference",
+    "negative", "abs", "sign", "square", "reciprocal", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift",
+    "where", "cast", "pow", "matmul",
+}
+OPS = [pytest.param(o, marks=pytest.mark.xfail(reason="being written")) if o in PENDING else o
+       for o in _core.ops()]
+
+
+def first_strings(path, function):
+    """First arguments of the calls of `function` in a file, where they are literals."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and node.args:
+            called = getattr(node.func, "id", getattr(node.func, "attr", None))
+            if called == function and isinstance(node.args[0], ast.Constant):
+                yield node.args[0].value
+
+
+def rows_of_dicts(path):
+    """Keys of the dicts of a file: benchmarks of ops that are not elementwise are rows by name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Dict):
+            yield from (k.value for k in node.keys if isinstance(k, ast.Constant))
+
+
+APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for op in first_strings(p, "apply")}
+# Variables apply their ops themselves, below dualflow.ops.
+APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
+CASED = {c.op for c in CASES}
+BENCHED = {k for p in BENCHMARKS.glob("ops*.py") for k in rows_of_dicts(p)}
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_function(op):
+    assert op in APPLIED, f"no function in dualflow applies {op}"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_gradient_decision(op):
+    handle = _core.get_op(op)
+    decided = handle.rule is not None or handle.why_no_gradient or handle.writes
+    assert decided, f"{op} has neither a rule nor a reason to have none"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_case(op):
+    assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops/cases covers {op}"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_benchmark(op):
+    derived = _core.get_op(op).kind == "elementwise"      # its inputs follow from the record
+    assert derived or op in BENCHED, f"no benchmark in asv_bench for {op}"

@@ -1,0 +1,136 @@
+"""Imports and includes go down only, files stay small, and no op is named outside its record."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
+CSRC = sorted(p for p in (ROOT / "csrc").rglob("*") if p.suffix in (".c", ".h"))
+CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
+
+# Lowest first; modules of one floor may know each other.
+FLOORS = [
+    {"errors", "dtypes"}, {"_core"}, {"gradients", "config"}, {"ops"}, {"autodiff"}, {"graph"},
+    {"function"},
+    {"math", "nn", "linalg", "random", "bitwise", "optimizers", "data", "io", "summary",
+     "testing", "initializers", "experimental"},
+    {"compat"},
+]
+FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
+
+C_FLOORS = [
+    {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"}, {"tensor", "lanes"},
+    {"op", "vmath"}, {"infer", "tile"}, {"gemm"}, {"ops"}, {"optable"}, {"registry"}, {"program"},
+]
+C_FLOOR = {name: level for level, names in enumerate(C_FLOORS) for name in names}
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def imports(tree):
+    """Every dotted name of dualflow that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "dualflow":
+            yield from (f"dualflow.{a.name}" for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def part(path):
+    """The part of the package a file belongs to: dualflow/ops/array.py -> ops."""
+    return path.relative_to(ROOT / "dualflow").with_suffix("").parts[0]
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+def test_python_imports_go_down(path):
+    tree = ast.parse(path.read_text())
+    if part(path) == "__init__":
+        return
+    assert part(path) in FLOOR, f"{path.name}: give it a floor in FLOORS"
+    for name in imports(tree):
+        words = name.split(".")
+        if words[0] != "dualflow" or len(words) < 2:
+            continue
+        assert words[1] in FLOOR, f"{path.name} imports the name {name}, want a module"
+        assert FLOOR[words[1]] <= FLOOR[part(path)], f"{path.name} imports {name} from above"
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+def test_python_imports_are_plain(path):
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            assert all(a.name != "*" for a in node.names), f"line {node.lineno}: import *"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+            for n in inside:
+                numpy = isinstance(n, ast.Import) and [a.name for a in n.names] == ["numpy"]
+                assert numpy, f"line {n.lineno}: import inside a function"
+
+
+def c_part(path):
+    """csrc/ops/cast.c -> ops, csrc/vmath_exp.h -> vmath."""
+    parts = path.relative_to(ROOT / "csrc").with_suffix("").parts
+    return parts[0] if len(parts) > 1 else parts[0].split("_")[0]
+
+
+@pytest.mark.parametrize("path", CSRC, ids=name_of)
+def test_c_includes_go_down(path):
+    assert c_part(path) in C_FLOOR, f"{path.name}: give it a floor in C_FLOORS"
+    own = C_FLOOR[c_part(path)]
+    for included in re.findall(r'^\s*#\s*include\s+"([^"]+\.h)"', path.read_text(), re.M):
+        beside, below = path.parent / included, ROOT / "csrc" / included
+        target = (beside if beside.exists() else below).resolve()
+        assert target.exists(), included
+        # op.c is where the record's two kinds of kernel meet: it also runs the tile loader.
+        if path.name == "op.c" and target.name == "tile.h":
+            continue
+        assert C_FLOOR[c_part(target)] <= own, f"{path.name} includes {included} from above"
+
+
+def test_c_knows_no_python():
+    assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
+
+
+@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
+def test_file_size(path):
+    lines = path.read_text().splitlines()
+    limit = 400 if path.suffix == ".py" else 500
+    assert len(lines) <= limit, f"{len(lines)} lines, at most {limit}: split by concept"
+    long = [i for i, line in enumerate(lines, 1) if len(line) > 100]
+    assert not long, f"lines of more than 100 columns: {long}"
+
+
+def op_names():
+    return re.findall(r"^OP\((\w+)\)", (ROOT / "csrc/ops.def").read_text(), re.M)
+
+
+@pytest.mark.parametrize("path", CSRC, ids=name_of)
+def test_c_names_ops_only_in_records(path):
+    """A string that is an op's name stands in the op's record and in no comparison."""
+    for line in path.read_text().splitlines():
+        if re.search(r"\bstrn?cmp\s*\(", line):
+            assert not re.search(rf'"(?:{"|".join(op_names())})"', line), line
+        assert not re.search(r"->op\s*==|case\s+DF_OP", line), line
+
+
+@pytest.mark.parametrize("path", CYTHON, ids=name_of)
+def test_cython_tests_for_no_op(path):
+    """Operators apply ops by name; nothing branches on one."""
+    pattern = rf'(?:[!=]=|\bin)\s*\(?\s*"(?:{"|".join(op_names())})"'
+    assert not re.search(pattern, path.read_text())
+
+
+def test_numpy_is_loaded_late():
+    code = "import sys, dualflow; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
