@@ -7,21 +7,12 @@ import pytest
 
 import dualflow  # noqa: F401  registers the gradients
 from dualflow import _core
+from tests.assembling import assembling
 from tests.ops.cases import CASES
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "asv_bench/benchmarks"
-
-# Ops whose function, rule or row is still being written. A line goes when its op is complete.
-PENDING = {
-    "subtract", "divide", "floordiv", "floormod", "maximum", "minimum", "squared_difference",
-    "negative", "abs", "sign", "square", "reciprocal", "equal", "not_equal", "less", "less_equal",
-    "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift",
-    "where", "cast", "pow", "matmul",
-}
-OPS = [pytest.param(o, marks=pytest.mark.xfail(reason="being written")) if o in PENDING else o
-       for o in _core.ops()]
+pytestmark = assembling
 
 
 def first_strings(path, function):
@@ -47,24 +38,24 @@ CASED = {c.op for c in CASES}
 BENCHED = {k for p in BENCHMARKS.glob("ops*.py") for k in rows_of_dicts(p)}
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", _core.ops())
 def test_function(op):
     assert op in APPLIED, f"no function in dualflow applies {op}"
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", _core.ops())
 def test_gradient_decision(op):
     handle = _core.get_op(op)
     decided = handle.rule is not None or handle.why_no_gradient or handle.writes
     assert decided, f"{op} has neither a rule nor a reason to have none"
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", _core.ops())
 def test_case(op):
     assert op in CASED or _core.get_op(op).writes, f"no row of tests/ops/cases covers {op}"
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", _core.ops())
 def test_benchmark(op):
     derived = _core.get_op(op).kind == "elementwise"      # its inputs follow from the record
     assert derived or op in BENCHED, f"no benchmark in asv_bench for {op}"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.assembling import assembling
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
 CSRC = sorted(p for p in (ROOT / "csrc").rglob("*") if p.suffix in (".c", ".h"))
@@ -102,6 +104,7 @@ def test_c_knows_no_python():
     assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
 
 
+@assembling
 @pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
 def test_file_size(path):
     lines = path.read_text().splitlines()
