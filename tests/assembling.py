@@ -1,4 +1,4 @@
-"""While families of ops are being put together, checks of the whole may fail and are shown as xfail.
+"""Checks of the whole may fail, shown as xfail, while families of ops are being put together.
 
 Remove this file and its uses once every family is in: from then on they must pass.
 """
