@@ -1,6 +1,14 @@
 """Importing this package fills the table: one module per family of ops."""
 
 from tests.ops.case import CASES
-from tests.ops.cases import arithmetic, exponential, gather, matmul  # noqa: F401
+from tests.ops.cases import (  # noqa: F401
+    arithmetic,
+    array,
+    creation,
+    exponential,
+    gather,
+    join,
+    matmul,
+)
 
 __all__ = ["CASES"]

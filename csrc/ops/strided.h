@@ -1,0 +1,34 @@
+/* Copies a box of elements between two strided places: what transpose, slices, padding, tiling and
+ * broadcasting come down to. Tensors have no strides; the ops work them out and hand them here.
+ * Knows element sizes, no dtypes. */
+#ifndef DF_STRIDED_H
+#define DF_STRIDED_H
+
+#include "../op.h"
+
+/* Element i0, i1, ... of the box is read at from + sum(i * from_strides) and written at
+ * to + sum(i * to_strides). Strides are in bytes and may be negative; those of `from` may be 0. */
+typedef struct {
+    int ndim;
+    int bytes; /* of an element: 1, 2, 4 or 8 */
+    const char *from;
+    char *to;
+    int64_t shape[DF_MAX_NDIM], from_strides[DF_MAX_NDIM], to_strides[DF_MAX_NDIM];
+} df_strided;
+
+/* Appends a dimension, inside those that are there; one that merely goes on where the dimension
+ * around it leaves off is merged with it. */
+void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride);
+/* Does the copy, with threads where it is long. An empty box copies nothing. */
+void DF_SYM(df_strided_copy)(df_strided *s);
+
+/* Row-major strides in bytes of a shape. */
+static inline void df_row_strides(int ndim, const int64_t *shape, int64_t bytes, int64_t *strides)
+{
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = bytes;
+        bytes *= shape[d] > 0 ? shape[d] : 1;
+    }
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* Part of strided.c, included once per element size with DTYPE an unsigned integer of that size:
+ * rows of elements that are not neighbours, and matrices turned by tiles in registers. */
+
+/* n elements at steps of from_step bytes to n neighbours. */
+static void FN(gather_row)(char *to, const char *from, int64_t n, int64_t from_step)
+{
+    T *out = (T *)to;
+    if (from_step == 0) {
+        const T x = *(const T *)from;
+        for (int64_t i = 0; i < n; i++) out[i] = x;
+    } else if (from_step == -(int64_t)sizeof(T)) {
+        const T *last = (const T *)from;
+        for (int64_t i = 0; i < n; i++) out[i] = last[-i];
+    } else {
+        for (int64_t i = 0; i < n; i++) out[i] = *(const T *)(from + i * from_step);
+    }
+}
+
+/* The same to elements at steps of to_step bytes. */
+static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_step, int64_t to_step)
+{
+    if (to_step == sizeof(T)) {
+        FN(gather_row)(to, from, n, from_step);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) *(T *)(to + i * to_step) = *(const T *)(from + i * from_step);
+}
+
+/* Turns a tile of TILE rows of TILE elements. A round interleaves row i with row i + TILE / 2;
+ * after log2(TILE) rounds every element is in its place (a perfect shuffle, repeated). */
+static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, int64_t from_step)
+{
+    typedef T tile __attribute__((vector_size(TILE * sizeof(T))));
+    tile a[TILE], b[TILE];
+    for (int i = 0; i < TILE; i++) memcpy(&a[i], from + i * from_step, sizeof(tile));
+#pragma GCC unroll 8
+    for (int half = TILE / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < TILE / 2; i++) {
+            b[2 * i] = SHUFFLE(a[i], a[i + TILE / 2], LOW);
+            b[2 * i + 1] = SHUFFLE(a[i], a[i + TILE / 2], HIGH);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < TILE; i++) a[i] = b[i];
+    }
+    for (int i = 0; i < TILE; i++) memcpy(to + i * to_step, &a[i], sizeof(tile));
+}
+
+/* Columns of a matrix by plain loops: what is left beside the tiles. */
+static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                          int64_t rows, int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++)
+        FN(gather_row)(to + c * to_step, from + c * (int64_t)sizeof(T), rows, from_step);
+}
+
+/* A matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and written at
+ * to + c * to_step + r * sizeof(T). Tiles are taken in squares of whole cache lines, so that a line
+ * is read, and written, once even where rows lie at multiples of a page. */
+static void FN(turn)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t rows,
+                     int64_t cols)
+{
+    enum { SIZE = sizeof(T), EDGE = 64 / sizeof(T) };
+    const int64_t tile_rows = rows / TILE * TILE, tile_cols = cols / TILE * TILE;
+    for (int64_t r0 = 0; r0 < tile_rows; r0 += EDGE)
+        for (int64_t c0 = 0; c0 < tile_cols; c0 += EDGE)
+            for (int64_t c = c0; c < df_min(c0 + EDGE, tile_cols); c += TILE)
+                for (int64_t r = r0; r < df_min(r0 + EDGE, tile_rows); r += TILE)
+                    FN(turn_tile)(to + c * to_step + r * SIZE, to_step,
+                                  from + r * from_step + c * SIZE, from_step);
+    FN(turn_rest)(to + tile_cols * to_step, to_step, from + tile_cols * SIZE, from_step, tile_rows,
+                  cols - tile_cols);
+    FN(turn_rest)(to + tile_rows * SIZE, to_step, from + tile_rows * from_step, from_step,
+                  rows - tile_rows, cols);
+}

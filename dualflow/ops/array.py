@@ -1,0 +1,299 @@
+"""Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
+
+from collections.abc import Sequence
+
+from dualflow import _core
+from dualflow._core import Tensor, TensorBase, TensorSpec, apply, as_tensor, constant
+from dualflow.dtypes import DType, as_dtype, int32
+from dualflow.errors import ShapeError
+from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.types import Axis, DTypeLike, TensorLike
+
+__all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "reshape", "shape",
+           "size", "squeeze", "static_shape", "stop_gradient", "transpose"]
+
+
+def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
+    """The shape of `x` as ops take it in attributes: -1 for a dimension that is not known."""
+    return tuple([-1 if d is None else d for d in x.shape])
+
+
+def ints(value: TensorLike) -> tuple[int, ...]:
+    """The integers of an argument like `shape`: one int, a sequence of them, or a tensor."""
+    if isinstance(value, (tuple, list)):
+        return tuple([v.__index__() for v in value])
+    if isinstance(value, int):
+        return (value,)
+    listed = as_tensor(value).tolist()
+    return tuple(listed) if isinstance(listed, list) else (listed,)
+
+
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
+    """The same elements in another shape, sharing memory.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    shape : ints
+        The new dimensions; one may be -1 and is worked out from the others.
+
+    Returns
+    -------
+    Tensor of `shape`, dtype of `tensor`
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).tolist()
+    [[1, 2], [3, 4], [5, 6]]
+    """
+    return apply("reshape", tensor, name=name, shape=ints(shape))
+
+
+@gradient("reshape", saves="none")
+def _(g, y, x, shape):
+    return reshape(g, static_shape(x))
+
+
+def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:
+    """`input` with a dimension of size 1 put in at `axis`, sharing memory.
+
+    Parameters
+    ----------
+    input : Tensor, shape (...)
+    axis : int
+        Position of the new dimension in the result; negative counts from its end.
+
+    Returns
+    -------
+    Tensor with one more dimension
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.expand_dims([1, 2, 3], 0).shape, df.expand_dims([1, 2, 3], -1).shape
+    ((1, 3), (3, 1))
+    """
+    return apply("expand_dims", input, name=name, axis=axis)
+
+
+@gradient("expand_dims", saves="none")
+def _(g, y, x, axis):
+    return squeeze(g, axis)
+
+
+def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Tensor:
+    """`input` without dimensions of size 1, sharing memory.
+
+    Parameters
+    ----------
+    input : Tensor
+    axis : int or ints, optional
+        The dimensions to drop, which must be 1; None drops all that are.
+
+    Returns
+    -------
+    Tensor with fewer dimensions
+
+    Raises
+    ------
+    ShapeError
+        If a dimension of `axis` is not 1.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.squeeze([[[1], [2]]]).shape, df.squeeze([[[1], [2]]], 0).shape
+    ((2,), (2, 1))
+    """
+    return apply("squeeze", input, name=name, axis=() if axis is None else axis)
+
+
+@gradient("squeeze", saves="none")
+def _(g, y, x, axis):
+    return reshape(g, static_shape(x))
+
+
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
+    """A new tensor with the value of `input`, sharing memory.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.identity([1, 2]).tolist()
+    [1, 2]
+    """
+    return apply("identity", input, name=name)
+
+
+@gradient("identity", saves="none")
+def _(g, y, x):
+    return g
+
+
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
+    """`input`, through which no gradient flows back.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.stop_gradient([1., 2.]).tolist()
+    [1.0, 2.0]
+    """
+    return apply("stop_gradient", input, name=name)
+
+
+no_gradient("stop_gradient", why="stopped on purpose")
+
+
+def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
+    """`input` repeated along dimensions of size 1, and new ones in front, until it has `shape`.
+
+    Parameters
+    ----------
+    input : Tensor
+    shape : ints
+        Each dimension, counted from the last, is that of `input` (or -1, which says the same) or
+        stands where `input` has 1 or none.
+
+    Returns
+    -------
+    Tensor of `shape`
+
+    Raises
+    ------
+    ShapeError
+        If `input` does not broadcast to `shape`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.broadcast_to([1, 2], [2, 2]).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return apply("broadcast_to", input, name=name, shape=ints(shape))
+
+
+@gradient("broadcast_to", saves="none")
+def _(g, y, x, shape):
+    return g                                  # the walker sums it to the shape of x
+
+
+def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool = False,
+              name: str | None = None) -> Tensor:
+    """`a` with its dimensions in another order: dimension i of the result is ``perm[i]`` of `a`.
+
+    Parameters
+    ----------
+    a : Tensor
+    perm : ints, optional
+        Each dimension of `a` once; negative ones count from the end. None reverses them all.
+    conjugate : bool
+        Accepted for compatibility; there are no complex numbers.
+
+    Returns
+    -------
+    Tensor, dtype of `a`
+
+    Notes
+    -----
+    Copies, unless only dimensions of size 1 change place: then memory is shared.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.transpose([[1, 2, 3], [4, 5, 6]]).tolist()
+    [[1, 4], [2, 5], [3, 6]]
+    """
+    x = a if isinstance(a, TensorBase) else as_tensor(a, None, "transpose")
+    ndim = x.ndim
+    if perm is None:
+        order = tuple(range(ndim - 1, -1, -1))
+    else:
+        order = tuple([p + ndim if p < 0 else p for p in ints(perm)])
+    return apply("transpose", x, name=name, perm=order)
+
+
+@gradient("transpose", saves="none")
+def _(g, y, x, perm):
+    inverse = [0] * len(perm)
+    for i, p in enumerate(perm):
+        inverse[p] = i
+    return transpose(g, inverse)
+
+
+def shape(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> Tensor:
+    """The dimensions of `input` as a tensor of int32 (or `out_type`).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.shape([[1, 2, 3]]).tolist()
+    [1, 3]
+    """
+    return _as_type(apply("shape", input, name=name), as_dtype(out_type))
+
+
+no_gradient("shape", why="it depends on the shape of its input, not on the values")
+
+
+def size(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> Tensor:
+    """The number of elements of `input`, int32 (or `out_type`) of shape ().
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.size([[1, 2, 3]]).item()
+    3
+    """
+    return _as_type(apply("size", input, name=name), as_dtype(out_type))
+
+
+no_gradient("size", why="it depends on the shape of its input, not on the values")
+
+
+def _as_type(x: Tensor, dtype: DType) -> Tensor:
+    return x if x.dtype is dtype else apply("cast", x, dtype=dtype)
+
+
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
+    """The number of dimensions of `input`, int32 of shape ().
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.rank([[1, 2, 3]]).item()
+    2
+    """
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "rank")
+    return constant(x.ndim)
+
+
+def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = None) -> Tensor:
+    """`x`, after a check that its shape is `shape`; None there stands for any size.
+
+    Raises
+    ------
+    ShapeError
+        If the shape differs.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ensure_shape([[1, 2, 3]], [None, 3]).shape
+    (1, 3)
+    """
+    tensor = x if isinstance(x, TensorBase) else as_tensor(x, None, "ensure_shape")
+    have = tensor.shape
+    if len(have) != len(shape) or any(
+            h is not None and w is not None and h != w for h, w in zip(have, shape, strict=True)):
+        raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")
+    return identity(tensor, name=name)
+
+
+_core.bind(transpose=transpose)

@@ -1,0 +1,159 @@
+"""Tensors put together along an axis, and taken apart, with their gradients."""
+
+from collections.abc import Sequence
+
+from dualflow._core import Tensor, TensorBase, apply
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradients import gradient
+from dualflow.ops.array import static_shape
+from dualflow.ops.types import TensorLike
+
+__all__ = ["concat", "split", "stack", "unstack"]
+
+
+def _parts(values: Sequence[TensorLike] | TensorLike, op: str) -> Sequence[TensorLike]:
+    if isinstance(values, TensorBase):
+        return unstack(values)
+    if len(values) == 0:
+        raise InvalidArgumentError(f"{op}: got no tensors, want one or more")
+    return values
+
+
+def concat(values: Sequence[TensorLike], axis: int, name: str | None = None) -> Tensor:
+    """The tensors one after another along `axis`.
+
+    Parameters
+    ----------
+    values : sequence of Tensor
+        Of one rank, and alike in all dimensions but `axis`.
+    axis : int
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ in another dimension.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.concat([[[1, 2]], [[3, 4], [5, 6]]], 0).tolist()
+    [[1, 2], [3, 4], [5, 6]]
+    """
+    return apply("concat", *_parts(values, "concat"), name=name, axis=axis)
+
+
+@gradient("concat", saves="none")
+def _(g, y, *parts, axis):
+    return split(g, [static_shape(p)[axis] for p in parts], axis)
+
+
+def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
+    """Tensors of one shape as the slices of a new dimension.
+
+    Parameters
+    ----------
+    values : sequence of Tensor
+    axis : int
+        Position of the new dimension in the result.
+
+    Returns
+    -------
+    Tensor with one more dimension
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.stack([[1, 2], [3, 4]], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return apply("stack", *_parts(values, "stack"), name=name, axis=axis)
+
+
+@gradient("stack", saves="none")
+def _(g, y, *parts, axis):
+    return unstack(g, axis=axis)
+
+
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0,
+            name: str | None = None) -> tuple[Tensor, ...]:
+    """The slices of `value` along `axis`.
+
+    Parameters
+    ----------
+    value : Tensor
+    num : int, optional
+        How many there must be.
+    axis : int
+
+    Returns
+    -------
+    tuple of Tensor with one dimension less
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> [x.tolist() for x in df.unstack([[1, 2], [3, 4]])]
+    [[1, 2], [3, 4]]
+    """
+    parts = apply("unstack", value, name=name, axis=axis) or ()
+    if num is not None and num != len(parts):
+        raise InvalidArgumentError(f"unstack: {len(parts)} slices along axis {axis}, want {num}")
+    return parts
+
+
+@gradient("unstack", saves="none")
+def _(g, y, x, axis):
+    return stack(g, axis)
+
+
+def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int = 0,
+          num: int | None = None, name: str | None = None) -> tuple[Tensor, ...]:
+    """`value` cut along `axis`, into equal parts or parts of given sizes.
+
+    Parameters
+    ----------
+    value : Tensor
+    num_or_size_splits : int or ints
+        The number of equal parts, or the size of each; one may be -1: what is left.
+    axis : int
+    num : int, optional
+        The number of parts, where it cannot be told from `num_or_size_splits`; not needed.
+
+    Returns
+    -------
+    tuple of Tensor
+
+    Raises
+    ------
+    ShapeError
+        If the dimension does not divide, or the sizes do not add up to it.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> [x.tolist() for x in df.split([1, 2, 3, 4], 2)]
+    [[1, 2], [3, 4]]
+    >>> [x.tolist() for x in df.split([1, 2, 3, 4], [1, -1])]
+    [[1], [2, 3, 4]]
+    """
+    if isinstance(num_or_size_splits, int):
+        count, sizes = num_or_size_splits, ()
+        if count < 1:
+            raise InvalidArgumentError(f"split: in {count} parts, want 1 or more")
+    else:
+        count, sizes = 0, tuple(num_or_size_splits)
+    return apply("split", value, name=name, axis=axis, sizes=sizes, num=count) or ()
+
+
+@gradient("split", saves="none")
+def _(g, y, x, axis, sizes, num):
+    return concat(g, axis)
