@@ -24,10 +24,12 @@ from dualflow._core._core import (
     memory_stats,
     num_threads,
     ops,
+    record_function,
     reset_peak_memory,
     set_num_threads,
     tensor_id,
     trim_memory,
+    walk_back,
 )
 
 __all__ = [
@@ -51,8 +53,10 @@ __all__ = [
     "memory_stats",
     "num_threads",
     "ops",
+    "record_function",
     "reset_peak_memory",
     "set_num_threads",
     "tensor_id",
     "trim_memory",
+    "walk_back",
 ]

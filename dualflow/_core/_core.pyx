@@ -24,8 +24,10 @@ include "errors.pxi"      # df_error to exception
 include "op.pxi"          # Op handles and packed attributes
 include "tensor.pxi"      # Tensor, TensorSpec
 include "convert.pxi"     # Python objects and buffers in
+include "ids.pxi"         # sets and maps of tensor ids
 include "records.pxi"     # what a tape keeps
 include "apply.pxi"       # promotion, allocation, kernel, record
+include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out

@@ -6,38 +6,52 @@ cdef extern from *:
     """
     /* The innermost log that records in this thread (a borrowed RecordLog). */
     static _Thread_local void *df_log_top = NULL;
+    /* Stands behind ops whose rule is all there is of them: see function_op. */
+    static const df_op df_function_op = {
+        .name = "function", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC};
     """
     void *df_log_top
+    const df_op df_function_op
 
 cdef enum:
     SAVE_OUTPUTS = 1 << 31
-    FIRST_CHUNK = 8192
-    INLINE_IDS = 64
+    CHUNK = 1 << 15
+    MAX_SPARE = 256            # chunks kept for the next tape: faulting in fresh pages costs
+                               # as much as everything else about an entry
+    FEW_IDS = 6
 
 
 cdef struct Operand:
-    uint64_t id            # 0: nothing watched flows through it
-    PyObject *tensor       # owned, or NULL: dtype and shape only
-    int64_t *shape         # in the same chunk
-    df_dtype dtype
+    uint64_t id                # 0: nothing watched flows through it
+    void *kept                 # an owned Tensor, or where `spec` the dimensions
+    uint8_t dtype
+    bint spec
     int ndim
 
 
 cdef struct Entry:
-    PyObject *op           # borrowed: ops live as long as the module
-    PyObject *attrs        # owned, or NULL
+    Entry *before
+    PyObject *op               # borrowed: of the module, or of the log's `functions`
+    PyObject *attrs            # owned, or NULL
+    int64_t bytes
     int n_in
     int n_out
-    Operand operands[1]    # n_in + n_out of them, then their shapes
+    Operand operands[1]        # n_in + n_out of them, then dimensions
 
 
 cdef struct Chunk:
     Chunk *before
+    Chunk *next
     int64_t used
     int64_t size
 
 
+cdef Chunk *spare_chunks = NULL
+cdef int n_spare = 0
+
+
 @cython.final
+@cython.freelist(16)
 cdef class Record:
     """One recorded application of an op, as a gradient rule and the backward walker see it.
 
@@ -51,11 +65,36 @@ cdef class Record:
     attrs : dict
     """
     cdef readonly Op op
+    cdef Attrs packed
     cdef readonly tuple inputs
     cdef readonly tuple outputs
-    cdef readonly tuple input_ids
-    cdef readonly tuple output_ids
-    cdef readonly dict attrs
+    cdef uint64_t *ids                 # of the inputs, then of the outputs
+    cdef uint64_t few_ids[FEW_IDS]
+
+    def __dealloc__(self):
+        if self.ids != self.few_ids:
+            PyMem_Free(self.ids)
+
+    cdef int reserve_ids(self, Py_ssize_t n) except -1:
+        self.ids = self.few_ids
+        if n > FEW_IDS:
+            self.ids = <uint64_t *>PyMem_Malloc(n * sizeof(uint64_t))
+            if self.ids == NULL:
+                raise MemoryError()
+        return 0
+
+    @property
+    def input_ids(self):
+        return tuple([self.ids[k] for k in range(len(self.inputs))])
+
+    @property
+    def output_ids(self):
+        cdef Py_ssize_t n_in = len(self.inputs)
+        return tuple([self.ids[n_in + k] for k in range(len(self.outputs))])
+
+    @property
+    def attrs(self):
+        return self.packed.as_dict() if self.packed is not None else {}
 
     def __repr__(self):
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
@@ -64,12 +103,33 @@ cdef class Record:
 cdef object operand_object(Operand *o):
     cdef TensorSpec spec
     cdef int d
-    if o.tensor != NULL:
-        return <object>o.tensor
+    if not o.spec:
+        return <object>o.kept
     spec = TensorSpec.__new__(TensorSpec)
     spec.dtype = _dtypes.ALL[<int>o.dtype]
-    spec.shape = tuple([PyLong_FromLongLong(o.shape[d]) for d in range(o.ndim)])
+    spec.shape = tuple([PyLong_FromLongLong((<int64_t *>o.kept)[d]) for d in range(o.ndim)])
     return spec
+
+
+cdef Record record_of(Entry *e):
+    cdef Record r = Record.__new__(Record)
+    cdef int k
+    r.reserve_ids(e.n_in + e.n_out)
+    for k in range(e.n_in + e.n_out):
+        r.ids[k] = e.operands[k].id
+    r.op = <Op>e.op
+    r.packed = <Attrs>e.attrs if e.attrs != NULL else None
+    r.inputs = operand_objects(e.operands, e.n_in)
+    r.outputs = operand_objects(e.operands + e.n_in, e.n_out)
+    return r
+
+
+cdef tuple operand_objects(Operand *o, int n):
+    if n == 1:
+        return (operand_object(o),)
+    if n == 2:
+        return (operand_object(o), operand_object(o + 1))
+    return tuple([operand_object(o + k) for k in range(n)])
 
 
 @cython.final
@@ -81,121 +141,86 @@ cdef class RecordLog:
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     """
-    cdef Entry **entries
-    cdef Py_ssize_t n, capacity
+    cdef Entry *last
+    cdef Py_ssize_t n
+    cdef Chunk *first
     cdef Chunk *chunk
-    cdef uint64_t *ids                  # open addressing, 0 is free; n_slots is a power of two
-    cdef uint64_t inline_ids[INLINE_IDS]
-    cdef Py_ssize_t n_ids, n_slots
+    cdef IdSet ids
     cdef bint auto_watch
     cdef readonly bint active
+    cdef int walks                      # walkers that look at the entries
     cdef RecordLog outer                # the log around this one on the thread's stack
     cdef readonly set watched           # ids somebody asked to watch, and variables met
-    cdef readonly dict blocked          # op name -> reason: ops without gradient that were met
+    cdef readonly dict blocked          # op name -> why nothing flows through it: ops met
+    cdef list functions                 # ops of entries that only the log knows
 
     def __cinit__(self, bint auto_watch=True):
         self.auto_watch = auto_watch
-        self.ids = self.inline_ids
-        self.n_slots = INLINE_IDS
-        memset(self.inline_ids, 0, sizeof(self.inline_ids))
+        self.ids.base = last_id + 1
         self.watched = set()
         self.blocked = {}
 
     def __dealloc__(self):
         self.free_entries()
-        if self.ids != self.inline_ids:
-            PyMem_Free(self.ids)
+        set_free(&self.ids)
 
     def __len__(self):
         return self.n
 
-    cdef void free_entries(self) noexcept:
-        cdef Py_ssize_t i
+    cdef void drop_last(self) noexcept:
+        """Frees the newest entry and what it keeps alive."""
+        cdef Entry *e = self.last
+        cdef Chunk *c = self.chunk
         cdef int k
-        cdef Entry *e
-        cdef Chunk *c
-        for i in range(self.n):
-            e = self.entries[i]
-            if e.attrs != NULL:
-                Py_DECREF(<object>e.attrs)
-            for k in range(e.n_in + e.n_out):
-                if e.operands[k].tensor != NULL:
-                    Py_DECREF(<object>e.operands[k].tensor)
-        self.n = 0
-        PyMem_Free(self.entries)
-        self.entries = NULL
-        self.capacity = 0
-        while self.chunk != NULL:
-            c = self.chunk.before
-            PyMem_Free(self.chunk)
-            self.chunk = c
+        self.last = e.before
+        self.n -= 1
+        if e.attrs != NULL:
+            Py_DECREF(<object>e.attrs)
+        for k in range(e.n_in + e.n_out):
+            if not e.operands[k].spec:
+                Py_DECREF(<object>e.operands[k].kept)
+        if self.functions and e.op == <PyObject *>self.functions[len(self.functions) - 1]:
+            self.functions.pop()
+        c.used -= e.bytes
+        if c.used == <int64_t>sizeof(Chunk):
+            self.chunk = c.before
+            if self.chunk != NULL:
+                self.chunk.next = NULL
+            else:
+                self.first = NULL
+            free_chunk(c)
+
+    cdef void free_entries(self) noexcept:
+        while self.last != NULL:
+            self.drop_last()
 
     def clear(self):
         """Forgets all records and what they keep alive; ids stay known."""
+        if self.walks:
+            raise RuntimeError("a tape can't forget its records while they are walked back")
         self.free_entries()
-
-    # --- the set of ids ---
-
-    cdef inline bint has(self, uint64_t id) noexcept:
-        cdef uint64_t mask = self.n_slots - 1
-        cdef uint64_t slot = (id * <uint64_t>0x9E3779B97F4A7C15) >> 32
-        while True:
-            slot &= mask
-            if self.ids[slot] == id:
-                return True
-            if self.ids[slot] == 0:
-                return False
-            slot += 1
-
-    cdef int put(self, uint64_t id) except -1:
-        cdef uint64_t mask, slot
-        cdef uint64_t *old = self.ids
-        cdef Py_ssize_t i, n_old = self.n_slots
-        if self.n_ids * 2 >= self.n_slots:
-            self.ids = <uint64_t *>PyMem_Malloc(n_old * 4 * sizeof(uint64_t))
-            if self.ids == NULL:
-                self.ids = old
-                raise MemoryError()
-            memset(self.ids, 0, n_old * 4 * sizeof(uint64_t))
-            self.n_slots = n_old * 4
-            self.n_ids = 0
-            for i in range(n_old):
-                if old[i]:
-                    self.put(old[i])
-            if old != self.inline_ids:
-                PyMem_Free(old)
-        mask = self.n_slots - 1
-        slot = (id * <uint64_t>0x9E3779B97F4A7C15) >> 32
-        while True:
-            slot &= mask
-            if self.ids[slot] == id:
-                return 0
-            if self.ids[slot] == 0:
-                break
-            slot += 1
-        self.ids[slot] = id
-        self.n_ids += 1
-        return 0
 
     def watch(self, x):
         """Tracks what flows from a Tensor or Variable."""
         cdef uint64_t id = id_of(x)
-        self.put(id)
+        set_put(&self.ids, id)
         self.watched.add(id)
 
     def tracks(self, x):
         """Whether something watched flows into `x`."""
-        return self.has(id_of(x))
+        return set_has(&self.ids, id_of(x))
 
     # --- the stack of the thread ---
 
     def push(self):
         """Starts recording in this thread."""
         if self.active:
-            raise RuntimeError("this log records already")
+            raise RuntimeError("this tape records already")
+        if self.walks:
+            raise RuntimeError("a tape can't start to record while its records are walked back")
         self.outer = <RecordLog>df_log_top if df_log_top != NULL else None
         Py_INCREF(self)
-        global_set_top(self)
+        set_log_top(self)
         self.active = True
 
     def pop(self):
@@ -204,7 +229,7 @@ cdef class RecordLog:
         if not self.active:
             return
         if df_log_top == <void *>self:
-            global_set_top(self.outer)
+            set_log_top(self.outer)
         else:
             log = <RecordLog>df_log_top if df_log_top != NULL else None
             while log is not None and log.outer is not self:
@@ -220,112 +245,157 @@ cdef class RecordLog:
 
     cdef void *reserve(self, int64_t size) except NULL:
         cdef Chunk *c = self.chunk
-        cdef int64_t want
         cdef void *p
         if c == NULL or c.used + size > c.size:
-            want = FIRST_CHUNK if c == NULL else min(c.size * 2, 1 << 20)
-            if want < size + <int64_t>sizeof(Chunk):
-                want = size + <int64_t>sizeof(Chunk)
-            c = <Chunk *>PyMem_Malloc(want)
-            if c == NULL:
-                raise MemoryError()
+            c = new_chunk(size + sizeof(Chunk))
             c.before = self.chunk
-            c.used = sizeof(Chunk)
-            c.size = want
+            if self.chunk != NULL:
+                self.chunk.next = c
+            else:
+                self.first = c
             self.chunk = c
         p = <char *>c + c.used
         c.used += size
         return p
 
+    cdef bint touches(self, PyObject **ins, int n_in) except -1:
+        """Whether something watched flows into one of the inputs; watches variables it meets."""
+        cdef bint touched = False
+        cdef Tensor x
+        cdef int k
+        for k in range(n_in):
+            x = <Tensor>ins[k]
+            if set_has(&self.ids, x.id):
+                touched = True
+            elif x.watch and self.auto_watch:
+                set_put(&self.ids, x.id)
+                self.watched.add(x.id)
+                touched = True
+        return touched
+
     cdef int append(self, Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **outs,
                     int n_out) except -1:
         """Keeps the application if something watched flows into it."""
-        cdef int k, n_dims = 0
-        cdef bint touched = False
+        cdef int k
+        cdef int64_t n_dims = 0
+        cdef bint floats = False
         cdef Tensor x
         cdef Entry *e
-        cdef Operand *o
         cdef int64_t *dims
-        cdef Entry **grown
-        cdef uint32_t saves = op.saves
-        for k in range(n_in):
-            x = <Tensor>ins[k]
-            n_dims += x.t.ndim
-            if self.has(x.id):
-                touched = True
-            elif x.watch and self.auto_watch:
-                self.put(x.id)
-                self.watched.add(x.id)
-                touched = True
-        if not touched:
+        if not self.touches(ins, n_in):
             return 0
+        for k in range(n_out):
+            x = <Tensor>outs[k]
+            floats |= df_is_float(x.t.dtype)
+            n_dims += x.t.ndim
         if op.why_no_gradient is not None:
             self.blocked[op.name] = op.why_no_gradient
             return 0
-        for k in range(n_out):
-            n_dims += (<Tensor>outs[k]).t.ndim
-        if self.n == self.capacity:
-            grown = <Entry **>PyMem_Realloc(self.entries,
-                                            max(64, self.capacity * 2) * sizeof(Entry *))
-            if grown == NULL:
-                raise MemoryError()
-            self.entries = grown
-            self.capacity = max(64, self.capacity * 2)
-        e = <Entry *>self.reserve(sizeof(Entry) + (n_in + n_out) * sizeof(Operand)
+        if not floats:
+            self.blocked[op.name] = f"its result has dtype {(<Tensor>outs[0]).dtype}"
+            return 0
+        for k in range(n_in):
+            n_dims += (<Tensor>ins[k]).t.ndim
+        e = <Entry *>self.reserve(sizeof(Entry) + (n_in + n_out - 1) * sizeof(Operand)
                                   + n_dims * sizeof(int64_t))
+        dims = self.fill(e, op.saves, ins, n_in, outs, n_out)
+        self.chunk.used = <char *>dims - <char *>self.chunk        # shared dimensions took none
+        e.bytes = <char *>dims - <char *>e
+        e.before = self.last
         e.op = <PyObject *>op
         e.attrs = <PyObject *>attrs if attrs is not None else NULL
         if attrs is not None:
             Py_INCREF(attrs)
-        e.n_in = n_in
-        e.n_out = n_out
-        dims = <int64_t *>&e.operands[n_in + n_out]
-        for k in range(n_in + n_out):
-            o = &e.operands[k]
-            x = <Tensor>(ins[k] if k < n_in else outs[k - n_in])
-            if k < n_in:
-                o.id = x.id if self.has(x.id) else 0
-                o.tensor = <PyObject *>x if saves >> k & 1 else NULL
-            else:
-                o.id = x.id if df_is_float(x.t.dtype) else 0
-                if o.id:
-                    self.put(o.id)
-                o.tensor = <PyObject *>x if saves & SAVE_OUTPUTS else NULL
-            if o.tensor != NULL:
-                Py_INCREF(x)
-            o.dtype = x.t.dtype
-            o.ndim = x.t.ndim
-            o.shape = dims
-            memcpy(dims, x.t.shape, x.t.ndim * sizeof(int64_t))
-            dims += x.t.ndim
-        self.entries[self.n] = e
+        self.last = e
         self.n += 1
         return 0
 
-    def record(self, Py_ssize_t i):
-        """The i-th record, oldest first."""
-        cdef Record r
-        cdef Entry *e
+    cdef int64_t *fill(self, Entry *e, uint32_t saves, PyObject **ins, int n_in, PyObject **outs,
+                       int n_out) except NULL:
+        """Writes the operands and their dimensions; the end of what was written."""
+        cdef int64_t *dims = <int64_t *>&e.operands[n_in + n_out]
+        cdef Operand *o = e.operands
+        cdef Operand *like = NULL               # the last spec: its dimensions are often shared
+        cdef Tensor x
         cdef int k
-        if i < 0 or i >= self.n:
-            raise IndexError(i)
-        e = self.entries[i]
-        r = Record.__new__(Record)
-        r.op = <Op>e.op
-        r.attrs = (<Attrs>e.attrs).as_dict() if e.attrs != NULL else {}
-        r.inputs = tuple([operand_object(&e.operands[k]) for k in range(e.n_in)])
-        r.input_ids = tuple([e.operands[k].id for k in range(e.n_in)])
-        r.outputs = tuple([operand_object(&e.operands[k])
-                           for k in range(e.n_in, e.n_in + e.n_out)])
-        r.output_ids = tuple([e.operands[k].id for k in range(e.n_in, e.n_in + e.n_out)])
-        return r
+        e.n_in = n_in
+        e.n_out = n_out
+        for k in range(n_in + n_out):
+            if k < n_in:
+                x = <Tensor>ins[k]
+                o.id = x.id if set_has(&self.ids, x.id) else 0
+                o.spec = not (saves & 0x7FFFFFFF) >> min(k, 31) & 1
+            else:
+                x = <Tensor>outs[k - n_in]
+                o.id = x.id if df_is_float(x.t.dtype) else 0
+                if o.id:
+                    set_put(&self.ids, o.id)
+                o.spec = not saves & SAVE_OUTPUTS
+            o.dtype = <uint8_t>x.t.dtype
+            o.ndim = x.t.ndim
+            if not o.spec:
+                o.kept = <void *>x
+                Py_INCREF(x)
+            elif like != NULL and same_dims(like, &x.t):
+                o.kept = like.kept
+            else:
+                o.kept = dims
+                memcpy(dims, x.t.shape, x.t.ndim * sizeof(int64_t))
+                dims += x.t.ndim
+                like = o
+            o += 1
+        return dims
+
+    def records(self):
+        """The records, newest first."""
+        cdef Entry *e = self.last
+        cdef list out = []
+        while e != NULL:
+            out.append(record_of(e))
+            e = e.before
+        return out
 
 
-cdef extern from "Python.h":
-    void *PyMem_Realloc(void *p, size_t n)
+cdef inline bint same_dims(const Operand *o, const df_tensor *t) noexcept:
+    cdef int d
+    if o.ndim != t.ndim:
+        return False
+    for d in range(t.ndim):
+        if (<int64_t *>o.kept)[d] != t.shape[d]:
+            return False
+    return True
 
 
-cdef void global_set_top(RecordLog log) noexcept:
+cdef Chunk *new_chunk(int64_t want) except NULL:
+    global spare_chunks, n_spare
+    cdef Chunk *c
+    if want <= CHUNK and spare_chunks != NULL:
+        c = spare_chunks
+        spare_chunks = c.before
+        n_spare -= 1
+    else:
+        want = max(want, <int64_t>CHUNK)
+        c = <Chunk *>PyMem_Malloc(want)
+        if c == NULL:
+            raise MemoryError()
+        c.size = want
+    c.before = NULL
+    c.next = NULL
+    c.used = sizeof(Chunk)
+    return c
+
+
+cdef void free_chunk(Chunk *c) noexcept:
+    global spare_chunks, n_spare
+    if c.size == CHUNK and n_spare < MAX_SPARE:
+        c.before = spare_chunks
+        spare_chunks = c
+        n_spare += 1
+    else:
+        PyMem_Free(c)
+
+
+cdef void set_log_top(RecordLog log) noexcept:
     global df_log_top
     df_log_top = <void *>log if log is not None else NULL
 
@@ -355,3 +425,57 @@ cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **out
         log.append(op, attrs, ins, n_in, outs, n_out)
         log = log.outer
     return 0
+
+
+def record_function(str name, rule, list inputs, list outputs):
+    """Records outputs as made from inputs by something with a gradient rule of its own.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    rule : callable (g, y, *inputs)
+        Like the rule of an op with several outputs; of `y` and the inputs it gets specs only.
+    inputs : list of Tensor
+    outputs : list of Tensor
+        They are handed on under new identities, so that nothing flows back through what computed
+        them.
+
+    Returns
+    -------
+    list of Tensor
+    """
+    cdef Op op
+    cdef Tensor x
+    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+    cdef list fresh = []
+    cdef Pointers p_in, p_out
+    cdef Py_ssize_t n
+    if log is None:
+        return outputs
+    op = Op.__new__(Op)
+    op.c = &df_function_op
+    op.name = name
+    op.attrs = ()
+    op.rule = rule
+    for x in outputs:
+        fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
+    p_in.tensors = p_in.few_tensors
+    p_in.objects = p_in.few_objects
+    p_out.tensors = p_out.few_tensors
+    p_out.objects = p_out.few_objects
+    try:
+        point_at(&p_in, inputs)
+        point_at(&p_out, fresh)
+        while log is not None:
+            n = log.n
+            log.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
+            if log.n > n:
+                if log.functions is None:
+                    log.functions = []
+                log.functions.append(op)
+            log = log.outer
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+    return fresh

@@ -1,0 +1,266 @@
+# The one backward walker: from gradients of outputs to gradients of sources, over records. Rules
+# are called once each; the walker un-broadcasts and adds up. It recurses nowhere.
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object f, PyObject **args, size_t n, PyObject *names)
+    PyObject *PyTuple_GET_ITEM(object t, Py_ssize_t i)
+
+cdef enum:
+    PARTIALS = 8               # gradients of one value kept apart until they are added in one go
+    FEW_ARGS = 16
+
+
+@cython.final
+cdef class Walk:
+    cdef IdMap pending         # id -> owned Tensor, or list of them still to be added up
+    cdef IdSet wanted          # ids of the sources
+    cdef IdSet reach           # ids through which something flows to a source
+    cdef bint prune            # whether `reach` says more than that an id is known
+    cdef dict found
+    cdef object total, fit, zeros
+
+    def __dealloc__(self):
+        cdef int64_t i
+        for i in range(self.pending.n_slots):
+            if self.pending.keys[i] and self.pending.values[i] != NULL:
+                Py_DECREF(<object>self.pending.values[i])
+        map_free(&self.pending)
+        set_free(&self.wanted)
+        set_free(&self.reach)
+
+    cdef int give(self, uint64_t id, g) except -1:
+        """Adds to what flows into a value."""
+        cdef int64_t at = map_put(&self.pending, id)
+        cdef PyObject *old = self.pending.values[at]
+        if old == NULL:
+            Py_INCREF(g)
+            self.pending.values[at] = <PyObject *>g
+        elif type(<object>old) is list:
+            (<list>old).append(g)
+            if len(<list>old) == PARTIALS:
+                (<list>old)[:] = [self.total(<list>old)]
+        else:
+            both = [<object>old, g]
+            Py_INCREF(both)
+            self.pending.values[at] = <PyObject *>both
+            Py_DECREF(<object>old)
+        return 0
+
+    cdef object take(self, uint64_t id):
+        """What flows into a value, or None; it is not pending any more."""
+        cdef int64_t at = map_find(&self.pending, id) if id else -1
+        cdef object g
+        if at < 0:
+            return None
+        g = <object>self.pending.values[at]
+        Py_DECREF(g)
+        map_remove(&self.pending, at)
+        if type(g) is list:
+            g = self.total(g)
+        if set_has(&self.wanted, id):
+            self.found[id] = g
+        return g
+
+    cdef bint flows_to(self, uint64_t id) noexcept:
+        return id != 0 and (not self.prune or set_has(&self.reach, id))
+
+    cdef int step(self, Record r) except -1:
+        """Takes what flows into the outputs of a record and hands it to the inputs."""
+        cdef Py_ssize_t k, n_in = len(r.inputs), n_out = len(r.outputs)
+        cdef uint64_t *ids = r.ids
+        cdef bint useful = False
+        cdef object g, results
+        for k in range(n_out):
+            useful |= ids[n_in + k] != 0 and map_find(&self.pending, ids[n_in + k]) >= 0
+        if not useful:
+            return 0
+        useful = False
+        for k in range(n_in):
+            useful |= self.flows_to(ids[k])
+        if r.op.c.n_out == 1:
+            g = self.take(ids[n_in])
+        else:
+            g = [self.take(ids[n_in + k]) for k in range(n_out)]
+        if not useful:
+            return 0
+        if r.op.rule is None:
+            raise _errors.UnimplementedError(f"{r.op.name}: there is no gradient rule for this op")
+        if r.op.c.n_out != 1:
+            for k in range(n_out):
+                if g[k] is None and r.outputs[k].dtype.is_floating:
+                    g[k] = self.zeros(r.outputs[k])
+            g = tuple(g)
+        try:
+            results = call_rule(r, g)
+            g = None
+            self.hand_out(r, results)
+        except Exception as error:
+            error.add_note(f"in the gradient of {r.op.name}")
+            raise
+        return 0
+
+    cdef int hand_out(self, Record r, results) except -1:
+        cdef Py_ssize_t k, n_in = len(r.inputs)
+        cdef object g, x
+        if type(results) is not tuple and type(results) is not list:
+            results = (results,)
+        if len(results) != n_in:
+            raise ValueError(f"{r.op.name}: its gradient rule gave {len(results)} results "
+                             f"for {n_in} inputs")
+        for k in range(n_in):
+            if not self.flows_to(r.ids[k]):
+                continue
+            g = results[k]
+            if type(g) is not Tensor:
+                if callable(g):
+                    g = g()
+                if g is None:
+                    continue
+            x = r.inputs[k]
+            if not fits(g, x):
+                g = self.fit(g, x)
+            self.give(r.ids[k], g)
+        return 0
+
+    cdef int mark(self, RecordLog log) except -1:
+        """Follows the sources forward through the log, oldest entry first."""
+        cdef Chunk *c = log.first
+        cdef Entry *e
+        cdef int64_t at
+        cdef int k
+        while c != NULL:
+            at = sizeof(Chunk)
+            while at < c.used:
+                e = <Entry *>(<char *>c + at)
+                for k in range(e.n_in):
+                    if e.operands[k].id and set_has(&self.reach, e.operands[k].id):
+                        break
+                else:
+                    k = -1
+                if k >= 0:
+                    for k in range(e.n_in, e.n_in + e.n_out):
+                        if e.operands[k].id:
+                            set_put(&self.reach, e.operands[k].id)
+                at += e.bytes
+            c = c.next
+        return 0
+
+    cdef int through_log(self, RecordLog log, bint free) except -1:
+        """Steps back through a log; if `free`, each entry is gone before the next is looked at."""
+        cdef Entry *e = log.last
+        cdef int k
+        cdef bint useful
+        while e != NULL:
+            useful = False
+            for k in range(e.n_in, e.n_in + e.n_out):
+                if e.operands[k].id and map_find(&self.pending, e.operands[k].id) >= 0:
+                    useful = True
+                    break
+            if free:
+                record = record_of(e) if useful else None
+                log.drop_last()
+                e = log.last
+            else:
+                record = record_of(e) if useful else None
+                e = e.before
+            if useful:
+                self.step(record)
+        return 0
+
+
+cdef bint fits(g, x):
+    """Whether a gradient has the dtype and shape of its operand (Tensor or TensorSpec)."""
+    cdef Tensor a, b
+    cdef int d
+    if type(g) is Tensor and type(x) is Tensor:
+        a = <Tensor>g
+        b = <Tensor>x
+        return a.t.dtype == b.t.dtype and df_same_shape(&a.t, &b.t)
+    if type(g) is Tensor and type(x) is TensorSpec:
+        a = <Tensor>g
+        shape = (<TensorSpec>x).shape
+        if len(<tuple>shape) != a.t.ndim or (<TensorSpec>x).dtype is not a.dtype:
+            return False
+        for d in range(a.t.ndim):
+            if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:
+                return False
+        return True
+    return g.shape == x.shape and g.dtype is x.dtype
+
+
+cdef object call_rule(Record r, g):
+    """rule(g, y, *inputs, **attrs)"""
+    cdef Py_ssize_t k, n_in = len(r.inputs)
+    cdef Py_ssize_t n_attrs = len(r.packed.values) if r.packed is not None else 0
+    cdef PyObject *few[FEW_ARGS]
+    cdef PyObject **args = few
+    cdef object y = r.outputs if r.op.c.n_out != 1 else r.outputs[0]
+    if 2 + n_in + n_attrs > FEW_ARGS:
+        return r.op.rule(g, y, *r.inputs, **r.attrs)
+    args[0] = <PyObject *>g
+    args[1] = <PyObject *>y
+    for k in range(n_in):
+        args[2 + k] = PyTuple_GET_ITEM(r.inputs, k)
+    for k in range(n_attrs):
+        args[2 + n_in + k] = PyTuple_GET_ITEM(r.packed.values, k)
+    return PyObject_Vectorcall(r.op.rule, args, 2 + n_in,
+                               <PyObject *>r.packed.names if n_attrs else NULL)
+
+
+def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=False):
+    """Gradients of the sources, by id.
+
+    Parameters
+    ----------
+    records : RecordLog, or iterable of Record, newest first
+    gradients : dict of id to Tensor
+        What flows into the values it starts from.
+    sources : iterable of int
+        Ids of the values wanted.
+    total : callable (list of Tensor) -> Tensor
+        The sum.
+    fit : callable (gradient, operand) -> Tensor
+        The gradient with the dtype and, broadcast dimensions summed, the shape of the operand.
+    zeros : callable (operand) -> Tensor
+    free : bool
+        Whether the log forgets each record as soon as it has been stepped through.
+
+    Returns
+    -------
+    dict of id to Tensor, without the sources nothing flows to
+    """
+    cdef Walk w = Walk.__new__(Walk)
+    cdef RecordLog log
+    cdef uint64_t id
+    w.total, w.fit, w.zeros = total, fit, zeros
+    w.found = {}
+    sources = set(sources)
+    w.wanted.base = w.reach.base = last_id + 1
+    for id in sources:
+        set_put(&w.wanted, id)
+    for key, g in gradients.items():
+        w.give(key, g)
+    if type(records) is RecordLog:
+        log = <RecordLog>records
+        w.prune = not log.watched <= sources
+        if free and log.walks:
+            raise RuntimeError("the records of this tape are being walked back already")
+        if w.prune:
+            w.reach.base = log.ids.base
+            for id in sources:
+                set_put(&w.reach, id)
+            w.mark(log)
+        log.walks += 1
+        try:
+            w.through_log(log, free)
+        finally:
+            log.walks -= 1
+            if free:
+                log.free_entries()
+    else:
+        for record in records:
+            w.step(<Record?>record)
+    for id in sources:
+        if map_find(&w.pending, id) >= 0:
+            w.take(id)
+    return w.found
