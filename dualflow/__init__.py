@@ -1,6 +1,6 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import config, linalg, math, nn
+from dualflow import config, linalg, math, nn, random
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant, from_dlpack
 from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
@@ -98,6 +98,7 @@ __all__ = [
     "nn",
     "ones",
     "ones_like",
+    "random",
     "rank",
     "reshape",
     "scatter_nd",

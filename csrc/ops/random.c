@@ -1,0 +1,368 @@
+/* Random numbers. Input 0 of every op is its key, int64 (2,): seed and first Philox counter. An
+ * element depends on the key and its own index alone, never on threads.
+ *
+ * Groups of 8 counters (rng.h) are turned into elements: 32 of float32, 16 of float64 and of
+ * integers up to 32 bits, 8 of int64. An op of n elements thus uses 8 ceil(n / per group)
+ * counters; dualflow/ops/random.py advances generators by an upper bound of that. */
+#ifndef DTYPE
+
+#include "op.h"
+#include "rng.h"
+#include "thread.h"
+#include "vmath.h"
+
+#include <math.h>
+
+enum { SHAPE, DTYPE_OUT, FIRST, SECOND };
+enum { N = 0 };
+
+#define TILE_GROUPS 32 /* words of 4 KB between generator and conversion */
+
+typedef struct fill fill;
+typedef void (*convert_fn)(const fill *f, const uint64_t *words, int64_t n_groups, void *out);
+struct fill {
+    uint64_t key, counter;
+    double a, b;            /* minval and maxval, or mean and stddev */
+    int64_t low;            /* of integers */
+    uint64_t range;
+    int64_t n;              /* elements */
+    int64_t per_group, bytes;
+    convert_fn convert;
+    char *out;
+};
+
+/* Items of the job are groups. */
+static void fill_block(void *context, int64_t begin, int64_t end)
+{
+    const fill *f = context;
+    uint64_t words[TILE_GROUPS * PHILOX_WORDS / 2];
+    char last[PHILOX_WORDS * 4];
+    int64_t whole = f->n / f->per_group, step = f->per_group * f->bytes;
+    for (int64_t g = begin; g < end; g += TILE_GROUPS) {
+        int64_t n_groups = df_min(TILE_GROUPS, end - g);
+        philox_fill(f->key, f->counter + (uint64_t)g * PHILOX_COUNTERS, n_groups, words);
+        int64_t n_whole = df_min(n_groups, whole - g);
+        f->convert(f, words, n_whole, f->out + g * step);
+        if (n_whole < n_groups) {
+            f->convert(f, words + n_whole * (PHILOX_WORDS / 2), 1, last);
+            memcpy(f->out + whole * step, last, (size_t)((f->n - whole * f->per_group) * f->bytes));
+        }
+    }
+}
+
+static df_status run_fill(const df_call *call, fill *f, convert_fn convert, int64_t per_group,
+                          double cost)
+{
+    const int64_t *key = call->in[0]->data;
+    df_tensor *out = call->out[0];
+    f->key = (uint64_t)key[0];
+    f->counter = (uint64_t)key[1];
+    f->n = out->size;
+    f->per_group = per_group;
+    f->bytes = df_dtypes[out->dtype].bytes;
+    f->convert = convert;
+    f->out = out->data;
+    df_parallel_for(df_ceil_div(f->n, per_group), 16 * TILE_GROUPS, cost * (double)per_group,
+                    fill_block, f);
+    return DF_OK;
+}
+
+/* Random bits, a draw per lane. */
+typedef v_u32 words_f32;
+typedef v_u64 words_f64;
+
+#define TEMPLATE "ops/random.c"
+#include "each_float.h"
+#undef TEMPLATE
+
+static df_status infer_key(const df_call *call, df_error *err)
+{
+    const df_tensor *key = call->in[0];
+    if (key->dtype != DF_I64 || key->ndim != 1 || (key->size != 2 && key->size >= 0))
+        return df_fail(err, DF_BAD_SHAPE, "%s: the key is %s, want int64 (2,)", call->op->name,
+                       df_tensor_text(key).text);
+    return DF_OK;
+}
+
+static df_status infer_shape(const df_call *call, df_error *err)
+{
+    df_ints shape = call->attrs[SHAPE].list;
+    df_status st = infer_key(call, err);
+    if (st != DF_OK) return st;
+    if (shape.n > DF_MAX_NDIM)
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, want at most %d",
+                       call->op->name, (long long)shape.n, DF_MAX_NDIM);
+    for (int64_t i = 0; i < shape.n; i++)
+        if (shape.v[i] < 0)
+            return df_fail(err, DF_BAD_SHAPE, "%s: dimension %lld of shape is %lld, want >= 0",
+                           call->op->name, (long long)i, (long long)shape.v[i]);
+    return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_OUT].i, (int)shape.n, shape.v,
+                         call->op->name, err);
+}
+
+static df_status infer_float(const df_call *call, df_error *err)
+{
+    df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
+    if (dtype != DF_F32 && dtype != DF_F64)
+        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, want float32 or float64",
+                       call->op->name, df_dtypes[dtype].name);
+    return infer_shape(call, err);
+}
+
+static df_status infer_uniform(const df_call *call, df_error *err)
+{
+    double low = call->attrs[FIRST].f, high = call->attrs[SECOND].f;
+    if (!(low <= high) || !isfinite(high - low))
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: minval is %g, maxval %g, want finite numbers, minval <= maxval",
+                       call->op->name, low, high);
+    return infer_float(call, err);
+}
+
+static df_status run_float(const df_call *call, convert_fn f32, convert_fn f64, double cost)
+{
+    fill f = {.a = call->attrs[FIRST].f, .b = call->attrs[SECOND].f};
+    bool narrow = call->out[0]->dtype == DF_F32;
+    return run_fill(call, &f, narrow ? f32 : f64, narrow ? 32 : 16, narrow ? cost : 2 * cost);
+}
+
+static df_status run_uniform(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run_float(call, uniform_f32, uniform_f64, 0.4);
+}
+
+static df_status run_normal(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run_float(call, normal_f32, normal_f64, 1);
+}
+
+static df_status run_truncated(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run_float(call, truncated_f32, truncated_f64, 1.2);
+}
+
+#define FLOAT_ATTRS(a, b)                                                                        \
+    .n_attrs = 4, .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE},                   \
+                            {a, DF_ATTR_FLOAT}, {b, DF_ATTR_FLOAT}}
+
+DF_OP(random_uniform) = {.name = "random_uniform", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
+                         FLOAT_ATTRS("minval", "maxval"), .infer = infer_uniform,
+                         .run = run_uniform};
+DF_OP(random_normal) = {.name = "random_normal", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
+                        FLOAT_ATTRS("mean", "stddev"), .infer = infer_float, .run = run_normal};
+DF_OP(truncated_normal) = {.name = "truncated_normal", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
+                           FLOAT_ATTRS("mean", "stddev"), .infer = infer_float,
+                           .run = run_truncated};
+
+/* High half of a 64-bit draw times the range, which is at most 2^32: no value is more likely than
+ * another by more than 2^-32 of it. */
+static int64_t int_of_64(const fill *f, uint64_t word)
+{
+    uint64_t low = (word & 0xffffffff) * f->range >> 32;
+    return (int64_t)((uint64_t)f->low + (((word >> 32) * f->range + low) >> 32));
+}
+
+static void ints_1(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    uint8_t *y = out;
+    for (int64_t i = 0; i < n_groups * 16; i++) y[i] = (uint8_t)int_of_64(f, words[i]);
+}
+
+static void ints_2(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    uint16_t *y = out;
+    for (int64_t i = 0; i < n_groups * 16; i++) y[i] = (uint16_t)int_of_64(f, words[i]);
+}
+
+static void ints_4(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    uint32_t *y = out;
+    for (int64_t i = 0; i < n_groups * 16; i++) y[i] = (uint32_t)int_of_64(f, words[i]);
+}
+
+/* High part of a 128-bit draw times the range: bias below 2^-64. */
+static void ints_8(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    uint64_t *y = out;
+    for (int64_t i = 0; i < n_groups * 8; i++) {
+        uint64_t carry = (uint64_t)(((unsigned __int128)words[2 * i] * f->range) >> 64);
+        unsigned __int128 high = (unsigned __int128)words[2 * i + 1] * f->range + carry;
+        y[i] = (uint64_t)f->low + (uint64_t)(high >> 64);
+    }
+}
+
+static df_status infer_integers(const df_call *call, df_error *err)
+{
+    df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
+    int64_t low = call->attrs[FIRST].i, high = call->attrs[SECOND].i;
+    if (!df_is_int(dtype))
+        return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, want an integer dtype",
+                       call->op->name, df_dtypes[dtype].name);
+    int bits = df_dtypes[dtype].bytes * 8 - (dtype != DF_U8);
+    int64_t most = bits == 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    int64_t least = dtype == DF_U8 ? 0 : -most - 1;
+    if (low >= high || low < least || high - 1 > most)
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: minval is %lld, maxval %lld, want minval < maxval, and both within %s",
+                       call->op->name, (long long)low, (long long)high, df_dtypes[dtype].name);
+    return infer_shape(call, err);
+}
+
+static df_status run_integers(const df_call *call, df_error *err)
+{
+    static const convert_fn by_bytes[] = {[1] = ints_1, [2] = ints_2, [4] = ints_4, [8] = ints_8};
+    int bytes = df_dtypes[call->out[0]->dtype].bytes;
+    int64_t low = call->attrs[FIRST].i;
+    fill f = {.low = low, .range = (uint64_t)call->attrs[SECOND].i - (uint64_t)low};
+    (void)err;
+    return run_fill(call, &f, by_bytes[bytes], bytes == 8 ? 8 : 16, bytes == 8 ? 2 : 1);
+}
+
+DF_OP(random_integers) = {
+    .name = "random_integers", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 4,
+    .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE}, {"minval", DF_ATTR_INT},
+              {"maxval", DF_ATTR_INT}},
+    .infer = infer_integers, .run = run_integers};
+
+static df_status infer_permutation(const df_call *call, df_error *err)
+{
+    int64_t n = call->attrs[N].i;
+    df_status st = infer_key(call, err);
+    if (st != DF_OK) return st;
+    if (n < 0)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want >= 0", call->op->name,
+                       (long long)n);
+    return df_tensor_set(call->out[0], DF_I64, 1, &n, call->op->name, err);
+}
+
+/* Fisher and Yates, inside out: serial, as each exchange depends on those before. */
+static df_status run_permutation(const df_call *call, df_error *err)
+{
+    const int64_t *key = call->in[0]->data;
+    int64_t *p = call->out[0]->data, n = call->out[0]->size;
+    uint64_t words[TILE_GROUPS * PHILOX_WORDS / 2];
+    enum { TILE = TILE_GROUPS * PHILOX_WORDS / 2 };
+    (void)err;
+    for (int64_t begin = 0; begin < n; begin += TILE) {
+        uint64_t counter = (uint64_t)key[1] + (uint64_t)begin / 2;
+        philox_fill((uint64_t)key[0], counter, TILE_GROUPS, words);
+        for (int64_t i = begin; i < df_min(n, begin + TILE); i++) {
+            uint64_t j = (uint64_t)(((unsigned __int128)words[i - begin] * (uint64_t)(i + 1)) >> 64);
+            p[i] = p[j];
+            p[j] = i;
+        }
+    }
+    return DF_OK;
+}
+
+DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .n_in = 1,
+                             .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}},
+                             .infer = infer_permutation, .run = run_permutation};
+
+#else
+
+#define PER_GROUP ((int64_t)(PHILOX_WORDS * 4 / sizeof(T)))
+#define UNSIGNED DF_CAT(words, DTYPE)
+
+DF_INLINE UNSIGNED FN(bits)(const void *p)
+{
+    UNSIGNED v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* k 2^-24 or k 2^-53, in [0, 1). The top bits go through the signed integers, for which every
+ * level has a conversion. */
+DF_INLINE V FN(unit)(UNSIGNED bits)
+{
+    const int digits = FRACTION_BITS + 1;
+    const T scale = sizeof(T) == 4 ? (T)0x1p-24 : (T)0x1p-53;
+    return __builtin_convertvector((M)(bits >> (8 * (int)sizeof(T) - digits)), V) * scale;
+}
+
+static void FN(uniform)(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    const T *from = (const T *)words;
+    T *y = out, low = (T)f->a, high = (T)f->b;
+    /* rounding may lift low + u (high - low) to high itself */
+    V width = FN(splat)((T)(f->b - f->a)), offset = FN(splat)(low);
+    V limit = FN(splat)(sizeof(T) == 4 ? (T)nextafterf((float)high, (float)low)
+                                       : (T)nextafter(high, low));
+    for (int64_t i = 0; i < n_groups * PER_GROUP; i += LANES) {
+        V x = FN(unit)(FN(bits)(from + i)) * width + offset;
+        FN(store)(y + i, FN(select)(x > limit, limit, x));
+    }
+}
+
+/* In (0, 1], from 2^-32 or 2^-54 up: as a radius of Box and Muller up to 6.6 or 8.6. */
+DF_INLINE V FN(radius)(UNSIGNED bits)
+{
+    const int drop = sizeof(T) == 4 ? 1 : 11;
+    const T scale = sizeof(T) == 4 ? (T)0x1p-31 : (T)0x1p-53;
+    V u = (__builtin_convertvector((M)(bits >> drop), V) + (T)0.5) * scale;
+    return FN(sqrt)(-2 * FN(log)(u));
+}
+
+/* Box and Muller: a pair of uniform numbers to a pair of normal ones. The first half of a group
+ * gives the radii, the second the angles. */
+static void FN(normal)(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    const int64_t half = PER_GROUP / 2;
+    V mean = FN(splat)((T)f->a), stddev = FN(splat)((T)f->b);
+    for (int64_t g = 0; g < n_groups; g++) {
+        const T *from = (const T *)words + g * PER_GROUP;
+        T *y = (T *)out + g * PER_GROUP;
+        for (int64_t i = 0; i < half; i += LANES) {
+            V r = FN(radius)(FN(bits)(from + i)) * stddev;
+            V angle = FN(unit)(FN(bits)(from + half + i)) * (T)6.283185307179586;
+            V sine, cosine;
+            M quadrant = FN(sine_cosine)(angle, &sine, &cosine);
+            M odd = (quadrant & 1) != 0;
+            M below = (quadrant & 2) != 0, left = ((quadrant + 1) & 2) != 0;
+            V x = FN(select)(odd, sine, cosine) * r, z = FN(select)(odd, cosine, sine) * r;
+            FN(store)(y + i, FN(select)(left, -x, x) + mean);
+            FN(store)(y + half + i, FN(select)(below, -z, z) + mean);
+        }
+    }
+}
+
+/* Inverse of erf for |x| below 0.9966: the central polynomial of M. Giles, "Approximating the
+ * erfinv function", GPU Computing Gems (2011), table 5, good to float32. */
+DF_INLINE V FN(erfinv_center)(V x)
+{
+    static const T giles[] = {(T)1.50140941, (T)0.246640727, (T)-0.00417768164, (T)-0.00125372503,
+                              (T)0.00021858087, (T)-4.39150654e-06, (T)-3.5233877e-06,
+                              (T)3.43273939e-07, (T)2.81022636e-08};
+    V w = -FN(log)((1 - x) * (1 + x)) - (T)2.5, p = FN(splat)(giles[8]);
+#pragma GCC unroll 8
+    for (int i = 7; i >= 0; i--) p = FN(fma)(p, w, FN(splat)(giles[i]));
+    return p * x;
+}
+
+/* The normal distribution cut off at two standard deviations, by its inverse: sqrt(2) erfinv(y)
+ * with y uniform within erf(+-sqrt(2)), so that nothing is drawn twice. */
+static void FN(truncated)(const fill *f, const uint64_t *words, int64_t n_groups, void *out)
+{
+    const T edge = (T)0.9544997361036416; /* erf(sqrt(2)) */
+    const T *from = (const T *)words;
+    T *y = out;
+    T inside = sizeof(T) == 4 ? (T)nextafterf(2, 0) : (T)nextafter(2, 0);
+    V mean = FN(splat)((T)f->a), stddev = FN(splat)((T)f->b);
+    for (int64_t i = 0; i < n_groups * PER_GROUP; i += LANES) {
+        V p = (2 * FN(unit)(FN(bits)(from + i)) - 1) * edge;
+        V z = FN(erfinv_center)(p);
+        if (sizeof(T) == 8) { /* one step of Halley from 1e-7; 0.886... is sqrt(pi) / 2 */
+            V step = (FN(erf)(z) - p) * (T)0.886226925452758 * FN(exp)(z * z);
+            z -= step / (1 + z * step);
+        }
+        z = FN(clamp)(z * (T)1.4142135623730951, -inside, inside);
+        FN(store)(y + i, FN(fma)(z, stddev, mean));
+    }
+}
+
+#undef PER_GROUP
+#undef UNSIGNED
+#endif

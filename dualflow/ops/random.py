@@ -1,0 +1,407 @@
+"""Random numbers: Philox4x32-10 by counters, so that a number depends on seed, counter and its
+index alone, never on the thread count.
+
+The ops take their key, int64 (2,) = (seed, counter), as an input. A `Generator` hands out keys and
+moves its counter past the numbers drawn; the functions without a key use the global one.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from math import prod
+
+from dualflow import dtypes
+from dualflow._core import Tensor, TensorBase, apply, constant
+from dualflow.dtypes import as_dtype
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradients import no_gradient
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["Generator", "get_global_generator", "normal", "set_seed", "shuffle",
+           "stateless_normal", "stateless_permutation", "stateless_truncated_normal",
+           "stateless_uniform", "truncated_normal", "uniform"]
+
+Shape = int | Sequence[int]
+
+
+def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
+    return x if x.dtype is wanted else apply("cast", x, dtype=wanted)
+
+
+def _key(seed: TensorLike) -> TensorLike:
+    return seed if isinstance(seed, TensorBase) else constant(seed, dtypes.int64)
+
+
+def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
+    """The dtype numbers are drawn in; storage dtypes are cast from float32."""
+    wanted = as_dtype(dtype)
+    return dtypes.float32 if wanted.is_floating and wanted.itemsize == 2 else wanted
+
+
+def _scaled(op: str, key: TensorLike, shape: Shape, dtype: DTypeLike, center: TensorLike,
+            spread: TensorLike, name: str | None) -> Tensor:
+    """`op` with its two numbers, or, where they are tensors, center + spread * (op with 0, 1)."""
+    drawn = _drawn_in(dtype)
+    if isinstance(center, TensorBase) or isinstance(spread, TensorBase):
+        x = apply(op, _key(key), name=name, shape=shape, dtype=drawn, mean=0.0, stddev=1.0)
+        x = x * spread + center
+    else:
+        x = apply(op, _key(key), name=name, shape=shape, dtype=drawn, mean=center, stddev=spread)
+    return _in_dtype(x, as_dtype(dtype))
+
+
+def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
+                      maxval: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
+                      name: str | None = None) -> Tensor:
+    """Numbers evenly distributed over [minval, maxval), determined by `seed`.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    seed : Tensor, int64 (2,)
+        Seed and first counter.
+    minval, maxval : number, or for floats Tensor
+        `maxval` is 1 for floats if not given, and must be given for integers.
+    dtype : dtype, default float32
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    float32 has 24, float64 53 random bits. An integer's probability is off by less than 2**-32 of
+    itself. Drawn in float16 or bfloat16, a number may round up to `maxval`. The same bits at every
+    SIMD level. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.stateless_uniform([3], seed=[1, 2], maxval=1).shape
+    (3,)
+    """
+    drawn = _drawn_in(dtype)
+    if not drawn.is_floating:
+        if maxval is None:
+            raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, want a maxval")
+        return apply("random_integers", _key(seed), name=name, shape=shape, dtype=drawn,
+                     minval=minval, maxval=maxval)
+    maxval = 1.0 if maxval is None else maxval
+    if isinstance(minval, TensorBase) or isinstance(maxval, TensorBase):
+        x = apply("random_uniform", _key(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
+                  maxval=1.0)
+        x = x * (maxval - minval) + minval
+    else:
+        x = apply("random_uniform", _key(seed), name=name, shape=shape, dtype=drawn, minval=minval,
+                  maxval=maxval)
+    return _in_dtype(x, as_dtype(dtype))
+
+
+no_gradient("random_uniform", why="random numbers do not depend on their inputs")
+no_gradient("random_integers", why="random numbers do not depend on their inputs")
+
+
+def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
+                     stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
+                     name: str | None = None) -> Tensor:
+    """Normally distributed numbers, determined by `seed`.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    seed : Tensor, int64 (2,)
+        Seed and first counter.
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    By the method of Box and Muller; at most 6.6 (float64: 8.6) standard deviations from the mean.
+    SIMD levels may differ in the last bits. Gradients reach `mean` and `stddev` that are tensors.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.stateless_normal([2, 3], seed=[1, 2]).shape
+    (2, 3)
+    """
+    return _scaled("random_normal", seed, shape, dtype, mean, stddev, name)
+
+
+no_gradient("random_normal", why="random numbers do not depend on their inputs")
+
+
+def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
+                               stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
+                               name: str | None = None) -> Tensor:
+    """Normally distributed numbers within two standard deviations, determined by `seed`.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    seed : Tensor, int64 (2,)
+        Seed and first counter.
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    By the inverse of the distribution: nothing is rejected. Their own standard deviation is 0.88
+    `stddev`. Gradients reach `mean` and `stddev` that are tensors.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.stateless_truncated_normal([4], seed=[1, 2]).shape
+    (4,)
+    """
+    return _scaled("truncated_normal", seed, shape, dtype, mean, stddev, name)
+
+
+no_gradient("truncated_normal", why="random numbers do not depend on their inputs")
+
+
+def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> Tensor:
+    """The numbers 0 to n - 1 in an order determined by `seed`.
+
+    Parameters
+    ----------
+    n : int
+    seed : Tensor, int64 (2,)
+        Seed and first counter.
+
+    Returns
+    -------
+    Tensor, int64 (n,)
+
+    Notes
+    -----
+    By the shuffle of Fisher and Yates, with 64 random bits per exchange.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> sorted(df.random.stateless_permutation(4, seed=[1, 2]).numpy().tolist())
+    [0, 1, 2, 3]
+    """
+    return apply("random_permutation", _key(seed), name=name, n=n)
+
+
+no_gradient("random_permutation", why="integer result")
+
+
+def _count(shape: Shape) -> int:
+    """Elements of a shape; what is no shape is left to the op to refuse."""
+    try:
+        return max(prod([shape] if isinstance(shape, int) else shape), 0)
+    except (TypeError, ValueError):
+        return 0
+
+
+class Generator:
+    """A stream of random numbers: a seed, and a counter that moves past what was drawn.
+
+    Parameters
+    ----------
+    seed : int, optional
+        64 bits; drawn from the operating system if not given.
+
+    Notes
+    -----
+    Threads may share a generator; each call gets numbers of its own.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> a, b = df.random.Generator(7), df.random.Generator(7)
+    >>> a.normal([3]).numpy().tolist() == b.normal([3]).numpy().tolist()
+    True
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        bits = int.from_bytes(os.urandom(8), "little") if seed is None else seed.__index__()
+        self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
+        self.counter = 0
+        self._lock = threading.Lock()
+
+    def key(self, n: int) -> Tensor:
+        """The key for a draw of `n` elements of any dtype, int64 (2,); moves past them."""
+        with self._lock:
+            counter = self.counter
+            self.counter = (counter + 8 * (-(-n // 8)) + (1 << 63)) % (1 << 64) - (1 << 63)
+        return constant([self.seed, counter], dtypes.int64)
+
+    def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
+                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+        """As `dualflow.random.uniform`, from this generator."""
+        return stateless_uniform(shape, self.key(_count(shape)), minval, maxval, dtype, name)
+
+    def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+               dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+        """As `dualflow.random.normal`, from this generator."""
+        return stateless_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
+
+    def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+                         dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+        """As `dualflow.random.truncated_normal`, from this generator."""
+        return stateless_truncated_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
+
+    def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
+        """As `dualflow.random.shuffle`, from this generator."""
+        x = value if isinstance(value, TensorBase) else constant(value)
+        if not x.ndim:
+            raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
+        n = x.shape[0]
+        return x[stateless_permutation(n, self.key(n), name)]
+
+
+class _Global:
+    """The generator of calls that name none, made when first needed."""
+
+    generator: Generator | None = None
+
+
+def set_seed(seed: int) -> None:
+    """Starts the global generator anew from `seed`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.set_seed(1)
+    >>> a = df.random.normal([2]).numpy().tolist()
+    >>> df.random.set_seed(1)
+    >>> a == df.random.normal([2]).numpy().tolist()
+    True
+    """
+    _Global.generator = Generator(seed)
+
+
+def get_global_generator() -> Generator:
+    """The generator of calls that name none; seeded by the operating system unless `set_seed`."""
+    if _Global.generator is None:
+        _Global.generator = Generator()
+    return _Global.generator
+
+
+def _source(seed: int | None) -> Generator:
+    return get_global_generator() if seed is None else Generator(seed)
+
+
+def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
+            dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+            name: str | None = None) -> Tensor:
+    """Numbers evenly distributed over [minval, maxval).
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    minval, maxval : number, or for floats Tensor
+        `maxval` is 1 for floats if not given, and must be given for integers.
+    dtype : dtype, default float32
+    seed : int, optional
+        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_uniform`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
+    (2, 3)
+    """
+    return _source(seed).uniform(shape, minval, maxval, dtype, name)
+
+
+def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+           dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+           name: str | None = None) -> Tensor:
+    """Normally distributed numbers.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+    seed : int, optional
+        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_normal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> a, b = df.random.normal([2], seed=3), df.random.normal([2], seed=3)
+    >>> a.numpy().tolist() == b.numpy().tolist()
+    True
+    """
+    return _source(seed).normal(shape, mean, stddev, dtype, name)
+
+
+def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
+                     dtype: DTypeLike = dtypes.float32, seed: int | None = None,
+                     name: str | None = None) -> Tensor:
+    """Normally distributed numbers within two standard deviations of the mean.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    mean, stddev : number or Tensor
+    dtype : floating dtype, default float32
+    seed : int, optional
+        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, of `shape` and `dtype`
+
+    Notes
+    -----
+    See `stateless_truncated_normal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
+    (2, 3)
+    """
+    return _source(seed).truncated_normal(shape, mean, stddev, dtype, name)
+
+
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
+    """`value` with its first dimension in random order.
+
+    Parameters
+    ----------
+    value : Tensor, any dtype, shape (n, ...)
+    seed : int, optional
+        Makes this call give the same order each time: the first of ``Generator(seed)``.
+
+    Returns
+    -------
+    Tensor, like `value`
+
+    Notes
+    -----
+    The gradient flows back to where each row came from.
+    """
+    return _source(seed).shuffle(value, name)
