@@ -15,6 +15,7 @@ from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
+from dualflow.ops.gather import gather
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["Generator", "get_global_generator", "normal", "set_seed", "shuffle",
@@ -260,7 +261,7 @@ class Generator:
         if not x.ndim:
             raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
         n = x.shape[0]
-        return x[stateless_permutation(n, self.key(n), name)]
+        return gather(x, stateless_permutation(n, self.key(n), name))
 
 
 class _Global:
@@ -403,5 +404,11 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     Notes
     -----
     The gradient flows back to where each row came from.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
+    [1, 2, 3]
     """
     return _source(seed).shuffle(value, name)

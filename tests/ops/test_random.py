@@ -163,6 +163,14 @@ def test_permutation():
     assert df.random.stateless_permutation(0, [1, 0]).shape == (0,)
 
 
+def test_shuffle():
+    x = np.arange(60).reshape(20, 3)
+    y = df.random.shuffle(x, seed=1).numpy()
+    assert (np.sort(y[:, 0]) == x[:, 0]).all() and (y[:, 2] == y[:, 0] + 2).all()
+    assert (y != x).any() and (y == df.random.shuffle(x, seed=1).numpy()).all()
+    assert df.random.shuffle(np.zeros((0, 3))).shape == (0, 3)
+
+
 def test_seeds():
     def draw(seed=None):
         return df.random.normal([4], seed=seed).numpy().tolist()
