@@ -13,6 +13,10 @@
 
 enum { AXES, KEEPDIMS };
 
+#define TEMPLATE "ops/fold.h"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
 #define TEMPLATE "ops/reduce_typed.h"
 #include "each_float.h"
 #include "each_int.h"

@@ -1,142 +1,4 @@
-/* Part of reduce.c, included once per dtype: folds of one block of numbers.
- *
- * A fold combines map(x, p) of many x, where p is a number per result (a mean, a maximum) and most
- * maps ignore it. Sums of floats run in many accumulators, so that their error grows with the
- * logarithm of the length as long as blocks stay short; which blocks, reduce.c decides. */
-
-#if DTYPE_FLOAT
-#define LOWEST (-(T)INFINITY)
-#define HIGHEST ((T)INFINITY)
-#else
-#define LOWEST ((T)-1 > 0 ? (T)0 : (T)((uint64_t)1 << (8 * sizeof(T) - 1)))
-#define HIGHEST ((T)~LOWEST)
-#endif
-
-#define LANE_INT __typeof__(((M){0})[0])
-
-typedef V (*FN(map_fn))(V x, V p);
-typedef V (*FN(combine_fn))(V a, V b);
-
-DF_INLINE V FN(plain)(V x, V p)
-{
-    (void)p;
-    return x;
-}
-DF_INLINE V FN(plus)(V a, V b) { return a + b; }
-DF_INLINE V FN(times)(V a, V b) { return a * b; }
-
-/* -1 in the first n lanes. */
-DF_INLINE M FN(first_lanes)(int64_t n)
-{
-    M number;
-#pragma GCC unroll 64
-    for (int i = 0; i < LANES; i++) number[i] = (LANE_INT)i;
-    return number < (LANE_INT)n - (M){0};
-}
-
-/* Lane i is v[i ^ w], w a constant. */
-DF_INLINE V FN(cross)(V v, int w)
-{
-#if defined(__clang__)
-    V r = v;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < LANES; i++) r[i] = v[i ^ w];
-    return r;
-#else
-    M from;
-#pragma GCC unroll 64
-    for (int i = 0; i < LANES; i++) from[i] = (LANE_INT)(i ^ w);
-    return __builtin_shuffle(v, from);
-#endif
-}
-
-/* All lanes combined, always in the same order. */
-DF_INLINE T FN(fold_lanes)(V v, FN(combine_fn) combine)
-{
-#pragma GCC unroll 8
-    for (int w = (int)LANES / 2; w > 0; w /= 2) v = combine(v, FN(cross)(v, w));
-    return v[0];
-}
-
-#define N_ACCUMULATORS 8
-
-DF_INLINE T FN(fold_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
-                         FN(combine_fn) combine)
-{
-    V acc[N_ACCUMULATORS];
-    int64_t i = 0;
-    for (int k = 0; k < N_ACCUMULATORS; k++) acc[k] = identity;
-    for (; i + N_ACCUMULATORS * LANES <= n; i += N_ACCUMULATORS * LANES)
-#pragma GCC unroll 8
-        for (int k = 0; k < N_ACCUMULATORS; k++)
-            acc[k] = combine(acc[k], map(FN(load)(x + i + k * LANES), p));
-    for (; i + LANES <= n; i += LANES) acc[0] = combine(acc[0], map(FN(load)(x + i), p));
-    if (i < n) {
-        const V rest = map(FN(load_n)(x + i, n - i), p);
-        acc[1] = combine(acc[1], FN(select)(FN(first_lanes)(n - i), rest, identity));
-    }
-#pragma GCC unroll 3
-    for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
-#pragma GCC unroll 4
-        for (int k = 0; k < w; k++) acc[k] = combine(acc[k], acc[k + w]);
-    return FN(fold_lanes)(acc[0], combine);
-}
-
-/* out[i] = fold of row i of x (n_rows, n); p has a number per row, or is NULL. */
-DF_INLINE void FN(fold_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n, T identity,
-                             FN(map_fn) map, FN(combine_fn) combine)
-{
-    for (int64_t i = 0; i < n_rows; i++)
-        out[i] = FN(fold_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), FN(splat)(identity), map,
-                              combine);
-}
-
-/* One vector, n lanes of it, of `rows` rows: combined as a balanced tree. */
-DF_INLINE V FN(fold_strip)(const T *x, int rows, int64_t stride, int64_t n, V p, FN(map_fn) map,
-                           FN(combine_fn) combine)
-{
-    V v[8];
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-        v[r] = map(n == LANES ? FN(load)(x + r * stride) : FN(load_n)(x + r * stride, n), p);
-#pragma GCC unroll 3
-    for (int w = rows / 2; w > 0; w /= 2)
-#pragma GCC unroll 4
-        for (int r = 0; r < w; r++) v[r] = combine(v[r], v[r + w]);
-    return v[0];
-}
-
-/* out = combine(out, fold of `rows` rows), over all columns. */
-DF_INLINE void FN(fold_strips)(T *out, const T *x, const T *p, int rows, int64_t cols,
-                               int64_t stride, FN(map_fn) map, FN(combine_fn) combine)
-{
-    const V none = {0};
-    int64_t c = 0;
-    for (; c + LANES <= cols; c += LANES) {
-        const V more = FN(fold_strip)(x + c, rows, stride, LANES, p ? FN(load)(p + c) : none, map,
-                                      combine);
-        FN(store)(out + c, combine(FN(load)(out + c), more));
-    }
-    if (c < cols) {
-        const int64_t n = cols - c;
-        const V more = FN(fold_strip)(x + c, rows, stride, n, p ? FN(load_n)(p + c, n) : none, map,
-                                      combine);
-        FN(store_n)(out + c, combine(FN(load_n)(out + c, n), more), n);
-    }
-}
-
-/* out[c] = fold of column c of x (rows, cols), whose rows are `stride` apart; p has a number per
- * column, or is NULL. Eight rows at a time: the accumulators in out are touched once per eight. */
-DF_INLINE void FN(fold_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
-                                int64_t stride, T identity, FN(map_fn) map, FN(combine_fn) combine)
-{
-    for (int64_t c = 0; c < cols; c++) out[c] = identity;
-    int64_t r = 0;
-    for (; r + 8 <= rows; r += 8)
-        FN(fold_strips)(out, x + r * stride, p, 8, cols, stride, map, combine);
-    for (; r < rows; r++)
-        FN(fold_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
-}
+/* Part of reduce.c, included once per dtype: its folds and finishes. */
 
 /* The two functions of a fold. */
 #define FOLD(name, identity, map, combine)                                                       \
@@ -148,8 +10,8 @@ DF_INLINE void FN(fold_columns)(T *out, const T *x, const T *p, int64_t rows, in
 
 FOLD(sum, 0, plain, plus)
 FOLD(prod, 1, plain, times)
-FOLD(max, LOWEST, plain, max)
-FOLD(min, HIGHEST, plain, min)
+FOLD(max, FN(lowest)(), plain, max)
+FOLD(min, FN(highest)(), plain, min)
 
 #if DTYPE_FLOAT
 
@@ -207,8 +69,4 @@ static void FN(log_finish)(int64_t n, void *out, const void *p, double count)
 
 #endif
 
-#undef LANE_INT
-#undef N_ACCUMULATORS
 #undef FOLD
-#undef LOWEST
-#undef HIGHEST

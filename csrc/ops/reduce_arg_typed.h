@@ -1,0 +1,103 @@
+/* Part of reduce_arg.c, included once per dtype: where the extremes of a block are. */
+
+DF_INLINE bool FN(is_nan)(T x)
+{
+#if DTYPE_FLOAT
+    return x != x;
+#else
+    (void)x;
+    return false;
+#endif
+}
+
+/* NaN beats every number; equals beat nobody, so the first one stays. */
+DF_INLINE bool FN(beats)(T a, T b, bool lowest)
+{
+    return (lowest ? a < b : a > b) || (FN(is_nan)(a) && !FN(is_nan)(b));
+}
+
+/* Where v is the extreme of a block: a block with a NaN has NaN for extreme. */
+DF_INLINE M FN(hits)(V v, V extreme)
+{
+#if DTYPE_FLOAT
+    return (v == extreme) | (v != v);
+#else
+    return v == extreme;
+#endif
+}
+
+/* The first position of the extreme of a block. */
+DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        if (FN(any)(FN(hits)(FN(load)(x + i), FN(splat)(extreme)))) break;
+    while (x[i] != extreme && !FN(is_nan)(x[i])) i++;
+    return i;
+}
+
+#define MATCH_BLOCK 4096 /* elements searched for an extreme, then for its place: both from L1 */
+
+DF_INLINE int64_t FN(arg_row)(const T *x, int64_t n, bool lowest)
+{
+    T best = x[0];
+    int64_t block = 0;
+    for (int64_t i = 0; i < n; i += MATCH_BLOCK) {
+        const int64_t m = df_min(MATCH_BLOCK, n - i);
+        const V none = {0}, start = FN(splat)(lowest ? FN(highest)() : FN(lowest)());
+        const T top = lowest ? FN(fold_row)(x + i, m, none, start, FN(plain), FN(min))
+                             : FN(fold_row)(x + i, m, none, start, FN(plain), FN(max));
+        if (i > 0 && !FN(beats)(top, best, lowest)) continue;
+        best = top;
+        block = i;
+    }
+    return block + FN(first_hit)(x + block, df_min(MATCH_BLOCK, n - block), best);
+}
+
+/* index[c] = row of the extreme of column c of x (rows, cols), whose rows are `stride` apart. */
+DF_INLINE void FN(arg_columns)(int64_t *index, const T *x, int64_t rows, int64_t cols,
+                               int64_t stride, bool lowest)
+{
+    T best[ARG_COLUMNS];
+    FN(row_number) at[ARG_COLUMNS];
+    for (int64_t c = 0; c < cols; c++) {
+        best[c] = x[c];
+        at[c] = 0;
+    }
+    for (FN(row_number) r = 1; r < rows; r++) {
+        const T *row = x + r * stride;
+        for (int64_t c = 0; c < cols; c++) {
+            const bool better = FN(beats)(row[c], best[c], lowest);
+            best[c] = better ? row[c] : best[c];
+            at[c] = better ? r : at[c];
+        }
+    }
+    for (int64_t c = 0; c < cols; c++) index[c] = at[c];
+}
+
+/* The best of one place in each of `n` chunks of a column: at[k * step] is a row of chunk k. */
+DF_INLINE int64_t FN(arg_best)(const T *x, const int64_t *at, int64_t n, int64_t step,
+                               int64_t chunk, int64_t inner, bool lowest)
+{
+    int64_t best = at[0];
+    for (int64_t k = 1; k < n; k++) {
+        const int64_t row = k * chunk + at[k * step];
+        if (FN(beats)(x[row * inner], x[best * inner], lowest)) best = row;
+    }
+    return best;
+}
+
+#define ARG(name, lowest)                                                                        \
+    static int64_t FN(name##_row)(const void *x, int64_t n)                                       \
+    { return FN(arg_row)(x, n, lowest); }                                                         \
+    static void FN(name##_columns)(int64_t *index, const void *x, int64_t rows, int64_t cols,     \
+                                   int64_t stride)                                                \
+    { FN(arg_columns)(index, x, rows, cols, stride, lowest); }                                    \
+    static int64_t FN(name##_best)(const void *x, const int64_t *at, int64_t n, int64_t step,     \
+                                   int64_t chunk, int64_t inner)                                  \
+    { return FN(arg_best)(x, at, n, step, chunk, inner, lowest); }
+
+ARG(argmax, false)
+ARG(argmin, true)
+#undef ARG
+#undef MATCH_BLOCK

@@ -1,0 +1,173 @@
+/* Scans along one axis: cumsum, cumprod, and the recurrence their gradients are made of.
+ *
+ * All along a block (outer, n, inner), forwards or in reverse. An exclusive scan leaves the element
+ * itself out and begins with the identity. */
+#ifndef DTYPE
+
+#include "axes.h"
+#include "elementwise.h"
+#include "thread.h"
+
+enum { AXIS, EXCLUSIVE, REVERSE };
+
+#define SCAN_COLUMNS 2048 /* a task's share of a row */
+
+/* A block of columns: rows first, first + step, ...; `step` and `stride` in elements. */
+typedef struct {
+    int64_t n, cols, step;
+    bool exclusive;
+} scan_shape;
+
+typedef void (*scan_fn)(void *out, const void *const *in, const scan_shape *s);
+
+#define TEMPLATE "ops/reduce_scan.c"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+#define SCAN_INTS(name)                                                                          \
+    [DF_U8] = name##_scan_u8, [DF_I8] = name##_scan_i8, [DF_I16] = name##_scan_i16,              \
+    [DF_I32] = name##_scan_i32, [DF_I64] = name##_scan_i64
+#define SCAN_FLOATS(name) [DF_F32] = name##_scan_f32, [DF_F64] = name##_scan_f64
+static const scan_fn cumsum[DF_N_DTYPES] = {SCAN_FLOATS(cumsum), SCAN_INTS(cumsum)};
+static const scan_fn cumprod[DF_N_DTYPES] = {SCAN_FLOATS(cumprod), SCAN_INTS(cumprod)};
+static const scan_fn recurrence[DF_N_DTYPES] = {SCAN_FLOATS(recurrence)};
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    int axis;
+    const bool floats = call->n_in == 2;
+    if (floats ? !recurrence[x->dtype] : !cumsum[x->dtype])
+        return df_fail_dtype(call, 0, floats ? "float32 or float64" : "a number dtype", err);
+    if (floats && (!df_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
+        return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, want the same",
+                       call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
+    df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
+    return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+typedef struct {
+    scan_fn scan;
+    const df_call *call;
+    df_span span;
+    int64_t n_blocks;
+    int bytes;
+} job;
+
+/* Items [begin, end) of (outer, blocks of columns). */
+static void scan_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int64_t inner = j->span.inner, n = j->span.n;
+    const bool reverse = j->call->attrs[REVERSE].i;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t block = i % j->n_blocks * SCAN_COLUMNS;
+        const int64_t first = (i / j->n_blocks * n + (reverse ? n - 1 : 0)) * inner + block;
+        const scan_shape s = {n, df_min(SCAN_COLUMNS, inner - block), reverse ? -inner : inner,
+                              j->call->attrs[EXCLUSIVE].i};
+        const void *in[2];
+        for (int k = 0; k < j->call->n_in; k++)
+            in[k] = (const char *)j->call->in[k]->data + first * j->bytes;
+        j->scan((char *)j->call->out[0]->data + first * j->bytes, in, &s);
+    }
+}
+
+static df_status run(const df_call *call, const scan_fn *scans)
+{
+    const df_tensor *x = call->in[0];
+    int axis = 0;
+    df_error never; /* infer has checked the axis */
+    df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, &never);
+    job j = {scans[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
+    if (x->size == 0) return DF_OK;
+    j.n_blocks = df_ceil_div(j.span.inner, SCAN_COLUMNS);
+    const int64_t each = j.span.n * df_min(j.span.inner, SCAN_COLUMNS);
+    df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1),
+                    (j.span.inner == 1 ? 1.0 : 0.2) * (double)each, scan_task, &j);
+    return DF_OK;
+}
+
+static df_status run_cumsum(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, cumsum);
+}
+static df_status run_cumprod(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, cumprod);
+}
+static df_status run_recurrence(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, recurrence);
+}
+
+#define SCAN_OP(op)                                                                              \
+    .name = op, .kind = DF_GENERAL, .n_out = 1, .n_attrs = 3,                                    \
+    .attrs = {{"axis", DF_ATTR_INT}, {"exclusive", DF_ATTR_BOOL}, {"reverse", DF_ATTR_BOOL}},    \
+    .infer = infer
+
+DF_OP(cumsum) = {SCAN_OP("cumsum"), .n_in = 1, .run = run_cumsum};
+DF_OP(cumprod) = {SCAN_OP("cumprod"), .n_in = 1, .run = run_cumprod};
+/* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
+DF_OP(cumulative_recurrence) = {SCAN_OP("cumulative_recurrence"), .n_in = 2,
+                                .run = run_recurrence};
+
+#else
+
+/* One column, the running value in a register. */
+DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, T identity, T (*f)(T, T))
+{
+    T so_far = identity;
+    for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
+        const T next = f(so_far, *x);
+        *out = s->exclusive ? so_far : next;
+        so_far = next;
+    }
+}
+
+/* Row k of the result from row k - 1. */
+DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, T identity, T (*f)(T, T))
+{
+    for (int64_t c = 0; c < s->cols; c++) out[c] = s->exclusive ? identity : x[c];
+    for (int64_t k = 1; k < s->n; k++) {
+        const T *row = x + (s->exclusive ? k - 1 : k) * s->step, *before = out;
+        out += s->step;
+        for (int64_t c = 0; c < s->cols; c++) out[c] = f(before[c], row[c]);
+    }
+}
+
+DF_INLINE T FN(add_1)(T a, T b) { return (T)(a + b); }
+DF_INLINE T FN(multiply_1)(T a, T b) { return (T)(a * b); }
+
+static void FN(cumsum_scan)(void *out, const void *const *in, const scan_shape *s)
+{
+    if (s->cols == 1) FN(scan_row)(out, in[0], s, 0, FN(add_1));
+    else FN(scan_columns)(out, in[0], s, 0, FN(add_1));
+}
+
+static void FN(cumprod_scan)(void *out, const void *const *in, const scan_shape *s)
+{
+    if (s->cols == 1) FN(scan_row)(out, in[0], s, 1, FN(multiply_1));
+    else FN(scan_columns)(out, in[0], s, 1, FN(multiply_1));
+}
+
+#if DTYPE_FLOAT
+
+static void FN(recurrence_scan)(void *to, const void *const *in, const scan_shape *s)
+{
+    T *out = to;
+    const T *a = in[0], *b = in[1];
+    for (int64_t c = 0; c < s->cols; c++) out[c] = s->exclusive ? 0 : b[c];
+    for (int64_t k = 1; k < s->n; k++) {
+        const T *plus = b + (s->exclusive ? k - 1 : k) * s->step, *by = a + (k - 1) * s->step;
+        const T *before = out;
+        out += s->step;
+        for (int64_t c = 0; c < s->cols; c++) out[c] = plus[c] + by[c] * before[c];
+    }
+}
+
+#endif
+#endif
