@@ -1,7 +1,7 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import config, linalg, math, nn, random
-from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, constant, from_dlpack
+from dualflow import bitwise, config, linalg, math, nn, ops, random
+from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, from_dlpack
 from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
     DType,
@@ -17,7 +17,18 @@ from dualflow.dtypes import (
     int64,
     uint8,
 )
-from dualflow.ops.arithmetic import add, multiply
+from dualflow.ops.arithmetic import (
+    abs,
+    add,
+    add_n,
+    divide,
+    multiply,
+    negative,
+    sign,
+    square,
+    subtract,
+    truediv,
+)
 from dualflow.ops.array import (
     broadcast_to,
     ensure_shape,
@@ -31,6 +42,9 @@ from dualflow.ops.array import (
     stop_gradient,
     transpose,
 )
+from dualflow.ops.bitwise import logical_and, logical_not, logical_or
+from dualflow.ops.cast import cast, saturate_cast
+from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal, where
 from dualflow.ops.creation import (
     constant,
     convert_to_tensor,
@@ -40,7 +54,7 @@ from dualflow.ops.creation import (
     zeros,
     zeros_like,
 )
-from dualflow.ops.exponential import exp, log
+from dualflow.ops.exponential import exp, log, pow, sqrt
 from dualflow.ops.gather import (
     boolean_mask,
     gather,
@@ -52,8 +66,13 @@ from dualflow.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from dualflow.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from dualflow.ops.join import concat, split, stack, unstack
+from dualflow.ops.limits import clip_by_value, maximum, minimum
 from dualflow.ops.matmul import matmul
+from dualflow.ops.rounding import floor, round
+from dualflow.ops.special import sigmoid
+from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 __version__ = "0.1.0"
 
@@ -65,57 +84,100 @@ __all__ = [
     "TensorSpec",
     "UnconnectedGradients",
     "Variable",
+    "abs",
+    "acos",
+    "acosh",
     "add",
+    "add_n",
     "as_dtype",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "bfloat16",
+    "bitwise",
     "bool_",
     "boolean_mask",
     "broadcast_to",
+    "cast",
+    "clip_by_value",
     "concat",
     "config",
     "constant",
     "convert_to_tensor",
+    "cos",
+    "cosh",
+    "divide",
     "ensure_shape",
+    "equal",
     "exp",
     "expand_dims",
     "fill",
     "float16",
     "float32",
     "float64",
+    "floor",
     "from_dlpack",
     "gather",
     "gather_nd",
+    "greater",
+    "greater_equal",
     "identity",
     "int8",
     "int16",
     "int32",
     "int64",
+    "less",
+    "less_equal",
     "linalg",
     "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
     "math",
     "matmul",
+    "maximum",
+    "minimum",
     "multiply",
+    "negative",
     "nn",
+    "not_equal",
     "ones",
     "ones_like",
+    "ops",
+    "pow",
     "random",
     "rank",
     "reshape",
+    "round",
+    "saturate_cast",
     "scatter_nd",
     "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
     "size",
     "split",
+    "sqrt",
+    "square",
     "squeeze",
     "stack",
     "stop_gradient",
+    "subtract",
+    "tan",
+    "tanh",
     "tensor_scatter_nd_add",
     "tensor_scatter_nd_max",
     "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "transpose",
+    "truediv",
     "uint8",
     "unstack",
+    "where",
     "zeros",
     "zeros_like",
 ]

@@ -1,5 +1,39 @@
 """Functions of neural networks, under TensorFlow's names."""
 
-from dualflow.ops.gather import embedding_lookup
+from dualflow.ops.activation import (
+    elu,
+    gelu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softsign,
+    swish,
+)
+from dualflow.ops.gather import (
+    embedding_lookup,
+)
+from dualflow.ops.hyperbolic import (
+    tanh,
+)
+from dualflow.ops.special import (
+    sigmoid,
+    softplus,
+)
 
-__all__ = ["embedding_lookup"]
+__all__ = [
+    "elu",
+    "embedding_lookup",
+    "gelu",
+    "leaky_relu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "swish",
+    "tanh",
+]

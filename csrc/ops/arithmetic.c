@@ -2,6 +2,7 @@
 #ifndef DTYPE
 
 #include "elementwise.h"
+#include "thread.h"
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
@@ -16,10 +17,11 @@ DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}};
 DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}};
 DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)}};
 DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(divide)}};
+DF_OP(divide_no_nan) = {BINARY_OP("divide_no_nan"), .promote_to_float = true,
+                        .tile = {FLOATS(divide_no_nan)}};
+DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan)}};
 DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2};
 DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2};
-DF_OP(maximum) = {BINARY_OP("maximum"), .commutative = true, .tile = {NUMBERS(maximum)}};
-DF_OP(minimum) = {BINARY_OP("minimum"), .commutative = true, .tile = {NUMBERS(minimum)}};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
                              .tile = {NUMBERS(squared_difference)}};
 DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
@@ -28,13 +30,60 @@ DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
 DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
 DF_OP(reciprocal) = {UNARY_OP("reciprocal"), .tile = {FLOATS(reciprocal)}};
 
+/* add_n: any number of tensors of one shape, summed from the first to the last, a block that stays
+ * in cache at a time, with the very tile function of add. */
+#define ADD_N_BLOCK 4096
+
+static df_status infer_add_n(const df_call *call, df_error *err)
+{
+    const df_tensor *first = call->in[0];
+    for (int i = 1; i < call->n_in; i++) {
+        const df_tensor *x = call->in[i];
+        bool same = x->ndim == first->ndim;
+        for (int d = 0; same && d < x->ndim; d++)
+            same = x->shape[d] == first->shape[d] || x->shape[d] == DF_UNKNOWN ||
+                   first->shape[d] == DF_UNKNOWN;
+        if (!same)
+            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want the shape of input 0, %s",
+                           call->op->name, i, df_tensor_text(x).text, df_tensor_text(first).text);
+    }
+    if (!DF_SYM(df_op_add).tile[first->dtype]) return df_fail_dtype(call, 0, "a number dtype", err);
+    return df_infer_same(call, err);
+}
+
+static void add_n_block(void *context, int64_t begin, int64_t end)
+{
+    const df_call *call = context;
+    df_dtype dtype = call->out[0]->dtype;
+    int64_t skip = begin * df_dtypes[dtype].bytes, bytes = (end - begin) * df_dtypes[dtype].bytes;
+    char *y = (char *)call->out[0]->data + skip;
+    if (call->n_in == 1) {
+        memcpy(y, (const char *)call->in[0]->data + skip, (size_t)bytes);
+        return;
+    }
+    const void *in[2] = {(const char *)call->in[0]->data + skip, NULL};
+    for (int i = 1; i < call->n_in; i++) {
+        in[1] = (const char *)call->in[i]->data + skip;
+        DF_SYM(df_op_add).tile[dtype](end - begin, y, in, NULL);
+        in[0] = y;
+    }
+}
+
+static df_status run_add_n(const df_call *call, df_error *err)
+{
+    (void)err;
+    df_parallel_for(call->out[0]->size, ADD_N_BLOCK, 0.1 * call->n_in, add_n_block, (void *)call);
+    return DF_OK;
+}
+
+DF_OP(add_n) = {.name = "add_n", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = 1, .promote = 1,
+                .infer = infer_add_n, .run = run_add_n};
+
 #else
 
 DF_INLINE V FN(add)(V a, V b) { return a + b; }
 DF_INLINE V FN(subtract)(V a, V b) { return a - b; }
 DF_INLINE V FN(multiply)(V a, V b) { return a * b; }
-DF_INLINE V FN(maximum)(V a, V b) { return FN(max)(a, b); }
-DF_INLINE V FN(minimum)(V a, V b) { return FN(min)(a, b); }
 DF_INLINE V FN(squared_difference)(V a, V b) { return (a - b) * (a - b); }
 DF_INLINE V FN(negative)(V x) { return -x; }
 DF_INLINE V FN(square)(V x) { return x * x; }
@@ -42,8 +91,6 @@ DF_INLINE V FN(square)(V x) { return x * x; }
 TILE_BINARY(add)
 TILE_BINARY(subtract)
 TILE_BINARY(multiply)
-TILE_BINARY(maximum)
-TILE_BINARY(minimum)
 TILE_BINARY(squared_difference)
 TILE_UNARY(negative)
 TILE_UNARY(square)
@@ -54,13 +101,23 @@ TILE_UNARY(abs)
 DF_INLINE V FN(divide)(V a, V b) { return a / b; }
 DF_INLINE V FN(reciprocal)(V x) { return 1 / x; }
 
+/* 0 where b is 0, whatever a is. */
+DF_INLINE V FN(divide_no_nan)(V a, V b)
+{
+    return FN(select)(b == (V){0}, (V){0}, a / b);
+}
+DF_INLINE V FN(multiply_no_nan)(V a, V b)
+{
+    return FN(select)(b == (V){0}, (V){0}, a * b);
+}
+
 /* -1, 0 or 1 of the sign of x; zeros and NaN stay what they are. */
 DF_INLINE V FN(sign)(V x)
 {
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
 }
 
-/* Python's and NumPy's: the remainder has b's sign, is exact (fmod is), a zero has b's sign. */
+/* Python's and NumPy's: the remainder has b's sign and is exact, as fmod is; a zero has b's sign. */
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
     T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
@@ -81,6 +138,8 @@ DF_INLINE T FN(floordiv_1)(T a, T b)
 }
 
 TILE_BINARY(divide)
+TILE_BINARY(divide_no_nan)
+TILE_BINARY(multiply_no_nan)
 TILE_UNARY(reciprocal)
 
 #else

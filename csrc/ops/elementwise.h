@@ -46,6 +46,8 @@
     .may_alias = true, .infer = df_infer_broadcast
 #define BINARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
     .may_alias = true, .infer = df_infer_broadcast
+#define TERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
+    .may_alias = true, .infer = df_infer_broadcast
 #define TEST_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .infer = df_infer_compare
 #define COMPARE_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \

@@ -1,10 +1,31 @@
 """Arithmetic with its gradients. Integers wrap around; Python numbers take the tensors' dtype."""
 
+from collections.abc import Sequence
+
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.types import TensorLike
 
-__all__ = ["add", "multiply"]
+__all__ = [
+    "abs",
+    "add",
+    "add_n",
+    "divide",
+    "divide_no_nan",
+    "floordiv",
+    "floormod",
+    "mod",
+    "multiply",
+    "multiply_no_nan",
+    "negative",
+    "reciprocal",
+    "sign",
+    "square",
+    "squared_difference",
+    "subtract",
+    "truediv",
+]
 
 
 def add(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
@@ -36,6 +57,35 @@ def _(g, y, a, b):
     return g, g
 
 
+def subtract(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a - b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g`` to a and ``-g`` to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.subtract([1, 2], 10).numpy().tolist()
+    [-9, -8]
+    """
+    return apply("subtract", a, b, name=name)
+
+
+@gradient("subtract", saves="none")
+def _(g, y, a, b):
+    return g, lambda: -g
+
+
 def multiply(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """a * b, elementwise.
 
@@ -63,3 +113,403 @@ def multiply(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 @gradient("multiply", saves="inputs")
 def _(g, y, a, b):
     return lambda: g * b, lambda: g * a
+
+
+def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a / b, elementwise, in floating point.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    Integers become float32 (int64: float64) first. Division by zero gives inf or NaN.
+    The gradient is ``g / b`` to a and ``-g * y / b`` to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.divide([1, 3], 2).numpy().tolist()
+    [0.5, 1.5]
+    """
+    return apply("divide", a, b, name=name)
+
+
+@gradient("divide", saves=(1, "output"))
+def _(g, y, a, b):
+    return lambda: g / b, lambda: -g * y / b
+
+
+def truediv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a / b, elementwise, in floating point: another name of `divide`.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, floating, of the broadcast shape
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.truediv(1, [2, 4]).numpy().tolist()
+    [0.5, 0.25]
+    """
+    return divide(a, b, name=name)
+
+
+def divide_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a / b, elementwise, and 0 where b is 0.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, floating, of the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g / b`` to a and ``-g * a / b / b`` to b, each 0 where b is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.divide_no_nan([1., 2.], [0., 4.]).numpy().tolist()
+    [0.0, 0.5]
+    """
+    return apply("divide_no_nan", a, b, name=name)
+
+
+@gradient("divide_no_nan", saves=(1, "output"))
+def _(g, y, a, b):
+    return lambda: divide_no_nan(g, b), lambda: divide_no_nan(-g * y, b)
+
+
+def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a * b, elementwise, and 0 where b is 0, even if a is infinite or NaN.
+
+    Parameters
+    ----------
+    a, b : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g * b`` to a and ``g * a`` to b, each 0 where the second factor is.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.multiply_no_nan([float('inf'), 2.], [0., 4.]).numpy().tolist()
+    [0.0, 8.0]
+    """
+    return apply("multiply_no_nan", a, b, name=name)
+
+
+@gradient("multiply_no_nan", saves="inputs")
+def _(g, y, a, b):
+    return lambda: multiply_no_nan(g, b), lambda: multiply_no_nan(a, g)
+
+
+def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """The largest integer that is not above a / b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    As Python's ``//``. An integer divided by 0 gives 0, as in NumPy. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.floordiv([7, -7], 2).numpy().tolist()
+    [3, -4]
+    """
+    return apply("floordiv", a, b, name=name)
+
+
+no_gradient("floordiv", why="it is piecewise constant")
+
+
+def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """What is left of a after division by b, with the sign of b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    As Python's ``%``: ``a == floordiv(a, b) * b + floormod(a, b)``. Exact for floats; an
+    integer modulo 0 gives 0.
+    The gradient is ``g`` to a and ``-g * floordiv(a, b)`` to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.floormod([7, -7], 3).numpy().tolist()
+    [1, 2]
+    """
+    return apply("floormod", a, b, name=name)
+
+
+@gradient("floormod", saves="inputs")
+def _(g, y, a, b):
+    return g, lambda: -g * floordiv(a, b)
+
+
+def mod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """What is left of a after division by b: another name of `floormod`.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.mod(-1, [3, 5]).numpy().tolist()
+    [2, 4]
+    """
+    return floormod(a, b, name=name)
+
+
+def squared_difference(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """(a - b)**2, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``2 * g * (a - b)`` to a and the negative of that to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.squared_difference([1., 5.], 2.).numpy().tolist()
+    [1.0, 9.0]
+    """
+    return apply("squared_difference", a, b, name=name)
+
+
+@gradient("squared_difference", saves="inputs")
+def _(g, y, a, b):
+    return lambda: 2 * g * (a - b), lambda: 2 * g * (b - a)
+
+
+def negative(x: TensorLike, name: str | None = None) -> Tensor:
+    """-x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    The gradient is ``-g``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.negative([1, -2]).numpy().tolist()
+    [-1, 2]
+    """
+    return apply("negative", x, name=name)
+
+
+@gradient("negative", saves="none")
+def _(g, y, x):
+    return -g
+
+
+def abs(x: TensorLike, name: str | None = None) -> Tensor:
+    """|x|, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    The most negative integer stays what it is. The gradient is ``g * sign(x)``, 0 at 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.abs([1, -2]).numpy().tolist()
+    [1, 2]
+    """
+    return apply("abs", x, name=name)
+
+
+@gradient("abs", saves="inputs")
+def _(g, y, x):
+    return g * sign(x)
+
+
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    NaN stays NaN. The gradient is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sign([-3., 0., 5.]).numpy().tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return apply("sign", x, name=name)
+
+
+@gradient("sign", saves="none")
+def _(g, y, x):
+    return multiply_no_nan(g, 0.0)
+
+
+def square(x: TensorLike, name: str | None = None) -> Tensor:
+    """x * x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    The gradient is ``2 * g * x``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.square([1, -3]).numpy().tolist()
+    [1, 9]
+    """
+    return apply("square", x, name=name)
+
+
+@gradient("square", saves="inputs")
+def _(g, y, x):
+    return g * (2 * x)
+
+
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    1 / 0 is inf. The gradient is ``-g / x**2``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.reciprocal([2., 4.]).numpy().tolist()
+    [0.5, 0.25]
+    """
+    return apply("reciprocal", x, name=name)
+
+
+@gradient("reciprocal", saves="output")
+def _(g, y, x):
+    return -g * (y * y)
+
+
+def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
+    """The sum of any number of tensors of one shape.
+
+    Parameters
+    ----------
+    inputs : sequence of Tensor, any number dtype, at least one
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the inputs' shape
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no inputs.
+    ShapeError
+        If their shapes differ: nothing is broadcast.
+
+    Notes
+    -----
+    Summed from the first to the last in one pass over memory. The gradient flows unchanged to all.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.add_n([[1, 2], [10, 20], [100, 200]]).numpy().tolist()
+    [111, 222]
+    """
+    if isinstance(inputs, Tensor):
+        return apply("add_n", inputs, name=name)
+    if len(inputs) == 0:
+        raise InvalidArgumentError("add_n: inputs are empty, want at least one tensor")
+    return apply("add_n", *inputs, name=name)
+
+
+@gradient("add_n", saves="none")
+def _(g, y, *inputs):
+    return (g,) * len(inputs)

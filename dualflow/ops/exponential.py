@@ -2,36 +2,41 @@
 
 from dualflow._core import Tensor, apply
 from dualflow.gradients import gradient
+from dualflow.ops.arithmetic import multiply_no_nan
+from dualflow.ops.compare import where
 from dualflow.ops.types import TensorLike
 
-__all__ = ["exp", "log"]
+__all__ = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "pow",
+    "rsqrt",
+    "sqrt",
+]
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """e to the power of `x`, elementwise.
+    """e**x, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating, shape (...)
+    x : Tensor, float32 or float64
 
     Returns
     -------
     Tensor, same shape and dtype as `x`
 
-    Raises
-    ------
-    DTypeError
-        If `x` is not float32 or float64.
-
     Notes
     -----
-    Within 2 ulp in float32; overflows to inf, NaN stays NaN. The gradient is ``g * exp(x)``.
+    Within 2 ulp in float32. Overflows to inf, NaN stays NaN. The gradient is ``g * exp(x)``.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.exp([0., 1.]).numpy().round(4).tolist()
-    [1.0, 2.7183001041412354]
+    >>> df.exp([0., 1.]).numpy().round(4)
+    array([1.    , 2.7183], dtype=float32)
     """
     return apply("exp", x, name=name)
 
@@ -41,32 +46,56 @@ def _(g, y, x):
     return g * y
 
 
-def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """Natural logarithm of `x`, elementwise.
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
+    """e**x - 1, elementwise, without loss of digits near 0.
 
     Parameters
     ----------
-    x : Tensor, floating, shape (...)
+    x : Tensor, float32 or float64
 
     Returns
     -------
     Tensor, same shape and dtype as `x`
 
-    Raises
-    ------
-    DTypeError
-        If `x` is not float32 or float64.
-
     Notes
     -----
-    Within 2 ulp in float32; ``log(0)`` is -inf, of a negative number NaN. The gradient is
-    ``g / x``.
+    Within 2 ulp in float32. The gradient is ``g * exp(x)``.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.log(df.exp(2.)).numpy().item()
-    2.0
+    >>> df.math.expm1([0., 1.]).numpy().round(4)
+    array([0.    , 1.7183], dtype=float32)
+    """
+    return apply("expm1", x, name=name)
+
+
+@gradient("expm1", saves="inputs")
+def _(g, y, x):
+    return g * exp(x)
+
+
+def log(x: TensorLike, name: str | None = None) -> Tensor:
+    """The natural logarithm of x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. log(0) is -inf, that of a negative number NaN. The gradient is ``g
+    / x``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.log([1., 10.]).numpy().round(4)
+    array([0.    , 2.3026], dtype=float32)
     """
     return apply("log", x, name=name)
 
@@ -74,3 +103,128 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 @gradient("log", saves="inputs")
 def _(g, y, x):
     return g / x
+
+
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(1 + x), elementwise, without loss of digits near 0.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. -inf at -1, NaN below. The gradient is ``g / (1 + x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.log1p([0., 1.]).numpy().round(4)
+    array([0.    , 0.6931], dtype=float32)
+    """
+    return apply("log1p", x, name=name)
+
+
+@gradient("log1p", saves="inputs")
+def _(g, y, x):
+    return g / (1 + x)
+
+
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """The square root of x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Correctly rounded; NaN for negative numbers. The gradient is ``g / (2 * sqrt(x))``, inf at
+    0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sqrt([4., 9.]).numpy().tolist()
+    [2.0, 3.0]
+    """
+    return apply("sqrt", x, name=name)
+
+
+@gradient("sqrt", saves="output")
+def _(g, y, x):
+    return g * 0.5 / y
+
+
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / sqrt(x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 1 ulp; inf at 0, NaN for negative numbers. The gradient is ``-g * rsqrt(x)**3 / 2``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.rsqrt([4., 0.25]).numpy().tolist()
+    [0.5, 2.0]
+    """
+    return apply("rsqrt", x, name=name)
+
+
+@gradient("rsqrt", saves="output")
+def _(g, y, x):
+    return g * (-0.5 * y) * (y * y)
+
+
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x**y, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around; a negative
+    exponent gives 0 but for the bases 1 and -1.
+    The gradient is ``g * y * x**(y - 1)`` to x, 0 where y is 0, and ``g * x**y * log(x)`` to y,
+    0 where x is not positive.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.pow([2, 3], 3).numpy().tolist()
+    [8, 27]
+    """
+    return apply("pow", x, y, name=name)
+
+
+@gradient("pow", saves="both")
+def _(g, out, x, y):
+    def to_y():
+        positive = x > 0
+        log_x = where(positive, log(where(positive, x, 1)), 0)
+        return g * multiply_no_nan(out, log_x)
+
+    return lambda: g * multiply_no_nan(pow(x, y - 1), y), to_y

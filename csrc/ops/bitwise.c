@@ -1,0 +1,66 @@
+/* Bits of integers, and the truth of bools: bytes 0 and 1, so one formula serves both. */
+#ifndef DTYPE
+
+#include "elementwise.h"
+
+/* of any integer dtype, unsigned ones too */
+DF_INLINE bool shift_fits(int64_t by, int64_t bits) { return by >= 0 && by < bits; }
+DF_INLINE int64_t sign_of(int64_t x) { return x < 0 ? -1 : 0; }
+
+#define TEMPLATE "ops/bitwise.c"
+#include "each_int.h"
+#undef TEMPLATE
+
+static void logical_not_tile(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+{
+    (void)attrs;
+    const uint8_t *x = in[0];
+    uint8_t *y = out;
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] ^ 1;
+}
+
+DF_OP(bitwise_and) = {BINARY_OP("bitwise_and"), .commutative = true,
+                      .tile = {INTS(bitwise_and), BOOLS(bitwise_and)}};
+DF_OP(bitwise_or) = {BINARY_OP("bitwise_or"), .commutative = true,
+                    .tile = {INTS(bitwise_or), BOOLS(bitwise_or)}};
+DF_OP(bitwise_xor) = {BINARY_OP("bitwise_xor"), .commutative = true,
+                     .tile = {INTS(bitwise_xor), BOOLS(bitwise_xor)}};
+DF_OP(bitwise_not) = {UNARY_OP("bitwise_not"),
+                     .tile = {INTS(bitwise_not), [DF_BOOL] = logical_not_tile}};
+DF_OP(left_shift) = {BINARY_OP("left_shift"), .tile = {INTS(left_shift)}};
+DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
+
+/* The same for bools alone. */
+DF_OP(logical_and) = {BINARY_OP("logical_and"), .commutative = true, .tile = {BOOLS(bitwise_and)}};
+DF_OP(logical_or) = {BINARY_OP("logical_or"), .commutative = true, .tile = {BOOLS(bitwise_or)}};
+DF_OP(logical_xor) = {BINARY_OP("logical_xor"), .commutative = true, .tile = {BOOLS(bitwise_xor)}};
+DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {[DF_BOOL] = logical_not_tile}};
+
+#else
+
+DF_INLINE V FN(bitwise_and)(V a, V b) { return a & b; }
+DF_INLINE V FN(bitwise_or)(V a, V b) { return a | b; }
+DF_INLINE V FN(bitwise_xor)(V a, V b) { return a ^ b; }
+DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
+
+/* A shift by the width or more, undefined in C, gives what shifting bit by bit would: 0, or the
+ * sign. A negative shift counts as too long. */
+DF_INLINE T FN(left_shift_1)(T a, T b)
+{
+    return shift_fits(b, 8 * sizeof(T)) ? (T)((uint64_t)a << b) : (T)0;
+}
+DF_INLINE T FN(right_shift_1)(T a, T b)
+{
+    return shift_fits(b, 8 * sizeof(T)) ? (T)(a >> b) : (T)sign_of(a);
+}
+DF_INLINE V FN(left_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(left_shift_1)); }
+DF_INLINE V FN(right_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(right_shift_1)); }
+
+TILE_BINARY(bitwise_and)
+TILE_BINARY(bitwise_or)
+TILE_BINARY(bitwise_xor)
+TILE_UNARY(bitwise_not)
+TILE_BINARY(left_shift)
+TILE_BINARY(right_shift)
+
+#endif

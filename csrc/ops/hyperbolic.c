@@ -1,0 +1,32 @@
+/* Hyperbolic functions with their inverses. The formulas are in vmath.h. */
+#ifndef DTYPE
+
+#include "elementwise.h"
+#include "vmath.h"
+
+#define TEMPLATE "ops/hyperbolic.c"
+#include "each_float.h"
+#undef TEMPLATE
+
+DF_OP(sinh) = {UNARY_OP("sinh"), .tile = {FLOATS(sinh)}, .cost = 0.5};
+DF_OP(cosh) = {UNARY_OP("cosh"), .tile = {FLOATS(cosh)}, .cost = 0.4};
+DF_OP(tanh) = {UNARY_OP("tanh"), .tile = {FLOATS(tanh)}, .cost = 0.4};
+/* tanh_grad(g, y): what flows to x where y = tanh(x) */
+DF_OP(tanh_grad) = {BINARY_OP("tanh_grad"), .tile = {FLOATS(tanh_grad)}};
+DF_OP(asinh) = {UNARY_OP("asinh"), .tile = {FLOATS(asinh)}, .cost = 2};
+DF_OP(acosh) = {UNARY_OP("acosh"), .tile = {FLOATS(acosh)}, .cost = 2};
+DF_OP(atanh) = {UNARY_OP("atanh"), .tile = {FLOATS(atanh)}, .cost = 2};
+
+#else
+
+DF_INLINE V FN(tanh_grad)(V g, V y) { return g * ((1 - y) * (1 + y)); }
+
+TILE_UNARY(sinh)
+TILE_UNARY(cosh)
+TILE_UNARY(tanh)
+TILE_BINARY(tanh_grad)
+TILE_UNARY(asinh)
+TILE_UNARY(acosh)
+TILE_UNARY(atanh)
+
+#endif

@@ -1,0 +1,19 @@
+"""Bits of integers: `df.bitwise.bitwise_and`, ..."""
+
+from dualflow.ops.bitwise import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    left_shift,
+    right_shift,
+)
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+]

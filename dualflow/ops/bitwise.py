@@ -1,0 +1,293 @@
+"""Bits of integers, truth of bools, and Python's operators ``& | ^ ~`` for both."""
+
+from dualflow._core import Tensor, apply, bind
+from dualflow.gradients import no_gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "right_shift",
+]
+
+
+def bitwise_and(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a & b: bit by bit of integers, logical of bools.
+
+    Parameters
+    ----------
+    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.bitwise_and(12, [10, 3]).numpy().tolist()
+    [8, 0]
+    """
+    return apply("bitwise_and", a, b, name=name)
+
+
+no_gradient("bitwise_and", why="its result is no float")
+
+
+def bitwise_or(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a | b: bit by bit of integers, logical of bools.
+
+    Parameters
+    ----------
+    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.bitwise_or(12, [10, 3]).numpy().tolist()
+    [14, 15]
+    """
+    return apply("bitwise_or", a, b, name=name)
+
+
+no_gradient("bitwise_or", why="its result is no float")
+
+
+def bitwise_xor(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a ^ b: bit by bit of integers, logical of bools.
+
+    Parameters
+    ----------
+    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.bitwise_xor(12, [10, 3]).numpy().tolist()
+    [6, 15]
+    """
+    return apply("bitwise_xor", a, b, name=name)
+
+
+no_gradient("bitwise_xor", why="its result is no float")
+
+
+def bitwise_not(x: TensorLike, name: str | None = None) -> Tensor:
+    """~x: every bit of integers inverted, the logical opposite of bools.
+
+    Parameters
+    ----------
+    x : Tensor, any integer dtype or bool
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.bitwise_not([0, 5]).numpy().tolist()
+    [-1, -6]
+    """
+    return apply("bitwise_not", x, name=name)
+
+
+no_gradient("bitwise_not", why="its result is no float")
+
+
+bind(invert=bitwise_not, **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
+
+
+def left_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a << b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any integer dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    A shift by the width of the dtype or more, or by a negative number, gives 0. There is no
+    gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.left_shift(1, [0, 1, 4]).numpy().tolist()
+    [1, 2, 16]
+    """
+    return apply("left_shift", a, b, name=name)
+
+
+no_gradient("left_shift", why="its result is an integer")
+
+
+def right_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a >> b, elementwise; the sign is kept.
+
+    Parameters
+    ----------
+    a, b : Tensor, any integer dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    A shift by the width of the dtype or more, or by a negative number, gives 0, or -1 for a
+    negative a. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.bitwise.right_shift([16, -16], 2).numpy().tolist()
+    [4, -4]
+    """
+    return apply("right_shift", a, b, name=name)
+
+
+no_gradient("right_shift", why="its result is an integer")
+
+
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Whether both are true, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.logical_and([True, False], True).numpy().tolist()
+    [True, False]
+    """
+    return apply("logical_and", x, y, name=name)
+
+
+no_gradient("logical_and", why="its result is bool")
+
+
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Whether at least one is true, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.logical_or([True, False], True).numpy().tolist()
+    [True, True]
+    """
+    return apply("logical_or", x, y, name=name)
+
+
+no_gradient("logical_or", why="its result is bool")
+
+
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Whether exactly one is true, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.logical_xor([True, False], True).numpy().tolist()
+    [False, True]
+    """
+    return apply("logical_xor", x, y, name=name)
+
+
+no_gradient("logical_xor", why="its result is bool")
+
+
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is false, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, bool
+
+    Returns
+    -------
+    Tensor, bool, same shape as `x`
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.logical_not([True, False]).numpy().tolist()
+    [False, True]
+    """
+    return apply("logical_not", x, name=name)
+
+
+no_gradient("logical_not", why="its result is bool")

@@ -1,0 +1,91 @@
+"""Conversion between dtypes."""
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.dtypes import DType, as_dtype, bfloat16, float16, float32
+from dualflow.gradients import gradient
+from dualflow.ops.limits import clip_by_value
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = [
+    "cast",
+    "saturate_cast",
+]
+
+
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """`x` converted to another dtype.
+
+    Parameters
+    ----------
+    x : Tensor, any dtype
+    dtype : DType, or anything that names one
+
+    Returns
+    -------
+    Tensor, same shape as `x`
+
+    Notes
+    -----
+    To a floating dtype: rounded once, halves to even. A float becomes an integer by cutting off
+    its fraction; beyond the range it becomes the nearest end of it, NaN becomes 0. Integers keep
+    their low bits. Anything but 0 becomes True. The gradient is cast back to the dtype of `x`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.cast([1.9, -1.9, 300.], df.uint8).numpy().tolist()
+    [1, 0, 255]
+    """
+    return apply("cast", x, name=name, dtype=dtype)
+
+
+@gradient("cast", saves="none")
+def _(g, y, x, dtype):
+    return cast(g, x.dtype)
+
+
+# The largest finite numbers of the floating dtypes that others can exceed.
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    if dtype.is_bool:
+        return 0, 1
+    bits = 8 * dtype.itemsize
+    return (0, 2**bits - 1) if dtype.name == "uint8" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """`value` converted to another dtype, numbers beyond its range becoming the ends of it.
+
+    Parameters
+    ----------
+    value : Tensor, any dtype
+    dtype : DType, or anything that names one
+
+    Returns
+    -------
+    Tensor, same shape as `value`
+
+    Notes
+    -----
+    As `cast`, but integers are limited instead of wrapped, and floats become the largest finite
+    number of a narrower floating dtype instead of inf. The gradient is that of both steps.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.saturate_cast([-5, 100, 300], df.uint8).numpy().tolist()
+    [0, 100, 255]
+    """
+    x = value if isinstance(value, TensorBase) else as_tensor(value)
+    if x.dtype in (float16, bfloat16):
+        x = cast(x, float32)
+    source, target = x.dtype, as_dtype(dtype)
+    if source.is_floating and target.name in _LARGEST and source.itemsize > target.itemsize:
+        x = clip_by_value(x, -_LARGEST[target.name], _LARGEST[target.name])
+    elif source.is_integer and target.is_integer:
+        (low, high), (source_low, source_high) = _range(target), _range(source)
+        if low > source_low or high < source_high:
+            x = clip_by_value(x, max(low, source_low), min(high, source_high))
+    return cast(x, target, name=name)

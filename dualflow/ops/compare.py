@@ -1,0 +1,250 @@
+"""Comparisons, and the choice between two tensors by a condition."""
+
+from dualflow._core import Tensor, apply
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "approximate_equal",
+    "equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "not_equal",
+    "where",
+]
+
+
+def equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a == b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    NaN equals nothing. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.equal([1, 2, 3], 2).numpy().tolist()
+    [False, True, False]
+    """
+    return apply("equal", a, b, name=name)
+
+
+no_gradient("equal", why="its result is bool")
+
+
+def not_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a != b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    NaN differs from everything. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.not_equal([1, 2, 3], 2).numpy().tolist()
+    [True, False, True]
+    """
+    return apply("not_equal", a, b, name=name)
+
+
+no_gradient("not_equal", why="its result is bool")
+
+
+def less(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a < b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    False where either is NaN. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.less([1, 2, 3], 2).numpy().tolist()
+    [True, False, False]
+    """
+    return apply("less", a, b, name=name)
+
+
+no_gradient("less", why="its result is bool")
+
+
+def less_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a <= b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    False where either is NaN. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.less_equal([1, 2, 3], 2).numpy().tolist()
+    [True, True, False]
+    """
+    return apply("less_equal", a, b, name=name)
+
+
+no_gradient("less_equal", why="its result is bool")
+
+
+def greater(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a > b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    False where either is NaN. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.greater([1, 2, 3], 2).numpy().tolist()
+    [False, False, True]
+    """
+    return apply("greater", a, b, name=name)
+
+
+no_gradient("greater", why="its result is bool")
+
+
+def greater_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a >= b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Notes
+    -----
+    False where either is NaN. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.greater_equal([1, 2, 3], 2).numpy().tolist()
+    [False, True, True]
+    """
+    return apply("greater_equal", a, b, name=name)
+
+
+no_gradient("greater_equal", why="its result is bool")
+
+
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
+) -> Tensor:
+    """|x - y| < tolerance, elementwise.
+
+    Parameters
+    ----------
+    x, y : Tensor, any number dtype, shapes that broadcast
+    tolerance : float, default 1e-5
+
+    Returns
+    -------
+    Tensor, bool, of the broadcast shape
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.approximate_equal([1., 2.], [1.000001, 2.1]).numpy().tolist()
+    [True, False]
+    """
+    return abs(apply("subtract", x, y, name=name)) < tolerance
+
+
+def where(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """x where `condition` is true, else y, elementwise; alone, the indices of true elements.
+
+    Parameters
+    ----------
+    condition : Tensor, bool
+    x, y : Tensor, any dtype, shapes that broadcast with each other and with that of `condition`
+        Both or neither.
+
+    Returns
+    -------
+    Tensor, of the promoted dtype of x and y and the broadcast shape; without them int64, shape
+    (number of true elements, rank)
+
+    Raises
+    ------
+    DTypeError
+        If `condition` is not bool.
+
+    Notes
+    -----
+    The gradient flows to x where `condition` is true, elsewhere to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.where([True, False], [1, 2], 0).numpy().tolist()
+    [1, 0]
+    >>> df.where([True, False, True]).numpy().tolist()
+    [[0], [2]]
+    """
+    if x is None and y is None:
+        return apply("where_indices", condition, name=name)
+    if x is None or y is None:
+        raise InvalidArgumentError("where: got one of x and y, want both or neither")
+    return apply("where", condition, x, y, name=name)
+
+
+@gradient("where", saves=(0,))
+def _(g, out, condition, x, y):
+    return None, lambda: where(condition, g, 0), lambda: where(condition, 0, g)

@@ -1,0 +1,219 @@
+"""Hyperbolic functions with their inverses, and their gradients."""
+
+from dualflow._core import Tensor, apply
+from dualflow.gradients import gradient
+from dualflow.ops.exponential import rsqrt
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "acosh",
+    "asinh",
+    "atanh",
+    "cosh",
+    "sinh",
+    "tanh",
+    "tanh_grad",
+]
+
+
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
+    """(e**x - e**-x) / 2, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * cosh(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sinh([0., 1.]).numpy().round(4)
+    array([0.    , 1.1752], dtype=float32)
+    """
+    return apply("sinh", x, name=name)
+
+
+@gradient("sinh", saves="inputs")
+def _(g, y, x):
+    return g * cosh(x)
+
+
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
+    """(e**x + e**-x) / 2, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * sinh(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.cosh([0., 1.]).numpy().round(4)
+    array([1.    , 1.5431], dtype=float32)
+    """
+    return apply("cosh", x, name=name)
+
+
+@gradient("cosh", saves="inputs")
+def _(g, y, x):
+    return g * sinh(x)
+
+
+def tanh(x: TensorLike, name: str | None = None) -> Tensor:
+    """sinh(x) / cosh(x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * (1 - y**2)``, one op.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tanh([0., 1.]).numpy().round(4)
+    array([0.    , 0.7616], dtype=float32)
+    """
+    return apply("tanh", x, name=name)
+
+
+@gradient("tanh", saves="output")
+def _(g, y, x):
+    return tanh_grad(g, y)
+
+
+def tanh_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """g * (1 - y**2): what flows back through y = tanh(x).
+
+    Parameters
+    ----------
+    g, y : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is the same to g, and ``-2 * g * y`` times what comes in to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.hyperbolic.tanh_grad([1., 2.], 0.5).numpy().tolist()
+    [0.75, 1.5]
+    """
+    return apply("tanh_grad", g, y, name=name)
+
+
+@gradient("tanh_grad", saves="inputs")
+def _(gg, out, g, y):
+    return lambda: tanh_grad(gg, y), lambda: gg * g * (-2 * y)
+
+
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
+    """The inverse of sinh, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g / sqrt(1 + x**2)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.asinh([0., 1.]).numpy().round(4)
+    array([0.    , 0.8814], dtype=float32)
+    """
+    return apply("asinh", x, name=name)
+
+
+@gradient("asinh", saves="inputs")
+def _(g, y, x):
+    return g * rsqrt(1 + x * x)
+
+
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
+    """The inverse of cosh, elementwise: 0 and above.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. NaN below 1. The gradient is ``g / sqrt(x**2 - 1)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.acosh([1., 2.]).numpy().round(4)
+    array([0.   , 1.317], dtype=float32)
+    """
+    return apply("acosh", x, name=name)
+
+
+@gradient("acosh", saves="inputs")
+def _(g, y, x):
+    return g * rsqrt((x - 1) * (x + 1))
+
+
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
+    """The inverse of tanh, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. inf at 1, NaN outside [-1, 1]. The gradient is ``g / (1 - x**2)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.atanh([0., 0.5]).numpy().round(4)
+    array([0.    , 0.5493], dtype=float32)
+    """
+    return apply("atanh", x, name=name)
+
+
+@gradient("atanh", saves="inputs")
+def _(g, y, x):
+    return g / ((1 - x) * (1 + x))

@@ -1,0 +1,113 @@
+"""The larger, the smaller, and what lies between, with their gradients."""
+
+from dualflow._core import Tensor, apply
+from dualflow.gradients import gradient
+from dualflow.ops.compare import where
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "clip_by_value",
+    "maximum",
+    "minimum",
+]
+
+
+def maximum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """The larger of a and b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    NaN in either gives NaN. The gradient flows to a where ``a >= b``, elsewhere to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.maximum([1, 5], 3).numpy().tolist()
+    [3, 5]
+    """
+    return apply("maximum", a, b, name=name)
+
+
+@gradient("maximum", saves="inputs")
+def _(g, y, a, b):
+    a_wins = a >= b
+    return lambda: where(a_wins, g, 0), lambda: where(a_wins, 0, g)
+
+
+def minimum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """The smaller of a and b, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, any number dtype, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    NaN in either gives NaN. The gradient flows to a where ``a <= b``, elsewhere to b.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.minimum([1, 5], 3).numpy().tolist()
+    [1, 3]
+    """
+    return apply("minimum", a, b, name=name)
+
+
+@gradient("minimum", saves="inputs")
+def _(g, y, a, b):
+    a_wins = a <= b
+    return lambda: where(a_wins, g, 0), lambda: where(a_wins, 0, g)
+
+
+def clip_by_value(
+    t: TensorLike,
+    clip_value_min: TensorLike,
+    clip_value_max: TensorLike,
+    name: str | None = None,
+) -> Tensor:
+    """max(min(t, clip_value_max), clip_value_min), elementwise.
+
+    Parameters
+    ----------
+    t : Tensor, any number dtype
+    clip_value_min, clip_value_max : Tensor, shapes that broadcast with that of `t`
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    NaN in any operand gives NaN. The gradient flows to `t` where it lies between the limits or on
+    one of them, else to the limit that took its place.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.clip_by_value([-2., 0.5, 7.], 0., 1.).numpy().tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return apply("clip_by_value", t, clip_value_min, clip_value_max, name=name)
+
+
+@gradient("clip_by_value", saves="inputs")
+def _(g, y, t, low, high):
+    below, above = t < low, t > high
+    return (
+        lambda: where(below | above, 0, g),
+        lambda: where(below, g, 0),
+        lambda: where(above, g, 0),
+    )

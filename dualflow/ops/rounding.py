@@ -1,0 +1,235 @@
+"""Rounding to integers, and tests of what kind of number one is."""
+
+from dualflow._core import Tensor, apply, bind
+from dualflow.gradients import no_gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "ceil",
+    "floor",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "rint",
+    "round",
+    "trunc",
+]
+
+
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
+    """The largest integer not above x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.floor([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
+    [-2.0, 0.0, 1.0, 2.0]
+    """
+    return apply("floor", x, name=name)
+
+
+no_gradient("floor", why="it is piecewise constant")
+
+
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
+    """The smallest integer not below x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.ceil([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
+    [-1.0, 1.0, 2.0, 3.0]
+    """
+    return apply("ceil", x, name=name)
+
+
+no_gradient("ceil", why="it is piecewise constant")
+
+
+def round(x: TensorLike, name: str | None = None) -> Tensor:
+    """The integer nearest to x, elementwise, halves to the even one.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.round([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
+    [-2.0, 0.0, 2.0, 3.0]
+    """
+    return apply("round", x, name=name)
+
+
+no_gradient("round", why="it is piecewise constant")
+
+
+def trunc(x: TensorLike, name: str | None = None) -> Tensor:
+    """x without its fraction, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Infinities and NaN stay what they are, a zero keeps the sign of x. There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.trunc([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
+    [-1.0, 0.0, 1.0, 2.0]
+    """
+    return apply("trunc", x, name=name)
+
+
+no_gradient("trunc", why="it is piecewise constant")
+
+
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
+    """The integer nearest to x, elementwise: another name of `round`.
+
+    Parameters
+    ----------
+    x : Tensor, any number dtype
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.rint([0.5, 1.5]).numpy().tolist()
+    [0.0, 2.0]
+    """
+    return round(x, name=name)
+
+
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is NaN, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, bool, same shape as `x`
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.is_nan([1., float('inf'), float('nan')]).numpy().tolist()
+    [False, False, True]
+    """
+    return apply("is_nan", x, name=name)
+
+
+no_gradient("is_nan", why="its result is bool")
+
+
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is inf or -inf, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, bool, same shape as `x`
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.is_inf([1., float('inf'), float('nan')]).numpy().tolist()
+    [False, True, False]
+    """
+    return apply("is_inf", x, name=name)
+
+
+no_gradient("is_inf", why="its result is bool")
+
+
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is neither infinite nor NaN, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, bool, same shape as `x`
+
+    Notes
+    -----
+    There is no gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.is_finite([1., float('inf'), float('nan')]).numpy().tolist()
+    [True, False, False]
+    """
+    return apply("is_finite", x, name=name)
+
+
+no_gradient("is_finite", why="its result is bool")
+
+
+def _python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
+    """Python's ``round(x)``; with digits, by scaling."""
+    if ndigits is None:
+        return round(x)
+    return round(x * 10.0**ndigits) / 10.0**ndigits
+
+
+bind(round=_python_round)

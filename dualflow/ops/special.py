@@ -1,0 +1,380 @@
+"""Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
+
+from dualflow._core import Tensor, apply, as_tensor
+from dualflow.gradients import gradient
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import not_equal
+from dualflow.ops.exponential import exp
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "lgamma",
+    "log_sigmoid",
+    "polygamma",
+    "sigmoid",
+    "sigmoid_grad",
+    "softplus",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
+]
+
+
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / (1 + e**-x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. Never overflows. The gradient is ``g * y * (1 - y)``, one op.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sigmoid([-1., 0., 1.]).numpy().round(4)
+    array([0.2689, 0.5   , 0.7311], dtype=float32)
+    """
+    return apply("sigmoid", x, name=name)
+
+
+@gradient("sigmoid", saves="output")
+def _(g, y, x):
+    return sigmoid_grad(g, y)
+
+
+def sigmoid_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """g * y * (1 - y): what flows back through y = sigmoid(x).
+
+    Parameters
+    ----------
+    g, y : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is the same to g, and ``g * (1 - 2 * y)`` times what comes in to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.special.sigmoid_grad([1., 2.], 0.5).numpy().tolist()
+    [0.25, 0.5]
+    """
+    return apply("sigmoid_grad", g, y, name=name)
+
+
+@gradient("sigmoid_grad", saves="inputs")
+def _(gg, out, g, y):
+    return lambda: sigmoid_grad(gg, y), lambda: gg * g * (1 - 2 * y)
+
+
+def softplus(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(1 + e**x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. Never overflows. The gradient is ``g * sigmoid(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.softplus([-1., 0., 1.]).numpy().round(4)
+    array([0.3133, 0.6931, 1.3133], dtype=float32)
+    """
+    return apply("softplus", x, name=name)
+
+
+@gradient("softplus", saves="inputs")
+def _(g, y, x):
+    return g * sigmoid(x)
+
+
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)) = -softplus(-x), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * sigmoid(-x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.log_sigmoid([-1., 0., 1.]).numpy().round(4)
+    array([-1.3133, -0.6931, -0.3133], dtype=float32)
+    """
+    return -softplus(-as_tensor(x), name=name)
+
+
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x * log(y), elementwise, and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g * log(y)`` to x, 0 where x is 0, and ``g * x / y`` to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.xlogy([0., 2.], [0., 3.]).numpy().round(4)
+    array([0.    , 2.1972], dtype=float32)
+    """
+    return apply("xlogy", x, y, name=name)
+
+
+@gradient("xlogy", saves="inputs")
+def _(g, out, x, y):
+    return lambda: g * xlogy(cast(not_equal(x, 0), x.dtype), y), lambda: g * xdivy(x, y)
+
+
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x * log(1 + y), elementwise, and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g * log1p(y)`` to x, 0 where x is 0, and ``g * x / (1 + y)`` to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.xlog1py([0., 2.], [-1., 2.]).numpy().round(4)
+    array([0.    , 2.1972], dtype=float32)
+    """
+    return apply("xlog1py", x, y, name=name)
+
+
+@gradient("xlog1py", saves="inputs")
+def _(g, out, x, y):
+    return (
+        lambda: g * xlog1py(cast(not_equal(x, 0), x.dtype), y),
+        lambda: g * xdivy(x, 1 + y),
+    )
+
+
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, elementwise, and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : Tensor, float32 or float64, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    The gradient is ``g / y`` to x, 0 where x is 0, and ``-g * x / y**2`` to y.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.xdivy([0., 2.], [0., 4.]).numpy().round(4)
+    array([0. , 0.5], dtype=float32)
+    """
+    return apply("xdivy", x, y, name=name)
+
+
+@gradient("xdivy", saves="inputs")
+def _(g, out, x, y):
+    return lambda: g * xdivy(cast(not_equal(x, 0), x.dtype), y), lambda: g * xdivy(-x, y * y)
+
+
+_TWO_BY_ROOT_PI = 1.1283791670955126
+
+
+def erf(x: TensorLike, name: str | None = None) -> Tensor:
+    """The error function 2 / sqrt(pi) * integral of e**-t**2 from 0 to x, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``g * 2 / sqrt(pi) * exp(-x**2)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.erf([0., 1.]).numpy().round(4)
+    array([0.    , 0.8427], dtype=float32)
+    """
+    return apply("erf", x, name=name)
+
+
+@gradient("erf", saves="inputs")
+def _(g, y, x):
+    return g * (_TWO_BY_ROOT_PI * exp(-(x * x)))
+
+
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 - erf(x), elementwise, without loss of digits where that is small.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Within 2 ulp in float32. The gradient is ``-g * 2 / sqrt(pi) * exp(-x**2)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.erfc([0., 1.]).numpy().round(4)
+    array([1.    , 0.1573], dtype=float32)
+    """
+    return apply("erfc", x, name=name)
+
+
+@gradient("erfc", saves="inputs")
+def _(g, y, x):
+    return g * (-_TWO_BY_ROOT_PI * exp(-(x * x)))
+
+
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(|gamma(x)|), elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    The C library's. inf at 0 and the negative integers. The gradient is ``g * digamma(x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.lgamma([1., 5.]).numpy().round(4)
+    array([0.    , 3.1781], dtype=float32)
+    """
+    return apply("lgamma", x, name=name)
+
+
+@gradient("lgamma", saves="inputs")
+def _(g, y, x):
+    return g * digamma(x)
+
+
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
+    """The derivative of lgamma, elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    Computed in float64; NaN at the negative integers. The gradient is ``g * polygamma(1, x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.digamma([1., 5.]).numpy().round(4)
+    array([-0.5772,  1.5061], dtype=float32)
+    """
+    return apply("digamma", x, name=name)
+
+
+@gradient("digamma", saves="inputs")
+def _(g, y, x):
+    return g * polygamma(1, x)
+
+
+def polygamma(n: int, x: TensorLike, name: str | None = None) -> Tensor:
+    """The n-th derivative of digamma, elementwise.
+
+    Parameters
+    ----------
+    n : int, 0 to 100
+    x : Tensor, float32 or float64
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If n is out of range.
+
+    Notes
+    -----
+    Computed in float64 as ``(-1)**(n+1) * n! * zeta(n + 1, x)``, below 0 by reflection (NIST
+    DLMF 5.15). At 0 and the negative integers it is inf for odd n and NaN for even n. The
+    gradient is ``g * polygamma(n + 1, x)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.polygamma(1, [1., 2.]).numpy().round(4)
+    array([1.6449, 0.6449], dtype=float32)
+    """
+    return apply("polygamma", x, n=n, name=name)
+
+
+@gradient("polygamma", saves="inputs")
+def _(g, y, x, n):
+    return g * polygamma(n + 1, x)
