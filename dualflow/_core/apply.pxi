@@ -3,6 +3,7 @@
 cdef enum:
     INLINE_OPERANDS = 8
     FAST_ELEMENTS = 8192       # beyond it the tile loader may use threads
+    SPLAT_ELEMENTS = 1024      # up to here a scalar operand is copied out rather than broadcast
     NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
 
 
@@ -77,53 +78,124 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
 
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
-    """Small elementwise calls on tensors of one dtype and shape: straight to the tile function.
+    """Small elementwise calls straight to the tile function: tensors and variables of one dtype and
+    shape, one of two operands perhaps a scalar or a Python number.
 
     None where that does not apply.
     """
-    cdef Tensor x, other, out
-    cdef df_tile_fn fn
+    cdef PyObject *ins[4]
     cdef const void *data[4]
+    cdef int64_t room[SPLAT_ELEMENTS]
+    cdef Tensor x = None, other, number = None, out
+    cdef df_tile_fn fn
     cdef Py_ssize_t i
-    cdef int d
-    cdef df_buffer *buffer
     cdef PyObject *result
     if n != op.c.n_in or n > 4 or op.c.promote != (<uint32_t>1 << n) - 1:
         return None
-    if type(<object>args[0]) is not Tensor:
+    for i in range(n):
+        if type(<object>args[i]) is Tensor:
+            ins[i] = args[i]
+        elif type(<object>args[i]) is Variable:
+            ins[i] = <PyObject *>(<Variable>args[i]).value_
+        elif n == 2 and (type(<object>args[i]) is float or type(<object>args[i]) is int):
+            ins[i] = NULL
+            continue
+        else:
+            return None
+        other = <Tensor>ins[i]
+        if x is None or (x.t.ndim == 0 and other.t.ndim > 0):
+            x = other
+    if x is None or x.t.size > FAST_ELEMENTS or x.t.ndim > DF_INLINE_NDIM:
         return None
-    x = <Tensor>args[0]
     fn = op.c.tile[<int>x.t.dtype]
-    if fn == NULL or x.t.size > FAST_ELEMENTS or x.t.ndim > DF_INLINE_NDIM:
+    if fn == NULL:
         return None
-    data[0] = x.t.data
-    for i in range(1, n):
-        if type(<object>args[i]) is not Tensor:
-            return None
-        other = <Tensor>args[i]
-        if other.t.dtype != x.t.dtype or other.t.ndim != x.t.ndim:
-            return None
-        for d in range(x.t.ndim):
-            if other.t.dims[d] != x.t.dims[d]:
+    for i in range(n):
+        if ins[i] == NULL:
+            if x.t.size > SPLAT_ELEMENTS or not splat_number(room, <object>args[i], x):
                 return None
-        data[i] = other.t.data
-    out = Tensor.__new__(Tensor)
-    out.t.dtype = x.t.dtype if op.fast == FAST_SAME else DF_BOOL
-    out.t.size = x.t.size
-    buffer = df_buffer_new(x.t.size * df_dtypes[<int>out.t.dtype].bytes)
+            data[i] = room
+            if df_log_top != NULL:
+                number = scalar_tensor(<object>args[i], x.t.dtype, op.name)
+                ins[i] = <PyObject *>number
+            continue
+        other = <Tensor>ins[i]
+        if other.t.dtype != x.t.dtype:
+            return None
+        if same_inline_dims(&other.t, &x.t):
+            data[i] = other.t.data
+        elif other.t.ndim == 0 and n == 2 and x.t.size <= SPLAT_ELEMENTS:
+            splat(room, other.t.data, df_dtypes[<int>x.t.dtype].bytes, x.t.size)
+            data[i] = room
+        else:
+            return None
+    out = new_like(x, x.t.dtype if op.fast == FAST_SAME else DF_BOOL, op)
+    fn(x.t.size, out.t.data, data, attrs.c if attrs is not None else NULL)
+    if df_log_top != NULL:
+        result = <PyObject *>out
+        record_all(op, attrs, ins, <int>n, &result, 1)
+    return out
+
+
+cdef inline bint same_inline_dims(const df_tensor *a, const df_tensor *b) noexcept:
+    cdef int d
+    if a.ndim != b.ndim:
+        return False
+    for d in range(a.ndim):
+        if a.dims[d] != b.dims[d]:
+            return False
+    return True
+
+
+cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):
+    """An uninitialised tensor of the shape of `x`, whose dimensions are inline."""
+    cdef Tensor out = Tensor.__new__(Tensor)
+    cdef df_buffer *buffer = df_buffer_new(x.t.size * df_dtypes[<int>dtype].bytes)
+    cdef int d
     if buffer == NULL:
-        raise MemoryError(f"{op.name}: no memory for {describe(x)}")
+        raise _errors.ResourceExhaustedError(f"{op.name}: no memory for {describe(x)}")
+    out.t.dtype = dtype
+    out.t.size = x.t.size
     out.t.ndim = x.t.ndim
     for d in range(x.t.ndim):
         out.t.dims[d] = x.t.dims[d]
     out.t.shape = out.t.dims
     out.t.buffer = buffer
     out.t.data = buffer.data
-    fn(x.t.size, out.t.data, data, attrs.c if attrs is not None else NULL)
-    if df_log_top != NULL:
-        result = <PyObject *>out
-        record_all(op, attrs, args, <int>n, &result, 1)
     return out
+
+
+cdef inline bint splat_number(void *room, value, Tensor x) except -1:
+    """Fills `room` with a Python number in the dtype of `x`; False where the slow path must."""
+    cdef float narrow
+    cdef double wide
+    if x.t.dtype == DF_F32:
+        narrow = <float><double>value
+        splat(room, &narrow, 4, x.t.size)
+        return True
+    if x.t.dtype == DF_F64:
+        wide = value
+        splat(room, &wide, 8, x.t.size)
+        return True
+    return False
+
+
+cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept nogil:
+    """n copies of one element."""
+    cdef int64_t i
+    cdef int32_t four
+    cdef int64_t eight
+    if bytes == 4:
+        memcpy(&four, value, 4)
+        for i in range(n):
+            (<int32_t *>room)[i] = four
+    elif bytes == 8:
+        memcpy(&eight, value, 8)
+        for i in range(n):
+            (<int64_t *>room)[i] = eight
+    else:
+        for i in range(n):
+            memcpy(<char *>room + i * bytes, value, bytes)
 
 
 cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
