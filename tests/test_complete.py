@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import dualflow  # noqa: F401  registers the gradients
+from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
 from tests.assembling import assembling
 from tests.ops.cases import CASES
 
 ROOT = Path(__file__).resolve().parent.parent
-BENCHMARKS = ROOT / "asv_bench/benchmarks"
 pytestmark = assembling
 
 
@@ -24,18 +24,10 @@ def first_strings(path, function):
                 yield node.args[0].value
 
 
-def rows_of_dicts(path):
-    """Keys of the dicts of a file: benchmarks of ops that are not elementwise are rows by name."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Dict):
-            yield from (k.value for k in node.keys if isinstance(k, ast.Constant))
-
-
 APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for op in first_strings(p, "apply")}
 # Variables apply their ops themselves, below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}
-BENCHED = {k for p in BENCHMARKS.glob("ops*.py") for k in rows_of_dicts(p)}
 
 
 @pytest.mark.parametrize("op", _core.ops())
@@ -57,5 +49,4 @@ def test_case(op):
 
 @pytest.mark.parametrize("op", _core.ops())
 def test_benchmark(op):
-    derived = _core.get_op(op).kind == "elementwise"      # its inputs follow from the record
-    assert derived or op in BENCHED, f"no benchmark in asv_bench for {op}"
+    assert has_benchmark(op), f"no row in asv_bench/benchmarks/ops.py for {op}"

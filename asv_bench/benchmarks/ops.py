@@ -10,7 +10,7 @@ from dualflow import _core
 N = 1 << 18        # elements of an elementwise input: 1 MB of float32, within L2
 ROWS, COLUMNS = 1024, 512
 
-ELEMENTWISE_ATTRS = {"cast": {"dtype": "float64"}}
+ELEMENTWISE_ATTRS = {"cast": {"dtype": "float64"}, "polygamma": {"n": 1}}
 
 
 def floats(*shape):
@@ -35,13 +35,97 @@ def elementwise_attrs(op):
     return ELEMENTWISE_ATTRS.get(op.name, {name: 0.5 for name in op.attrs})
 
 
+def matrix(**attrs):
+    """A row of ops on one matrix."""
+    return lambda: ([floats(ROWS, COLUMNS)], attrs)
+
+
+def bools():
+    return [floats(ROWS, COLUMNS) > 0.5], {"axes": [1], "keepdims": False}
+
+
+def variable():
+    return [df.Variable(floats(N)), floats(N)], {}
+
+
+def scattered():
+    return [floats(ROWS, COLUMNS), rows(), floats(ROWS, COLUMNS)], {}
+
+
+def rows():
+    """Numbers of rows, as the ops that take index tuples want them."""
+    return df.reshape(indices(ROWS, ROWS), [ROWS, 1])
+
+
+def segments():
+    return df.constant([i // 8 for i in range(ROWS)], dtype="int64")
+
+
+def drawn(dtype="float32", **attrs):
+    """A row of random ops: a key, and what is drawn."""
+    return lambda: ([df.constant([1, 0], dtype="int64")], {"shape": [N], "dtype": dtype, **attrs})
+
+
+REDUCED = {"axes": [1], "keepdims": False}
+SCANNED = {"axis": 1, "exclusive": False, "reverse": False}
+
 # op -> function without arguments that makes (inputs, attributes)
 OTHERS = {
+    "add_n": lambda: ([floats(N)] * 4, {}),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
-    "assign": lambda: ([df.Variable(floats(N)), floats(N)], {}),
-    "assign_add": lambda: ([df.Variable(floats(N)), floats(N)], {}),
-    "assign_sub": lambda: ([df.Variable(floats(N)), floats(N)], {}),
+    "assign": variable,
+    "assign_add": variable,
+    "assign_sub": variable,
+    "reduce_sum": matrix(**REDUCED),
+    "reduce_prod": matrix(**REDUCED),
+    "reduce_max": matrix(**REDUCED),
+    "reduce_min": matrix(**REDUCED),
+    "reduce_mean": matrix(**REDUCED),
+    "reduce_variance": matrix(**REDUCED),
+    "reduce_std": matrix(**REDUCED),
+    "reduce_euclidean_norm": matrix(**REDUCED),
+    "reduce_logsumexp": matrix(**REDUCED),
+    "reduce_any": bools,
+    "reduce_all": bools,
+    "argmax": matrix(axis=1, output_type="int64"),
+    "argmin": matrix(axis=1, output_type="int64"),
+    "cumsum": matrix(**SCANNED),
+    "cumprod": matrix(**SCANNED),
+    "cumulative_recurrence": lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS)], SCANNED),
+    "reshape": matrix(shape=[COLUMNS, ROWS]),
+    "expand_dims": matrix(axis=0),
+    "squeeze": lambda: ([floats(1, N)], {"axis": [0]}),
+    "identity": matrix(),
+    "stop_gradient": matrix(),
+    "broadcast_to": lambda: ([floats(COLUMNS)], {"shape": [ROWS, COLUMNS]}),
+    "transpose": matrix(perm=[1, 0]),
+    "shape": matrix(),
+    "size": matrix(),
+    "concat": lambda: ([floats(ROWS, COLUMNS // 2)] * 2, {"axis": 1}),
+    "stack": lambda: ([floats(ROWS, COLUMNS // 2)] * 2, {"axis": 1}),
+    "split": matrix(axis=1, sizes=[], num=4),
+    "unstack": lambda: ([floats(4, N // 4)], {"axis": 0}),
+    "gather": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS)], {"axis": 0, "batch_dims": 0}),
+    "gather_grad": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS)],
+                            {"shape": [ROWS, COLUMNS], "axis": 0, "batch_dims": 0}),
+    "gather_nd": lambda: ([floats(ROWS, COLUMNS), rows()], {"axis": 0, "batch_dims": 0}),
+    "scatter_nd": lambda: ([rows(), floats(ROWS, COLUMNS)],
+                           {"shape": [ROWS, COLUMNS], "axis": 0, "batch_dims": 0}),
+    "tensor_scatter_nd_add": scattered,
+    "tensor_scatter_nd_sub": scattered,
+    "tensor_scatter_nd_update": scattered,
+    "tensor_scatter_nd_min": scattered,
+    "tensor_scatter_nd_max": scattered,
+    "scatter_update_grad": lambda: ([floats(ROWS, COLUMNS), rows()], {}),
+    "segment_sum": lambda: ([floats(ROWS, COLUMNS), segments()], {"num_segments": -1}),
+    "segment_spread": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),
+    "where_indices": lambda: ([floats(ROWS, COLUMNS) > 0.5], {}),
+    "random_uniform": drawn(minval=0.0, maxval=1.0),
+    "random_normal": drawn(mean=0.0, stddev=1.0),
+    "truncated_normal": drawn(mean=0.0, stddev=1.0),
+    "random_integers": drawn("int32", minval=0, maxval=10),
+    "random_permutation": lambda: ([df.constant([1, 0], dtype="int64")], {"n": N}),
 }
 
 

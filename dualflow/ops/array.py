@@ -1,6 +1,7 @@
 """Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
 
 from collections.abc import Sequence
+from operator import index
 
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, TensorSpec, apply, as_tensor, constant
@@ -21,7 +22,7 @@ def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
 def ints(value: TensorLike) -> tuple[int, ...]:
     """The integers of an argument like `shape`: one int, a sequence of them, or a tensor."""
     if isinstance(value, (tuple, list)):
-        return tuple([v.__index__() for v in value])
+        return tuple([index(v) for v in value])
     if isinstance(value, int):
         return (value,)
     listed = as_tensor(value).tolist()
