@@ -277,8 +277,8 @@ class GradientTape:
                 self._log.pop()
         return self._log
 
-    def _missing(self, targets: list[Any], x: Any) -> None:
-        """Warns that the gradient with respect to `x` is None, and why."""
+    def _missing(self, targets: list[Any], x: Any) -> Any:
+        """None; warns that the gradient with respect to `x` is None, and why."""
         log = self._log
         who = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
         head = f"no gradient with respect to {who} of dtype {x.dtype} and shape {x.shape}: "
@@ -307,6 +307,7 @@ class GradientTape:
             if blocked:
                 why += f"; values watched went into ops without gradient: {blocked}"
         warn(head + why)
+        return None
 
 
 def warn(message: str) -> None:
@@ -331,7 +332,7 @@ def check_tensors(what: str, items: list[Any]) -> None:
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
     """What flows into each floating target, by id; a target named twice gets the sum."""
     if given is None:
-        parts = [None] * len(targets)
+        parts: list[Any] = [None] * len(targets)
     else:
         parts = [given] if len(targets) == 1 and isinstance(given, Tensor) else flatten(given)
         if len(targets) == 1 and len(parts) != 1:

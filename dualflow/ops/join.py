@@ -145,12 +145,14 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     >>> [x.tolist() for x in df.split([1, 2, 3, 4], [1, -1])]
     [[1], [2, 3, 4]]
     """
+    count = 0
+    sizes: tuple[int, ...] = ()
     if isinstance(num_or_size_splits, int):
-        count, sizes = num_or_size_splits, ()
+        count = num_or_size_splits
         if count < 1:
             raise InvalidArgumentError(f"split: in {count} parts, want 1 or more")
     else:
-        count, sizes = 0, tuple(num_or_size_splits)
+        sizes = tuple(num_or_size_splits)
     return apply("split", value, name=name, axis=axis, sizes=sizes, num=count) or ()
 
 

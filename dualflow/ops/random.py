@@ -15,6 +15,7 @@ from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
+from dualflow.ops.array import static_shape
 from dualflow.ops.gather import gather
 from dualflow.ops.types import DTypeLike, TensorLike
 
@@ -260,7 +261,7 @@ class Generator:
         x = value if isinstance(value, TensorBase) else constant(value)
         if not x.ndim:
             raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
-        n = x.shape[0]
+        n = static_shape(x)[0]
         return gather(x, stateless_permutation(n, self.key(n), name))
 
 
