@@ -19,16 +19,16 @@ TOGETHER = [
 ]
 
 
-@pytest.mark.parametrize("case", ELEMENTWISE, ids=str)
-def test_empty_and_scalar(case):
+@pytest.mark.parametrize("case, dtype", harness.rows(ELEMENTWISE))
+def test_empty_and_scalar(case, dtype):
     for shape in ALONE:
-        harness.check(case, harness.make(case, case.dtypes[0], harness.reshaped(case, shape)))
+        harness.check(case, harness.make(case, dtype, harness.reshaped(case, shape)))
 
 
-@pytest.mark.parametrize("case", BINARY, ids=str)
-def test_broadcast(case):
+@pytest.mark.parametrize("case, dtype", harness.rows(BINARY))
+def test_broadcast(case, dtype):
     for shapes in TOGETHER:
-        harness.check(case, harness.make(case, case.dtypes[0], harness.reshaped(case, *shapes)))
+        harness.check(case, harness.make(case, dtype, harness.reshaped(case, *shapes)))
 
 
 @pytest.mark.parametrize("case", BINARY, ids=str)
