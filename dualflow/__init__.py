@@ -1,6 +1,6 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import bitwise, config, linalg, math, nn, ops, random
+from dualflow import bitwise, config, linalg, math, nn, ops, optimizers, random
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, from_dlpack
 from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
@@ -44,6 +44,7 @@ from dualflow.ops.array import (
 )
 from dualflow.ops.bitwise import logical_and, logical_not, logical_or
 from dualflow.ops.cast import cast, saturate_cast
+from dualflow.ops.clip import clip_by_global_norm, clip_by_norm
 from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal, where
 from dualflow.ops.creation import (
     constant,
@@ -101,6 +102,8 @@ __all__ = [
     "boolean_mask",
     "broadcast_to",
     "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
     "concat",
     "config",
@@ -146,6 +149,7 @@ __all__ = [
     "ones",
     "ones_like",
     "ops",
+    "optimizers",
     "pow",
     "random",
     "rank",

@@ -7,8 +7,9 @@ moves its counter past the numbers drawn; the functions without a key use the gl
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, constant
@@ -40,16 +41,12 @@ def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
     return dtypes.float32 if wanted.is_floating and wanted.itemsize == 2 else wanted
 
 
-def _scaled(op: str, key: TensorLike, shape: Shape, dtype: DTypeLike, center: TensorLike,
-            spread: TensorLike, name: str | None) -> Tensor:
-    """`op` with its two numbers, or, where they are tensors, center + spread * (op with 0, 1)."""
-    drawn = _drawn_in(dtype)
+def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, center: TensorLike,
+            spread: TensorLike) -> Tensor:
+    """`draw(center, spread)`, or, where they are tensors, center + spread * draw(0, 1)."""
     if isinstance(center, TensorBase) or isinstance(spread, TensorBase):
-        x = apply(op, _key(key), name=name, shape=shape, dtype=drawn, mean=0.0, stddev=1.0)
-        x = x * spread + center
-    else:
-        x = apply(op, _key(key), name=name, shape=shape, dtype=drawn, mean=center, stddev=spread)
-    return _in_dtype(x, as_dtype(dtype))
+        return _in_dtype(draw(0.0, 1.0) * spread + center, as_dtype(dtype))
+    return _in_dtype(draw(center, spread), as_dtype(dtype))
 
 
 def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
@@ -131,7 +128,11 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     >>> df.random.stateless_normal([2, 3], seed=[1, 2]).shape
     (2, 3)
     """
-    return _scaled("random_normal", seed, shape, dtype, mean, stddev, name)
+    def draw(mean, stddev):
+        return apply("random_normal", _key(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
+                     mean=mean, stddev=stddev)
+
+    return _scaled(draw, dtype, mean, stddev)
 
 
 no_gradient("random_normal", why="random numbers do not depend on their inputs")
@@ -165,7 +166,11 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
     >>> df.random.stateless_truncated_normal([4], seed=[1, 2]).shape
     (4,)
     """
-    return _scaled("truncated_normal", seed, shape, dtype, mean, stddev, name)
+    def draw(mean, stddev):
+        return apply("truncated_normal", _key(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
+                     mean=mean, stddev=stddev)
+
+    return _scaled(draw, dtype, mean, stddev)
 
 
 no_gradient("truncated_normal", why="random numbers do not depend on their inputs")

@@ -1,0 +1,219 @@
+"""Updates of variables by their gradients, fused and in place: what `dualflow.optimizers` is made
+of. The formulas are those of Keras 3."""
+
+from dualflow._core import Variable, apply
+from dualflow.gradients import no_gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = ["adagrad_update", "adam_update", "centered_rmsprop_update", "momentum_update",
+           "rmsprop_update", "sgd_update"]
+
+
+def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
+               name: str | None = None) -> None:
+    """Gradient descent: var = var - learning_rate * grad.
+
+    Parameters
+    ----------
+    var : Variable, floating, shape (...)
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `grad` is not like `var`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import sgd_update
+    >>> v = df.Variable([1., 2.])
+    >>> sgd_update(v, df.constant([1., 2.]), 0.5)
+    >>> v.numpy().tolist()
+    [0.5, 1.0]
+    """
+    apply("sgd_update", var, grad, learning_rate, name=name)
+
+
+no_gradient("sgd_update", why="it writes a variable")
+
+
+def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
+                    momentum: float = 0.9, nesterov: bool = False,
+                    name: str | None = None) -> None:
+    """Descent with momentum: accum = momentum * accum - learning_rate * grad; var = var + accum.
+
+    Parameters
+    ----------
+    var, accum : Variable, floating, shape (...)
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+    momentum : float
+    nesterov : bool
+        Look ahead: var = var + momentum * accum - learning_rate * grad, with the new accum.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `accum` or `grad` is not like `var`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import momentum_update
+    >>> v, a = df.Variable([1.]), df.Variable([1.])
+    >>> momentum_update(v, a, df.constant([1.]), 0.25, momentum=0.5)
+    >>> v.numpy().tolist(), a.numpy().tolist()
+    ([1.25], [0.25])
+    """
+    apply("momentum_update", var, accum, grad, learning_rate, name=name, momentum=momentum,
+          nesterov=nesterov)
+
+
+no_gradient("momentum_update", why="it writes a variable")
+
+
+def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
+                learning_rate: TensorLike, step: TensorLike, beta_1: float = 0.9,
+                beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
+                name: str | None = None) -> None:
+    """Adam: var = var - rate * m / (sqrt(v) + epsilon), m and v running means of grad and grad**2.
+
+    Parameters
+    ----------
+    var, m, v : Variable, floating, shape (...)
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+    step : Tensor, int64, shape ()
+        Number t of updates made before this one.
+    beta_1, beta_2, epsilon : float
+    weight_decay : float
+        Decoupled: `var` is first multiplied by 1 - learning_rate * weight_decay.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `m`, `v` or `grad` is not like `var`.
+
+    Notes
+    -----
+    rate = learning_rate * sqrt(1 - beta_2**(t + 1)) / (1 - beta_1**(t + 1)). Kingma and Ba, "Adam:
+    a method for stochastic optimization", ICLR 2015; weight decay after Loshchilov and Hutter,
+    "Decoupled weight decay regularization", ICLR 2019.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import adam_update
+    >>> w, m, v = df.Variable([1.]), df.Variable([0.]), df.Variable([0.])
+    >>> adam_update(w, m, v, df.constant([2.]), 0.5, df.constant(0, df.int64))
+    >>> w.numpy().round(4).tolist()
+    [0.5]
+    """
+    apply("adam_update", var, m, v, grad, learning_rate, step, name=name, beta_1=beta_1,
+          beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
+
+
+no_gradient("adam_update", why="it writes a variable")
+
+
+def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,
+                   learning_rate: TensorLike, rho: float = 0.9, momentum: float = 0.0,
+                   epsilon: float = 1e-7, name: str | None = None) -> None:
+    """RMSprop: var = var - learning_rate * grad / sqrt(rms + epsilon), rms the mean of grad**2.
+
+    Parameters
+    ----------
+    var, rms : Variable, floating, shape (...)
+    mom : Variable, like `var`, or without elements where `momentum` is 0
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+    rho, momentum, epsilon : float
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `rms`, `mom` or `grad` is not like `var`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import rmsprop_update
+    >>> v, rms, none = df.Variable([1.]), df.Variable([0.]), df.Variable(df.zeros([0]))
+    >>> rmsprop_update(v, rms, none, df.constant([2.]), 0.25, rho=0.75)
+    >>> v.numpy().round(4).tolist(), rms.numpy().tolist()
+    ([0.5], [1.0])
+    """
+    apply("rmsprop_update", var, rms, mom, grad, learning_rate, name=name, rho=rho,
+          momentum=momentum, epsilon=epsilon)
+
+
+no_gradient("rmsprop_update", why="it writes a variable")
+
+
+def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: Variable,
+                            grad: TensorLike, learning_rate: TensorLike, rho: float = 0.9,
+                            momentum: float = 0.0, epsilon: float = 1e-7,
+                            name: str | None = None) -> None:
+    """RMSprop with the variance rms - mean**2 in the place of the mean square.
+
+    Parameters
+    ----------
+    var, rms, mean : Variable, floating, shape (...)
+    mom : Variable, like `var`, or without elements where `momentum` is 0
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+    rho, momentum, epsilon : float
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `rms`, `mean`, `mom` or `grad` is not like `var`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import centered_rmsprop_update
+    >>> v, rms, mean = df.Variable([1.]), df.Variable([0.]), df.Variable([0.])
+    >>> none = df.Variable(df.zeros([0]))
+    >>> centered_rmsprop_update(v, rms, mean, none, df.constant([2.]), 0.25, rho=0.5)
+    >>> v.numpy().round(4).tolist(), mean.numpy().tolist()
+    ([0.5], [1.0])
+    """
+    apply("centered_rmsprop_update", var, rms, mean, mom, grad, learning_rate, name=name, rho=rho,
+          momentum=momentum, epsilon=epsilon)
+
+
+no_gradient("centered_rmsprop_update", why="it writes a variable")
+
+
+def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
+                   epsilon: float = 1e-7, name: str | None = None) -> None:
+    """Adagrad: accum = accum + grad**2; var = var - learning_rate * grad / sqrt(accum + epsilon).
+
+    Parameters
+    ----------
+    var, accum : Variable, floating, shape (...)
+    grad : Tensor, like `var`
+    learning_rate : Tensor, floating, shape ()
+    epsilon : float
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        If `accum` or `grad` is not like `var`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import adagrad_update
+    >>> v, a = df.Variable([1.]), df.Variable([0.])
+    >>> adagrad_update(v, a, df.constant([2.]), 0.25)
+    >>> v.numpy().tolist(), a.numpy().tolist()
+    ([0.75], [4.0])
+    """
+    apply("adagrad_update", var, accum, grad, learning_rate, name=name, epsilon=epsilon)
+
+
+no_gradient("adagrad_update", why="it writes a variable")

@@ -1,0 +1,10 @@
+"""Optimizers under Keras' names: they update variables by gradients, in place."""
+
+from dualflow.optimizers import schedules
+from dualflow.optimizers.adagrad import Adagrad
+from dualflow.optimizers.adam import Adam, AdamW
+from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.rmsprop import RMSprop
+from dualflow.optimizers.sgd import SGD
+
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "schedules"]

@@ -1,0 +1,52 @@
+"""Adagrad."""
+
+from typing import Any
+
+import dualflow as df
+from dualflow.ops.optimizer import adagrad_update
+from dualflow.optimizers.base import LearningRate, Optimizer
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Divides the gradient by the root of the sum of its squares so far.
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable, default 0.001
+    initial_accumulator_value : float, default 0.1
+        What the sum starts from.
+    epsilon : float, default 1e-7
+        Added below the square root.
+    clipnorm, clipvalue, global_clipnorm : float, optional
+        See `Optimizer`.
+
+    Notes
+    -----
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization", JMLR 12 (2011).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1.])
+    >>> opt = df.optimizers.Adagrad(0.25, initial_accumulator_value=0.)
+    >>> opt.apply_gradients([(df.constant([2.]), v)])
+    >>> v.numpy().tolist()
+    [0.75]
+    """
+
+    slot_names = ("accumulator",)
+
+    def __init__(self, learning_rate: LearningRate = 0.001,
+                 initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,
+                 **common: Any) -> None:
+        super().__init__(learning_rate, **common)
+        self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
+
+    def initial_slot(self, slot, var):
+        return df.fill(var.shape, df.constant(self.initial_accumulator_value, var.dtype))
+
+    def update(self, grad, var, slots, rate):
+        adagrad_update(var, slots[0], grad, rate, self.epsilon)

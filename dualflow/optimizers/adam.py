@@ -1,0 +1,80 @@
+"""Adam, and Adam with decoupled weight decay."""
+
+from typing import Any
+
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.optimizer import adam_update
+from dualflow.optimizers.base import LearningRate, Optimizer
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """Steps by running means of the gradient and of its square (Kingma and Ba, ICLR 2015).
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable, default 0.001
+    beta_1, beta_2 : float, default 0.9 and 0.999
+        How much of the means is kept at each update.
+    epsilon : float, default 1e-7
+        Added to the square root, as in the paper's efficient form.
+    weight_decay : float, default 0.0
+        See `AdamW`.
+    clipnorm, clipvalue, global_clipnorm : float, optional
+        See `Optimizer`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1.])
+    >>> df.optimizers.Adam(0.5).apply_gradients([(df.constant([2.]), v)])
+    >>> v.numpy().round(4).tolist()
+    [0.5]
+    """
+
+    slot_names = ("m", "v")
+
+    def __init__(self, learning_rate: LearningRate = 0.001, beta_1: float = 0.9,
+                 beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
+                 **common: Any) -> None:
+        super().__init__(learning_rate, **common)
+        for key, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
+            if not 0 <= beta < 1:
+                raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+        self.weight_decay = weight_decay
+
+    def update(self, grad, var, slots, rate):
+        adam_update(var, slots[0], slots[1], grad, rate, self.iterations, self.beta_1,
+                    self.beta_2, self.epsilon, self.weight_decay)
+
+
+class AdamW(Adam):
+    """Adam with weight decay that does not pass through the running means.
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable, default 0.001
+    weight_decay : float, default 0.004
+        A variable first loses the share learning_rate * weight_decay of itself.
+    beta_1, beta_2, epsilon, clipnorm, clipvalue, global_clipnorm
+        See `Adam`.
+
+    Notes
+    -----
+    Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1.])
+    >>> df.optimizers.AdamW(0.5, weight_decay=0.5).apply_gradients([(df.constant([2.]), v)])
+    >>> v.numpy().round(4).tolist()
+    [0.25]
+    """
+
+    def __init__(self, learning_rate: LearningRate = 0.001, weight_decay: float = 0.004,
+                 beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7,
+                 **common: Any) -> None:
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay, **common)

@@ -1,0 +1,230 @@
+"""What all optimizers share: learning rate, clipping, slots, and the loop over variables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import dualflow as df
+from dualflow.errors import GradientWarning, InvalidArgumentError
+from dualflow.optimizers.schedules import LearningRateSchedule
+
+__all__ = ["Optimizer"]
+
+LearningRate: TypeAlias = (
+    "float | df.Variable | df.Tensor | LearningRateSchedule | Callable[[], Any]")
+
+
+class Optimizer:
+    """Base of optimizers. A subclass names its slots and says how one variable is updated.
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable
+        A schedule is called with `iterations`, a callable with nothing, at each update.
+    clipnorm : float, optional
+        Each gradient is scaled down to at most this norm.
+    clipvalue : float, optional
+        Each element of a gradient is limited to [-clipvalue, clipvalue].
+    global_clipnorm : float, optional
+        All gradients are scaled down so that their common norm is at most this.
+    name : str, optional
+
+    Attributes
+    ----------
+    iterations : Variable, int64, shape ()
+        Updates made so far.
+    """
+
+    slot_names: Sequence[str] = ()
+
+    def __init__(self, learning_rate: LearningRate, clipnorm: float | None = None,
+                 clipvalue: float | None = None, global_clipnorm: float | None = None,
+                 name: str | None = None) -> None:
+        self.name = name if name is not None else type(self).__name__
+        given = {"clipnorm": clipnorm, "clipvalue": clipvalue, "global_clipnorm": global_clipnorm}
+        given = {key: limit for key, limit in given.items() if limit is not None}
+        if len(given) > 1:
+            raise InvalidArgumentError(f"{self.name}: got {' and '.join(given)}, want one of them")
+        for key, limit in given.items():
+            if not limit > 0:
+                raise InvalidArgumentError(f"{self.name}: {key} is {limit!r}, want a number > 0")
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
+        self._rate = self._as_rate(learning_rate)
+        self._trained: list[df.Variable] = []
+        self._slots: dict[int, tuple[df.Variable, ...]] = {}
+        self._warned = False
+
+    # --- learning rate ---
+
+    def _as_rate(self, rate: LearningRate) -> Any:
+        if callable(rate) or isinstance(rate, df.TensorBase):
+            return rate
+        if not rate >= 0:
+            raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
+        # float64, so that float64 variables get what was asked for
+        return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate of the next update; assign a number or a schedule to change it."""
+        rate = self._rate
+        if isinstance(rate, LearningRateSchedule):
+            return rate(self.iterations)
+        if callable(rate):
+            rate = rate()
+        return rate if isinstance(rate, df.TensorBase) else df.constant(rate, df.float64)
+
+    @learning_rate.setter
+    def learning_rate(self, rate: LearningRate) -> None:
+        plain = not callable(rate) and not isinstance(rate, df.TensorBase)
+        if plain and isinstance(self._rate, df.Variable):
+            self._rate.assign(rate)
+        else:
+            self._rate = self._as_rate(rate)
+
+    # --- slots ---
+
+    def build(self, var_list: Iterable[df.Variable]) -> None:
+        """Creates the slots of variables that have none; the first update does it by itself."""
+        for var in var_list:
+            if not isinstance(var, df.Variable):
+                raise df.errors.DTypeError(
+                    f"{self.name}: got {type(var).__name__} to update, want a Variable")
+            if id(var) not in self._slots:
+                self._slots[id(var)] = tuple(
+                    df.Variable(self.initial_slot(slot, var), trainable=False,
+                                name=f"{var.name}/{slot}")
+                    for slot in self.slot_names)
+                self._trained.append(var)  # it keeps the id taken
+
+    def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
+        """What a slot holds at first."""
+        return df.zeros(var.shape, var.dtype)
+
+    @property
+    def variables(self) -> list[df.Variable]:
+        """Everything that changes from update to update: iterations, learning rate, slots."""
+        own = [self._rate] if isinstance(self._rate, df.Variable) else []
+        slots = [slot for var in self._trained for slot in self._slots[id(var)]]
+        return [self.iterations, *own, *slots]
+
+    def state(self) -> list[df.Tensor]:
+        """The values of `variables`: all that is needed to go on later from here.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v, opt = df.Variable([1.]), df.optimizers.Adam(0.1)
+        >>> opt.apply_gradients([(df.constant([1.]), v)])
+        >>> again = df.optimizers.Adam(0.1)
+        >>> again.build([v])
+        >>> again.restore(opt.state())
+        >>> again.iterations.numpy().item()
+        1
+        """
+        return [v.value() for v in self.variables]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Takes over what `state` gave, after `build` with the same variables in the same order."""
+        if len(state) != len(self.variables):
+            raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
+                                       f"have {len(self.variables)}; build it first")
+        for variable, value in zip(self.variables, state, strict=True):
+            variable.assign(value)
+
+    # --- updates ---
+
+    def update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
+               rate: Any) -> None:
+        """Updates one variable and its slots by ops that write them."""
+        raise NotImplementedError
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, df.Variable]]) -> None:
+        """Makes one update.
+
+        Parameters
+        ----------
+        grads_and_vars : pairs of gradient and Variable
+            A variable whose gradient is None stays as it is, with a warning the first time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If every gradient is None.
+        DTypeError, ShapeError
+            If a gradient is not like its variable.
+        """
+        pairs = list(grads_and_vars)
+        grads = [g for g, _ in pairs]
+        variables = [v for _, v in pairs]
+        if not pairs or any(g is None for g in grads):
+            grads, variables = self._connected(grads, variables)
+        slots = self._slots
+        if any(id(v) not in slots for v in variables):
+            self.build(variables)
+        grads = self._clipped(grads)
+        rate, update = self.learning_rate, self.update
+        for grad, var in zip(grads, variables, strict=True):
+            update(grad, var, slots[id(var)], rate)
+        self.iterations.assign_add(1)
+
+    def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
+        """What is left without the gradients that are None."""
+        missing = [getattr(v, "name", "?") for g, v in zip(grads, variables, strict=True)
+                   if g is None]
+        if len(missing) == len(grads):
+            raise InvalidArgumentError(f"{self.name}: no gradient for any of {missing}: is the "
+                                       "loss computed from them, inside the tape?")
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{self.name}: no gradient for {missing}; they stay as they are",
+                          GradientWarning, stacklevel=3)
+        left = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
+        return [g for g, _ in left], [v for _, v in left]
+
+    def _clipped(self, grads: list[Any]) -> list[Any]:
+        if self.clipnorm is not None:
+            return [df.clip_by_norm(g, self.clipnorm) for g in grads]
+        if self.global_clipnorm is not None:
+            return df.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        if self.clipvalue is not None:
+            limit = self.clipvalue
+            return [df.clip_by_value(g, -limit, limit) for g in grads]
+        return grads
+
+    def minimize(self, loss: Any, var_list: Sequence[df.Variable],
+                 tape: df.GradientTape | None = None) -> Any:
+        """Differentiates a loss and makes one update.
+
+        Parameters
+        ----------
+        loss : callable without arguments, or Tensor
+            A Tensor needs the tape that recorded it.
+        var_list : sequence of Variable
+        tape : GradientTape, optional
+
+        Returns
+        -------
+        Tensor, the loss before the update
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v = df.Variable(3.)
+        >>> df.optimizers.SGD(0.25).minimize(lambda: v * v, [v]).numpy().item()
+        9.0
+        >>> v.numpy().item()
+        1.5
+        """
+        var_list = list(var_list)
+        if callable(loss):
+            with df.GradientTape() if tape is None else tape as tape:
+                loss = loss()
+        elif tape is None:
+            raise InvalidArgumentError(f"{self.name}: the loss is a {type(loss).__name__} and no "
+                                       "tape is given, want a callable or the tape")
+        self.apply_gradients(zip(tape.gradient(loss, var_list), var_list, strict=True))
+        return loss

@@ -1,0 +1,51 @@
+"""RMSprop."""
+
+from typing import Any
+
+import dualflow as df
+from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
+from dualflow.optimizers.base import LearningRate, Optimizer
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Optimizer):
+    """Divides the gradient by a running root mean square of it.
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable, default 0.001
+    rho : float, default 0.9
+        How much of the mean is kept at each update.
+    momentum : float, default 0.0
+    epsilon : float, default 1e-7
+        Added below the square root.
+    centered : bool, default False
+        Divide by the standard deviation instead.
+    clipnorm, clipvalue, global_clipnorm : float, optional
+        See `Optimizer`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1.])
+    >>> df.optimizers.RMSprop(0.25, rho=0.75).apply_gradients([(df.constant([2.]), v)])
+    >>> v.numpy().round(4).tolist()
+    [0.5]
+    """
+
+    def __init__(self, learning_rate: LearningRate = 0.001, rho: float = 0.9,
+                 momentum: float = 0.0, epsilon: float = 1e-7, centered: bool = False,
+                 **common: Any) -> None:
+        super().__init__(learning_rate, **common)
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
+        self.slot_names = ("rms", "mean", "momentum") if centered else ("rms", "momentum")
+
+    def initial_slot(self, slot, var):
+        if slot == "momentum" and not self.momentum:
+            return df.zeros([0], var.dtype)  # the op wants a variable, and does not look at it
+        return super().initial_slot(slot, var)
+
+    def update(self, grad, var, slots, rate):
+        update = centered_rmsprop_update if self.centered else rmsprop_update
+        update(var, *slots, grad, rate, self.rho, self.momentum, self.epsilon)

@@ -1,0 +1,207 @@
+"""Learning rates as functions of the number of updates made, in float64.
+
+Each is made of ops on the step, so that a traced training step follows its schedule too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dualflow as df
+from dualflow.errors import InvalidArgumentError
+
+__all__ = ["CosineDecay", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
+           "PiecewiseConstantDecay", "PolynomialDecay"]
+
+PI = 3.141592653589793
+
+
+class LearningRateSchedule:
+    """Base of schedules: call it with a step, an int or an integer Tensor."""
+
+    def __call__(self, step: Any) -> df.Tensor:
+        """The learning rate after `step` updates, float64, shape ()."""
+        x = step if isinstance(step, df.TensorBase) else df.constant(step, df.int64)
+        return self.at(df.cast(x, df.float64))
+
+    def at(self, step: df.Tensor) -> df.Tensor:
+        """The same, of a step that is float64 already."""
+        raise NotImplementedError
+
+
+def _positive(name: str, **given: float) -> None:
+    for key, x in given.items():
+        if not x > 0:
+            raise InvalidArgumentError(f"{name}: {key} is {x!r}, want a number > 0")
+
+
+def _share(step: df.Tensor, decay_steps: float, staircase: bool) -> df.Tensor:
+    return step // decay_steps if staircase else step / decay_steps
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """initial_learning_rate * decay_rate ** (step / decay_steps).
+
+    Parameters
+    ----------
+    initial_learning_rate, decay_steps, decay_rate : float
+    staircase : bool, default False
+        Whether the exponent is rounded down.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.optimizers.schedules.ExponentialDecay(0.5, 10, 0.5)(20).numpy().item()
+    0.125
+    """
+
+    def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
+                 staircase: bool = False) -> None:
+        _positive("ExponentialDecay", decay_steps=decay_steps)
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase = decay_rate, staircase
+
+    def at(self, step):
+        rate = df.constant(self.decay_rate, df.float64)
+        share = _share(step, self.decay_steps, self.staircase)
+        return self.initial_learning_rate * rate ** share
+
+
+class InverseTimeDecay(LearningRateSchedule):
+    """initial_learning_rate / (1 + decay_rate * step / decay_steps).
+
+    Parameters
+    ----------
+    initial_learning_rate, decay_steps, decay_rate : float
+    staircase : bool, default False
+        Whether step / decay_steps is rounded down.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.optimizers.schedules.InverseTimeDecay(0.5, 10, 0.5)(20).numpy().item()
+    0.25
+    """
+
+    def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
+                 staircase: bool = False) -> None:
+        _positive("InverseTimeDecay", decay_steps=decay_steps)
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase = decay_rate, staircase
+
+    def at(self, step):
+        share = _share(step, self.decay_steps, self.staircase)
+        return self.initial_learning_rate / (1.0 + self.decay_rate * share)
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """From the initial to the end learning rate along (1 - step / decay_steps) ** power.
+
+    Parameters
+    ----------
+    initial_learning_rate, decay_steps : float
+    end_learning_rate : float, default 0.0001
+    power : float, default 1.0
+    cycle : bool, default False
+        Whether, instead of staying at the end, `decay_steps` grows to its next multiple.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.optimizers.schedules.PolynomialDecay(1.0, 10, 0.5)(5).numpy().item()
+    0.75
+    """
+
+    def __init__(self, initial_learning_rate: float, decay_steps: float,
+                 end_learning_rate: float = 0.0001, power: float = 1.0,
+                 cycle: bool = False) -> None:
+        _positive("PolynomialDecay", decay_steps=decay_steps)
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
+
+    def at(self, step):
+        share = step / self.decay_steps
+        rounds = df.maximum(-(-share // 1.0), 1.0)
+        share = share / rounds if self.cycle else df.minimum(share, 1.0)
+        width = self.initial_learning_rate - self.end_learning_rate
+        return width * (1.0 - share) ** self.power + self.end_learning_rate
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """values[i] up to and including step boundaries[i], and the last value from there on.
+
+    Parameters
+    ----------
+    boundaries : sequence of int, increasing
+    values : sequence of float, one more
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> rate = df.optimizers.schedules.PiecewiseConstantDecay([10, 20], [0.5, 0.25, 0.125])
+    >>> [rate(step).numpy().item() for step in (10, 11, 21)]
+    [0.5, 0.25, 0.125]
+    """
+
+    def __init__(self, boundaries: Sequence[float], values: Sequence[float]) -> None:
+        if len(values) != len(boundaries) + 1:
+            raise InvalidArgumentError(
+                f"PiecewiseConstantDecay: got {len(boundaries)} boundaries and {len(values)} "
+                "values, want one value more than boundaries")
+        if sorted(boundaries) != list(boundaries):
+            raise InvalidArgumentError(
+                f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, want them increasing")
+        self.boundaries, self.values = list(boundaries), list(values)
+
+    def at(self, step):
+        rate = df.constant(self.values[-1], df.float64)
+        for boundary, value in reversed(list(zip(self.boundaries, self.values, strict=False))):
+            rate = df.where(step <= boundary, df.constant(value, df.float64), rate)
+        return rate
+
+
+class CosineDecay(LearningRateSchedule):
+    """Half a cosine from the initial learning rate to alpha of it, after a linear warm-up.
+
+    Parameters
+    ----------
+    initial_learning_rate, decay_steps : float
+    alpha : float, default 0.0
+        What is left at the end, as a share of the learning rate the decay starts from.
+    warmup_target : float, optional
+        The learning rate first rises to this, in `warmup_steps` steps; the decay follows.
+    warmup_steps : float, default 0
+
+    Notes
+    -----
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017,
+    without the restarts.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.optimizers.schedules.CosineDecay(1.0, 10)(5).numpy().round(6).item()
+    0.5
+    """
+
+    def __init__(self, initial_learning_rate: float, decay_steps: float, alpha: float = 0.0,
+                 warmup_target: float | None = None, warmup_steps: float = 0) -> None:
+        _positive("CosineDecay", decay_steps=decay_steps)
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.alpha, self.warmup_target, self.warmup_steps = alpha, warmup_target, warmup_steps
+
+    def at(self, step):
+        if self.warmup_target is None:
+            return self._decayed(step, self.initial_learning_rate)
+        top = self.warmup_target
+        decayed = self._decayed(df.maximum(step - self.warmup_steps, 0.0), top)
+        if not self.warmup_steps:
+            return decayed
+        rise = (top - self.initial_learning_rate) / self.warmup_steps
+        return df.where(step < self.warmup_steps, step * rise + self.initial_learning_rate, decayed)
+
+    def _decayed(self, step: df.Tensor, top: float) -> df.Tensor:
+        share = df.minimum(step / self.decay_steps, 1.0)
+        cosine = 0.5 * (1.0 + df.cos(share * PI))
+        return top * ((1.0 - self.alpha) * cosine + self.alpha)

@@ -1,0 +1,45 @@
+"""Gradient descent, plain and with momentum."""
+
+from typing import Any
+
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.optimizer import momentum_update, sgd_update
+from dualflow.optimizers.base import LearningRate, Optimizer
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if asked for.
+
+    Parameters
+    ----------
+    learning_rate : float, Variable, schedule or callable, default 0.01
+    momentum : float, default 0.0
+        In [0, 1].
+    nesterov : bool, default False
+    clipnorm, clipvalue, global_clipnorm : float, optional
+        See `Optimizer`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable([1.])
+    >>> df.optimizers.SGD(0.5).apply_gradients([(df.constant([1.]), v)])
+    >>> v.numpy().tolist()
+    [0.5]
+    """
+
+    def __init__(self, learning_rate: LearningRate = 0.01, momentum: float = 0.0,
+                 nesterov: bool = False, **common: Any) -> None:
+        super().__init__(learning_rate, **common)
+        if not 0 <= momentum <= 1:
+            raise InvalidArgumentError(f"{self.name}: momentum is {momentum!r}, want 0 to 1")
+        self.momentum, self.nesterov = momentum, nesterov
+        self.slot_names = ("momentum",) if momentum else ()
+
+    def update(self, grad, var, slots, rate):
+        if slots:
+            momentum_update(var, slots[0], grad, rate, self.momentum, self.nesterov)
+        else:
+            sgd_update(var, grad, rate)
