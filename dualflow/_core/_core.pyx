@@ -23,7 +23,8 @@ cdef extern from "Python.h":
 include "errors.pxi"      # df_error to exception
 include "op.pxi"          # Op handles and packed attributes
 include "tensor.pxi"      # Tensor, TensorSpec
-include "convert.pxi"     # Python objects and buffers in
+include "buffers.pxi"     # arrays in
+include "convert.pxi"     # Python objects in
 include "ids.pxi"         # sets and maps of tensor ids
 include "records.pxi"     # what a tape keeps
 include "apply.pxi"       # promotion, allocation, kernel, record

@@ -1,0 +1,242 @@
+# Buffers in: dense copies of anything with the buffer protocol, whatever its strides, byte order and
+# alignment. It knows nothing of lists and numbers.
+
+from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_GetBuffer
+
+cdef extern from "Python.h":
+    int PyBuffer_ToContiguous(void *buf, const Py_buffer *src, Py_ssize_t len, char order) except -1
+
+cdef enum:
+    NOGIL_BYTES = 1 << 18      # releasing the GIL costs more than smaller copies
+
+
+cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) except -2:
+    """The dtype of a struct-module format, or -1; sets whether bytes are in the other order."""
+    cdef char c
+    swapped[0] = False
+    if format == NULL:
+        return DF_U8
+    c = format[0]
+    if c in b"<>=!@^|":
+        swapped[0] = c in (b">"[0], b"!"[0])       # every machine we build for is little-endian
+        format += 1
+    if format[0] == 0 or format[1] != 0:
+        return -1
+    c = format[0]
+    if c == b"?"[0]: return DF_BOOL
+    if c == b"e"[0]: return DF_F16
+    if c == b"f"[0]: return DF_F32
+    if c == b"d"[0]: return DF_F64
+    if c == b"B"[0]: return DF_U8
+    if c in b"bhilqn":
+        if itemsize == 1: return DF_I8
+        if itemsize == 2: return DF_I16
+        if itemsize == 4: return DF_I32
+        if itemsize == 8: return DF_I64
+    return -1
+
+
+cdef int acquire(value, Py_buffer *view, str who) except -1:
+    if hasattr(value, "mask") and hasattr(value, "filled"):
+        raise _errors.DTypeError(
+            f"{who}: got a masked {type(value).__name__}; tensors have no mask, call filled() first")
+    try:
+        return PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
+    except (BufferError, ValueError, NotImplementedError, TypeError) as exc:
+        raise _errors.DTypeError(
+            f"{who}: got a {type(value).__name__} "
+            f"(dtype {getattr(value, 'dtype', 'unknown')}) that exports no buffer: {exc}") from None
+
+
+cdef int wide_unsigned(Py_buffer *view, int wanted):
+    """The signed dtype that holds a buffer of uint16 or uint32, if `wanted` holds it too; or -1."""
+    cdef const char *format = view.format
+    if format == NULL or wanted < 0:
+        return -1
+    if format[0] in b"<=@|":
+        format += 1
+    if format[0] == 0 or format[0] not in b"HIL" or format[1] != 0:
+        return -1
+    if view.itemsize == 2 and wanted in (DF_I32, DF_I64, DF_F32, DF_F64):
+        return DF_I32
+    if view.itemsize == 4 and wanted in (DF_I64, DF_F64):
+        return DF_I64
+    return -1
+
+
+cdef object unknown_format(value, Py_buffer *view, str who):
+    dtype = getattr(value, "dtype", view.format.decode("latin-1"))
+    hint = ""
+    if str(dtype) in ("uint16", "uint32"):
+        hint = f" (pass a dtype= that holds {dtype})"
+    return _errors.DTypeError(f"{who}: got an array of dtype {dtype}{hint}; "
+                              f"dualflow has {', '.join([d.name for d in _dtypes.ALL])}")
+
+
+cdef Tensor from_buffer(value, str who, int wanted=-1):
+    """A copy of anything with the buffer protocol: strided, read-only or byte-swapped arrays too."""
+    cdef Py_buffer view
+    cdef bint swapped = False
+    cdef int dtype, signed = -1
+    cdef Tensor x
+    acquire(value, &view, who)
+    try:
+        dtype = parse_format(view.format, view.itemsize, &swapped)
+        if dtype >= 0 and view.itemsize != df_dtypes[dtype].bytes:
+            dtype = -1
+        if dtype < 0:
+            signed = wide_unsigned(&view, wanted)
+            if signed < 0:
+                raise unknown_format(value, &view, who)
+            dtype = DF_I16 if view.itemsize == 2 else DF_I32
+        x = copy_buffer(&view, <df_dtype>dtype, who)
+        if swapped and view.itemsize > 1:
+            swap_bytes(<char *>x.t.data, x.t.size, view.itemsize)
+        if dtype == DF_BOOL:
+            normalize_bools(<uint8_t *>x.t.data, x.t.size)
+        return x if signed < 0 else widen(x, <df_dtype>signed)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
+    cdef int64_t dims[254]
+    cdef int64_t strides[254]
+    cdef int d
+    cdef Tensor x
+    if view.ndim > DF_MAX_NDIM:
+        raise _errors.ShapeError(f"{who}: rank {view.ndim} is above {DF_MAX_NDIM}")
+    for d in range(view.ndim - 1, -1, -1):
+        dims[d] = view.shape[d] if view.shape != NULL else view.len // view.itemsize
+        strides[d] = (view.strides[d] if view.strides != NULL
+                      else view.itemsize if d == view.ndim - 1 else strides[d + 1] * dims[d + 1])
+    x = new_tensor(dtype, view.ndim, dims, b"constant")
+    if view.suboffsets != NULL:
+        PyBuffer_ToContiguous(x.t.data, view, view.len, b"C"[0])
+    elif x.t.size:
+        copy_strided(<char *>x.t.data, <const char *>view.buf, view.itemsize, view.ndim, dims,
+                     strides)
+    return x
+
+
+cdef Tensor widen(Tensor x, df_dtype dtype):
+    """The bits of uint16 or uint32 in a tensor of their signed kind, as numbers of twice the width."""
+    cdef Tensor y = new_tensor(dtype, x.t.ndim, x.t.shape, b"constant")
+    cdef int64_t i
+    if dtype == DF_I32:
+        for i in range(x.t.size):
+            (<int32_t *>y.t.data)[i] = (<uint16_t *>x.t.data)[i]
+    else:
+        for i in range(x.t.size):
+            (<int64_t *>y.t.data)[i] = (<uint32_t *>x.t.data)[i]
+    return y
+
+
+cdef void copy_row(char *to, const char *source, int bytes, int64_t n, int64_t stride) noexcept nogil:
+    """n elements of `bytes` bytes that lie `stride` bytes apart; memory may be unaligned."""
+    cdef int64_t i
+    if stride == bytes:
+        memcpy(to, source, n * bytes)
+    elif bytes == 1:
+        for i in range(n):
+            to[i] = source[i * stride]
+    elif bytes == 2:
+        for i in range(n):
+            memcpy(to + 2 * i, source + i * stride, 2)
+    elif bytes == 4:
+        for i in range(n):
+            memcpy(to + 4 * i, source + i * stride, 4)
+    else:
+        for i in range(n):
+            memcpy(to + 8 * i, source + i * stride, 8)
+
+
+cdef void copy_rows(char *to, const char *source, int bytes, int ndim, const int64_t *shape,
+                    const int64_t *strides) noexcept nogil:
+    """All elements in row-major order; every dimension is at least 1."""
+    cdef int64_t index[254]
+    cdef int64_t row = shape[ndim - 1]
+    cdef int d
+    memset(index, 0, sizeof(index))
+    while True:
+        copy_row(to, source, bytes, row, strides[ndim - 1])
+        to += row * bytes
+        d = ndim - 2
+        while d >= 0:
+            index[d] += 1
+            source += strides[d]
+            if index[d] < shape[d]:
+                break
+            source -= strides[d] * shape[d]
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+cdef int copy_strided(char *to, const char *source, int bytes, int ndim, const int64_t *shape,
+                      const int64_t *strides) except -1:
+    """A dense copy of strided memory (strides in bytes, possibly 0 or negative), with neighbouring
+    dimensions merged where they go on evenly. Big copies let other threads run."""
+    cdef int64_t dims[255]
+    cdef int64_t steps[255]
+    cdef int64_t size = 1
+    cdef int d, at = 0
+    dims[0] = 1
+    steps[0] = bytes
+    for d in range(ndim):
+        size *= shape[d]
+        if shape[d] == 1:
+            continue
+        if at and steps[at - 1] == strides[d] * shape[d]:
+            dims[at - 1] *= shape[d]
+            steps[at - 1] = strides[d]
+        else:
+            dims[at] = shape[d]
+            steps[at] = strides[d]
+            at += 1
+    if size * bytes > NOGIL_BYTES:
+        with nogil:
+            copy_rows(to, source, bytes, at if at else 1, dims, steps)
+    elif size:
+        copy_rows(to, source, bytes, at if at else 1, dims, steps)
+    return 0
+
+
+cdef Tensor duplicate(Tensor x):
+    """A copy in memory of its own."""
+    cdef Tensor y = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"copy")
+    if x.t.size:
+        memcpy(y.t.data, x.t.data, df_tensor_bytes(&x.t))
+    return y
+
+
+cdef void swap_bytes(char *p, int64_t n, Py_ssize_t itemsize) noexcept nogil:
+    cdef int64_t i
+    cdef Py_ssize_t a, b
+    cdef char c
+    for i in range(n):
+        a = 0
+        b = itemsize - 1
+        while a < b:
+            c = p[a]
+            p[a] = p[b]
+            p[b] = c
+            a += 1
+            b -= 1
+        p += itemsize
+
+
+cdef void normalize_bools(uint8_t *p, int64_t n) noexcept nogil:
+    """Foreign bool arrays may hold any byte; kernels rely on 0 and 1."""
+    cdef int64_t i
+    for i in range(n):
+        p[i] = p[i] != 0
+
+
+cdef bint are_bools(const uint8_t *p, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef uint8_t seen = 0
+    for i in range(n):
+        seen |= p[i]
+    return seen <= 1
