@@ -72,6 +72,7 @@ from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import clip_by_value, maximum, minimum
 from dualflow.ops.matmul import matmul
 from dualflow.ops.rounding import floor, round
+from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
 from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
@@ -90,6 +91,7 @@ __all__ = [
     "acosh",
     "add",
     "add_n",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",
@@ -157,12 +159,14 @@ __all__ = [
     "round",
     "saturate_cast",
     "scatter_nd",
+    "searchsorted",
     "shape",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
     "size",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -180,6 +184,8 @@ __all__ = [
     "transpose",
     "truediv",
     "uint8",
+    "unique",
+    "unique_with_counts",
     "unstack",
     "where",
     "zeros",

@@ -69,6 +69,12 @@ from dualflow.ops.rounding import (
     round,
     trunc,
 )
+from dualflow.ops.sort import (
+    bincount,
+    confusion_matrix,
+    in_top_k,
+    top_k,
+)
 from dualflow.ops.special import (
     digamma,
     erf,
@@ -104,7 +110,9 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bincount",
     "ceil",
+    "confusion_matrix",
     "cos",
     "cosh",
     "digamma",
@@ -120,6 +128,7 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "in_top_k",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -158,6 +167,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "truediv",
     "trunc",
     "unsorted_segment_sum",

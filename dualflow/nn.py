@@ -17,6 +17,10 @@ from dualflow.ops.gather import (
 from dualflow.ops.hyperbolic import (
     tanh,
 )
+from dualflow.ops.sort import (
+    in_top_k,
+    top_k,
+)
 from dualflow.ops.special import (
     sigmoid,
     softplus,
@@ -26,6 +30,7 @@ __all__ = [
     "elu",
     "embedding_lookup",
     "gelu",
+    "in_top_k",
     "leaky_relu",
     "relu",
     "relu6",
@@ -36,4 +41,5 @@ __all__ = [
     "softsign",
     "swish",
     "tanh",
+    "top_k",
 ]

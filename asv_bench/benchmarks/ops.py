@@ -126,6 +126,16 @@ OTHERS = {
     "truncated_normal": drawn(mean=0.0, stddev=1.0),
     "random_integers": drawn("int32", minval=0, maxval=10),
     "random_permutation": lambda: ([df.constant([1, 0], dtype="int64")], {"n": N}),
+    "sort": matrix(descending=False),
+    "argsort": matrix(descending=False),
+    "top_k": matrix(k=10),
+    "searchsorted": lambda: ([df.sort(floats(N)), floats(N)],
+                             {"right": False, "out_type": "int32"}),
+    "in_top_k": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {"k": 5}),
+    "unique": lambda: ([indices(N, ROWS)], {"out_idx": "int32"}),
+    "bincount": lambda: ([indices(N, ROWS)], {"minlength": 0, "maxlength": -1, "dtype": "int32"}),
+    "confusion_matrix": lambda: ([indices(N, 10), indices(N, 10)],
+                                 {"num_classes": 10, "dtype": "int32"}),
 }
 
 

@@ -19,6 +19,7 @@ from dualflow.ops import (
     optimizer,
     random,
     rounding,
+    sort,
     special,
     trigonometric,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "optimizer",
     "random",
     "rounding",
+    "sort",
     "special",
     "trigonometric",
 ]

@@ -3,9 +3,12 @@ from the end as in Python, and one out of range raises `OutOfRangeError` naming 
 
 from collections.abc import Sequence
 
-from dualflow._core import Tensor, apply, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.array import ints, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
 from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -21,8 +24,11 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "unsorted_segment_sum",
-    "where_indices",
 ]
+
+def _tensor(value: TensorLike, op: str) -> Tensor:
+    return value if isinstance(value, TensorBase) else as_tensor(value, None, op)
+
 
 def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, batch_dims: int = 0,
            name: str | None = None) -> Tensor:
@@ -61,7 +67,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
     [[2], [3]]
     """
     if batch_dims < 0:
-        indices = as_tensor(indices)
+        indices = _tensor(indices, "gather")
         batch_dims += indices.ndim
     if axis is None:
         axis = batch_dims
@@ -70,7 +76,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
 
 @gradient("gather", saves=(1,))
 def _(g, y, params, indices, axis, batch_dims):
-    return gather_grad(g, indices, params.shape, axis, batch_dims), None
+    return gather_grad(g, indices, static_shape(params), axis, batch_dims), None
 
 
 def gather_grad(g: TensorLike, indices: TensorLike, shape: Sequence[int], axis: int,
@@ -124,10 +130,10 @@ def _gather_nd(params, indices, axis, batch_dims, name=None):
 
 @gradient("gather_nd", saves=(1,))
 def _(g, y, params, indices, axis, batch_dims):
-    return _scatter_nd(indices, g, params.shape, axis, batch_dims), None
+    return _scatter_nd(indices, g, static_shape(params), axis, batch_dims), None
 
 
-def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Sequence[int],
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike,
                name: str | None = None) -> Tensor:
     """Zeros of `shape` with `updates` added: ``y[tuple(indices[j])] += updates[j]``.
 
@@ -135,7 +141,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Sequence[int],
     ----------
     indices : Tensor, int32 or int64, shape (..., depth)
     updates : Tensor, any number dtype, shape ``indices.shape[:-1] + shape[depth:]``
-    shape : ints
+    shape : ints, or a Tensor of them
 
     Returns
     -------
@@ -161,7 +167,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Sequence[int],
 
 
 def _scatter_nd(indices, updates, shape, axis, batch_dims, name=None):
-    return apply("scatter_nd", indices, updates, name=name, shape=shape, axis=axis,
+    return apply("scatter_nd", indices, updates, name=name, shape=ints(shape), axis=axis,
                  batch_dims=batch_dims)
 
 
@@ -299,34 +305,11 @@ def _(g, y, tensor, indices, updates):
 def _share(g, y, tensor, indices, updates):
     """The gradient of an extreme: g, shared equally by the operands that hold it."""
     held, held_by = y == tensor, gather_nd(y, indices) == updates
-    share = g / (held + scatter_nd(indices, apply("cast", held_by, dtype=y.dtype), y.shape))
-    return held * share, None, lambda: held_by * gather_nd(share, indices)
+    share = g / (held + scatter_nd(indices, cast(held_by, y.dtype), static_shape(y)))
+    return where(held, share, 0), None, lambda: where(held_by, gather_nd(share, indices), 0)
 
 
-def where_indices(condition: TensorLike, name: str | None = None) -> Tensor:
-    """The indices of true elements of `condition`, in order.
-
-    Parameters
-    ----------
-    condition : Tensor, bool
-
-    Returns
-    -------
-    Tensor, int64, shape (number of true elements, rank)
-
-    Notes
-    -----
-    What `where` with one argument gives. The shape depends on the data. No gradient.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.where_indices([[True, False], [False, True]]).numpy().tolist()
-    [[0, 0], [1, 1]]
-    """
-    return apply("where_indices", condition, name=name)
-
-
+# What `where` with one argument applies.
 no_gradient("where_indices", why="integer result")
 
 
@@ -361,7 +344,7 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     >>> df.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True]).numpy().tolist()
     [[1, 2], [5, 6]]
     """
-    tensor, mask = as_tensor(tensor), as_tensor(mask)
+    tensor, mask = _tensor(tensor, "boolean_mask"), _tensor(mask, "boolean_mask")
     at = axis or 0
     if at < 0:
         at += tensor.ndim
@@ -370,7 +353,7 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
                          f"{tensor.shape}, from axis {axis or 0} on")
     if not mask.dtype.is_bool:
         raise DTypeError(f"boolean_mask: mask is {mask.dtype}, want bool")
-    return _gather_nd(tensor, where_indices(mask), at, 0, name)
+    return _gather_nd(tensor, where(mask), at, 0, name)
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, name: str | None = None) -> Tensor:

@@ -77,7 +77,7 @@ case("tensor_scatter_nd_min", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.minimum), dtypes=NUMBERS, grad=(0, 2))
 case("tensor_scatter_nd_max", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.maximum), dtypes=NUMBERS, grad=(0, 2))
-case("where_indices", args=[normal(3, 4)], function="ops.gather.where_indices", ref=np.argwhere,
+case("where_indices", args=[normal(3, 4)], function="where", ref=np.argwhere,
      dtypes=BOOL, grad=(), large=[normal(50, 20, 30)])
 case("segment_sum", args=[normal(4, 3), np.array([0, 0, 2, 3])], function="math.segment_sum",
      ref=lambda x, ids: np_segments(x, ids, 4), dtypes=NUMBERS, rel=1e-6)

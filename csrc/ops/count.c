@@ -1,0 +1,280 @@
+/* Counting equal numbers: unique, bincount, confusion_matrix. */
+#include "op.h"
+#include "simd.h"
+#include "thread.h"
+
+static int64_t int_at(const df_tensor *x, int64_t i)
+{
+    return x->dtype == DF_I32 ? ((const int32_t *)x->data)[i] : ((const int64_t *)x->data)[i];
+}
+
+static void store_int(df_tensor *x, int64_t i, int64_t value)
+{
+    if (x->dtype == DF_I32) ((int32_t *)x->data)[i] = (int32_t)value;
+    else ((int64_t *)x->data)[i] = value;
+}
+
+static df_status check_counter(const df_call *call, df_dtype type, const char *what,
+                               df_error *err)
+{
+    if (type == DF_I32 || type == DF_I64) return DF_OK;
+    return df_fail(err, DF_BAD_DTYPE, "%s: %s is %s, want int32 or int64", call->op->name, what,
+                   df_dtypes[type].name);
+}
+
+static df_status check_int(const df_call *call, int input, df_error *err)
+{
+    const df_dtype type = call->in[input]->dtype;
+    return type == DF_I32 || type == DF_I64 ? DF_OK
+                                            : df_fail_dtype(call, input, "int32 or int64", err);
+}
+
+/* --- unique: outputs y, idx, count; numbers in the order of their first appearance --------------
+ * A hash table with open addressing of the numbers' bits; -0 is 0, and all NaNs are one. */
+
+enum { OUT_IDX };
+
+static uint64_t bits_at(const df_tensor *x, int64_t i)
+{
+    uint64_t bits = 0;
+    if (x->dtype == DF_F32) {
+        float v = ((const float *)x->data)[i] + 0.0f;
+        if (v != v) return UINT64_MAX;
+        memcpy(&bits, &v, sizeof v);
+    } else if (x->dtype == DF_F64) {
+        double v = ((const double *)x->data)[i] + 0.0;
+        if (v != v) return UINT64_MAX; /* the bits of a NaN */
+        memcpy(&bits, &v, sizeof v);
+    } else {
+        const int bytes = df_dtypes[x->dtype].bytes;
+        if (bytes == 8) bits = ((const uint64_t *)x->data)[i];
+        else if (bytes == 4) bits = ((const uint32_t *)x->data)[i];
+        else if (bytes == 2) bits = ((const uint16_t *)x->data)[i];
+        else bits = ((const uint8_t *)x->data)[i];
+    }
+    return bits;
+}
+
+typedef struct {
+    uint64_t bits;
+    int64_t number; /* 1 + place in the order of appearance; 0: free */
+} slot;
+
+static int64_t n_slots(int64_t n)
+{
+    int64_t slots = 16;
+    while (slots < 2 * n) slots *= 2;
+    return slots;
+}
+
+static int64_t unique_workspace(const df_call *call)
+{
+    const int64_t n = call->in[0]->size;
+    int64_t bytes;
+    if (n > INT64_MAX / 8 || !df_mul_size(n_slots(n), (int64_t)sizeof(slot), &bytes) ||
+        !df_add_size(bytes, n * 16, &bytes))
+        return -1;
+    return bytes;
+}
+
+static df_status infer_unique(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    const df_dtype type = (df_dtype)call->attrs[OUT_IDX].i;
+    const int64_t unknown = DF_UNKNOWN;
+    if (x->dtype == DF_F16 || x->dtype == DF_BF16)
+        return df_fail_dtype(call, 0, "bool, an integer, float32 or float64", err);
+    df_status status = check_counter(call, type, "out_idx", err);
+    if (status != DF_OK) return status;
+    if (x->ndim != 1)
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want 1 dimension", call->op->name,
+                       df_shape_text(x->ndim, x->shape).text);
+    if (type == DF_I32 && x->shape[0] > INT32_MAX)
+        return df_fail(err, DF_OVERFLOW, "%s: %lld elements, want out_idx int64", call->op->name,
+                       (long long)x->shape[0]);
+    status = df_tensor_set(call->out[0], x->dtype, 1, &unknown, call->op->name, err);
+    if (status == DF_OK) status = df_tensor_set(call->out[1], type, 1, x->shape, call->op->name, err);
+    if (status == DF_OK) status = df_tensor_set(call->out[2], type, 1, &unknown, call->op->name, err);
+    return status;
+}
+
+static df_status allocate(const df_call *call, int output, int ndim, const int64_t *shape,
+                          df_error *err)
+{
+    df_tensor *out = call->out[output];
+    df_status status = df_tensor_set(out, out->dtype, ndim, shape, call->op->name, err);
+    return status == DF_OK ? df_tensor_alloc(out, call->op->name, err) : status;
+}
+
+static df_status run_unique(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    const int64_t n = x->size, bytes = df_dtypes[x->dtype].bytes, slots = n_slots(n);
+    slot *table = call->workspace;
+    int64_t *first = (int64_t *)(table + slots), *count = first + n, found = 0;
+    memset(table, 0, (size_t)slots * sizeof *table);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t bits = bits_at(x, i);
+        uint64_t at = bits * 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio: spreads the low bits */
+        at = (at ^ at >> 32) & (uint64_t)(slots - 1);
+        while (table[at].number && table[at].bits != bits) at = (at + 1) & (uint64_t)(slots - 1);
+        if (!table[at].number) {
+            first[found] = i;
+            count[found++] = 0;
+            table[at] = (slot){bits, found};
+        }
+        count[table[at].number - 1]++;
+        store_int(call->out[1], i, table[at].number - 1);
+    }
+    df_status status = allocate(call, 0, 1, &found, err);
+    if (status == DF_OK) status = allocate(call, 2, 1, &found, err);
+    if (status != DF_OK) return status;
+    for (int64_t u = 0; u < found; u++) {
+        memcpy((char *)call->out[0]->data + u * bytes, (const char *)x->data + first[u] * bytes,
+               (size_t)bytes);
+        store_int(call->out[2], u, count[u]);
+    }
+    return DF_OK;
+}
+
+DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .n_in = 1, .n_out = 3, .n_attrs = 1,
+                 .attrs = {{"out_idx", DF_ATTR_DTYPE}}, .infer = infer_unique,
+                 .workspace = unique_workspace, .run = run_unique};
+
+/* --- bincount -----------------------------------------------------------------------------------*/
+
+enum { MINLENGTH, MAXLENGTH, DTYPE_OUT };
+
+static df_status infer_bincount(const df_call *call, df_error *err)
+{
+    const int64_t minimum = call->attrs[MINLENGTH].i, maximum = call->attrs[MAXLENGTH].i;
+    const int64_t unknown = DF_UNKNOWN;
+    df_status status = check_int(call, 0, err);
+    if (status == DF_OK)
+        status = check_counter(call, (df_dtype)call->attrs[DTYPE_OUT].i, "dtype", err);
+    if (status != DF_OK) return status;
+    if (minimum < 0 || maximum < -1)
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: minlength is %lld and maxlength %lld, want at least 0",
+                       call->op->name, (long long)minimum, (long long)maximum);
+    return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_OUT].i, 1, &unknown,
+                         call->op->name, err);
+}
+
+/* One more than the largest of x; fails on negative numbers. */
+static df_status find_length(const df_call *call, const df_tensor *x, const char *what,
+                             int64_t *length, df_error *err)
+{
+    int64_t low = 0, high = -1;
+    for (int64_t i = 0; i < x->size; i++) {
+        const int64_t v = int_at(x, i);
+        low = df_min(low, v);
+        high = df_max(high, v);
+    }
+    if (high == INT64_MAX)
+        return df_fail(err, DF_OVERFLOW, "%s: %s holds %lld, too large to count up to",
+                       call->op->name, what, (long long)high);
+    *length = high + 1;
+    if (low >= 0) return DF_OK;
+    int64_t i = 0;
+    while (int_at(x, i) >= 0) i++;
+    return df_fail(err, DF_OUT_OF_RANGE, "%s: element %lld of %s is %lld, want at least 0",
+                   call->op->name, (long long)i, what, (long long)int_at(x, i));
+}
+
+static df_status run_bincount(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    df_tensor *out = call->out[0];
+    const int64_t maximum = call->attrs[MAXLENGTH].i;
+    int64_t length = 0;
+    df_status status = find_length(call, x, "arr", &length, err);
+    if (status != DF_OK) return status;
+    length = df_max(length, call->attrs[MINLENGTH].i);
+    if (maximum >= 0) length = df_min(length, maximum);
+    status = allocate(call, 0, 1, &length, err);
+    if (status != DF_OK) return status;
+    memset(out->data, 0, (size_t)df_tensor_bytes(out));
+    if (out->dtype == DF_I32) {
+        int32_t *count = out->data;
+        for (int64_t i = 0; i < x->size; i++)
+            if (int_at(x, i) < length) count[int_at(x, i)]++;
+    } else {
+        int64_t *count = out->data;
+        for (int64_t i = 0; i < x->size; i++)
+            if (int_at(x, i) < length) count[int_at(x, i)]++;
+    }
+    return DF_OK;
+}
+
+DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 3,
+                   .attrs = {{"minlength", DF_ATTR_INT}, {"maxlength", DF_ATTR_INT},
+                             {"dtype", DF_ATTR_DTYPE}},
+                   .infer = infer_bincount, .run = run_bincount};
+
+/* --- confusion_matrix: rows are labels, columns predictions -------------------------------------*/
+
+enum { NUM_CLASSES, MATRIX_DTYPE };
+
+static df_status infer_confusion(const df_call *call, df_error *err)
+{
+    const df_tensor *labels = call->in[0], *predictions = call->in[1];
+    const df_dtype type = (df_dtype)call->attrs[MATRIX_DTYPE].i;
+    const int64_t n = call->attrs[NUM_CLASSES].i;
+    df_status status = check_int(call, 0, err);
+    if (status == DF_OK) status = check_int(call, 1, err);
+    if (status == DF_OK) status = check_counter(call, type, "dtype", err);
+    if (status != DF_OK) return status;
+    if (labels->ndim != 1 || predictions->ndim != 1 ||
+        (labels->size != predictions->size && labels->size >= 0 && predictions->size >= 0))
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: labels has shape %s and predictions %s, want one dimension of the same "
+                       "size",
+                       call->op->name, df_shape_text(labels->ndim, labels->shape).text,
+                       df_shape_text(predictions->ndim, predictions->shape).text);
+    if (n < -1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_classes is %lld, want at least 0",
+                       call->op->name, (long long)n);
+    const int64_t shape[2] = {n, n}; /* -1 stands for both: not given, and unknown */
+    return df_tensor_set(call->out[0], type, 2, shape, call->op->name, err);
+}
+
+static df_status check_classes(const df_call *call, const df_tensor *x, const char *what,
+                               int64_t n, df_error *err)
+{
+    for (int64_t i = 0; i < x->size; i++)
+        if (int_at(x, i) >= n)
+            return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, want 0 <= class < %lld",
+                           call->op->name, what, (long long)i, (long long)int_at(x, i),
+                           (long long)n);
+    return DF_OK;
+}
+
+static df_status run_confusion(const df_call *call, df_error *err)
+{
+    const df_tensor *labels = call->in[0], *predictions = call->in[1];
+    df_tensor *out = call->out[0];
+    int64_t n = call->attrs[NUM_CLASSES].i, n_labels = 0, n_predictions = 0;
+    df_status status = find_length(call, labels, "labels", &n_labels, err);
+    if (status == DF_OK) status = find_length(call, predictions, "predictions", &n_predictions, err);
+    if (status == DF_OK && n < 0) {
+        n = df_max(n_labels, n_predictions);
+        const int64_t shape[2] = {n, n};
+        status = allocate(call, 0, 2, shape, err);
+    }
+    if (status == DF_OK) status = check_classes(call, labels, "labels", n, err);
+    if (status == DF_OK) status = check_classes(call, predictions, "predictions", n, err);
+    if (status != DF_OK) return status;
+    memset(out->data, 0, (size_t)df_tensor_bytes(out));
+    for (int64_t i = 0; i < labels->size; i++) {
+        const int64_t at = int_at(labels, i) * n + int_at(predictions, i);
+        if (out->dtype == DF_I32) ((int32_t *)out->data)[at]++;
+        else ((int64_t *)out->data)[at]++;
+    }
+    return DF_OK;
+}
+
+DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+                           .n_attrs = 2,
+                           .attrs = {{"num_classes", DF_ATTR_INT}, {"dtype", DF_ATTR_DTYPE}},
+                           .infer = infer_confusion, .run = run_confusion};

@@ -1,0 +1,348 @@
+/* sort, argsort and top_k over the last axis. Numbers become unsigned keys of the same order;
+ * indices ride in the lower half of a wider key, so equal numbers keep their order. Short rows are
+ * sorted side by side by a network of exchanges, long ones by radix.
+ *
+ * Rows of n elements. Narrow dtypes have keys of at most 32 bits, wide ones of 64. */
+#include "memory.h"
+#include "op.h"
+#include "simd.h"
+#include "thread.h"
+
+enum {
+    MAX_DIGIT = 11,
+    BIG_DIGIT_FROM = 1 << 14, /* elements: below it 256 places per pass are better than 2048 */
+    INSERTION_MAX = 32,
+    PANEL_BYTES = 64,
+    NETWORK_MAX = 1024, /* elements per row, where there is a row for each lane */
+    NETWORK_MAX_FEW = 96, /* the same where lanes stay empty */
+};
+
+typedef uint32_t b_unsigned_f32;
+typedef uint64_t b_unsigned_f64;
+typedef uint32_t b_unsigned_u8;
+typedef uint32_t b_unsigned_i8;
+typedef uint32_t b_unsigned_i16;
+typedef uint32_t b_unsigned_i32;
+typedef uint64_t b_unsigned_i64;
+
+#define TEMPLATE "ops/sort_keys.h"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+/* A key with its index; a narrow pair is one uint64, index below. */
+typedef struct {
+    uint64_t key, index;
+} wide_pair;
+
+#define SORT_KEY(e) (e)
+#define E uint32_t
+#define SUFFIX narrow
+#include "sort_network.h"
+#include "sort_rows.h"
+#undef E
+#undef SUFFIX
+#define E uint64_t
+#define SUFFIX wide
+#include "sort_network.h"
+#include "sort_rows.h"
+#undef E
+#undef SUFFIX
+#undef SORT_KEY
+#define SORT_KEY(e) ((e).key)
+#define E wide_pair
+#define SUFFIX pair
+#include "sort_rows.h"
+#undef E
+#undef SUFFIX
+#undef SORT_KEY
+
+typedef struct {
+    void (*load)(const void *from, int64_t n, bool descending, bool stable, void *keys);
+    void (*store)(const void *keys, int64_t n, bool descending, void *to);
+    int bits;
+} key_form;
+
+#define KEY_FORM(dtype, n_bits) {load_keys_##dtype, store_keys_##dtype, n_bits}
+static const key_form forms[DF_N_DTYPES] = {
+    [DF_BOOL] = KEY_FORM(u8, 8),   [DF_U8] = KEY_FORM(u8, 8),    [DF_I8] = KEY_FORM(i8, 8),
+    [DF_I16] = KEY_FORM(i16, 16),  [DF_I32] = KEY_FORM(i32, 32), [DF_I64] = KEY_FORM(i64, 64),
+    [DF_F32] = KEY_FORM(f32, 32),  [DF_F64] = KEY_FORM(f64, 64),
+};
+
+typedef struct {
+    key_form form;
+    bool descending, indices, failed; /* failed: atomic, no memory for a task */
+    int64_t n, k;                     /* elements per row, and how many of them are wanted */
+    int64_t x_bytes;                  /* per element */
+    const char *x;
+    char *values;                     /* NULL: not wanted */
+    int32_t *positions;               /* where `indices` */
+    int64_t n_rows;
+} sort_job;
+
+/* --- one row ------------------------------------------------------------------------------------*/
+
+static int64_t element_bytes(const sort_job *s)
+{
+    return s->form.bits > 32 ? (s->indices ? 16 : 8) : (s->indices ? 8 : 4);
+}
+
+/* Keys of x[0..n) with indices from `first` on, at `to` (scratch holds n keys). */
+static void load_pairs(const sort_job *s, const char *x, int64_t first, int64_t n, void *to,
+                       void *scratch)
+{
+    s->form.load(x, n, s->descending, true, scratch);
+    if (s->form.bits > 32) {
+        const uint64_t *keys = scratch;
+        wide_pair *pairs = to;
+        for (int64_t i = 0; i < n; i++) pairs[i] = (wide_pair){keys[i], (uint64_t)(first + i)};
+    } else {
+        const uint32_t *keys = scratch;
+        uint64_t *pairs = to;
+        for (int64_t i = 0; i < n; i++) pairs[i] = (uint64_t)keys[i] << 32 | (uint64_t)(first + i);
+    }
+}
+
+static void *sort_loaded(const sort_job *s, void *keys, void *tmp, int64_t n)
+{
+    const int bits = s->form.bits;
+    if (!s->indices)
+        return bits > 32 ? (void *)sort_row_wide(keys, tmp, n, 0, 64)
+                         : (void *)sort_row_narrow(keys, tmp, n, 0, bits);
+    return bits > 32 ? (void *)sort_row_pair(keys, tmp, n, 0, 64)
+                     : (void *)sort_row_wide(keys, tmp, n, 32, 32 + bits);
+}
+
+/* The first k sorted elements of row r go out. Values follow their indices, so that a -0 stays. */
+static void store_row(const sort_job *s, int64_t r, const void *sorted, int64_t step)
+{
+    const char *x = s->x + r * s->n * s->x_bytes;
+    char *values = s->values ? s->values + r * s->k * s->x_bytes : NULL;
+    int32_t *positions = s->positions + r * s->k;
+    for (int64_t i = 0; i < s->k; i++)
+        positions[i] = (int32_t)(s->form.bits > 32 ? ((const wide_pair *)sorted)[i * step].index
+                                                   : ((const uint64_t *)sorted)[i * step]);
+    if (!values) return;
+    if (s->x_bytes == 4)
+        for (int64_t i = 0; i < s->k; i++) memcpy(values + i * 4, x + positions[i] * 4, 4);
+    else
+        for (int64_t i = 0; i < s->k; i++)
+            memcpy(values + i * s->x_bytes, x + positions[i] * s->x_bytes, (size_t)s->x_bytes);
+}
+
+static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
+{
+    const char *x = s->x + r * s->n * s->x_bytes;
+    if (s->indices) {
+        load_pairs(s, x, 0, s->n, keys, tmp);
+        store_row(s, r, sort_loaded(s, keys, tmp, s->n), 1);
+    } else {
+        s->form.load(x, s->n, s->descending, false, keys);
+        s->form.store(sort_loaded(s, keys, tmp, s->n), s->n, s->descending,
+                      s->values + r * s->n * s->x_bytes);
+    }
+}
+
+/* --- the first k of a long row ------------------------------------------------------------------*/
+
+enum { TOP_CHUNK = 256 };
+
+/* Candidates are kept in `keep`, room for 2 k + TOP_CHUNK; when it is full it is sorted and cut to
+ * k, and from then on only what is less than the last of them comes in. */
+static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
+{
+    const char *x = s->x + r * s->n * s->x_bytes;
+    const int64_t each = element_bytes(s);
+    uint64_t chunk[2 * TOP_CHUNK], scratch[TOP_CHUNK];
+    uint64_t limit = UINT64_MAX; /* key, or for narrow dtypes the pair, of the last candidate */
+    bool limited = false;
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < s->n; i += TOP_CHUNK) {
+        const int64_t n = df_min(s->n - i, TOP_CHUNK);
+        load_pairs(s, x + i * s->x_bytes, i, n, chunk, scratch);
+        if (each == 16) {
+            const wide_pair *from = (const wide_pair *)chunk;
+            wide_pair *to = (wide_pair *)keep;
+            for (int64_t j = 0; j < n; j++) {
+                to[n_kept] = from[j];
+                n_kept += !limited || from[j].key < limit;
+            }
+        } else {
+            uint64_t *to = (uint64_t *)keep;
+            for (int64_t j = 0; j < n; j++) {
+                to[n_kept] = chunk[j];
+                n_kept += chunk[j] <= limit;
+            }
+        }
+        if (n_kept < 2 * s->k && i + n < s->n) continue;
+        char *sorted = sort_loaded(s, keep, tmp, n_kept);
+        n_kept = df_min(n_kept, s->k);
+        if (sorted != keep) memcpy(keep, sorted, (size_t)(n_kept * each));
+        limited = n_kept == s->k;
+        if (limited) memcpy(&limit, keep + (n_kept - 1) * each, sizeof limit);
+    }
+    store_row(s, r, keep, 1);
+}
+
+/* --- blocks of rows -----------------------------------------------------------------------------*/
+
+/* Rows [begin, end) at once, one per lane. */
+static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, char *tmp)
+{
+    const int64_t n = s->n, lanes = PANEL_BYTES / element_bytes(s);
+    memset(keys, 0, (size_t)(n * PANEL_BYTES));
+    for (int64_t r = begin; r < end; r++) {
+        const char *x = s->x + r * n * s->x_bytes;
+        const int64_t lane = r - begin;
+        if (s->indices) load_pairs(s, x, 0, n, tmp, tmp + n * 8);
+        else s->form.load(x, n, s->descending, false, tmp);
+        if (lanes == 8)
+            for (int64_t i = 0; i < n; i++) ((uint64_t *)keys)[i * 8 + lane] = ((uint64_t *)tmp)[i];
+        else
+            for (int64_t i = 0; i < n; i++) ((uint32_t *)keys)[i * 16 + lane] = ((uint32_t *)tmp)[i];
+    }
+    if (lanes == 8) network_wide((uint64_t *)keys, n);
+    else network_narrow((uint32_t *)keys, n);
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t lane = r - begin;
+        if (s->indices) {
+            store_row(s, r, keys + lane * 8, 8);
+            continue;
+        }
+        if (lanes == 8)
+            for (int64_t i = 0; i < n; i++) ((uint64_t *)tmp)[i] = ((uint64_t *)keys)[i * 8 + lane];
+        else
+            for (int64_t i = 0; i < n; i++) ((uint32_t *)tmp)[i] = ((uint32_t *)keys)[i * 16 + lane];
+        s->form.store(tmp, n, s->descending, s->values + r * n * s->x_bytes);
+    }
+}
+
+static bool few_of_many(const sort_job *s) { return s->k < s->n && s->k <= s->n / 8; }
+
+static void sort_block(void *context, int64_t begin, int64_t end)
+{
+    sort_job *s = context;
+    const int64_t each = element_bytes(s), lanes = PANEL_BYTES / each;
+    const bool few = few_of_many(s);
+    const int64_t room = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements of one buffer */
+    const int64_t half = df_max(room * each, few ? 0 : df_min(s->n, NETWORK_MAX) * PANEL_BYTES);
+    df_buffer *buffer = df_buffer_new(2 * half);
+    if (!buffer) {
+        __atomic_store_n(&s->failed, true, __ATOMIC_RELAXED);
+        return;
+    }
+    char *keys = buffer->data, *tmp = keys + half;
+    for (int64_t r = begin; r < end;) {
+        const int64_t rows = df_min(end - r, lanes);
+        if (few) top_of_row(s, r++, keys, tmp);
+        else if (each <= 8 && s->n <= (rows == lanes ? NETWORK_MAX : NETWORK_MAX_FEW)) {
+            panel(s, r, r + rows, keys, tmp);
+            r += rows;
+        } else whole_row(s, r++, keys, tmp);
+    }
+    df_buffer_release(buffer);
+}
+
+static df_status run_sort(const df_call *call, sort_job *s, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    s->form = forms[x->dtype];
+    s->x = x->data;
+    s->x_bytes = df_dtypes[x->dtype].bytes;
+    s->n = x->shape[x->ndim - 1];
+    if (x->size == 0 || s->k == 0) return DF_OK;
+    s->n_rows = x->size / s->n;
+    const int64_t grain = df_max(16384 / s->n, 1) + 15;
+    df_parallel_for(s->n_rows, s->n >= 16384 ? 1 : grain - grain % 16, 5.0 * (double)s->n,
+                    sort_block, s);
+    if (s->failed)
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory to sort rows of %lld elements",
+                       call->op->name, (long long)s->n);
+    return DF_OK;
+}
+
+/* --- records ------------------------------------------------------------------------------------*/
+
+enum { DESCENDING };
+
+static df_status check_input(const df_call *call, bool indices, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    if (!forms[x->dtype].load)
+        return df_fail_dtype(call, 0, "bool, an integer, float32 or float64", err);
+    if (x->ndim < 1)
+        return df_fail(err, DF_BAD_SHAPE, "%s: got a scalar, want at least 1 dimension",
+                       call->op->name);
+    if (indices && x->shape[x->ndim - 1] > INT32_MAX)
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: rows of %lld elements, want at most %d",
+                       call->op->name, (long long)x->shape[x->ndim - 1], INT32_MAX);
+    return DF_OK;
+}
+
+static df_status infer_sort(const df_call *call, df_error *err)
+{
+    df_status status = check_input(call, false, err);
+    return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+static df_status run_values(const df_call *call, df_error *err)
+{
+    sort_job s = {.descending = call->attrs[DESCENDING].i, .values = call->out[0]->data};
+    s.k = call->in[0]->shape[call->in[0]->ndim - 1];
+    return run_sort(call, &s, err);
+}
+
+DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,
+               .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values};
+
+static df_status infer_argsort(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    df_status status = check_input(call, true, err);
+    if (status != DF_OK) return status;
+    return df_tensor_set(call->out[0], DF_I32, x->ndim, x->shape, call->op->name, err);
+}
+
+static df_status run_argsort(const df_call *call, df_error *err)
+{
+    sort_job s = {.descending = call->attrs[DESCENDING].i, .indices = true,
+                  .positions = call->out[0]->data};
+    s.k = call->in[0]->shape[call->in[0]->ndim - 1];
+    return run_sort(call, &s, err);
+}
+
+DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,
+                  .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_argsort,
+                  .run = run_argsort};
+
+enum { K };
+
+static df_status infer_top_k(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    const int64_t k = call->attrs[K].i;
+    int64_t shape[DF_MAX_NDIM];
+    df_status status = check_input(call, true, err);
+    if (status != DF_OK) return status;
+    const int64_t n = x->shape[x->ndim - 1];
+    if (k < 0 || (n != DF_UNKNOWN && k > n))
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: k is %lld for input of shape %s, want 0 to %lld",
+                       call->op->name, (long long)k, df_shape_text(x->ndim, x->shape).text,
+                       (long long)n);
+    for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
+    shape[x->ndim - 1] = k;
+    status = df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);
+    if (status != DF_OK) return status;
+    return df_tensor_set(call->out[1], DF_I32, x->ndim, shape, call->op->name, err);
+}
+
+static df_status run_top_k(const df_call *call, df_error *err)
+{
+    sort_job s = {.descending = true, .indices = true, .k = call->attrs[K].i,
+                  .values = call->out[0]->data, .positions = call->out[1]->data};
+    return run_sort(call, &s, err);
+}
+
+DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .n_in = 1, .n_out = 2, .n_attrs = 1,
+                .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_top_k, .run = run_top_k};
