@@ -8,8 +8,8 @@ DF_INLINE bool FN(is_nan)(T x) { return x != x; }
 #else
 DF_INLINE bool FN(is_nan)(T x) { (void)x; return false; }
 #endif
-DF_INLINE T FN(least)(T a, T b) { return (b < a) | FN(is_nan)(b) ? b : a; }    /* NaN stays NaN */
-DF_INLINE T FN(greatest)(T a, T b) { return (b > a) | FN(is_nan)(b) ? b : a; }
+DF_INLINE T FN(least)(T a, T b) { return ((b < a) | FN(is_nan)(b)) ? b : a; }    /* NaN stays NaN */
+DF_INLINE T FN(greatest)(T a, T b) { return ((b > a) | FN(is_nan)(b)) ? b : a; }
 
 DF_INLINE void FN(combine)(const scatter_part *p, T (*f)(T, T))
 {
