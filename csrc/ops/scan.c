@@ -20,7 +20,7 @@ typedef struct {
 
 typedef void (*scan_fn)(void *out, const void *const *in, const scan_shape *s);
 
-#define TEMPLATE "ops/reduce_scan.c"
+#define TEMPLATE "ops/scan.c"
 #include "each_float.h"
 #include "each_int.h"
 #undef TEMPLATE

@@ -1,0 +1,652 @@
+"""Reductions over any set of axes, with their gradients."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.dtypes import int64
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.arithmetic import abs
+from dualflow.ops.array import broadcast_to, reshape, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, not_equal, where
+from dualflow.ops.exponential import exp
+from dualflow.ops.limits import maximum
+from dualflow.ops.scan import cumprod
+from dualflow.ops.types import Axis, DTypeLike, TensorLike
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "norm",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+    "zero_fraction",
+]
+
+
+def _axes(x: TensorLike, axis: Axis) -> Any:
+    """`axis`, and for None all axes: only here is known how many those are."""
+    if axis is not None:
+        return axis
+    return tuple(range((x if isinstance(x, TensorBase) else as_tensor(x)).ndim))
+
+
+def _spread(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
+    """`g`, which was reduced over `axes` of `x`, repeated along them."""
+    shape = static_shape(x)
+    marked = {a % len(shape) for a in axes}
+    kept = [1 if d in marked else n for d, n in enumerate(shape)]
+    return broadcast_to(reshape(g, kept), shape)
+
+
+def _count(x: Any, axes: Iterable[int]) -> int:
+    """How many numbers go into each result."""
+    return math.prod(x.shape[a] for a in axes)
+
+
+def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Sum of the elements along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype
+    axis : int or sequence of int, optional
+        The axes summed over, negative ones counted from the end; default all.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`; integers wrap around
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an axis does not exist or is given twice.
+
+    Notes
+    -----
+    Floats are summed block by block in many accumulators: a float32 sum of ten million numbers of
+    one sign is off by about 1e-7 of itself, and the same on any number of threads. The sum of no
+    elements is 0. The gradient is `g` repeated along the axes.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist()
+    [4, 6]
+    """
+    return apply("reduce_sum", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_sum", saves="none")
+def _(g, y, x, axes, keepdims):
+    return _spread(g, x, axes)
+
+
+def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                name: str | None = None) -> Tensor:
+    """Mean of the elements along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype or bool
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`; float32 for integers and bools, float64 for int64
+
+    Notes
+    -----
+    The mean of no elements is NaN. The gradient is `g` over their number, repeated along the axes.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_mean([[1., 2.], [3., 6.]]).numpy().item()
+    3.0
+    """
+    return apply("reduce_mean", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_mean", saves="none")
+def _(g, y, x, axes, keepdims):
+    return _spread(g / max(_count(x, axes), 1), x, axes)
+
+
+def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Largest element along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    NaN if any element is NaN. Of no elements: -inf, or the smallest integer of the dtype. The
+    gradient is split evenly among elements that are equally large.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_max([[1, 5], [3, 4]], axis=1).numpy().tolist()
+    [5, 4]
+    """
+    return apply("reduce_max", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+def _to_extremes(g, y, x, axes):
+    """`g` split evenly among the elements of `x` that equal the result `y`."""
+    hit = cast(equal(x, _spread(y, x, axes)), x.dtype)
+    return hit * _spread(g / reshape(reduce_sum(hit, axes), g.shape), x, axes)
+
+
+@gradient("reduce_max", saves="both")
+def _(g, y, x, axes, keepdims):
+    return _to_extremes(g, y, x, axes)
+
+
+def reduce_min(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Smallest element along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    NaN if any element is NaN. Of no elements: inf, or the largest integer of the dtype. The
+    gradient is split evenly among elements that are equally small.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_min([[1, 5], [3, 4]], axis=1).numpy().tolist()
+    [1, 3]
+    """
+    return apply("reduce_min", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_min", saves="both")
+def _(g, y, x, axes, keepdims):
+    return _to_extremes(g, y, x, axes)
+
+
+def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                name: str | None = None) -> Tensor:
+    """Product of the elements along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`; integers wrap around
+
+    Notes
+    -----
+    The product of no elements is 1. The gradient is `g` times the product of the other elements,
+    which is right where some are 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_prod([[1, 2], [3, 4]], axis=1).numpy().tolist()
+    [2, 12]
+    """
+    return apply("reduce_prod", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_prod", saves="inputs")
+def _(g, y, x, axes, keepdims):
+    """One axis after the other; of each, the products of what is before and behind an element."""
+    stages = [x]
+    for a in axes[:-1]:
+        stages.append(reduce_prod(stages[-1], a, keepdims=True))
+    for a, stage in zip(reversed(axes), reversed(stages), strict=False):
+        others = (cumprod(stage, a, exclusive=True)
+                  * cumprod(stage, a, exclusive=True, reverse=True))
+        g = _spread(g, stage, [a]) * others
+    return g
+
+
+def reduce_any(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Whether any element along `axis` is true.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, bool
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, bool; of no elements: False
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_any([[True, False], [False, False]], axis=1).numpy().tolist()
+    [True, False]
+    """
+    return apply("reduce_any", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+no_gradient("reduce_any", why="bool result")
+
+
+def reduce_all(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Whether all elements along `axis` are true.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, bool
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, bool; of no elements: True
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_all([[True, True], [True, False]], axis=1).numpy().tolist()
+    [True, False]
+    """
+    return apply("reduce_all", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+no_gradient("reduce_all", why="bool result")
+
+
+def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                     name: str | None = None) -> Tensor:
+    """Logarithm of the sum of e^x along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    Computed as m + log(sum(e^(x - m))) with m the maximum, so nothing overflows; -inf where all
+    elements are -inf, and of no elements. The gradient is ``g * e^(x - y)``, the softmax.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_logsumexp([1000., 1000.]).numpy().item()
+    1000.6931762695312
+    """
+    return apply("reduce_logsumexp", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+LOWEST_FINITE = -3e38    # what stands for -inf where it is subtracted
+
+
+@gradient("reduce_logsumexp", saves="both")
+def _(g, y, x, axes, keepdims):
+    return exp(x - _spread(maximum(y, LOWEST_FINITE), x, axes)) * _spread(g, x, axes)
+
+
+def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                    name: str | None = None) -> Tensor:
+    """Mean squared distance from the mean along `axis` (divided by n, not n - 1).
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    Two passes, the mean first: no cancellation. The gradient is ``g * 2 (x - mean) / n``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_variance([1., 2., 3., 4.]).numpy().item()
+    1.25
+    """
+    return apply("reduce_variance", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_variance", saves="inputs")
+def _(g, y, x, axes, keepdims):
+    return _spread(g * (2 / max(_count(x, axes), 1)), x, axes) * (x - reduce_mean(x, axes, True))
+
+
+def _over_root(g: Tensor, y: Tensor) -> Tensor:
+    """g / y, and 0 where the root y is 0, for any order of derivatives."""
+    zero = equal(y, 0)
+    return where(zero, 0, g / where(zero, 1, y))
+
+
+def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Standard deviation along `axis`: the root of the variance.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    The gradient is ``g * (x - mean) / (n * std)``, and 0 where the deviation is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_std([2., 2., 6., 6.]).numpy().item()
+    2.0
+    """
+    return apply("reduce_std", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_std", saves="both")
+def _(g, y, x, axes, keepdims):
+    part = _over_root(g * (1 / max(_count(x, axes), 1)), y)
+    return _spread(part, x, axes) * (x - reduce_mean(x, axes, True))
+
+
+def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                          name: str | None = None) -> Tensor:
+    """Root of the sum of squares along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    Squares overflow beyond the root of the largest number. The gradient is ``g * x / y``, and 0
+    where the norm is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_euclidean_norm([3., 4.]).numpy().item()
+    5.0
+    """
+    return apply("reduce_euclidean_norm", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
+                 name=name)
+
+
+@gradient("reduce_euclidean_norm", saves="both")
+def _(g, y, x, axes, keepdims):
+    return x * _spread(_over_root(g, y), x, axes)
+
+
+def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
+                  dtype: DTypeLike = int64, name: str | None = None) -> Tensor:
+    """How many elements along `axis` are not 0.
+
+    Parameters
+    ----------
+    input : Tensor, any number dtype or bool
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+    dtype : DType
+        Of the result.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.count_nonzero([[0, 2], [3, 4]]).numpy().item()
+    3
+    """
+    x = as_tensor(input)
+    return reduce_sum(cast(not_equal(x, cast(0, x.dtype)), dtype), axis, keepdims, name)
+
+
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """The share of elements that are 0, a float32 number.
+
+    Parameters
+    ----------
+    value : Tensor, any number dtype or bool
+
+    Returns
+    -------
+    Tensor, float32, shape (); NaN for an empty `value`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.zero_fraction([0., 1., 0., 2.]).numpy().item()
+    0.5
+    """
+    x = as_tensor(value)
+    return reduce_mean(cast(equal(x, cast(0, x.dtype)), "float32"), name=name)
+
+
+def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
+         keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Norm of vectors or matrices.
+
+    Parameters
+    ----------
+    tensor : Tensor, floating
+    ord : "euclidean", "fro", 1, 2, inf or another positive number
+        For vectors the root of order `ord` of the sum of powers, the largest for inf. For matrices
+        "euclidean" and "fro" (the same), 1 (largest column sum) or inf (largest row sum).
+    axis : int, or two ints, optional
+        The axis of the vectors, or the two axes of the matrices; default: all elements are one
+        vector.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `tensor`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `ord` is no norm of what `axis` says.
+
+    Notes
+    -----
+    The gradient of the euclidean norm is 0 where the norm is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.norm([[3., 4.], [0., 0.]], axis=1).numpy().tolist()
+    [5.0, 0.0]
+    """
+    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor)
+    pair = None if axis is None or isinstance(axis, int) else tuple(axis)
+    if pair is not None and len(pair) == 2:
+        return _matrix_norm(x, ord, pair, keepdims, name)
+    if pair is not None and len(pair) != 1:
+        raise InvalidArgumentError(f"norm: axis is {axis}, want one axis, two axes or None")
+    if ord in ("euclidean", 2) or (ord == "fro" and axis is None):
+        return reduce_euclidean_norm(x, axis, keepdims, name)
+    if ord == 1:
+        return reduce_sum(abs(x), axis, keepdims, name)
+    if ord == math.inf:
+        return reduce_max(abs(x), axis, keepdims, name)
+    if isinstance(ord, str) or not ord > 0:
+        raise InvalidArgumentError(
+            f"norm: ord of a vector is {ord!r}, want 'euclidean' or a positive number")
+    return reduce_sum(abs(x) ** ord, axis, keepdims, name) ** (1 / ord)
+
+
+def _matrix_norm(x: Any, ord: str | float, axes: tuple[int, ...], keepdims: bool,
+                 name: str | None) -> Tensor:
+    if ord in ("euclidean", "fro"):
+        return reduce_euclidean_norm(x, axes, keepdims, name)
+    if ord == 2:
+        raise UnimplementedError("norm: ord 2 of a matrix, its largest singular value")
+    if ord not in (1, math.inf):
+        raise InvalidArgumentError(
+            f"norm: ord of a matrix is {ord!r}, want 'euclidean', 'fro', 1 or inf")
+    summed, largest = axes if ord == 1 else axes[::-1]
+    both = reduce_max(reduce_sum(abs(x), summed, True), largest, True)
+    return both if keepdims else reduce_sum(both, axes, name=name)
+
+
+def argmax(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
+           name: str | None = None) -> Tensor:
+    """Position of the largest element along `axis`, the first of equals.
+
+    Parameters
+    ----------
+    input : Tensor, any number dtype or bool
+    axis : int
+    output_type : DType, int64 or int32
+
+    Returns
+    -------
+    Tensor, `output_type`, the shape of `input` without `axis`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the axis does not exist or has no elements.
+
+    Notes
+    -----
+    NaN counts as the largest. Nothing flows back: the result is an integer.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.argmax([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
+    [1, 0]
+    """
+    return apply("argmax", input, axis=axis, output_type=output_type, name=name)
+
+
+no_gradient("argmax", why="integer result")
+
+
+def argmin(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
+           name: str | None = None) -> Tensor:
+    """Position of the smallest element along `axis`, the first of equals.
+
+    Parameters
+    ----------
+    input : Tensor, any number dtype or bool
+    axis : int
+    output_type : DType, int64 or int32
+
+    Returns
+    -------
+    Tensor, `output_type`, the shape of `input` without `axis`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the axis does not exist or has no elements.
+
+    Notes
+    -----
+    NaN counts as the smallest. Nothing flows back: the result is an integer.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.argmin([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
+    [0, 1]
+    """
+    return apply("argmin", input, axis=axis, output_type=output_type, name=name)
+
+
+no_gradient("argmin", why="integer result")
