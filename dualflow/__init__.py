@@ -71,8 +71,24 @@ from dualflow.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import clip_by_value, maximum, minimum
 from dualflow.ops.matmul import matmul
+from dualflow.ops.reduce import (
+    argmax,
+    argmin,
+    norm,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
 from dualflow.ops.rounding import floor, round
 from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
+from dualflow.ops.scan import (
+    cumsum,
+)
 from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
@@ -92,6 +108,8 @@ __all__ = [
     "add",
     "add_n",
     "argsort",
+    "argmax",
+    "argmin",
     "as_dtype",
     "asin",
     "asinh",
@@ -113,6 +131,7 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cosh",
+    "cumsum",
     "divide",
     "ensure_shape",
     "equal",
@@ -147,6 +166,7 @@ __all__ = [
     "multiply",
     "negative",
     "nn",
+    "norm",
     "not_equal",
     "ones",
     "ones_like",
@@ -155,6 +175,14 @@ __all__ = [
     "pow",
     "random",
     "rank",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
     "reshape",
     "round",
     "saturate_cast",

@@ -18,8 +18,10 @@ from dualflow.ops import (
     matmul,
     optimizer,
     random,
+    reduce,
     rounding,
     sort,
+    scan,
     special,
     trigonometric,
 )
@@ -41,8 +43,10 @@ __all__ = [
     "matmul",
     "optimizer",
     "random",
+    "reduce",
     "rounding",
     "sort",
+    "scan",
     "special",
     "trigonometric",
 ]

@@ -10,8 +10,9 @@ from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.array import broadcast_to, reshape, static_shape
+from dualflow.ops.bitwise import logical_not
 from dualflow.ops.cast import cast
-from dualflow.ops.compare import equal, not_equal, where
+from dualflow.ops.compare import equal, where
 from dualflow.ops.exponential import exp
 from dualflow.ops.limits import maximum
 from dualflow.ops.scan import cumprod
@@ -90,8 +91,8 @@ def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist()
     [4, 6]
     """
-    return apply("reduce_sum", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_sum", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_sum", saves="none")
@@ -125,8 +126,8 @@ def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
     >>> df.reduce_mean([[1., 2.], [3., 6.]]).numpy().item()
     3.0
     """
-    return apply("reduce_mean", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_mean", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_mean", saves="none")
@@ -161,8 +162,8 @@ def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_max([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [5, 4]
     """
-    return apply("reduce_max", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_max", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 def _to_extremes(g, y, x, axes):
@@ -203,8 +204,8 @@ def reduce_min(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_min([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [1, 3]
     """
-    return apply("reduce_min", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_min", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_min", saves="both")
@@ -239,8 +240,8 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
     >>> df.reduce_prod([[1, 2], [3, 4]], axis=1).numpy().tolist()
     [2, 12]
     """
-    return apply("reduce_prod", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_prod", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_prod", saves="inputs")
@@ -278,8 +279,8 @@ def reduce_any(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_any([[True, False], [False, False]], axis=1).numpy().tolist()
     [True, False]
     """
-    return apply("reduce_any", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_any", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 no_gradient("reduce_any", why="bool result")
@@ -307,8 +308,8 @@ def reduce_all(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_all([[True, True], [True, False]], axis=1).numpy().tolist()
     [True, False]
     """
-    return apply("reduce_all", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_all", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 no_gradient("reduce_all", why="bool result")
@@ -341,8 +342,8 @@ def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool
     >>> df.reduce_logsumexp([1000., 1000.]).numpy().item()
     1000.6931762695312
     """
-    return apply("reduce_logsumexp", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_logsumexp", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 LOWEST_FINITE = -3e38    # what stands for -inf where it is subtracted
@@ -376,11 +377,11 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.reduce_variance([1., 2., 3., 4.]).numpy().item()
+    >>> df.math.reduce_variance([1., 2., 3., 4.]).numpy().item()
     1.25
     """
-    return apply("reduce_variance", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_variance", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_variance", saves="inputs")
@@ -417,11 +418,11 @@ def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     Examples
     --------
     >>> import dualflow as df
-    >>> df.reduce_std([2., 2., 6., 6.]).numpy().item()
+    >>> df.math.reduce_std([2., 2., 6., 6.]).numpy().item()
     2.0
     """
-    return apply("reduce_std", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_std", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_std", saves="both")
@@ -454,11 +455,11 @@ def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims:
     Examples
     --------
     >>> import dualflow as df
-    >>> df.reduce_euclidean_norm([3., 4.]).numpy().item()
+    >>> df.math.reduce_euclidean_norm([3., 4.]).numpy().item()
     5.0
     """
-    return apply("reduce_euclidean_norm", input_tensor, axes=_axes(input_tensor, axis), keepdims=keepdims,
-                 name=name)
+    return apply("reduce_euclidean_norm", input_tensor, name=name, axes=_axes(input_tensor, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_euclidean_norm", saves="both")
@@ -472,7 +473,7 @@ def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
 
     Parameters
     ----------
-    input : Tensor, any number dtype or bool
+    input : Tensor, any dtype
     axis : int or sequence of int, optional
         Default all axes.
     keepdims : bool
@@ -490,8 +491,7 @@ def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
     >>> df.math.count_nonzero([[0, 2], [3, 4]]).numpy().item()
     3
     """
-    x = as_tensor(input)
-    return reduce_sum(cast(not_equal(x, cast(0, x.dtype)), dtype), axis, keepdims, name)
+    return reduce_sum(cast(cast(input, "bool"), dtype), axis, keepdims, name)
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
@@ -499,7 +499,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    value : Tensor, any number dtype or bool
+    value : Tensor, any dtype
 
     Returns
     -------
@@ -511,8 +511,7 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.zero_fraction([0., 1., 0., 2.]).numpy().item()
     0.5
     """
-    x = as_tensor(value)
-    return reduce_mean(cast(equal(x, cast(0, x.dtype)), "float32"), name=name)
+    return reduce_mean(logical_not(cast(value, "bool")), name=name)
 
 
 def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,

@@ -10,6 +10,8 @@ from tests.ops.cases import (  # noqa: F401
     join,
     matmul,
     sort,
+    reduce,
+    scan,
 )
 
 __all__ = ["CASES"]

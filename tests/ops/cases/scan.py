@@ -1,0 +1,25 @@
+import numpy as np
+
+from tests.ops.case import NUMBERS, case, normal
+
+
+def scan(f, identity):
+    """NumPy's scan with TensorFlow's arguments, in the dtype of the input."""
+    def ref(x, axis=0, exclusive=False, reverse=False):
+        x = np.flip(x, axis) if reverse else x
+        y = f(x, axis=axis, dtype=x.dtype)
+        if exclusive:
+            first = np.full_like(np.take(y, [0], axis), identity)
+            y = np.concatenate([first, np.delete(y, -1, axis)], axis)
+        return np.flip(y, axis) if reverse else y
+    return ref
+
+
+ATTRS = [{"axis": axis, "exclusive": exclusive, "reverse": reverse}
+         for axis in (0, -1) for exclusive in (False, True) for reverse in (False, True)]
+
+for kwargs in ATTRS:
+    case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=scan(np.cumsum, 0), dtypes=NUMBERS,
+         rel=1e-6, large=[normal(301, 257)])
+    case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=scan(np.cumprod, 1), dtypes=NUMBERS,
+         function="math.cumprod", rel=1e-6)
