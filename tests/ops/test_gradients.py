@@ -75,7 +75,8 @@ class Slope:
 
 
 def moved(x, direction, step):
-    return [a + step * d for a, d in zip(x, direction, strict=True)]
+    # as arrays: of shape () they would become scalars, which constant() takes for weak numbers
+    return [np.asarray(a + step * d) for a, d in zip(x, direction, strict=True)]
 
 
 def difference(f, x, direction):
