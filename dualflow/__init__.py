@@ -85,10 +85,10 @@ from dualflow.ops.reduce import (
     reduce_sum,
 )
 from dualflow.ops.rounding import floor, round
-from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
 from dualflow.ops.scan import (
     cumsum,
 )
+from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
 from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
@@ -107,9 +107,9 @@ __all__ = [
     "acosh",
     "add",
     "add_n",
-    "argsort",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",

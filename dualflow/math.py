@@ -59,6 +59,23 @@ from dualflow.ops.limits import (
     maximum,
     minimum,
 )
+from dualflow.ops.reduce import (
+    argmax,
+    argmin,
+    count_nonzero,
+    reduce_all,
+    reduce_any,
+    reduce_euclidean_norm,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_std,
+    reduce_sum,
+    reduce_variance,
+    zero_fraction,
+)
 from dualflow.ops.rounding import (
     ceil,
     floor,
@@ -68,6 +85,10 @@ from dualflow.ops.rounding import (
     rint,
     round,
     trunc,
+)
+from dualflow.ops.scan import (
+    cumprod,
+    cumsum,
 )
 from dualflow.ops.sort import (
     bincount,
@@ -105,6 +126,8 @@ __all__ = [
     "add",
     "add_n",
     "approximate_equal",
+    "argmax",
+    "argmin",
     "asin",
     "asinh",
     "atan",
@@ -115,6 +138,9 @@ __all__ = [
     "confusion_matrix",
     "cos",
     "cosh",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
     "digamma",
     "divide",
     "divide_no_nan",
@@ -152,6 +178,17 @@ __all__ = [
     "polygamma",
     "pow",
     "reciprocal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
     "rint",
     "round",
     "rsqrt",
@@ -174,4 +211,5 @@ __all__ = [
     "xdivy",
     "xlog1py",
     "xlogy",
+    "zero_fraction",
 ]

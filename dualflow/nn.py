@@ -17,6 +17,9 @@ from dualflow.ops.gather import (
 from dualflow.ops.hyperbolic import (
     tanh,
 )
+from dualflow.ops.reduce import (
+    zero_fraction,
+)
 from dualflow.ops.sort import (
     in_top_k,
     top_k,
@@ -42,4 +45,5 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
+    "zero_fraction",
 ]

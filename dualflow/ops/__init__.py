@@ -20,8 +20,8 @@ from dualflow.ops import (
     random,
     reduce,
     rounding,
-    sort,
     scan,
+    sort,
     special,
     trigonometric,
 )
@@ -45,8 +45,8 @@ __all__ = [
     "random",
     "reduce",
     "rounding",
-    "sort",
     "scan",
+    "sort",
     "special",
     "trigonometric",
 ]

@@ -9,9 +9,9 @@ from tests.ops.cases import (  # noqa: F401
     gather,
     join,
     matmul,
-    sort,
     reduce,
     scan,
+    sort,
 )
 
 __all__ = ["CASES"]
