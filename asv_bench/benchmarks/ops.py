@@ -72,10 +72,6 @@ def update(n_slots, *rest, **attrs):
                      floats(N), df.constant(0.01), *rest], attrs)
 
 
-def classes():
-    return [indices(N, 10), indices(N, 10)]
-
-
 REDUCED = {"axes": [1], "keepdims": False}
 SCANNED = {"axis": 1, "exclusive": False, "reverse": False}
 
@@ -131,14 +127,6 @@ OTHERS = {
     "segment_sum": lambda: ([floats(ROWS, COLUMNS), segments()], {"num_segments": -1}),
     "segment_spread": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),
     "where_indices": lambda: ([floats(ROWS, COLUMNS) > 0.5], {}),
-    "sort": matrix(descending=False),
-    "argsort": matrix(descending=False),
-    "top_k": matrix(k=10),
-    "searchsorted": lambda: ([df.sort(floats(N)), floats(N)], {"right": False, "out_type": "int32"}),
-    "in_top_k": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {"k": 10}),
-    "unique": lambda: ([indices(N, 1000)], {"out_idx": "int32"}),
-    "bincount": lambda: ([indices(N, 1000)], {"minlength": 0, "maxlength": -1, "dtype": "int32"}),
-    "confusion_matrix": lambda: (classes(), {"num_classes": 10, "dtype": "int32"}),
     "sgd_update": update(0),
     "momentum_update": update(1, momentum=0.9, nesterov=False),
     "adam_update": update(2, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999, epsilon=1e-7,
