@@ -211,3 +211,10 @@ void DF_SYM(df_strided_copy)(df_strided *s)
     const int64_t grain = df_max(1, per_task / per_item);
     df_parallel_for(items, grain, 4 + cost * (double)per_item, move_items, &w);
 }
+
+void DF_SYM(df_fill)(void *to, int64_t n, const void *value, int bytes)
+{
+    df_strided s = {.bytes = bytes, .from = value, .to = to};
+    DF_SYM(df_strided_add)(&s, n, 0, bytes);
+    DF_SYM(df_strided_copy)(&s);
+}

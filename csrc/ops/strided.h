@@ -22,6 +22,9 @@ void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64
 /* Does the copy, with threads where it is long. An empty box copies nothing. */
 void DF_SYM(df_strided_copy)(df_strided *s);
 
+/* n times the element at `value`. */
+void DF_SYM(df_fill)(void *to, int64_t n, const void *value, int bytes);
+
 /* Row-major strides in bytes of a shape. */
 static inline void df_row_strides(int ndim, const int64_t *shape, int64_t bytes, int64_t *strides)
 {

@@ -6,7 +6,7 @@ from operator import index
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, TensorSpec, apply, as_tensor, constant
 from dualflow.dtypes import DType, as_dtype, int32
-from dualflow.errors import ShapeError
+from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
@@ -19,14 +19,20 @@ def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
     return tuple([-1 if d is None else d for d in x.shape])
 
 
-def ints(value: TensorLike) -> tuple[int, ...]:
-    """The integers of an argument like `shape`: one int, a sequence of them, or a tensor."""
-    if isinstance(value, (tuple, list)):
-        return tuple([index(v) for v in value])
-    if isinstance(value, int):
-        return (value,)
-    listed = as_tensor(value).tolist()
-    return tuple(listed) if isinstance(listed, list) else (listed,)
+def ints(value: TensorLike, what: str) -> tuple[int, ...]:
+    """The integers of an argument like `shape`: one int, a sequence of them, or a tensor.
+
+    `what` names op and argument in the message for anything else.
+    """
+    try:
+        if isinstance(value, (tuple, list)):
+            return tuple([v.__index__() for v in value])
+        if isinstance(value, int):
+            return (value,)
+        listed = value.tolist() if hasattr(value, "tolist") else as_tensor(value).tolist()
+        return tuple([v.__index__() for v in (listed if isinstance(listed, list) else [listed])])
+    except (AttributeError, TypeError):
+        raise DTypeError(f"{what} is {value!r}, want integers") from None
 
 
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +59,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
     >>> df.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    return apply("reshape", tensor, name=name, shape=ints(shape))
+    return apply("reshape", tensor, name=name, shape=ints(shape, "reshape: shape"))
 
 
 @gradient("reshape", saves="none")
@@ -177,7 +183,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     >>> df.broadcast_to([1, 2], [2, 2]).tolist()
     [[1, 2], [1, 2]]
     """
-    return apply("broadcast_to", input, name=name, shape=ints(shape))
+    return apply("broadcast_to", input, name=name, shape=ints(shape, "broadcast_to: shape"))
 
 
 @gradient("broadcast_to", saves="none")
@@ -216,7 +222,7 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     if perm is None:
         order = tuple(range(ndim - 1, -1, -1))
     else:
-        order = tuple([p + ndim if p < 0 else p for p in ints(perm)])
+        order = tuple([p + ndim if p < 0 else p for p in ints(perm, "transpose: perm")])
     return apply("transpose", x, name=name, perm=order)
 
 
@@ -291,6 +297,8 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
     """
     tensor = x if isinstance(x, TensorBase) else as_tensor(x, None, "ensure_shape")
     have = tensor.shape
+    if not isinstance(shape, (tuple, list)):
+        raise DTypeError(f"ensure_shape: shape is {shape!r}, want a sequence of int or None")
     if len(have) != len(shape) or any(
             h is not None and w is not None and h != w for h, w in zip(have, shape, strict=True)):
         raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")

@@ -1,13 +1,17 @@
 """Tensors made from values, numbers and shapes."""
 
+import builtins
+
 from dualflow import _core
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import as_dtype, float32
-from dualflow.errors import ShapeError
-from dualflow.ops.array import broadcast_to, ints, reshape, static_shape
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.gradients import gradient, no_gradient
+from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
 from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["constant", "convert_to_tensor", "fill", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = ["constant", "convert_to_tensor", "eye", "fill", "linspace", "meshgrid", "one_hot",
+           "ones", "ones_like", "range", "zeros", "zeros_like"]
 
 
 def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLike | None = None,
@@ -37,7 +41,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     x = _core.constant(value, dtype)
     if shape is None:
         return x
-    want = ints(shape)
+    want = ints(shape, "constant: shape")
     if x.size == 1 and x.shape != want:
         return broadcast_to(reshape(x, ()), want)
     try:
@@ -95,7 +99,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     x = value if isinstance(value, TensorBase) else as_tensor(value, None, "fill")
     if x.ndim != 0:
         raise ShapeError(f"fill: value is {x.dtype} {x.shape}, want shape ()")
-    shape = ints(dims)
+    shape = ints(dims, "fill: dims")
     if any(d < 0 for d in shape):
         raise ShapeError(f"fill: dims {shape}, want 0 or more each")
     return broadcast_to(x, shape, name=name)
@@ -155,3 +159,171 @@ def _full_like(input: TensorLike, value: int, dtype: DTypeLike | None, name: str
     x = input if hasattr(input, "shape") and hasattr(input, "dtype") else as_tensor(input)
     wanted = as_dtype(x.dtype if dtype is None else dtype)
     return broadcast_to(_core.constant(value, wanted), static_shape(x), name=name)
+
+
+def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike = 1,
+          dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
+    """The numbers start, start + delta, ... below `limit` (above it, if `delta` is negative).
+
+    Parameters
+    ----------
+    start : scalar
+        Taken for `limit` where that is not given; then the numbers start at 0.
+    limit, delta : scalar
+    dtype : dtype, optional
+        By default int32 of Python ints, float32 if there is a float, else the tensors' dtype.
+
+    Returns
+    -------
+    Tensor, shape (n,)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `delta` is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.range(3).tolist(), df.range(5, 0, -2).tolist(), df.range(0., 1., 0.25).tolist()
+    ([0, 1, 2], [5, 3, 1], [0.0, 0.25, 0.5, 0.75])
+    """
+    values = (0, start, delta) if limit is None else (start, limit, delta)
+    if dtype is not None:
+        values = tuple([_core.constant(v, dtype, "range") for v in values])
+    return apply("range", *values, name=name)
+
+
+no_gradient("range", why="how many numbers there are depends on the inputs")
+
+
+def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = None,
+             axis: int = 0) -> Tensor:
+    """`num` numbers evenly spaced from `start` to `stop`, both included.
+
+    Parameters
+    ----------
+    start, stop : Tensor, floating
+        Of one shape; more than scalars give their numbers along a new dimension at `axis`.
+    num : int
+        1 or more; of 1, the number is `start`.
+    axis : int
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linspace(0., 1., 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    first = start if isinstance(start, TensorBase) else as_tensor(start, None, "linspace")
+    last = stop if isinstance(stop, TensorBase) else as_tensor(stop, None, "linspace")
+    if first.ndim == 0 and last.ndim == 0:
+        return apply("linspace", start, stop, name=name, num=num)
+    ndim = max(first.ndim, last.ndim) + 1
+    (axis,), (num,) = ints(axis, "linspace: axis"), ints(num, "linspace: num")
+    if not -ndim <= axis < ndim:
+        raise InvalidArgumentError(f"linspace: axis {axis} of {ndim} dimensions")
+    t = linspace(_core.constant(0, first.dtype), _core.constant(1, first.dtype), num)
+    t = reshape(t, (1,) * (axis % ndim) + (num,) + (1,) * (ndim - 1 - axis % ndim))
+    return expand_dims(first, axis) * (1 - t) + expand_dims(last, axis) * t
+
+
+@gradient("linspace", saves="none")
+def _(g, y, start, stop, num):
+    # The walker sums what each number has of start and stop.
+    t = linspace(_core.constant(0, g.dtype), _core.constant(1, g.dtype), num)
+    return lambda: g * (1 - t), lambda: g * t
+
+
+def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
+            off_value: TensorLike | None = None, axis: int = -1, dtype: DTypeLike | None = None,
+            name: str | None = None) -> Tensor:
+    """`on_value` at the place each index names along a new dimension, `off_value` elsewhere.
+
+    Parameters
+    ----------
+    indices : Tensor, integer
+        One outside 0 to ``depth - 1`` names no place.
+    depth : int
+        Size of the new dimension.
+    on_value, off_value : scalar
+        1 and 0 by default.
+    axis : int
+        Position of the new dimension in the result.
+    dtype : dtype, optional
+        By default that of the values, float32 if neither is given.
+
+    Returns
+    -------
+    Tensor with one more dimension
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.one_hot([1, 0, 5], 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
+    """
+    if dtype is None and on_value is None and off_value is None:
+        dtype = float32
+    on, off = 1 if on_value is None else on_value, 0 if off_value is None else off_value
+    if dtype is not None:
+        on, off = _core.constant(on, dtype, "one_hot"), _core.constant(off, dtype, "one_hot")
+    return apply("one_hot", indices, on, off, name=name, depth=depth, axis=axis)
+
+
+no_gradient("one_hot", why="its indices are integers")
+
+
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike = (),
+        dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
+    """Ones on the diagonal of a matrix, or a batch of them, zeros elsewhere.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.eye(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    rows, columns = ints([num_rows, num_rows if num_columns is None else num_columns], "eye: size")
+    if rows < 0:
+        raise ShapeError(f"eye: {rows} rows, want 0 or more")
+    matrix = one_hot(range(rows), columns, dtype=dtype, name=name)
+    batch = ints(batch_shape, "eye: batch_shape")
+    return broadcast_to(matrix, (*batch, rows, columns)) if batch else matrix
+
+
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinates of a grid: each vector spread over the dimensions of all the others.
+
+    Parameters
+    ----------
+    *args : Tensor, shape (n,) or ()
+    indexing : {"xy", "ij"}
+        "ij": argument i runs along dimension i; "xy": the first two change places.
+
+    Returns
+    -------
+    list of Tensor, one per argument
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> [x.tolist() for x in df.meshgrid([1, 2], [3, 4, 5])]
+    [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid: indexing is {indexing!r}, want 'xy' or 'ij'")
+    vectors = [reshape(a, (-1,)) for a in args]
+    order = [*builtins.range(len(vectors))]
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    shape = tuple([static_shape(vectors[i])[0] for i in order])
+    result = []
+    for i, x in enumerate(vectors):
+        ones_after = len(order) - 1 - order.index(i)
+        result.append(broadcast_to(reshape(x, (-1,) + (1,) * ones_after), shape, name=name))
+    return result

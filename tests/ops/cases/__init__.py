@@ -11,6 +11,7 @@ from tests.ops.cases import (  # noqa: F401
     matmul,
     reduce,
     scan,
+    slicing,
     sort,
 )
 

@@ -3,10 +3,10 @@ import numpy as np
 from tests.ops.case import MOVABLE, case, normal
 
 
-def moved(op, dims, ref, /, large=None, **kwargs):
+def moved(op, dims, ref, /, large=None, function=None, **kwargs):
     """A row of an op that only moves elements: any dtype, exact, NaN as good as any number."""
     case(op, args=[normal(*dims)], kwargs=kwargs, ref=ref, dtypes=MOVABLE,
-         large=large and [normal(*large)])
+         function=function, large=large and [normal(*large)])
 
 
 moved("reshape", (3, 4), lambda x, shape: x.reshape(shape), shape=(2, -1))

@@ -1,0 +1,212 @@
+/* Tensors made from numbers: ranges, evenly spaced numbers, one-hot rows. */
+#ifndef DTYPE
+
+#include "strided.h"
+#include "../simd.h"
+#include "../thread.h"
+
+#include <math.h>
+
+typedef df_status (*range_fn)(const df_call *call, df_error *err);
+typedef void (*linspace_fn)(const df_call *call);
+
+#define ceil_f32 ceilf
+#define ceil_f64 ceil
+
+enum { NUM = 0, DEPTH = 0, AXIS = 1, RANGE_GRAIN = 16384 };
+
+static df_status fail_range(const df_call *call, const char *why, df_error *err)
+{
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: of %s, %s", call->op->name,
+                   df_dtypes[call->in[0]->dtype].name, why);
+}
+
+#define TEMPLATE "ops/creation.c"
+#include "each_float.h"
+#include "each_int.h"
+#undef TEMPLATE
+
+static const range_fn range_fns[DF_N_DTYPES] = {
+    [DF_U8] = range_u8, [DF_I8] = range_i8, [DF_I16] = range_i16, [DF_I32] = range_i32,
+    [DF_I64] = range_i64, [DF_F32] = range_f32, [DF_F64] = range_f64};
+static const linspace_fn linspace_fns[DF_N_DTYPES] = {[DF_F32] = linspace_f32,
+                                                      [DF_F64] = linspace_f64};
+
+static df_status check_scalars(const df_call *call, int n, df_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (call->in[i]->ndim != 0)
+            return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want shape ()", call->op->name,
+                           i, df_tensor_text(call->in[i]).text);
+    return DF_OK;
+}
+
+static df_status infer_range(const df_call *call, df_error *err)
+{
+    const int64_t unknown = DF_UNKNOWN; /* it depends on the inputs' values */
+    df_status status = check_scalars(call, 3, err);
+    if (status != DF_OK) return status;
+    if (!range_fns[call->in[0]->dtype])
+        return df_fail_dtype(call, 0, "integers, float32 or float64", err);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &unknown, call->op->name, err);
+}
+
+static df_status run_range(const df_call *call, df_error *err)
+{
+    return range_fns[call->in[0]->dtype](call, err);
+}
+
+static df_status infer_linspace(const df_call *call, df_error *err)
+{
+    const int64_t num = call->attrs[NUM].i;
+    df_status status = check_scalars(call, 2, err);
+    if (status != DF_OK) return status;
+    if (!linspace_fns[call->in[0]->dtype])
+        return df_fail_dtype(call, 0, "float32 or float64", err);
+    if (num < 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: num is %lld, want 1 or more",
+                       call->op->name, (long long)num);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &num, call->op->name, err);
+}
+
+static df_status run_linspace(const df_call *call, df_error *err)
+{
+    (void)err;
+    linspace_fns[call->in[0]->dtype](call);
+    return DF_OK;
+}
+
+/* --- one_hot: outer positions x depth x inner positions --- */
+
+static df_status infer_one_hot(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0], *on = call->in[1], *off = call->in[2];
+    const int64_t depth = call->attrs[DEPTH].i;
+    int64_t shape[DF_MAX_NDIM + 1];
+    int axis;
+    if (!df_is_int(x->dtype)) return df_fail_dtype(call, 0, "integers", err);
+    if (on->ndim != 0 || off->ndim != 0 || on->dtype != off->dtype)
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: on_value is %s, off_value %s, want one dtype and shape ()",
+                       call->op->name, df_tensor_text(on).text, df_tensor_text(off).text);
+    if (depth < 0)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth is %lld, want 0 or more",
+                       call->op->name, (long long)depth);
+    df_status status =
+        df_normalize_axis(call->attrs[AXIS].i, x->ndim + 1, call->op->name, &axis, err);
+    if (status != DF_OK) return status;
+    for (int d = 0; d < axis; d++) shape[d] = x->shape[d];
+    shape[axis] = depth;
+    for (int d = axis; d < x->ndim; d++) shape[d + 1] = x->shape[d];
+    return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
+}
+
+static int64_t read_int(const df_tensor *x, int64_t i)
+{
+    switch (x->dtype) {
+    case DF_U8: return ((const uint8_t *)x->data)[i];
+    case DF_I8: return ((const int8_t *)x->data)[i];
+    case DF_I16: return ((const int16_t *)x->data)[i];
+    case DF_I32: return ((const int32_t *)x->data)[i];
+    default: return ((const int64_t *)x->data)[i];
+    }
+}
+
+static df_status run_one_hot(const df_call *call, df_error *err)
+{
+    (void)err;
+    const df_tensor *x = call->in[0], *y = call->out[0];
+    const int64_t depth = call->attrs[DEPTH].i, given = call->attrs[AXIS].i;
+    const int axis = (int)(given < 0 ? given + y->ndim : given), bytes = df_dtypes[y->dtype].bytes;
+    int64_t inner = 1;
+    for (int d = axis; d < x->ndim; d++) inner *= x->shape[d];
+    DF_SYM(df_fill)(y->data, y->size, call->in[2]->data, bytes);
+    if (y->size == 0) return DF_OK;
+    for (int64_t i = 0; i < x->size; i++) {
+        const int64_t index = read_int(x, i);
+        if (index < 0 || index >= depth) continue;
+        const int64_t at = (i / inner * depth + index) * inner + i % inner;
+        memcpy((char *)y->data + at * bytes, call->in[1]->data, (size_t)bytes);
+    }
+    return DF_OK;
+}
+
+DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .promote = 7,
+                .infer = infer_range, .run = run_range};
+DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 1,
+                   .attrs = {{"num", DF_ATTR_INT}}, .promote = 3, .promote_to_float = true,
+                   .infer = infer_linspace, .run = run_linspace};
+DF_OP(one_hot) = {.name = "one_hot", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 2,
+                  .attrs = {{"depth", DF_ATTR_INT}, {"axis", DF_ATTR_INT}}, .promote = 6,
+                  .infer = infer_one_hot, .run = run_one_hot};
+
+#else
+
+typedef struct {
+    T *to;
+    T start;
+#if DTYPE_FLOAT
+    double step;
+#else
+    int64_t step;
+#endif
+    int64_t n;
+} FN(steps);
+
+/* start + i * step: floats in double, so that every element is rounded once. Integers stay between
+ * start and limit; in 64 bits without sign nothing on the way is undefined. */
+static void FN(fill_steps)(void *context, int64_t begin, int64_t end)
+{
+    const FN(steps) *s = context;
+    for (int64_t i = begin; i < end; i++) {
+#if DTYPE_FLOAT
+        s->to[i] = (T)((double)s->start + (double)i * s->step);
+#else
+        s->to[i] = (T)((uint64_t)s->start + (uint64_t)i * (uint64_t)s->step);
+#endif
+    }
+}
+
+static df_status FN(range)(const df_call *call, df_error *err)
+{
+    const T start = *(const T *)call->in[0]->data, limit = *(const T *)call->in[1]->data;
+    const T step = *(const T *)call->in[2]->data;
+    int64_t n = 0;
+    if (step == 0) return fail_range(call, "step is 0", err);
+#if DTYPE_FLOAT
+    const T count = DF_CAT(ceil, DTYPE)((limit - start) / step);
+    if (!(count < (T)0x1p62)) return fail_range(call, "more elements than memory can hold", err);
+    if (count > 0) n = (int64_t)count;
+#else
+    if (step > 0 ? start < limit : start > limit) {
+        const uint64_t span = step > 0 ? (uint64_t)limit - (uint64_t)start
+                                       : (uint64_t)start - (uint64_t)limit;
+        const uint64_t by = step > 0 ? (uint64_t)step : -(uint64_t)step;
+        const uint64_t count = (span - 1) / by + 1;
+        if (count > INT64_MAX)
+            return fail_range(call, "more elements than memory can hold", err);
+        n = (int64_t)count;
+    }
+#endif
+    df_tensor *out = call->out[0];
+    df_status status = df_tensor_set(out, call->in[0]->dtype, 1, &n, call->op->name, err);
+    if (status == DF_OK) status = df_tensor_alloc(out, call->op->name, err);
+    if (status != DF_OK) return status;
+    FN(steps) s = {.to = out->data, .start = start, .step = step, .n = n};
+    df_parallel_for(n, RANGE_GRAIN, 0.5, FN(fill_steps), &s);
+    return DF_OK;
+}
+
+#if DTYPE_FLOAT
+static void FN(linspace)(const df_call *call)
+{
+    const df_tensor *out = call->out[0];
+    const T start = *(const T *)call->in[0]->data, stop = *(const T *)call->in[1]->data;
+    FN(steps) s = {.to = out->data, .start = start, .n = out->size};
+    if (s.n > 1) s.step = ((double)stop - (double)start) / (double)(s.n - 1);
+    df_parallel_for(s.n, RANGE_GRAIN, 0.5, FN(fill_steps), &s);
+    if (s.n > 1) s.to[s.n - 1] = stop; /* exactly, as asked */
+}
+#endif
+
+#endif

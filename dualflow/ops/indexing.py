@@ -1,0 +1,175 @@
+"""``x[key]`` as NumPy has it: basic keys are one strided slice, tensors and masks are gathered."""
+
+from typing import Any
+
+from dualflow import _core
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.errors import DualflowError, OutOfRangeError
+from dualflow.ops.array import broadcast_to, transpose
+from dualflow.ops.gather import boolean_mask, gather, where_indices
+from dualflow.ops.join import stack, unstack
+from dualflow.ops.slicing import INDEX, MISSING, NEW, SLICE
+
+__all__ = ["getitem"]
+
+WHOLE = (MISSING, MISSING, 1, SLICE)
+Key = tuple[int, int, int, int]
+
+
+def getitem(x: TensorBase, key: Any) -> Tensor:
+    """``x[key]``: ints, slices, ``...``, None, integer tensors and boolean masks.
+
+    Raises
+    ------
+    OutOfRangeError
+        If an index is out of range, there are too many, or one is nothing to index with.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([[1, 2, 3], [4, 5, 6]])
+    >>> x[0].tolist(), x[:, ::-2].tolist(), x[..., None].shape, x[[1, 0], 2].tolist()
+    ([1, 2, 3], [[3, 1], [6, 4]], (2, 3, 1), [6, 3])
+    """
+    if type(key) is int:
+        return apply("strided_slice", x, begin=(key,), end=(0,), strides=(1,), kind=(INDEX,))
+    keys = [_plain(k) for k in (key if type(key) is tuple else (key,))]
+    keys = _expand_ellipsis(x, keys)
+    if any(isinstance(k, TensorBase) for k in keys):
+        return _advanced(x, keys)
+    return _basic(x, [_basic_key(k) for k in keys])
+
+
+def _basic(x: TensorBase, keys: list[Key]) -> Tensor:
+    begin, end, strides, kind = zip(*keys, strict=True) if keys else ((), (), (), ())
+    return apply("strided_slice", x, begin=begin, end=end, strides=strides, kind=kind)
+
+
+def _plain(key: Any) -> Any:
+    """An int, a slice, None, Ellipsis, or a tensor of int32, int64 or bool."""
+    if key is None or key is Ellipsis or type(key) is int or type(key) is slice:
+        return key
+    if hasattr(key, "__index__") and not isinstance(key, bool) and not getattr(key, "ndim", 0):
+        try:
+            return key.__index__()
+        except TypeError:
+            pass                     # a scalar of another dtype: refused below
+    try:
+        index = key if isinstance(key, TensorBase) else as_tensor(key)
+    except DualflowError as error:
+        raise OutOfRangeError(
+            f"indexing: {key!r} of type {type(key).__name__}, want integers, slices, ..., None, "
+            f"integer tensors or boolean masks ({error})") from None
+    if index.dtype.is_bool and index.ndim:
+        return index
+    if index.shape == (0,) and isinstance(key, (list, tuple)):
+        return apply("cast", index, dtype="int32")
+    if not index.dtype.is_integer:
+        raise OutOfRangeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
+                              "or bool with 1 dimension or more")
+    return index if index.dtype.itemsize >= 4 else apply("cast", index, dtype="int32")
+
+
+def _n_dims(key: Any) -> int:
+    """How many dimensions of the tensor a key stands for."""
+    if key is None:
+        return 0
+    return key.ndim if isinstance(key, TensorBase) and key.dtype.is_bool else 1
+
+
+def _expand_ellipsis(x: TensorBase, keys: list[Any]) -> list[Any]:
+    """Keys with the ellipsis written out."""
+    places = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(places) > 1:
+        raise OutOfRangeError("indexing: more than one ellipsis (...)")
+    named = sum(_n_dims(k) for k in keys if k is not Ellipsis)
+    if named > x.ndim:
+        raise OutOfRangeError(f"indexing: {named} indices of a tensor with {x.ndim} dimensions, "
+                              f"{x.dtype} {x.shape}")
+    if places:
+        keys[places[0]:places[0] + 1] = [slice(None)] * (x.ndim - named)
+    return keys
+
+
+def _basic_key(key: Any) -> Key:
+    if key is None:
+        return (0, 0, 1, NEW)
+    if type(key) is int:
+        return (key, 0, 1, INDEX)
+    try:
+        begin = MISSING if key.start is None else key.start.__index__()
+        end = MISSING if key.stop is None else key.stop.__index__()
+        return (_clamp(begin), _clamp(end), 1 if key.step is None
+                else _clamp(key.step.__index__()), SLICE)
+    except (AttributeError, TypeError):
+        raise OutOfRangeError(f"indexing: {key!r}, want a slice of integers") from None
+
+
+def _clamp(n: int) -> int:
+    """Bounds beyond 63 bits mean what the largest ones mean."""
+    return n if n == MISSING else max(MISSING + 1, min(n, -MISSING - 1))
+
+
+def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
+    """Keys with tensors among them. As in NumPy, ints then count as tensors: where something else
+    stands between them, the dimensions they yield come first."""
+    picked = [i for i, k in enumerate(keys) if isinstance(k, (TensorBase, int))]
+    together = picked[-1] - picked[0] == len(picked) - 1
+    if not together:
+        keys = [as_tensor(k) if isinstance(k, int) else k for k in keys]
+    basic: list[Key] = []
+    indices: list[TensorBase] = []
+    places: list[int] = []            # of the indices' dimensions, after the basic keys
+    dim = 0
+    for k in keys:
+        if isinstance(k, TensorBase):
+            places += range(dim, dim + _n_dims(k))
+            indices.append(k)
+            basic += [WHOLE] * _n_dims(k)
+            dim += _n_dims(k)
+        else:
+            basic.append(_basic_key(k))
+            dim += not isinstance(k, int)
+    if any(k != WHOLE for k in basic):
+        x = _basic(x, basic)
+    if not together:
+        rest = [d for d in range(x.ndim) if d not in places]
+        x = transpose(x, places + rest)
+        places = list(range(len(places)))
+    return _pick(x, indices, places)
+
+
+def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor:
+    """Elements of the neighbouring dimensions `places` of `x`, by one index or several."""
+    if len(indices) == 1:
+        if indices[0].dtype.is_bool:
+            return boolean_mask(x, indices[0], axis=places[0])
+        return gather(x, indices[0], axis=places[0])
+    columns: list[TensorBase] = []
+    for index in indices:
+        if not index.dtype.is_bool:
+            columns.append(index)
+            continue
+        at = places[len(columns)]
+        if index.shape != x.shape[at:at + index.ndim]:
+            raise OutOfRangeError(f"indexing: a mask of shape {index.shape} of dimensions of shape "
+                                  f"{x.shape[at:at + index.ndim]}, want the same")
+        columns += unstack(where_indices(index), axis=1)
+    shape = _broadcast_shape([c.shape for c in columns])
+    nested = stack([broadcast_to(c, shape) for c in columns], axis=-1)
+    return apply("gather_nd", x, nested, axis=places[0], batch_dims=0)
+
+
+def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    ndim = max(len(s) for s in shapes)
+    result = [1] * ndim
+    for s in shapes:
+        for d, n in enumerate(s, ndim - len(s)):
+            if n != 1 and result[d] not in (1, n):
+                raise OutOfRangeError("indexing: indices of shapes "
+                                      f"{', '.join(map(str, shapes))} do not broadcast")
+            result[d] = result[d] if n == 1 else n
+    return tuple(result)
+
+
+_core.bind(getitem=getitem)

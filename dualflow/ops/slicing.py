@@ -1,0 +1,359 @@
+"""Parts of a tensor and tensors around one: slices, padding, rolling, tiling; with gradients."""
+
+import builtins
+from collections.abc import Sequence
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.dtypes import int32
+from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
+from dualflow.gradients import gradient
+from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
+from dualflow.ops.creation import constant, ones, range, zeros
+from dualflow.ops.gather import gather, where_indices
+from dualflow.ops.join import concat
+from dualflow.ops.types import Axis, TensorLike
+
+__all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
+
+# Keys of the op strided_slice, as csrc/ops/slices.h has them.
+MISSING = -(2**63)              # begin or end left out, as in x[::2]
+SLICE, INDEX, NEW = 0, 1, 2     # kinds: begin:end:stride, one element, a new dimension
+
+Ints = Sequence[int]
+
+
+def cut(x: TensorLike, begin: Ints, end: Ints, strides: Ints, kind: Ints,
+        name: str | None = None) -> Tensor:
+    """Basic indexing by keys, one per dimension or new dimension, resolved as Python's slices.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.slicing.cut([1, 2, 3, 4], [-3], [4], [2], [df.ops.slicing.SLICE]).tolist()
+    [2, 4]
+    """
+    return apply("strided_slice", x, name=name, begin=begin, end=end, strides=strides, kind=kind)
+
+
+@gradient("strided_slice", saves="none")
+def _(g, y, x, begin, end, strides, kind):
+    return strided_slice_grad(g, static_shape(x), begin, end, strides, kind)
+
+
+def strided_slice_grad(g: TensorLike, shape: Ints, begin: Ints, end: Ints, strides: Ints,
+                       kind: Ints) -> Tensor:
+    """Zeros of `shape` in which the slice named by the keys is `g`: the gradient of `cut`."""
+    return apply("strided_slice_grad", g, shape=shape, begin=begin, end=end, strides=strides,
+                 kind=kind)
+
+
+@gradient("strided_slice_grad", saves="none")
+def _(gg, y, g, shape, begin, end, strides, kind):
+    return cut(gg, begin, end, strides, kind)
+
+
+def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
+          name: str | None = None) -> Tensor:
+    """The block of `input_` that starts at `begin` and has `size` elements per dimension.
+
+    Parameters
+    ----------
+    input_ : Tensor
+    begin : ints
+        First element of each dimension.
+    size : ints
+        How many of each dimension; -1: all that are left.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    OutOfRangeError
+        If the block is not within `input_`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).tolist()
+    [[2, 3], [5, 6]]
+    """
+    x = input_ if isinstance(input_, TensorBase) else as_tensor(input_, None, "slice")
+    first, count = ints(begin, "slice: begin"), ints(size, "slice: size")
+    if not len(first) == len(count) == x.ndim:
+        raise ShapeError(f"slice: begin {first} and size {count} of {x.dtype} {x.shape}, want one "
+                         "of each per dimension")
+    for d, (b, n, whole) in enumerate(zip(first, count, x.shape, strict=True)):
+        if b < 0 or n < -1 or (whole is not None and (b > whole or b + n > whole)):
+            raise OutOfRangeError(f"slice: {n} elements from {b} on of dimension {d}, which has "
+                                  f"size {whole}")
+    ends = [MISSING if n == -1 else b + n for b, n in zip(first, count, strict=True)]
+    return cut(x, first, ends, (1,) * x.ndim, (SLICE,) * x.ndim, name=name)
+
+
+def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
+                  strides: TensorLike | None = None, begin_mask: int = 0, end_mask: int = 0,
+                  ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+                  name: str | None = None) -> Tensor:
+    """``input_[begin:end:strides]`` per dimension, as Python slices: negative counts from the end.
+
+    Parameters
+    ----------
+    input_ : Tensor
+    begin, end : ints
+    strides : ints, optional
+        Ones by default.
+    begin_mask, end_mask : int
+        Bit i: begin or end of position i is left out.
+    ellipsis_mask : int
+        Bit i: position i stands for all dimensions not named; one at most.
+    new_axis_mask : int
+        Bit i: position i is a new dimension of size 1.
+    shrink_axis_mask : int
+        Bit i: position i picks one element, ``begin[i]``, and its dimension goes away.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strided_slice([1, 2, 3, 4, 5], [1], [5], [2]).tolist()
+    [2, 4]
+    """
+    x = input_ if isinstance(input_, TensorBase) else as_tensor(input_, None, "strided_slice")
+    begins = ints(begin, "strided_slice: begin")
+    ends = ints(end, "strided_slice: end")
+    steps = (1,) * len(begins) if strides is None else ints(strides, "strided_slice: strides")
+    if not len(begins) == len(ends) == len(steps):
+        raise ShapeError(f"strided_slice: begin {begins}, end {ends} and strides {steps}, want "
+                         "equally many")
+    if ellipsis_mask.bit_count() > 1:
+        raise InvalidArgumentError(f"strided_slice: ellipsis_mask is {ellipsis_mask:b}, want one "
+                                   "bit at most")
+    named = sum(not (ellipsis_mask | new_axis_mask) >> i & 1 for i in builtins.range(len(begins)))
+    keys: list[tuple[int, int, int, int]] = []
+    for i, (b, e, s) in enumerate(zip(begins, ends, steps, strict=True)):
+        if ellipsis_mask >> i & 1:
+            keys += [(MISSING, MISSING, 1, SLICE)] * (x.ndim - named)
+        elif new_axis_mask >> i & 1:
+            keys.append((0, 0, 1, NEW))
+        elif shrink_axis_mask >> i & 1:
+            keys.append((b, 0, 1, INDEX))
+        else:
+            keys.append((MISSING if begin_mask >> i & 1 else b,
+                         MISSING if end_mask >> i & 1 else e, s, SLICE))
+    columns = zip(*keys, strict=True) if keys else ((), (), (), ())
+    return cut(x, *columns, name=name)
+
+
+def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
+        constant_values: TensorLike = 0, name: str | None = None) -> Tensor:
+    """`tensor` with elements put before and after it along each dimension.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    paddings : ints, shape (ndim, 2)
+        How many before and after, per dimension.
+    mode : {"CONSTANT", "REFLECT", "SYMMETRIC"}
+        What they are: `constant_values`, or `tensor` mirrored without or with its edge.
+    constant_values : scalar
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.pad([1, 2, 3], [[1, 2]]).tolist(), df.pad([1, 2, 3], [[2, 0]], "REFLECT").tolist()
+    ([0, 1, 2, 3, 0, 0], [3, 2, 1, 2, 3])
+    """
+    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "pad")
+    flat = ints(reshape(paddings, (-1,)), "pad: paddings")
+    if len(flat) != 2 * x.ndim:
+        raise ShapeError(f"pad: paddings {paddings} of {x.dtype} {x.shape}, want a pair per "
+                         "dimension")
+    mode = str(mode).upper()
+    if mode == "CONSTANT":
+        return apply("pad", x, constant_values, name=name, paddings=flat)
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise InvalidArgumentError(f"pad: mode is {mode!r}, want CONSTANT, REFLECT or SYMMETRIC")
+    for axis, (before, after) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
+        x = _mirror(x, axis, before, after, edge=mode == "SYMMETRIC")
+    return x
+
+
+@gradient("pad", saves="none")
+def _(g, y, x, value, paddings):
+    before, after = paddings[::2], paddings[1::2]
+    ends = [-n if n else MISSING for n in after]
+    shape = [-1 if d is None else d for d in x.shape]
+    pairs = list(zip(before, after, strict=True))
+    return (lambda: cut(g, before, ends, (1,) * len(ends), (SLICE,) * len(ends)),
+            lambda: g * pad(zeros(shape, g.dtype), pairs, constant_values=ones((), g.dtype)))
+
+
+def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> TensorBase:
+    """`x` with its own elements mirrored before and after along `axis`."""
+    n, skip = x.shape[axis], 0 if edge else 1
+    if before < 0 or after < 0 or max(before, after) > n - skip:
+        raise InvalidArgumentError(f"pad: {before} and {after} mirrored elements of dimension "
+                                   f"{axis}, which has size {n}, want 0 to {n - skip}")
+    parts = [x]
+    if before:
+        parts.insert(0, reverse(_along(x, axis, skip, skip + before), axis))
+    if after:
+        parts.append(reverse(_along(x, axis, n - skip - after, n - skip), axis))
+    return concat(parts, axis) if len(parts) > 1 else x
+
+
+def _along(x: TensorBase, axis: int, begin: int, end: int, step: int = 1) -> Tensor:
+    """``x[begin:end:step]`` of the dimension `axis`."""
+    keep = (MISSING,) * axis
+    return cut(x, (*keep, begin), (*keep, end), (1,) * axis + (step,), (SLICE,) * (axis + 1))
+
+
+def _axes(axis: Axis, ndim: int, op: str) -> list[int]:
+    listed = ints(axis, f"{op}: axis")
+    for a in listed:
+        if not -ndim <= a < ndim:
+            raise InvalidArgumentError(f"{op}: axis {a} of {ndim} dimensions")
+    return [a % ndim for a in listed]
+
+
+def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
+    """`tensor` with the order of elements along each of `axis` turned round.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    axis : int or ints
+
+    Returns
+    -------
+    Tensor, shape and dtype of `tensor`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reverse([[1, 2], [3, 4]], [1]).tolist()
+    [[2, 1], [4, 3]]
+    """
+    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "reverse")
+    steps = [1] * x.ndim
+    for a in _axes(axis, x.ndim, "reverse"):
+        steps[a] = -1
+    whole = (MISSING,) * x.ndim
+    return cut(x, whole, whole, steps, (SLICE,) * x.ndim, name=name)
+
+
+def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
+    """`input` with elements moved on by `shift` along `axis`; what falls off the end comes first.
+
+    Parameters
+    ----------
+    input : Tensor
+    shift : int or ints
+    axis : int or ints
+        As many as `shift`.
+
+    Returns
+    -------
+    Tensor, shape and dtype of `input`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.roll([1, 2, 3, 4], 1, 0).tolist()
+    [4, 1, 2, 3]
+    """
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "roll")
+    shifts, axes = ints(shift, "roll: shift"), ints(axis, "roll: axis")
+    if len(shifts) != len(axes):
+        raise InvalidArgumentError(f"roll: shift {shifts} along axis {axes}, want equally many")
+    for s, a in zip(shifts, axes, strict=True):
+        x = apply("roll", x, name=name, shift=s, axis=a)
+    return x
+
+
+@gradient("roll", saves="none")
+def _(g, y, x, shift, axis):
+    return roll(g, -shift, axis)
+
+
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
+    """`input` repeated ``multiples[i]`` times along dimension i.
+
+    Parameters
+    ----------
+    input : Tensor
+    multiples : ints
+        One per dimension.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tile([[1, 2]], [2, 2]).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "tile")
+    times = ints(multiples, "tile: multiples")
+    if len(times) != x.ndim or any(m < 0 for m in times):
+        raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, want one per dimension, "
+                         "0 or more")
+    shape, spread, merged = [], [], []
+    for n, m in zip(static_shape(x), times, strict=True):
+        if m != 1:
+            shape.append(1)
+            spread.append(m)
+        shape.append(n)
+        spread.append(n)
+        merged.append(n * m if n >= 0 else -1)
+    return reshape(broadcast_to(reshape(x, shape), spread), merged, name=name)
+
+
+def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
+           name: str | None = None) -> Tensor:
+    """Each element of `input` along `axis` several times in a row.
+
+    Parameters
+    ----------
+    input : Tensor
+    repeats : int or ints
+        How often; one number for all, or one per element.
+    axis : int, optional
+        None takes `input` as flat.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.repeat([1, 2], 2).tolist(), df.repeat([[1, 2]], [1, 2], axis=1).tolist()
+    ([1, 1, 2, 2], [[1, 2, 2]])
+    """
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "repeat")
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    (at,) = _axes(axis, x.ndim, "repeat")
+    shape = static_shape(x)
+    times = ints(repeats, "repeat: repeats")
+    if any(t < 0 for t in times) or len(times) not in (1, shape[at]):
+        raise ShapeError(f"repeat: repeats {times} of dimension {at} of {x.dtype} {x.shape}, want "
+                         "one number or one per element, 0 or more")
+    if len(times) != 1:
+        wanted = range(max(times, default=0)) < expand_dims(constant(times, int32), 1)
+        return gather(x, where_indices(wanted)[:, 0], axis=at, name=name)
+    n = shape[at] * times[0] if shape[at] >= 0 else -1
+    spread = broadcast_to(expand_dims(x, at + 1), (*shape[:at + 1], times[0], *shape[at + 1:]))
+    return reshape(spread, (*shape[:at], n, *shape[at + 1:]), name=name)
