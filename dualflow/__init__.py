@@ -1,6 +1,6 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import bitwise, config, linalg, math, nn, ops, optimizers, random
+from dualflow import bitwise, config, initializers, linalg, math, nn, ops, optimizers, random
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, from_dlpack
 from dualflow.autodiff import GradientTape, UnconnectedGradients
 from dualflow.dtypes import (
@@ -155,10 +155,11 @@ __all__ = [
     "greater",
     "greater_equal",
     "identity",
+    "initializers",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "less",
     "less_equal",
     "linalg",

@@ -1,6 +1,7 @@
 """Limiting the norms of gradients."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.errors import InvalidArgumentError
@@ -12,8 +13,12 @@ from dualflow.ops.types import TensorLike
 __all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm"]
 
 
+def _tensor(x: TensorLike) -> Any:
+    return x if isinstance(x, TensorBase) else constant(x)
+
+
 def _norm(x: TensorLike) -> Tensor:
-    t = x if isinstance(x, TensorBase) else constant(x)
+    t = _tensor(x)
     return apply("reduce_euclidean_norm", t, axes=tuple(range(t.ndim)), keepdims=False)
 
 
@@ -73,7 +78,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) 
     >>> df.clip_by_norm([3., 4.], 2.5).numpy().tolist()
     [1.5, 2.0]
     """
-    x = t if isinstance(t, TensorBase) else constant(t)
+    x = _tensor(t)
     return multiply(x, _scale(_norm(x), clip_norm), name=name)
 
 
@@ -107,7 +112,6 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
     >>> [t.numpy().tolist() for t in clipped], norm.numpy().item()
     ([[1.5], [2.0]], 5.0)
     """
-    norm = global_norm(t_list, name) if use_norm is None else use_norm
-    norm = norm if isinstance(norm, TensorBase) else constant(norm)
+    norm = _tensor(global_norm(t_list, name) if use_norm is None else use_norm)
     scale = _scale(norm, clip_norm)
     return [None if t is None else multiply(t, scale) for t in t_list], norm

@@ -44,14 +44,15 @@ class Optimizer:
                  name: str | None = None) -> None:
         self.name = name if name is not None else type(self).__name__
         given = {"clipnorm": clipnorm, "clipvalue": clipvalue, "global_clipnorm": global_clipnorm}
-        given = {key: limit for key, limit in given.items() if limit is not None}
-        if len(given) > 1:
-            raise InvalidArgumentError(f"{self.name}: got {' and '.join(given)}, want one of them")
-        for key, limit in given.items():
+        limits = {key: limit for key, limit in given.items() if limit is not None}
+        if len(limits) > 1:
+            raise InvalidArgumentError(f"{self.name}: got {' and '.join(limits)}, want one of them")
+        for key, limit in limits.items():
             if not limit > 0:
                 raise InvalidArgumentError(f"{self.name}: {key} is {limit!r}, want a number > 0")
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
+        self._one = df.constant(1, df.int64)
         self._rate = self._as_rate(learning_rate)
         self._trained: list[df.Variable] = []
         self._slots: dict[int, tuple[df.Variable, ...]] = {}
@@ -169,7 +170,7 @@ class Optimizer:
         rate, update = self.learning_rate, self.update
         for grad, var in zip(grads, variables, strict=True):
             update(grad, var, slots[id(var)], rate)
-        self.iterations.assign_add(1)
+        self.iterations.assign_add(self._one)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
         """What is left without the gradients that are None."""

@@ -47,5 +47,8 @@ class RMSprop(Optimizer):
         return super().initial_slot(slot, var)
 
     def update(self, grad, var, slots, rate):
-        update = centered_rmsprop_update if self.centered else rmsprop_update
-        update(var, *slots, grad, rate, self.rho, self.momentum, self.epsilon)
+        options = (grad, rate, self.rho, self.momentum, self.epsilon)
+        if self.centered:
+            centered_rmsprop_update(var, slots[0], slots[1], slots[2], *options)
+        else:
+            rmsprop_update(var, slots[0], slots[1], *options)

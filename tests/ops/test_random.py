@@ -9,28 +9,7 @@ import pytest
 import dualflow as df
 from dualflow import config
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-
-MASK = 0xFFFFFFFF
-
-
-def philox(key, counter):
-    """Philox4x32-10 of the paper, in Python."""
-    c = [(counter >> 32 * i) & MASK for i in range(4)]
-    k = [key & MASK, key >> 32 & MASK]
-    for _ in range(10):
-        p, q = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
-        c = [q >> 32 ^ c[1] ^ k[0], q & MASK, p >> 32 ^ c[3] ^ k[1], p & MASK]
-        k = [(k[0] + 0x9E3779B9) & MASK, (k[1] + 0xBB67AE85) & MASK]
-    return c
-
-
-def words(seed, counter, n_groups):
-    """Words in the order of csrc/rng.h."""
-    out = []
-    for g in range(n_groups):
-        four = [philox(seed, counter + 8 * g + i) for i in range(8)]
-        out += [w for c in four for w in c[:2]] + [w for c in four for w in c[2:]]
-    return np.array(out, np.uint64)
+from tests.ops.philox import philox, words
 
 
 def test_the_reference_is_the_papers():

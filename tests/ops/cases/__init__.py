@@ -9,6 +9,7 @@ from tests.ops.cases import (  # noqa: F401
     gather,
     join,
     matmul,
+    random,
     reduce,
     scan,
     slicing,

@@ -1,0 +1,159 @@
+"""First values of variables, under Keras' names: call one with a shape.
+
+`fan_in` and `fan_out` are the last two dimensions times all before them, which are the receptive
+field of a convolution; of a vector both are its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+
+import dualflow as df
+from dualflow.dtypes import float32
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.types import DTypeLike
+
+__all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
+           "lecun_uniform", "ones", "zeros"]
+
+# standard deviation of a normal distribution cut off at two of its own
+TRUNCATED_STDDEV = 0.87962566103423978
+
+
+def zeros(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
+    """All 0."""
+    return df.zeros(shape, dtype)
+
+
+def ones(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
+    """All 1."""
+    return df.ones(shape, dtype)
+
+
+def _fans(shape: Sequence[int]) -> tuple[int, int]:
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    field = prod(shape[:-2])
+    return shape[-2] * field, shape[-1] * field
+
+
+def _uniform(shape, variance, dtype, seed):
+    limit = sqrt(3.0 * variance)
+    return df.random.uniform(shape, -limit, limit, dtype, seed)
+
+
+def _normal(shape, variance, dtype, seed):
+    return df.random.truncated_normal(shape, 0.0, sqrt(variance) / TRUNCATED_STDDEV, dtype, seed)
+
+
+def _variance(name: str, scale: float, fan: float) -> float:
+    if fan < 0:
+        raise InvalidArgumentError(f"{name}: a dimension of the shape is negative")
+    return scale / max(fan, 1.0)
+
+
+def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+                   seed: int | None = None) -> df.Tensor:
+    """Evenly distributed around 0, of variance 1 / mean of fan_in and fan_out.
+
+    Notes
+    -----
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.glorot_uniform([3, 4])).shape
+    (3, 4)
+    """
+    return _uniform(shape, _variance("glorot_uniform", 1.0, sum(_fans(shape)) / 2), dtype, seed)
+
+
+def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+                  seed: int | None = None) -> df.Tensor:
+    """Truncated normal around 0, of variance 1 / mean of fan_in and fan_out.
+
+    Notes
+    -----
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.glorot_normal([3, 4])).shape
+    (3, 4)
+    """
+    return _normal(shape, _variance("glorot_normal", 1.0, sum(_fans(shape)) / 2), dtype, seed)
+
+
+def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+               seed: int | None = None) -> df.Tensor:
+    """Evenly distributed around 0, of variance 2 / fan_in.
+
+    Notes
+    -----
+    He et al., "Delving deep into rectifiers", ICCV 2015.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.he_uniform([3, 4])).shape
+    (3, 4)
+    """
+    return _uniform(shape, _variance("he_uniform", 2.0, _fans(shape)[0]), dtype, seed)
+
+
+def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+              seed: int | None = None) -> df.Tensor:
+    """Truncated normal around 0, of variance 2 / fan_in.
+
+    Notes
+    -----
+    He et al., "Delving deep into rectifiers", ICCV 2015.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.he_normal([3, 4])).shape
+    (3, 4)
+    """
+    return _normal(shape, _variance("he_normal", 2.0, _fans(shape)[0]), dtype, seed)
+
+
+def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+                  seed: int | None = None) -> df.Tensor:
+    """Evenly distributed around 0, of variance 1 / fan_in.
+
+    Notes
+    -----
+    LeCun et al., "Efficient BackProp", 1998.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.lecun_uniform([3, 4])).shape
+    (3, 4)
+    """
+    return _uniform(shape, _variance("lecun_uniform", 1.0, _fans(shape)[0]), dtype, seed)
+
+
+def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+                 seed: int | None = None) -> df.Tensor:
+    """Truncated normal around 0, of variance 1 / fan_in.
+
+    Notes
+    -----
+    LeCun et al., "Efficient BackProp", 1998.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.lecun_normal([3, 4])).shape
+    (3, 4)
+    """
+    return _normal(shape, _variance("lecun_normal", 1.0, _fans(shape)[0]), dtype, seed)

@@ -1,0 +1,31 @@
+"""Philox4x32-10 in plain Python, as in the paper, and the order in which ops use its words."""
+
+import numpy as np
+
+MASK = 0xFFFFFFFF
+
+
+def philox(key, counter):
+    """The four words of a 64-bit key and a 128-bit counter."""
+    c = [(counter >> 32 * i) & MASK for i in range(4)]
+    k = [key & MASK, key >> 32 & MASK]
+    for _ in range(10):
+        p, q = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [q >> 32 ^ c[1] ^ k[0], q & MASK, p >> 32 ^ c[3] ^ k[1], p & MASK]
+        k = [(k[0] + 0x9E3779B9) & MASK, (k[1] + 0xBB67AE85) & MASK]
+    return c
+
+
+def words(seed, counter, n_groups):
+    """uint64 array of 32-bit words, in the order of csrc/rng.h."""
+    out = []
+    for g in range(n_groups):
+        four = [philox(seed, counter + 8 * g + i) for i in range(8)]
+        out += [w for c in four for w in c[:2]] + [w for c in four for w in c[2:]]
+    return np.array(out, np.uint64)
+
+
+def draws(key, n):
+    """n draws of 64 bits."""
+    w = words(*key, -(-n // 16))
+    return (w[::2] | w[1::2] << np.uint64(32))[:n]
