@@ -7,63 +7,96 @@ typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
 typedef uint8_t t_b8; /* bool is a macro of stdbool.h, so its tag here is b8 */
 
-/* IEEE half precision. Source: the formats of IEEE 754-2008, 3.4; ties to even. */
-DF_INLINE float f16_to_f32(uint16_t h)
+/* All of the following choose by selects, not by branches, so that the loops become vectors. */
+
+DF_INLINE uint32_t bits_of(float f)
 {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, bits;
-    if (rest >= 0x7c00) bits = 0x7f800000u | (rest & 0x3ff) << 13;       /* inf, NaN */
-    else if (rest >= 0x400) bits = (rest << 13) + 0x38000000u;            /* exponent 15 -> 127 */
-    else {
-        float tiny = (float)rest * 0x1p-24f;                              /* subnormal: exact */
-        memcpy(&bits, &tiny, 4);
-    }
-    bits |= sign;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+
+DF_INLINE float float_of(uint32_t bits)
+{
     float f;
     memcpy(&f, &bits, 4);
     return f;
+}
+
+/* IEEE half precision. Source: the formats of IEEE 754-2008, 3.4; ties to even, NaN made quiet. */
+DF_INLINE float f16_to_f32(uint16_t h)
+{
+    uint32_t rest = h & 0x7fff, bits = bits_of(float_of(rest << 13) * 0x1p112f); /* exact */
+    bits = rest >= 0x7c00 ? bits | 0x7f800000 : bits;
+    bits = rest > 0x7c00 ? bits | 0x400000 : bits;
+    return float_of(bits | (uint32_t)(h & 0x8000) << 16);
 }
 
 DF_INLINE uint16_t f32_to_f16(float f)
 {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t bits = bits_of(f), sign = bits >> 16 & 0x8000;
     bits &= 0x7fffffff;
-    if (bits > 0x7f800000) return sign | 0x7e00;   /* NaN */
-    if (bits >= 0x477ff000) return sign | 0x7c00;  /* 65520 and above round to inf */
-    if (bits < 0x38800000) {                       /* subnormal half: adding 0.5 rounds to 2^-24 */
-        float a;
-        memcpy(&a, &bits, 4);
-        a += 0.5f;
-        memcpy(&bits, &a, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    bits += 0xfff + (bits >> 13 & 1);
-    return (uint16_t)(sign | ((bits - 0x38000000) >> 13));
+    uint32_t normal = (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13;
+    uint32_t subnormal = bits_of(float_of(bits) + 0.5f) - 0x3f000000; /* rounded to 2^-24 */
+    uint32_t h = bits < 0x38800000 ? subnormal : normal;
+    h = bits >= 0x477ff000 ? 0x7c00 : h; /* 65520 and above round to inf */
+    h = bits > 0x7f800000 ? 0x7e00 | (bits >> 13 & 0x3ff) : h;
+    return (uint16_t)(sign | h);
 }
 
-DF_INLINE float bf16_to_f32(uint16_t h)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
+DF_INLINE float bf16_to_f32(uint16_t h) { return float_of((uint32_t)h << 16); }
 
 DF_INLINE uint16_t f32_to_bf16(float f)
 {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    uint32_t bits = bits_of(f);
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
 }
 
-/* A double, saturated to [low, high] where high + 1 is a power of two; NaN gives 0. */
-DF_INLINE int64_t saturate(double x, int64_t low, int64_t high)
+/* A float between x and its neighbour towards zero, odd unless it is x exactly: rounding that to
+ * fewer digits is rounding x itself (Boldo and Melquiond 2008). */
+DF_INLINE float f64_to_odd_f32(double x)
 {
-    if (x != x) return 0;
-    if (x >= (double)high) return high;
-    return x <= (double)low ? low : (int64_t)x;
+    float f = (float)x;
+    double back = (double)f;
+    uint32_t bits = bits_of(f), beyond = fabs(back) > fabs(x), inexact = back != x;
+    return float_of((bits - beyond) | inexact);
+}
+
+/* The same for an integer and the 53 digits of a double. */
+DF_INLINE double i64_to_odd_f64(int64_t x)
+{
+    int64_t odd = (x & ~INT64_C(0x7ff)) | ((x & 0x7ff) != 0 ? 0x800 : 0);
+    bool exact = x >= -(INT64_C(1) << 53) && x <= INT64_C(1) << 53;
+    return (double)(exact ? x : odd);
+}
+
+/* Floats limited to [low, high], NaN as 0: ready to be cut to an integer. */
+DF_INLINE float limit_f32(float x, float low, float high)
+{
+    x = x == x ? x : 0;
+    x = x > low ? x : low;
+    return x < high ? x : high;
+}
+
+DF_INLINE double limit_f64(double x, double low, double high)
+{
+    x = x == x ? x : 0;
+    x = x > low ? x : low;
+    return x < high ? x : high;
+}
+
+/* Where the end of the range is no float, the float below it is the limit. */
+DF_INLINE int32_t f32_to_i32(float x)
+{
+    int32_t y = (int32_t)limit_f32(x, -0x1p31f, 0x1.fffffep30f);
+    return x >= 0x1p31f ? INT32_MAX : y;
+}
+
+DF_INLINE int64_t f64_to_i64(double x)
+{
+    int64_t y = (int64_t)limit_f64(x, -0x1p63, 0x1.fffffffffffffp62);
+    return x >= 0x1p63 ? INT64_MAX : y;
 }
 
 /* from_<dtype> reads an element in the widest type of its kind; to_<dtype> writes one. */
@@ -78,16 +111,35 @@ DF_INLINE int32_t from_i16(int16_t x) { return x; }
 DF_INLINE int32_t from_i32(int32_t x) { return x; }
 DF_INLINE int64_t from_i64(int64_t x) { return x; }
 
-#define IS_FLOAT(x) _Generic((x), float: 1, double: 1, default: 0)
+/* The right one of three by the type of x: float, double, or an integer. */
+#define BY_TYPE(x, of_float, of_double, of_int) \
+    _Generic((x), float: of_float, double: of_double, default: of_int)
+DF_INLINE int32_t small_f32(float x, int low, int high)
+{
+    return (int32_t)limit_f32(x, (float)low, (float)high);
+}
+DF_INLINE int32_t small_f64(double x, int low, int high)
+{
+    return (int32_t)limit_f64(x, low, high);
+}
+DF_INLINE int64_t low_bits(int64_t x, int low, int high) { return (void)low, (void)high, x; }
+DF_INLINE int64_t same_i64(int64_t x) { return x; }
+DF_INLINE int32_t f64_to_i32(double x) { return (int32_t)limit_f64(x, INT32_MIN, INT32_MAX); }
+DF_INLINE int64_t f32_to_i64(float x) { return f64_to_i64((double)x); }
+DF_INLINE float same_f32(float x) { return x; }
+
+#define SMALL(x, low, high) BY_TYPE(x, small_f32, small_f64, low_bits)(x, low, high)
 #define to_b8(x) ((uint8_t)((x) != 0))
-#define to_u8(x) (IS_FLOAT(x) ? (uint8_t)saturate((double)(x), 0, 255) : (uint8_t)(x))
-#define to_i8(x) (IS_FLOAT(x) ? (int8_t)saturate((double)(x), -128, 127) : (int8_t)(x))
-#define to_i16(x) (IS_FLOAT(x) ? (int16_t)saturate((double)(x), -32768, 32767) : (int16_t)(x))
-#define to_i32(x) \
-    (IS_FLOAT(x) ? (int32_t)saturate((double)(x), INT32_MIN, INT32_MAX) : (int32_t)(x))
-#define to_i64(x) (IS_FLOAT(x) ? saturate((double)(x), INT64_MIN, INT64_MAX) : (int64_t)(x))
-#define to_f16(x) f32_to_f16((float)(x))
-#define to_bf16(x) f32_to_bf16((float)(x))
+#define to_u8(x) ((uint8_t)SMALL(x, 0, 255))
+#define to_i8(x) ((int8_t)SMALL(x, -128, 127))
+#define to_i16(x) ((int16_t)SMALL(x, -32768, 32767))
+#define to_i32(x) ((int32_t)BY_TYPE(x, f32_to_i32, f64_to_i32, same_i64)(x))
+#define to_i64(x) ((int64_t)BY_TYPE(x, f32_to_i64, f64_to_i64, same_i64)(x))
+/* to 16 bits: a float with all the digits that matter, then rounded once */
+DF_INLINE float odd_of_int(int64_t x) { return f64_to_odd_f32(i64_to_odd_f64(x)); }
+#define TO_ODD(x) BY_TYPE(x, same_f32, f64_to_odd_f32, odd_of_int)(x)
+#define to_f16(x) f32_to_f16(TO_ODD(x))
+#define to_bf16(x) f32_to_bf16(TO_ODD(x))
 #define to_f32(x) ((float)(x))
 #define to_f64(x) ((double)(x))
 
@@ -96,8 +148,10 @@ DF_INLINE int64_t from_i64(int64_t x) { return x; }
     static void from##_##to(int64_t n, void *out, const void *const *in, const df_attr *attrs)   \
     {                                                                                            \
         (void)attrs;                                                                             \
+        const t_##from *x = in[0];                                                               \
+        t_##to *y = out;                                                                         \
         for (int64_t i = 0; i < n; i++)                                                          \
-            ((t_##to *)out)[i] = to_##to(from_##from(((const t_##from *)in[0])[i]));             \
+            y[i] = to_##to(from_##from(x[i]));                                                   \
     }
 #define LOOPS(from)                                                                              \
     LOOP(from, b8) LOOP(from, u8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32)               \

@@ -64,6 +64,7 @@ DF_OP(sigmoid) = {UNARY_OP("sigmoid"), .tile = {FLOATS(sigmoid)}, .cost = 0.4};
 /* sigmoid_grad(g, y): what flows to x where y = sigmoid(x) */
 DF_OP(sigmoid_grad) = {BINARY_OP("sigmoid_grad"), .tile = {FLOATS(sigmoid_grad)}};
 DF_OP(softplus) = {UNARY_OP("softplus"), .tile = {FLOATS(softplus)}, .cost = 0.8};
+DF_OP(log_sigmoid) = {UNARY_OP("log_sigmoid"), .tile = {FLOATS(log_sigmoid)}, .cost = 0.8};
 DF_OP(xlogy) = {BINARY_OP("xlogy"), .tile = {FLOATS(xlogy)}, .cost = 0.5};
 DF_OP(xlog1py) = {BINARY_OP("xlog1py"), .tile = {FLOATS(xlog1py)}, .cost = 0.6};
 DF_OP(xdivy) = {BINARY_OP("xdivy"), .tile = {FLOATS(xdivy)}};
@@ -91,6 +92,8 @@ DF_OP(polygamma) = {.name = "polygamma", .kind = DF_ELEMENTWISE, .n_in = 1, .n_o
 
 DF_INLINE V FN(sigmoid_grad)(V g, V y) { return g * (y * (1 - y)); }
 
+DF_INLINE V FN(log_sigmoid)(V x) { return -FN(softplus)(-x); }
+
 /* 0 where x is 0, whatever y is. */
 DF_INLINE V FN(xlogy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log)(y)); }
 DF_INLINE V FN(xlog1py)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log1p)(y)); }
@@ -99,6 +102,7 @@ DF_INLINE V FN(xdivy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x / y);
 TILE_UNARY(sigmoid)
 TILE_BINARY(sigmoid_grad)
 TILE_UNARY(softplus)
+TILE_UNARY(log_sigmoid)
 TILE_BINARY(xlogy)
 TILE_BINARY(xlog1py)
 TILE_BINARY(xdivy)

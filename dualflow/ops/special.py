@@ -1,6 +1,6 @@
 """Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
 
-from dualflow._core import Tensor, apply, as_tensor
+from dualflow._core import Tensor, apply
 from dualflow.gradients import gradient
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal
@@ -131,7 +131,12 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.log_sigmoid([-1., 0., 1.]).numpy().round(4)
     array([-1.3133, -0.6931, -0.3133], dtype=float32)
     """
-    return -softplus(-as_tensor(x), name=name)
+    return apply("log_sigmoid", x, name=name)
+
+
+@gradient("log_sigmoid", saves="inputs")
+def _(g, y, x):
+    return g * sigmoid(-x)
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -99,7 +99,7 @@ def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
     size = np.abs(rounded[finite])
     # Just below the largest number the spacing is the same, and it does not overflow.
     below = np.minimum(size, np.nextafter(np.finfo(got.dtype).max, got.dtype.type(0)))
-    unit = np.spacing(below) if case.rel is None else case.rel * size.max(initial=0)
+    unit = np.spacing(below).astype(float) if case.rel is None else case.rel * size.max(initial=0)
     error = np.abs(got[finite].astype(np.float64) - want[finite])
     # A correctly rounded result is half a unit away; the rest of the digits are the reference's.
     allowed = (max(case.ulp, 0.5000001) if case.rel is None else 1) * unit

@@ -1,5 +1,7 @@
 """Elementwise rows at the ends of their dtypes: NaN, infinities, zeros of both signs, denormals."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def grid(case, dtype):
     grids = [g.ravel() for g in np.meshgrid(*[edges(dtype)] * len(samples))]
     arrays = []
     for a, at_edge in zip(samples, grids, strict=True):
-        drawn = sample((2 * at_edge.size,), a.low, a.high)(rng, dtype)
+        drawn = dataclasses.replace(a, shape=(2 * at_edge.size,))(rng, dtype)
         if drawn.dtype != at_edge.dtype:      # a sample that has a dtype of its own
             arrays.append(drawn)
             continue

@@ -2,18 +2,27 @@
 
 from tests.ops.case import CASES
 from tests.ops.cases import (  # noqa: F401
+    activation,
     arithmetic,
     array,
+    bitwise,
+    cast,
+    compare,
     creation,
     exponential,
     gather,
+    hyperbolic,
     join,
+    limits,
     matmul,
     random,
     reduce,
+    rounding,
     scan,
     slicing,
     sort,
+    special,
+    trigonometric,
 )
 
 __all__ = ["CASES"]

@@ -1,0 +1,37 @@
+import numpy as np
+
+from tests.ops.case import ANY, case, sample
+
+
+def np_cast(x, dtype):
+    """Floats are cut off and limited, as C does not say and NumPy does not do on every machine."""
+    if np.dtype(dtype).kind in "iu" and x.dtype.kind == "f":
+        info = np.iinfo(dtype)
+        inside = np.nan_to_num(np.clip(x, -(2.0**62), 2.0**62)).astype("int64")
+        cut = np.clip(inside, info.min, info.max).astype(dtype)
+        return np.where(x >= float(info.max), info.max, np.where(x <= info.min, info.min, cut))
+    if np.dtype(dtype).kind == "f":
+        return x.astype("float64")        # compared within half an ulp of the result
+    return x.astype(dtype)
+
+
+def np_saturate(x, dtype):
+    if np.dtype(dtype).kind == "f":
+        return np.clip(x.astype("float64"), -65504, 65504)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return np.array([min(max(int(v), info.min), info.max) for v in x.ravel()],
+                        dtype).reshape(x.shape)
+    return np_cast(x, dtype)
+
+
+X = sample((3, 4), -300, 300)
+for dtype in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"):
+    floating = dtype in ("float32", "float64")
+    case("cast", args=[X], kwargs={"dtype": dtype}, ref=np_cast, dtypes=ANY,
+         grad=(0,) if dtype == "float64" else (), name=f"cast to {dtype}")
+for dtype in ("uint8", "int8", "int32"):
+    case("cast", args=[X], kwargs={"dtype": dtype}, ref=np_saturate, dtypes=ANY, grad=(),
+         function="saturate_cast", name=f"saturate_cast to {dtype}")
+case("cast", args=[X], kwargs={"dtype": "float16"}, ref=np_saturate, function="saturate_cast",
+     dtypes=("float32", "float64"), edges=False, grad=(), name="saturate_cast to float16")
