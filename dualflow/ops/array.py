@@ -1,7 +1,6 @@
 """Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
 
 from collections.abc import Sequence
-from operator import index
 
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, TensorSpec, apply, as_tensor, constant

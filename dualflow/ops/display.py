@@ -4,7 +4,7 @@ from typing import Any
 
 from dualflow._core import Tensor, TensorBase, Variable, apply, bind
 from dualflow.ops.array import reshape
-from dualflow.ops.gather import where_indices
+from dualflow.ops.compare import where
 
 __all__ = ["contains", "to_text", "tolist"]
 
@@ -52,7 +52,7 @@ def contains(x: TensorBase, item: Any) -> bool:
     """Whether an element of `x` equals `item`."""
     found = x == item
     return found is not NotImplemented and isinstance(found, Tensor) \
-        and where_indices(found).shape[0] > 0
+        and where(found).shape[0] > 0
 
 
 bind(repr=to_text, tolist=tolist, contains=contains)

@@ -8,8 +8,9 @@ from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradients import gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
+from dualflow.ops.compare import where
 from dualflow.ops.creation import constant, ones, range, zeros
-from dualflow.ops.gather import gather, where_indices
+from dualflow.ops.gather import gather
 from dualflow.ops.join import concat
 from dualflow.ops.types import Axis, TensorLike
 
@@ -353,7 +354,7 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
                          "one number or one per element, 0 or more")
     if len(times) != 1:
         wanted = range(max(times, default=0)) < expand_dims(constant(times, int32), 1)
-        return gather(x, where_indices(wanted)[:, 0], axis=at, name=name)
+        return gather(x, where(wanted)[:, 0], axis=at, name=name)
     n = shape[at] * times[0] if shape[at] >= 0 else -1
     spread = broadcast_to(expand_dims(x, at + 1), (*shape[:at + 1], times[0], *shape[at + 1:]))
     return reshape(spread, (*shape[:at], n, *shape[at + 1:]), name=name)
