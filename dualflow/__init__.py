@@ -60,6 +60,7 @@ from dualflow.ops.creation import (
     zeros,
     zeros_like,
 )
+from dualflow.ops.einsum import einsum, tensordot
 from dualflow.ops.exponential import exp, log, pow, sqrt
 from dualflow.ops.gather import (
     boolean_mask,
@@ -139,6 +140,7 @@ __all__ = [
     "cosh",
     "cumsum",
     "divide",
+    "einsum",
     "ensure_shape",
     "equal",
     "exp",
@@ -227,6 +229,7 @@ __all__ = [
     "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
+    "tensordot",
     "tile",
     "transpose",
     "truediv",

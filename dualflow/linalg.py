@@ -1,8 +1,9 @@
 """Linear algebra, under TensorFlow's names."""
 
 from dualflow.ops.clip import global_norm
-from dualflow.ops.diagonal import band_part, diag, diag_part, tril, triu
-from dualflow.ops.matmul import matmul
+from dualflow.ops.diagonal import band_part, diag, diag_part, trace, tril, triu
+from dualflow.ops.einsum import einsum, tensordot
+from dualflow.ops.matmul import matmul, matvec
 from dualflow.ops.reduce import (
     norm,
 )
@@ -11,9 +12,13 @@ __all__ = [
     "band_part",
     "diag",
     "diag_part",
+    "einsum",
     "global_norm",
     "matmul",
+    "matvec",
     "norm",
+    "tensordot",
+    "trace",
     "tril",
     "triu",
 ]

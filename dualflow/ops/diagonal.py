@@ -4,10 +4,11 @@ from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import ShapeError
 from dualflow.gradients import gradient
 from dualflow.ops.array import expand_dims, reshape, static_shape
+from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import MISSING, SLICE, cut, pad
 from dualflow.ops.types import TensorLike
 
-__all__ = ["band_part", "diag", "diag_part", "tril", "triu"]
+__all__ = ["band_part", "diag", "diag_part", "trace", "tril", "triu"]
 
 
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
@@ -116,3 +117,23 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     ndim = len(batch) + 1
     return cut(flat, (*keep, 0), (*keep, min(m, n) * (n + 1)), (1,) * len(batch) + (n + 1,),
                (SLICE,) * ndim, name=name)
+
+
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
+    """The sums of the diagonals of matrices.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., m, n)
+
+    Returns
+    -------
+    Tensor, dtype of `x`, shape (...)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.trace([[1, 2], [3, 4]]).item()
+    5
+    """
+    return reduce_sum(diag_part(x), -1, name=name)

@@ -1,10 +1,12 @@
 """The matrix product and its gradients."""
 
-from dualflow._core import Tensor, apply, bind
+from dualflow._core import Tensor, TensorBase, apply, as_tensor, bind
+from dualflow.errors import ShapeError
 from dualflow.gradients import gradient
+from dualflow.ops.array import expand_dims, squeeze
 from dualflow.ops.types import TensorLike
 
-__all__ = ["matmul"]
+__all__ = ["matmul", "matvec"]
 
 
 def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False,
@@ -56,4 +58,51 @@ def _(g, y, a, b, transpose_a, transpose_b):
     return to_a, to_b
 
 
-bind(matmul=matmul)
+def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
+           name: str | None = None) -> Tensor:
+    """op(a) b: the product of matrices with vectors; dimensions before those broadcast.
+
+    Parameters
+    ----------
+    a : Tensor, float32, float64, int32 or int64, shape (..., m, k)
+    b : Tensor, same dtypes, shape (..., k)
+    transpose_a : bool
+        Whether the last two dimensions of a, then (..., k, m), are swapped first.
+
+    Returns
+    -------
+    Tensor, of the promoted dtype, shape (..., m)
+
+    Raises
+    ------
+    ShapeError
+        If a has less than 2 dimensions, b has none, or the dimensions do not fit.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.matvec([[1., 2.], [3., 4.]], [10., 1.]).numpy().tolist()
+    [12.0, 34.0]
+    """
+    b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matvec")
+    if b.ndim == 0:
+        raise ShapeError(f"matvec: b has shape () and dtype {b.dtype}, want 1 or more dimensions")
+    return squeeze(matmul(a, expand_dims(b, -1), transpose_a), -1, name)
+
+
+def _operator(a: TensorLike, b: TensorLike) -> Tensor:
+    """a @ b as in NumPy: a vector is a row on the left and a column on the right."""
+    a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
+    b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(f"matmul: operands of @ have shapes {a.shape} and {b.shape}, "
+                         "want 1 or more dimensions")
+    if a.ndim > 1 and b.ndim > 1:
+        return matmul(a, b)
+    ones = [-2] if a.ndim == 1 else []
+    ones += [-1] if b.ndim == 1 else []
+    y = matmul(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b)
+    return squeeze(y, ones)
+
+
+bind(matmul=_operator)

@@ -1,0 +1,366 @@
+"""Sums of products over named indices, composed of transposes, reshapes and matrix products.
+
+An equation and the shapes of its operands are turned into a plan once; plans are cached. A plan
+first takes diagonals and sums what only one operand has, then joins two operands at a time, those
+first whose product is smallest beside them. Where two operands share a summed index, joining them
+is one matrix product, batched over the indices they share and keep. There are no kernels here.
+"""
+
+import functools
+import math
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.ops.arithmetic import multiply
+from dualflow.ops.array import identity, reshape, static_shape, transpose
+from dualflow.ops.diagonal import diag_part
+from dualflow.ops.matmul import matmul
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.types import TensorLike
+
+__all__ = ["einsum", "tensordot"]
+
+# A letter of the equation, or -1, -2, ...: a dimension under the ellipsis, counted from the right.
+Label: TypeAlias = str | int
+Labels: TypeAlias = tuple[Label, ...]
+Shape: TypeAlias = tuple[int, ...]           # -1: not known
+
+
+class _Term(NamedTuple):
+    """An operand as a plan sees it."""
+
+    labels: Labels
+    shape: Shape
+
+
+class _Arrange(NamedTuple):
+    """Brings an operand into the form a product wants; None: it has it already."""
+
+    perm: Shape | None
+    shape: Shape | None
+
+
+class _Pair(NamedTuple):
+    """Joins operands i and j; the result goes to the end of the list."""
+
+    i: int
+    j: int
+    a: _Arrange
+    b: _Arrange
+    transposed: tuple[bool, bool] | None      # of a matrix product; None: multiply
+    axes: Shape                               # to be summed after multiply
+    shape: Shape | None
+
+
+class _Plan(NamedTuple):
+    diagonals: tuple[tuple[Shape, ...], ...]  # by operand: perms before each diagonal is taken
+    sums: tuple[Shape, ...]                   # by operand: axes
+    pairs: tuple[_Pair, ...]
+    perm: Shape | None
+
+
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tensor:
+    """The sum of products that `equation` describes.
+
+    Parameters
+    ----------
+    equation : str
+        Labels of each operand's dimensions, then of the result's: ``"bij,bjk->bik"``. What the
+        result does not name is summed. A label that comes twice in an operand takes the diagonal.
+        ``...`` stands for dimensions that broadcast. Without ``->`` the result has the ellipsis and
+        all labels that come once, in alphabetical order.
+    *inputs : Tensor
+        As many as the equation has terms.
+
+    Returns
+    -------
+    Tensor, of the promoted dtype
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the equation is malformed, or has not as many terms as there are operands.
+    ShapeError
+        If a rank does not fit its term, or one label has two sizes.
+
+    Notes
+    -----
+    Gradients, of any order, follow from those of the ops it is composed of.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> a = df.constant([[1., 2.], [3., 4.]])
+    >>> df.einsum("ij,kj->ik", a, a).numpy().tolist()
+    [[5.0, 11.0], [11.0, 25.0]]
+    >>> df.einsum("ii", a).item()
+    5.0
+    """
+    if not isinstance(equation, str):
+        raise DTypeError(f"einsum: the equation is a {type(equation).__name__}, want a str")
+    tensors = [x if isinstance(x, TensorBase) else as_tensor(x, None, "einsum") for x in inputs]
+    plan = _plan(equation, tuple([static_shape(x) for x in tensors]))
+    for k, x in enumerate(tensors):
+        for perm in plan.diagonals[k]:
+            x = diag_part(transpose(x, perm))
+        tensors[k] = reduce_sum(x, plan.sums[k]) if plan.sums[k] else x
+    for pair in plan.pairs:
+        b, a = tensors.pop(pair.j), tensors.pop(pair.i)
+        tensors.append(_join(a, b, pair))
+    y = tensors[0] if plan.perm is None else transpose(tensors[0], plan.perm)
+    return y if name is None and isinstance(y, Tensor) else identity(y, name)
+
+
+def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[int]],
+              name: str | None = None) -> Tensor:
+    """The sum of a b over pairs of dimensions; what is left of a comes before what is left of b.
+
+    Parameters
+    ----------
+    a, b : Tensor
+    axes : int, or two ints, or two sequences of ints
+        The last `axes` dimensions of a with the first of b; or the dimensions of a, and those of b
+        they go with. Negative ones count from the end.
+
+    Returns
+    -------
+    Tensor, of the promoted dtype
+
+    Raises
+    ------
+    InvalidArgumentError
+        If axes are out of range, repeated, or not as many for a as for b.
+    ShapeError
+        If sizes of a pair differ.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.tensordot([[1., 2.], [3., 4.]], [10., 1.], 1).numpy().tolist()
+    [12.0, 34.0]
+    """
+    x = a if isinstance(a, TensorBase) else as_tensor(a, None, "tensordot")
+    y = b if isinstance(b, TensorBase) else as_tensor(b, None, "tensordot")
+    shape_a, shape_b = static_shape(x), static_shape(y)
+    axes_a, axes_b = _paired_axes(axes, shape_a, shape_b)
+    labels_b = dict(zip(axes_b, axes_a, strict=True))
+    term_a = _Term(tuple(range(x.ndim)), shape_a)
+    term_b = _Term(tuple([labels_b.get(d, x.ndim + d) for d in range(y.ndim)]), shape_b)
+    keep = frozenset(term_a.labels).symmetric_difference(term_b.labels)
+    out = _join(x, y, _plan_pair(0, 1, term_a, term_b, keep)[0])
+    return out if name is None else identity(out, name)
+
+
+def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
+                 b: Shape) -> tuple[list[int], list[int]]:
+    """The dimensions of a and b that are summed, counted from the front and checked."""
+    try:
+        if isinstance(axes, int):
+            given = [list(range(len(a) - axes, len(a))), list(range(axes))]
+            if not 0 <= axes <= min(len(a), len(b)):
+                raise InvalidArgumentError(
+                    f"tensordot: axes is {axes} for shapes {a} and {b}, "
+                    f"want 0 to {min(len(a), len(b))}")
+        else:
+            first, second = axes
+            given = [[d] if isinstance(d, int) else [int(i) for i in d] for d in (first, second)]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        raise InvalidArgumentError(
+            f"tensordot: axes is {axes!r}, want an int or two sequences of ints") from None
+    found = []
+    for who, listed, shape in zip("ab", given, (a, b), strict=True):
+        wrong = [d for d in listed if not -len(shape) <= d < len(shape)]
+        if wrong:
+            raise InvalidArgumentError(f"tensordot: axis {wrong[0]} is out of range for {who} "
+                                       f"with shape {shape}")
+        found.append([d % len(shape) for d in listed])
+        if len(set(found[-1])) != len(listed):
+            raise InvalidArgumentError(f"tensordot: axes of {who} are {listed}, one comes twice")
+    if len(found[0]) != len(found[1]):
+        raise InvalidArgumentError(f"tensordot: {len(found[0])} axes of a, {len(found[1])} of b")
+    for i, j in zip(*found, strict=True):
+        if a[i] != b[j] and -1 not in (a[i], b[j]):
+            raise ShapeError(f"tensordot: dimension {i} of a with shape {a} and {j} of b with "
+                             f"shape {b} differ in size")
+    return found[0], found[1]
+
+
+# --- equations ----------------------------------------------------------------------------------
+
+def _parse(equation: str, n: int) -> tuple[list[str], str]:
+    """The terms of an equation and its result, spaces gone and an implicit result written out."""
+    text = "".join(equation.split())
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    for term in [*terms, right]:
+        letters = term.replace("...", "", 1)
+        if letters and not letters.isalpha():
+            raise InvalidArgumentError(f"einsum: {term!r} in the equation {equation!r}, want "
+                                       "letters and at most one ellipsis")
+    if len(terms) != n:
+        raise InvalidArgumentError(f"einsum: the equation {equation!r} has {len(terms)} terms "
+                                   f"for {n} operands")
+    letters = left.replace("...", "").replace(",", "")
+    if not arrow:
+        right = "..." if "..." in left else ""
+        right += "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    named = right.replace("...", "")
+    for c in named:
+        if named.count(c) > 1 or c not in letters:
+            raise InvalidArgumentError(f"einsum: {c!r} in the result of {equation!r} "
+                                       f"{'comes twice' if c in letters else 'is in no term'}")
+    return terms, right
+
+
+def _labels(term: str, n_dots: int) -> Labels:
+    """One label for each dimension."""
+    before, dots, after = term.partition("...")
+    return (*before, *(range(-n_dots, 0) if dots else ()), *after)
+
+
+def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Labels]:
+    """The operands with their labels, and the labels of the result."""
+    terms, right = _parse(equation, len(shapes))
+    found = []
+    sizes: dict[Label, int] = {}
+    most_dots = 0
+    for k, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        n_dots = len(shape) - len(term.replace("...", ""))
+        if n_dots < 0 or (n_dots and "..." not in term):
+            raise ShapeError(f"einsum: operand {k} has shape {shape}, the equation {equation!r} "
+                             f"wants {term!r}")
+        most_dots = max(most_dots, n_dots)
+        labels = _labels(term, n_dots)
+        for label, size in zip(labels, shape, strict=True):
+            known = sizes.get(label, -1)
+            free = (-1, 1) if isinstance(label, int) else (-1,)
+            if size != known and size not in free and known not in free:
+                what = "a dimension under the ellipsis" if isinstance(label, int) else f"{label!r}"
+                raise ShapeError(f"einsum: {what} of {equation!r} is {known} and {size} in the "
+                                 f"shapes {', '.join(map(str, shapes))}")
+            sizes[label] = size if known in free else known
+        found.append(_Term(labels, shape))
+    if most_dots and "..." not in right:
+        raise InvalidArgumentError(f"einsum: the result of {equation!r} has no ellipsis for the "
+                                   f"{most_dots} dimensions under that of the operands")
+    return found, _labels(right, most_dots)
+
+
+# --- plans --------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=1024)
+def _plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
+    terms, result = _terms(equation, shapes)
+    diagonals, sums, pairs = [], [], []
+    for k, term in enumerate(terms):
+        term, found = _plan_diagonals(term)
+        others = {x for i, t in enumerate(terms) if i != k for x in t.labels}.union(result)
+        axes = tuple([d for d, x in enumerate(term.labels) if x not in others])
+        terms[k] = _Term(*[tuple([v for d, v in enumerate(part) if d not in axes])
+                           for part in term])
+        diagonals.append(found)
+        sums.append(axes)
+    while len(terms) > 1:
+        pair, joined = min(_all_pairs(terms, result), key=lambda p: _growth(terms, *p))
+        del terms[pair.j], terms[pair.i]
+        terms.append(joined)
+        pairs.append(pair)
+    perm = tuple([terms[0].labels.index(x) for x in result])
+    return _Plan(tuple(diagonals), tuple(sums), tuple(pairs),
+                 None if perm == tuple(range(len(perm))) else perm)
+
+
+def _all_pairs(terms: list[_Term], result: Labels) -> Iterable[tuple[_Pair, _Term]]:
+    for j in range(1, len(terms)):
+        for i in range(j):
+            rest = {x for k, t in enumerate(terms) if k not in (i, j) for x in t.labels}
+            yield _plan_pair(i, j, terms[i], terms[j], frozenset(rest.union(result)))
+
+
+def _growth(terms: list[_Term], pair: _Pair, joined: _Term) -> int:
+    """Elements that joining two operands adds; an unknown dimension counts as 1."""
+    sizes = [math.prod([abs(n) for n in t.shape]) for t in (joined, terms[pair.i], terms[pair.j])]
+    return sizes[0] - sizes[1] - sizes[2]
+
+
+def _plan_diagonals(term: _Term) -> tuple[_Term, tuple[Shape, ...]]:
+    """Brings the first two dimensions with one label to the end, until no label comes twice."""
+    found = []
+    labels, shape = term
+    while len(set(labels)) < len(labels):
+        i = next(d for d, x in enumerate(labels) if labels.count(x) > 1)
+        j = labels.index(labels[i], i + 1)
+        perm = (*[d for d in range(len(labels)) if d not in (i, j)], i, j)
+        found.append(perm)
+        labels, shape = tuple([labels[d] for d in perm[:-1]]), tuple([shape[d] for d in perm[:-1]])
+    return _Term(labels, shape), tuple(found)
+
+
+def _size(sizes: Iterable[int]) -> int:
+    listed = list(sizes)
+    return -1 if -1 in listed else math.prod(listed)
+
+
+def _plan_pair(i: int, j: int, a: _Term, b: _Term,
+               keep: frozenset[Label]) -> tuple[_Pair, _Term]:
+    """How two operands are joined, and what comes out: the labels of both that are in `keep`."""
+    of_a, of_b = dict(zip(*a, strict=True)), dict(zip(*b, strict=True))
+    both = [x for x in a.labels if x in of_b]
+    batch = [x for x in both if x in keep]
+    summed = [x for x in both if x not in keep]
+    own_a = [x for x in a.labels if x not in of_b]
+    own_b = [x for x in b.labels if x not in of_a]
+    batch_shape = [max(of_a[x], of_b[x]) if -1 not in (of_a[x], of_b[x]) else -1 for x in batch]
+    joined = _Term((*batch, *own_a, *own_b),
+                   (*batch_shape, *[of_a[x] for x in own_a], *[of_b[x] for x in own_b]))
+    # Multiplying needs no matrix product: nothing is summed, or each sum makes one element.
+    if not summed or (batch and not own_a and not own_b):
+        first = _arrangement(a, (*batch, *own_a, *summed), [
+            *[(x,) for x in batch + own_a], *[()] * len(own_b), *[(x,) for x in summed]])
+        second = _arrangement(b, (*batch, *own_b, *summed), [
+            *[(x,) for x in batch], *[()] * len(own_a), *[(x,) for x in own_b + summed]])
+        n = len(joined.labels)
+        return _Pair(i, j, first, second, None, tuple(range(n, n + len(summed))), None), joined
+    # Matrices are taken transposed where that saves a copy.
+    turn_a = a.labels == (*batch, *summed, *own_a)
+    turn_b = b.labels == (*batch, *own_b, *summed)
+    first = _matrices(a, batch, summed if turn_a else own_a, own_a if turn_a else summed)
+    second = _matrices(b, batch, own_b if turn_b else summed, summed if turn_b else own_b)
+    flat = (*batch_shape, _size(of_a[x] for x in own_a), _size(of_b[x] for x in own_b))
+    shape = None if flat == joined.shape else joined.shape
+    return _Pair(i, j, first, second, (turn_a, turn_b), (), shape), joined
+
+
+def _matrices(term: _Term, batch: list[Label], rows: list[Label],
+              columns: list[Label]) -> _Arrange:
+    return _arrangement(term, (*batch, *rows, *columns),
+                        [*[(x,) for x in batch], tuple(rows), tuple(columns)])
+
+
+def _arrangement(term: _Term, order: Labels, groups: list[Labels]) -> _Arrange:
+    """Dimensions in `order`, those of each group made one; an empty group is a dimension of 1."""
+    size = dict(zip(*term, strict=True))
+    shape = tuple([_size(size[x] for x in group) for group in groups])
+    return _Arrange(None if order == term.labels else tuple([term.labels.index(x) for x in order]),
+                    None if shape == tuple([size[x] for x in order]) else shape)
+
+
+# --- carrying them out --------------------------------------------------------------------------
+
+def _arrange(x: TensorLike, how: _Arrange) -> Tensor:
+    if how.perm is not None:
+        x = transpose(x, how.perm)
+    return x if how.shape is None else reshape(x, how.shape)
+
+
+def _join(a: TensorLike, b: TensorLike, pair: _Pair) -> Tensor:
+    a, b = _arrange(a, pair.a), _arrange(b, pair.b)
+    if pair.transposed is None:
+        y = multiply(a, b)
+        return reduce_sum(y, pair.axes) if pair.axes else y
+    y = matmul(a, b, *pair.transposed)
+    return y if pair.shape is None else reshape(y, pair.shape)
