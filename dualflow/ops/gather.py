@@ -167,8 +167,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike,
 
 
 def _scatter_nd(indices, updates, shape, axis, batch_dims, name=None):
-    return apply("scatter_nd", indices, updates, name=name, shape=ints(shape), axis=axis,
-                 batch_dims=batch_dims)
+    return apply("scatter_nd", indices, updates, name=name, shape=ints(shape, "scatter_nd: shape"),
+                 axis=axis, batch_dims=batch_dims)
 
 
 @gradient("scatter_nd", saves=(0,))
