@@ -1,0 +1,71 @@
+"""cast: one rounding, the same limits on every machine, gradients back to where they came from."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def bfloat16(values):
+    """As float64, through the library: bfloat16 has no NumPy dtype."""
+    return df.cast(df.cast(values, df.bfloat16), df.float64).numpy()
+
+
+def test_float64_to_float16_rounds_once():
+    # 1 + 2^-11 is half way between two halves; float32 cannot see the 2^-40 beyond.
+    x = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1 + 3 * 2.0**-11 - 2.0**-40])
+    x = np.concatenate([x, -x, x * 2.0**-14, x * 2.0**-20, [65519.9999999, 65520, 1e300, 1e-300]])
+    np.testing.assert_array_equal(df.cast(x, df.float16).numpy(), x.astype("f2"))
+
+
+def test_every_float16_comes_back():
+    x = np.arange(1 << 16, dtype="u2").view("f2")
+    for dtype in (df.float32, df.float64):
+        wide = df.cast(x, dtype)
+        np.testing.assert_array_equal(wide.numpy(), x.astype(wide.numpy().dtype))
+        np.testing.assert_array_equal(df.cast(wide, df.float16).numpy(), x)
+
+
+def test_random_floats_to_float16():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1 << 32, 20_000, dtype="u4").view("f4")
+    x = np.concatenate([x, rng.uniform(-7e4, 7e4, 9999).astype("f4"),
+                        rng.uniform(-1e-4, 1e-4, 9999).astype("f4")])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(df.cast(x, df.float16).numpy(), x.astype("f2"))
+
+
+def test_to_bfloat16_rounds_once():
+    half = 1 + 2.0**-8
+    assert bfloat16(np.array([half, half + 2.0**-40, half - 2.0**-40])).tolist() == [
+        1, 1 + 2.0**-7, 1]
+    n = (1 << 62) + (1 << 54)           # half way between two bfloat16 numbers
+    assert bfloat16(np.array([n, n + 1, n - 1])).tolist() == [2.0**62, 2.0**62 + 2.0**55, 2.0**62]
+    assert bfloat16(np.array([-n, -n - 1])).tolist() == [-(2.0**62), -(2.0**62) - 2.0**55]
+    assert np.isnan(bfloat16(np.array([np.nan])))
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["uint8", "int8", "int16", "int32", "int64"])
+def test_floats_beyond_an_integer_dtype(source, target):
+    info = np.iinfo(target)
+    ends = [np.inf, -np.inf, np.nan, 1e30, -1e30, float(info.max), float(info.min)]
+    got = df.cast(np.array(ends * 5, source), target).numpy()[:7].tolist()
+    assert got == [info.max, info.min, 0, info.max, info.min, info.max, info.min]
+
+
+def test_integers_keep_low_bits_and_saturate_cast_limits():
+    x = np.array([-129, 127, 128, 300, -1], "i4")
+    np.testing.assert_array_equal(df.cast(x, "int8").numpy(), x.astype("i1"))
+    assert df.saturate_cast(x, "int8").numpy().tolist() == [-128, 127, 127, 127, -1]
+    assert df.saturate_cast(x, "uint8").numpy().tolist() == [0, 127, 128, 255, 0]
+    assert df.saturate_cast([1e9, -1e9], "float16").numpy().tolist() == [65504, -65504]
+
+
+def test_the_gradient_is_cast_back():
+    x = df.constant([1.0, 2.0])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.cast(x, df.float64) * 3
+    g = tape.gradient(y, x)
+    assert g.dtype is df.float32 and g.numpy().tolist() == [3, 3]

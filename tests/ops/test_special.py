@@ -1,0 +1,40 @@
+"""Special functions: zeros of x log y, poles, orders out of range."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.ops.test_arithmetic import slope
+
+
+def test_gradients_at_zero():
+    assert slope(df.math.xlogy, 0, 0) == [0, 0]
+    assert slope(df.math.xlogy, 0, 2) == [0, 0]
+    assert slope(df.math.xlogy, 2, 4) == [math.log(4), 0.5]
+    assert slope(df.math.xlog1py, 0, -1) == [0, 0]
+    assert slope(df.math.xdivy, 0, 0) == [0, 0]
+
+
+def test_nothing_overflows():
+    x = np.array([-1e4, 1e4], "f4")
+    assert df.sigmoid(x).numpy().tolist() == [0, 1]
+    assert df.math.softplus(x).numpy().tolist() == [0, 1e4]
+    assert df.math.log_sigmoid(x).numpy().tolist() == [-1e4, 0]
+
+
+def test_polygamma():
+    assert df.math.polygamma(0, [1.0]).numpy()[0] == df.math.digamma([1.0]).numpy()[0]
+    poles = np.array([0.0, -1.0, -2.0])
+    assert df.math.polygamma(1, poles).numpy().tolist() == [math.inf] * 3
+    assert np.isnan(df.math.polygamma(2, poles).numpy()).all()
+    x = np.array([-0.3, -2.6, 0.4])         # psi_n(x + 1) = psi_n(x) + (-1)^n n! / x^(n + 1)
+    for n in (1, 2, 3):
+        step = (-1) ** n * math.factorial(n) / x ** (n + 1)
+        got = df.math.polygamma(n, x + 1).numpy()
+        want = df.math.polygamma(n, x).numpy() + step
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-10)
+    for n in (-1, 101):
+        with pytest.raises(df.errors.InvalidArgumentError, match=f"polygamma: n is {n}"):
+            df.math.polygamma(n, [1.0])
