@@ -360,7 +360,7 @@ def _(g, y, x):
 
 
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
-    """|x|, elementwise.
+    """``|x|``, elementwise.
 
     Parameters
     ----------
