@@ -21,7 +21,7 @@ def test_add_n_refuses_what_is_not_of_one_shape():
         df.add_n([np.ones(2, "f4"), np.ones(2, "f4"), np.ones(3, "f4")])
     with pytest.raises(df.errors.InvalidArgumentError, match="add_n"):
         df.add_n([])
-    with pytest.raises(df.errors.DTypeError, match="add_n.*bool"):
+    with pytest.raises(df.errors.DTypeError, match=r"add_n.*bool"):
         df.add_n([[True], [False]])
 
 

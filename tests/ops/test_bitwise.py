@@ -26,7 +26,7 @@ def test_operators_of_bools_are_logical():
 
 
 def test_floats_have_no_bits():
-    with pytest.raises(df.errors.DTypeError, match="bitwise_and.*float32"):
+    with pytest.raises(df.errors.DTypeError, match=r"bitwise_and.*float32"):
         df.constant([1.0]) & df.constant([2.0])
 
 
