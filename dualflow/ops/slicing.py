@@ -310,13 +310,16 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     if len(times) != x.ndim or any(m < 0 for m in times):
         raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, want one per dimension, "
                          "0 or more")
-    shape, spread, merged = [], [], []
+    shape: list[int] = []
+    spread: list[int] = []
+    merged: list[int] = []
     for n, m in zip(static_shape(x), times, strict=True):
-        if m != 1:
+        if n == 1:
             shape.append(1)
             spread.append(m)
-        shape.append(n)
-        spread.append(n)
+        else:
+            shape += [n] if m == 1 else [1, n]
+            spread += [n] if m == 1 else [m, n]
         merged.append(n * m if n >= 0 else -1)
     return reshape(broadcast_to(reshape(x, shape), spread), merged, name=name)
 
