@@ -1,6 +1,7 @@
 """Tensors made from values, numbers and shapes."""
 
 import builtins
+from typing import Any
 
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
@@ -188,7 +189,7 @@ def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike 
     >>> df.range(3).tolist(), df.range(5, 0, -2).tolist(), df.range(0., 1., 0.25).tolist()
     ([0, 1, 2], [5, 3, 1], [0.0, 0.25, 0.5, 0.75])
     """
-    values = (0, start, delta) if limit is None else (start, limit, delta)
+    values: tuple[Any, ...] = (0, start, delta) if limit is None else (start, limit, delta)
     if dtype is not None:
         values = tuple([_core.constant(v, dtype, "range") for v in values])
     return apply("range", *values, name=name)

@@ -21,7 +21,7 @@ def tolist(x: Tensor) -> Any:
     value = _readable(x)
     if x.ndim <= _NUMPY_NDIM:
         return memoryview(value).tolist()
-    flat = memoryview(reshape(value, (-1,))).tolist()
+    flat: list[Any] = memoryview(reshape(value, (-1,))).tolist()
     for n in reversed(x.shape[1:]):
         count = len(flat) // n if n else 0
         flat = [flat[i * n:(i + 1) * n] for i in range(count)]

@@ -260,8 +260,9 @@ def _plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
         term, found = _plan_diagonals(term)
         others = {x for i, t in enumerate(terms) if i != k for x in t.labels}.union(result)
         axes = tuple([d for d, x in enumerate(term.labels) if x not in others])
-        terms[k] = _Term(*[tuple([v for d, v in enumerate(part) if d not in axes])
-                           for part in term])
+        left = [d for d in range(len(term.labels)) if d not in axes]
+        terms[k] = _Term(tuple([term.labels[d] for d in left]),
+                         tuple([term.shape[d] for d in left]))
         diagonals.append(found)
         sums.append(axes)
     while len(terms) > 1:

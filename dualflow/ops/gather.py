@@ -26,7 +26,7 @@ __all__ = [
     "unsorted_segment_sum",
 ]
 
-def _tensor(value: TensorLike, op: str) -> Tensor:
+def _tensor(value: TensorLike, op: str) -> TensorBase:
     return value if isinstance(value, TensorBase) else as_tensor(value, None, op)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DualflowError, OutOfRangeError
-from dualflow.ops.array import broadcast_to, transpose
+from dualflow.ops.array import broadcast_to, static_shape, transpose
 from dualflow.ops.compare import where
 from dualflow.ops.gather import boolean_mask, gather
 from dualflow.ops.join import stack, unstack
@@ -156,7 +156,7 @@ def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor
             raise OutOfRangeError(f"indexing: a mask of shape {index.shape} of dimensions of shape "
                                   f"{x.shape[at:at + index.ndim]}, want the same")
         columns += unstack(where(index), axis=1)
-    shape = _broadcast_shape([c.shape for c in columns])
+    shape = _broadcast_shape([static_shape(c) for c in columns])
     nested = stack([broadcast_to(c, shape) for c in columns], axis=-1)
     return apply("gather_nd", x, nested, axis=places[0], batch_dims=0)
 

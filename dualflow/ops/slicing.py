@@ -7,7 +7,7 @@ from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradients import gradient
-from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
+from dualflow.ops.array import broadcast_to, expand_dims, identity, ints, reshape, static_shape
 from dualflow.ops.compare import where
 from dualflow.ops.creation import constant, ones, range, zeros
 from dualflow.ops.gather import gather
@@ -146,8 +146,8 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
         else:
             keys.append((MISSING if begin_mask >> i & 1 else b,
                          MISSING if end_mask >> i & 1 else e, s, SLICE))
-    columns = zip(*keys, strict=True) if keys else ((), (), (), ())
-    return cut(x, *columns, name=name)
+    first, last, by, kinds = zip(*keys, strict=True) if keys else ((), (), (), ())
+    return cut(x, first, last, by, kinds, name=name)
 
 
 def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
@@ -185,7 +185,7 @@ def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
         raise InvalidArgumentError(f"pad: mode is {mode!r}, want CONSTANT, REFLECT or SYMMETRIC")
     for axis, (before, after) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
         x = _mirror(x, axis, before, after, edge=mode == "SYMMETRIC")
-    return x
+    return identity(x, name)
 
 
 @gradient("pad", saves="none")
@@ -200,7 +200,7 @@ def _(g, y, x, value, paddings):
 
 def _mirror(x: TensorBase, axis: int, before: int, after: int, edge: bool) -> TensorBase:
     """`x` with its own elements mirrored before and after along `axis`."""
-    n, skip = x.shape[axis], 0 if edge else 1
+    n, skip = static_shape(x)[axis], 0 if edge else 1
     if before < 0 or after < 0 or max(before, after) > n - skip:
         raise InvalidArgumentError(f"pad: {before} and {after} mirrored elements of dimension "
                                    f"{axis}, which has size {n}, want 0 to {n - skip}")
@@ -278,7 +278,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = No
         raise InvalidArgumentError(f"roll: shift {shifts} along axis {axes}, want equally many")
     for s, a in zip(shifts, axes, strict=True):
         x = apply("roll", x, name=name, shift=s, axis=a)
-    return x
+    return x if isinstance(x, Tensor) else identity(x, name)
 
 
 @gradient("roll", saves="none")

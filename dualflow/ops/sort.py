@@ -39,7 +39,7 @@ class Unique(NamedTuple):
 class UniqueWithCounts(NamedTuple):
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor                       # type: ignore[assignment]  # TensorFlow's name
 
 
 def _descending(direction: str, op: str) -> bool:
