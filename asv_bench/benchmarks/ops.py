@@ -72,12 +72,24 @@ def update(n_slots, *rest, **attrs):
                      floats(N), df.constant(0.01), *rest], attrs)
 
 
+# x[:, ::2]
+EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kind": [0, 0]}
 REDUCED = {"axes": [1], "keepdims": False}
 SCANNED = {"axis": 1, "exclusive": False, "reverse": False}
 
 # op -> function without arguments that makes (inputs, attributes)
 OTHERS = {
     "add_n": lambda: ([floats(N)] * 4, {}),
+    "strided_slice": matrix(**EVERY_SECOND),
+    "strided_slice_grad": lambda: ([floats(ROWS, COLUMNS // 2)],
+                                   {"shape": [ROWS, COLUMNS], **EVERY_SECOND}),
+    "pad": lambda: ([floats(ROWS, COLUMNS), df.constant(0.0)], {"paddings": [1, 1, 1, 1]}),
+    "roll": matrix(shift=3, axis=1),
+    "band_part": matrix(num_lower=-1, num_upper=0),
+    "range": lambda: ([df.constant(0.0), df.constant(float(N)), df.constant(1.0)], {}),
+    "linspace": lambda: ([df.constant(0.0), df.constant(1.0)], {"num": N}),
+    "one_hot": lambda: ([indices(ROWS, COLUMNS), df.constant(1.0), df.constant(0.0)],
+                        {"depth": COLUMNS, "axis": -1}),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
     "assign": variable,

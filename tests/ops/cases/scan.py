@@ -23,3 +23,20 @@ for kwargs in ATTRS:
          rel=1e-6, large=[normal(301, 257)])
     case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=scan(np.cumprod, 1), dtypes=NUMBERS,
          function="math.cumprod", rel=1e-6)
+
+
+def np_recurrence(a, b, axis, exclusive, reverse):
+    """s[k] = b[k] + a[k - 1] s[k - 1] along the last axis, the only one of its rows."""
+    order = range(a.shape[-1])[::-1 if reverse else 1]
+    s = np.zeros_like(b)
+    for before, k in zip([None, *order], order, strict=False):
+        if before is not None:
+            s[..., k] = a[..., before] * s[..., before] + (b[..., before] if exclusive else 0)
+        s[..., k] += 0 if exclusive else b[..., k]
+    return s
+
+
+for _exclusive in (False, True):
+    for _reverse in (False, True):
+        case("cumulative_recurrence", args=[normal(4, 5), normal(4, 5), -1, _exclusive, _reverse],
+             function="ops.scan.cumulative_recurrence", ref=np_recurrence, grad=(0, 1), rel=1e-6)
