@@ -22,12 +22,26 @@ TRUNCATED_STDDEV = 0.87962566103423978
 
 
 def zeros(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
-    """All 0."""
+    """All 0, of `shape` and `dtype`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.zeros([2])).numpy().tolist()
+    [0.0, 0.0]
+    """
     return df.zeros(shape, dtype)
 
 
 def ones(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
-    """All 1."""
+    """All 1, of `shape` and `dtype`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Variable(df.initializers.ones([2])).numpy().tolist()
+    [1.0, 1.0]
+    """
     return df.ones(shape, dtype)
 
 
@@ -59,6 +73,13 @@ def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
                    seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 1 / mean of fan_in and fan_out.
 
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
+
     Notes
     -----
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
@@ -76,6 +97,13 @@ def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
 def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 1 / mean of fan_in and fan_out.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
 
     Notes
     -----
@@ -95,6 +123,13 @@ def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
                seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 2 / fan_in.
 
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
+
     Notes
     -----
     He et al., "Delving deep into rectifiers", ICCV 2015.
@@ -111,6 +146,13 @@ def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
 def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
               seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 2 / fan_in.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
 
     Notes
     -----
@@ -129,6 +171,13 @@ def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 1 / fan_in.
 
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
+
     Notes
     -----
     LeCun et al., "Efficient BackProp", 1998.
@@ -145,6 +194,13 @@ def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
 def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
                  seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 1 / fan_in.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    dtype : floating dtype, default float32
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
 
     Notes
     -----

@@ -107,7 +107,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 
 def zeros(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """A tensor of `shape` filled with zeros.
+    """A tensor of `shape` and `dtype` filled with zeros.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def zeros(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """A tensor of `shape` filled with ones.
+    """A tensor of `shape` and `dtype` filled with ones.
 
     Examples
     --------
@@ -282,6 +282,18 @@ no_gradient("one_hot", why="its indices are integers")
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike = (),
         dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Ones on the diagonal of a matrix, or a batch of them, zeros elsewhere.
+
+    Parameters
+    ----------
+    num_rows, num_columns : int
+        As many columns as rows if not given.
+    batch_shape : ints
+        Dimensions in front of the matrix.
+    dtype : dtype, default float32
+
+    Returns
+    -------
+    Tensor, of `dtype`, shape (*batch_shape, num_rows, num_columns)
 
     Examples
     --------

@@ -265,7 +265,7 @@ def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: Tens
                           name: str | None = None) -> Tensor:
     """`tensor` where `updates` are not smaller: ``y[i] = min(y[i], updates[j])``.
 
-    Arguments as for `tensor_scatter_nd_add`; a NaN stays. Where several operands share the result
+    `indices` as for `tensor_scatter_nd_add`; a NaN stays. Where several operands share the result
     of one place, each of them gets the gradient divided by their number.
 
     Examples
@@ -286,7 +286,7 @@ def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: Tens
                           name: str | None = None) -> Tensor:
     """`tensor` where `updates` are not larger: ``y[i] = max(y[i], updates[j])``.
 
-    Arguments and gradient as for `tensor_scatter_nd_min`.
+    `indices` and gradient as for `tensor_scatter_nd_min`.
 
     Examples
     --------

@@ -292,7 +292,14 @@ def set_seed(seed: int) -> None:
 
 
 def get_global_generator() -> Generator:
-    """The generator of calls that name none; seeded by the operating system unless `set_seed`."""
+    """The generator of calls that name none; seeded by the operating system unless `set_seed`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.random.get_global_generator().normal([2]).shape
+    (2,)
+    """
     if _Global.generator is None:
         _Global.generator = Generator()
     return _Global.generator

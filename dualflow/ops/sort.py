@@ -237,7 +237,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 
 def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32,
                        name: str | None = None) -> UniqueWithCounts:
-    """What `unique` gives, and how often each number occurs.
+    """What `unique` gives for `x` and `out_idx`, and how often each number occurs.
 
     Examples
     --------
