@@ -56,25 +56,32 @@ DF_INLINE int64_t index_at(const df_tensor *indices, int64_t i)
                                     : ((const int64_t *)indices->data)[i];
 }
 
-/* Row numbers of `n` <= CHUNK indices from index `first` on (counted over all batches); indices
- * that name no row give -1. */
+/* Number k of `n` indices from index `first` on, negative ones counted from the end. */
+static inline void read_numbers(const layout *l, int64_t first, int64_t n, int64_t k, int64_t *out)
+{
+    const int64_t at = first * l->depth + k, step = l->depth;
+    const int64_t wrap = l->drop_negative ? 0 : l->table_shape[l->axis + k];
+    if (l->indices->dtype == DF_I32) {
+        const int32_t *p = (const int32_t *)l->indices->data + at;
+        for (int64_t j = 0; j < n; j++) out[j] = p[j * step] + (p[j * step] < 0 ? wrap : 0);
+    } else {
+        const int64_t *p = (const int64_t *)l->indices->data + at;
+        for (int64_t j = 0; j < n; j++) out[j] = p[j * step] + (p[j * step] < 0 ? wrap : 0);
+    }
+}
+
+/* Row numbers of `n` <= CHUNK indices from index `first` on (counted over all batches); negative
+ * where an index names no row. */
 static inline void resolve(const layout *l, int64_t first, int64_t n, int64_t *rows)
 {
-    for (int64_t j = 0; j < n; j++) rows[j] = 0;
-    for (int64_t k = 0; k < l->depth; k++) {
-        const int64_t dim = l->table_shape[l->axis + k], wrap = l->drop_negative ? 0 : dim;
-        const int64_t at = first * l->depth + k, step = l->depth;
-        if (l->indices->dtype == DF_I32) {
-            const int32_t *p = (const int32_t *)l->indices->data + at;
-            for (int64_t j = 0; j < n; j++) {
-                const int64_t i = p[j * step];
-                rows[j] = rows[j] * dim + (i < 0 ? i + wrap : i);
-            }
-        } else {
-            const int64_t *p = (const int64_t *)l->indices->data + at;
-            for (int64_t j = 0; j < n; j++)
-                rows[j] = rows[j] * dim + (p[j * step] < 0 ? p[j * step] + wrap : p[j * step]);
-        }
+    int64_t numbers[CHUNK];
+    if (l->depth == 0)
+        for (int64_t j = 0; j < n; j++) rows[j] = 0;
+    else read_numbers(l, first, n, 0, rows);
+    for (int64_t k = 1; k < l->depth; k++) {
+        const int64_t dim = l->table_shape[l->axis + k];
+        read_numbers(l, first, n, k, numbers);
+        for (int64_t j = 0; j < n; j++) rows[j] = rows[j] * dim + numbers[j];
     }
 }
 

@@ -82,7 +82,9 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
 }
 
 /* Parts do not change the result, so they may follow the number of threads: whole matrices where
- * there are enough, else their columns, else their rows. */
+ * there are enough, else their columns, else their rows. Each part reads all indices, and whether
+ * one is of its rows cannot be predicted, which for rows of a few numbers costs more than a second
+ * thread gives (measured: sums of single numbers take 6 times as long in two parts). */
 static void split(scatter_job *s)
 {
     const layout *l = &s->l;
@@ -90,7 +92,7 @@ static void split(scatter_job *s)
     s->row_parts = s->col_parts = 1;
     if (wanted <= 1 || l->picks * l->inner < 16384) return;
     if (l->inner * s->bytes >= 64 * wanted) s->col_parts = wanted;
-    else s->row_parts = df_max(df_min(wanted, l->rows), 1);
+    else if (l->inner >= 8) s->row_parts = df_max(df_min(wanted, l->rows), 1);
 }
 
 static df_status run_scatter(const df_call *call, layout l, const df_tensor *start,

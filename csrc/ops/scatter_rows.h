@@ -8,7 +8,7 @@ DF_INLINE bool FN(is_nan)(T x) { return x != x; }
 #else
 DF_INLINE bool FN(is_nan)(T x) { (void)x; return false; }
 #endif
-DF_INLINE T FN(least)(T a, T b) { return ((b < a) | FN(is_nan)(b)) ? b : a; }    /* NaN stays NaN */
+DF_INLINE T FN(least)(T a, T b) { return ((b < a) | FN(is_nan)(b)) ? b : a; } /* NaN stays NaN */
 DF_INLINE T FN(greatest)(T a, T b) { return ((b > a) | FN(is_nan)(b)) ? b : a; }
 
 DF_INLINE void FN(combine)(const scatter_part *p, T (*f)(T, T))
@@ -16,14 +16,19 @@ DF_INLINE void FN(combine)(const scatter_part *p, T (*f)(T, T))
     const int64_t n_rows = p->end_row - p->begin_row, width = p->end_col - p->begin_col;
     T *table = (T *)p->table + p->begin_col;
     const T *updates = (const T *)p->updates + p->begin_col;
+    if (p->inner == 1) {
+        for (int64_t j = 0; j < p->n; j++) {
+            const int64_t r = p->rows[j];
+            if ((uint64_t)(r - p->begin_row) < (uint64_t)n_rows) table[r] = f(table[r], updates[j]);
+        }
+        return;
+    }
     for (int64_t j = 0; j < p->n; j++) {
         const int64_t r = p->rows[j];
         if ((uint64_t)(r - p->begin_row) >= (uint64_t)n_rows) continue;
         T *to = table + r * p->inner;
         const T *from = updates + j * p->inner;
-        if (width == 1) *to = f(*to, *from);
-        else
-            for (int64_t i = 0; i < width; i++) to[i] = f(to[i], from[i]);
+        for (int64_t i = 0; i < width; i++) to[i] = f(to[i], from[i]);
     }
 }
 

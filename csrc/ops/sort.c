@@ -30,12 +30,23 @@ typedef uint64_t b_unsigned_i64;
 #include "each_int.h"
 #undef TEMPLATE
 
+/* What sort_rows.h has for one type of element. */
+typedef struct {
+    void *(*sort)(void *x, void *tmp, int64_t n, int low, int high); /* the result: x or tmp */
+    void (*range)(const void *x, int64_t n, int low, uint64_t *least, uint64_t *largest);
+    void (*count)(const void *x, int64_t n, int low, uint64_t least, int shift, int64_t *counts);
+    void (*deal)(const void *x, void *y, int64_t n, int low, uint64_t least, int shift,
+                 int64_t *places);
+    void (*raise)(void *x, int64_t n, uint64_t least);
+    int64_t bytes;
+} row_functions;
+
 /* A key with its index; a narrow pair is one uint64, index below. */
 typedef struct {
     uint64_t key, index;
 } wide_pair;
 
-#define SORT_KEY(e) (e)
+#define SORT_WORD(e) (e)
 #define E uint32_t
 #define SUFFIX narrow
 #include "sort_network.h"
@@ -48,14 +59,14 @@ typedef struct {
 #include "sort_rows.h"
 #undef E
 #undef SUFFIX
-#undef SORT_KEY
-#define SORT_KEY(e) ((e).key)
+#undef SORT_WORD
+#define SORT_WORD(e) ((e).key)
 #define E wide_pair
 #define SUFFIX pair
 #include "sort_rows.h"
 #undef E
 #undef SUFFIX
-#undef SORT_KEY
+#undef SORT_WORD
 
 typedef struct {
     void (*load)(const void *from, int64_t n, bool descending, bool stable, void *keys);
@@ -72,6 +83,8 @@ static const key_form forms[DF_N_DTYPES] = {
 
 typedef struct {
     key_form form;
+    const row_functions *rows;
+    int low, high;                    /* bits of an element that are its key */
     bool descending, indices, failed; /* failed: atomic, no memory for a task */
     int64_t n, k;                     /* elements per row, and how many of them are wanted */
     int64_t x_bytes;                  /* per element */
@@ -82,11 +95,6 @@ typedef struct {
 } sort_job;
 
 /* --- one row ------------------------------------------------------------------------------------*/
-
-static int64_t element_bytes(const sort_job *s)
-{
-    return s->form.bits > 32 ? (s->indices ? 16 : 8) : (s->indices ? 8 : 4);
-}
 
 /* Keys of x[0..n) with indices from `first` on, at `to` (scratch holds n keys). */
 static void load_pairs(const sort_job *s, const char *x, int64_t first, int64_t n, void *to,
@@ -106,29 +114,30 @@ static void load_pairs(const sort_job *s, const char *x, int64_t first, int64_t 
 
 static void *sort_loaded(const sort_job *s, void *keys, void *tmp, int64_t n)
 {
-    const int bits = s->form.bits;
-    if (!s->indices)
-        return bits > 32 ? (void *)sort_row_wide(keys, tmp, n, 0, 64)
-                         : (void *)sort_row_narrow(keys, tmp, n, 0, bits);
-    return bits > 32 ? (void *)sort_row_pair(keys, tmp, n, 0, 64)
-                     : (void *)sort_row_wide(keys, tmp, n, 32, 32 + bits);
+    return s->rows->sort(keys, tmp, n, s->low, s->high);
 }
 
-/* The first k sorted elements of row r go out. Values follow their indices, so that a -0 stays. */
-static void store_row(const sort_job *s, int64_t r, const void *sorted, int64_t step)
+/* Sorted elements [begin, end) of row r go out. Values follow their indices, so that a -0 stays. */
+static void store_range(const sort_job *s, int64_t r, const void *sorted, int64_t step,
+                        int64_t begin, int64_t end)
 {
     const char *x = s->x + r * s->n * s->x_bytes;
     char *values = s->values ? s->values + r * s->k * s->x_bytes : NULL;
     int32_t *positions = s->positions + r * s->k;
-    for (int64_t i = 0; i < s->k; i++)
+    for (int64_t i = begin; i < end; i++)
         positions[i] = (int32_t)(s->form.bits > 32 ? ((const wide_pair *)sorted)[i * step].index
                                                    : ((const uint64_t *)sorted)[i * step]);
     if (!values) return;
     if (s->x_bytes == 4)
-        for (int64_t i = 0; i < s->k; i++) memcpy(values + i * 4, x + positions[i] * 4, 4);
+        for (int64_t i = begin; i < end; i++) memcpy(values + i * 4, x + positions[i] * 4, 4);
     else
-        for (int64_t i = 0; i < s->k; i++)
+        for (int64_t i = begin; i < end; i++)
             memcpy(values + i * s->x_bytes, x + positions[i] * s->x_bytes, (size_t)s->x_bytes);
+}
+
+static void store_row(const sort_job *s, int64_t r, const void *sorted, int64_t step)
+{
+    store_range(s, r, sorted, step, 0, s->k);
 }
 
 static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
@@ -153,7 +162,7 @@ enum { TOP_CHUNK = 256 };
 static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 {
     const char *x = s->x + r * s->n * s->x_bytes;
-    const int64_t each = element_bytes(s);
+    const int64_t each = s->rows->bytes;
     uint64_t chunk[2 * TOP_CHUNK], scratch[TOP_CHUNK];
     uint64_t limit = UINT64_MAX; /* key, or for narrow dtypes the pair, of the last candidate */
     bool limited = false;
@@ -190,7 +199,7 @@ static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 /* Rows [begin, end) at once, one per lane. */
 static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, char *tmp)
 {
-    const int64_t n = s->n, lanes = PANEL_BYTES / element_bytes(s);
+    const int64_t n = s->n, lanes = PANEL_BYTES / s->rows->bytes;
     memset(keys, 0, (size_t)(n * PANEL_BYTES));
     for (int64_t r = begin; r < end; r++) {
         const char *x = s->x + r * n * s->x_bytes;
@@ -223,7 +232,7 @@ static bool few_of_many(const sort_job *s) { return s->k < s->n && s->k <= s->n 
 static void sort_block(void *context, int64_t begin, int64_t end)
 {
     sort_job *s = context;
-    const int64_t each = element_bytes(s), lanes = PANEL_BYTES / each;
+    const int64_t each = s->rows->bytes, lanes = PANEL_BYTES / each;
     const bool few = few_of_many(s);
     const int64_t room = few ? 2 * s->k + TOP_CHUNK + 1 : s->n; /* elements of one buffer */
     const int64_t half = df_max(room * each, few ? 0 : df_min(s->n, NETWORK_MAX) * PANEL_BYTES);
@@ -244,18 +253,150 @@ static void sort_block(void *context, int64_t begin, int64_t end)
     df_buffer_release(buffer);
 }
 
+/* --- one long row on all threads ----------------------------------------------------------------
+ * Elements are first dealt out to heaps by the highest bits in which keys of the row differ, block
+ * by block in order; then each heap is sorted on its own, in a cache if it fits. Blocks depend on n
+ * only, and heaps are stable, so threads change nothing. */
+
+enum {
+    LONG_ROW = 1 << 16, /* elements; shorter rows are sorted by one thread each */
+    MAX_BLOCKS = 64,
+    HEAP_BITS = 10,
+    HEAPS = 1 << HEAP_BITS,
+};
+
+typedef struct {
+    const sort_job *s;
+    int64_t row, block;         /* elements per block */
+    char *keys, *dealt;         /* n elements each */
+    int64_t (*places)[HEAPS];   /* per block: counts, then where its elements go */
+    uint64_t least[MAX_BLOCKS], largest[MAX_BLOCKS];
+    int64_t starts[HEAPS + 1];
+    int shift;
+} long_job;
+
+static void load_block(void *context, int64_t begin, int64_t end)
+{
+    long_job *g = context;
+    const sort_job *s = g->s;
+    const int64_t b = begin / g->block, each = s->rows->bytes, n = end - begin;
+    const char *x = s->x + (g->row * s->n + begin) * s->x_bytes;
+    char *keys = g->keys + begin * each;
+    if (s->indices) load_pairs(s, x, begin, n, keys, g->dealt + begin * each);
+    else s->form.load(x, n, s->descending, false, keys);
+    s->rows->range(keys, n, s->low, &g->least[b], &g->largest[b]);
+}
+
+static void count_block(void *context, int64_t begin, int64_t end)
+{
+    long_job *g = context;
+    int64_t *counts = g->places[begin / g->block];
+    memset(counts, 0, HEAPS * sizeof *counts);
+    g->s->rows->count(g->keys + begin * g->s->rows->bytes, end - begin, g->s->low, g->least[0],
+                      g->shift, counts);
+}
+
+static void deal_block(void *context, int64_t begin, int64_t end)
+{
+    long_job *g = context;
+    g->s->rows->deal(g->keys + begin * g->s->rows->bytes, g->dealt, end - begin, g->s->low,
+                     g->least[0], g->shift, g->places[begin / g->block]);
+}
+
+static void sort_heap(void *context, int64_t begin, int64_t end)
+{
+    long_job *g = context;
+    const int64_t each = g->s->rows->bytes;
+    for (int64_t h = begin; h < end; h++) {
+        const int64_t start = g->starts[h] * each, n = g->starts[h + 1] - g->starts[h];
+        if (n < 2 || g->shift == 0) continue;
+        char *sorted = g->s->rows->sort(g->dealt + start, g->keys + start, n, g->s->low,
+                                        g->s->low + g->shift);
+        if (sorted != g->dealt + start) memcpy(g->dealt + start, sorted, (size_t)(n * each));
+    }
+}
+
+static void store_block(void *context, int64_t begin, int64_t end)
+{
+    long_job *g = context;
+    const sort_job *s = g->s;
+    if (s->indices) {
+        store_range(s, g->row, g->dealt, 1, df_min(begin, s->k), df_min(end, s->k));
+        return;
+    }
+    char *keys = g->dealt + begin * s->rows->bytes;
+    s->rows->raise(keys, end - begin, g->least[0]);
+    s->form.store(keys, end - begin, s->descending,
+                  s->values + (g->row * s->n + begin) * s->x_bytes);
+}
+
+static void long_row(long_job *g)
+{
+    const sort_job *s = g->s;
+    const int64_t n_blocks = df_ceil_div(s->n, g->block);
+    df_parallel_for(s->n, g->block, 1, load_block, g);
+    for (int64_t b = 1; b < n_blocks; b++) {
+        if (g->least[b] < g->least[0]) g->least[0] = g->least[b];
+        if (g->largest[b] > g->largest[0]) g->largest[0] = g->largest[b];
+    }
+    g->shift = 0;
+    while ((g->largest[0] - g->least[0]) >> g->shift >= HEAPS) g->shift++;
+    df_parallel_for(s->n, g->block, 1, count_block, g);
+    int64_t sum = 0;
+    for (int64_t h = 0; h < HEAPS; h++) {
+        g->starts[h] = sum;
+        for (int64_t b = 0; b < n_blocks; b++) {
+            const int64_t count = g->places[b][h];
+            g->places[b][h] = sum;
+            sum += count;
+        }
+    }
+    g->starts[HEAPS] = sum;
+    df_parallel_for(s->n, g->block, 2, deal_block, g);
+    df_parallel_for(HEAPS, 1, 4 * (double)s->n / HEAPS, sort_heap, g);
+    df_parallel_for(s->n, g->block, 1, store_block, g);
+}
+
+static bool long_rows(sort_job *s)
+{
+    const int64_t block = df_max(df_ceil_div(s->n, MAX_BLOCKS), 1 << 14);
+    long_job g = {.s = s, .block = block};
+    int64_t bytes = 0;
+    if (!df_mul_size(s->n, 2 * s->rows->bytes, &bytes)) return false;
+    df_buffer *buffer = df_buffer_new(bytes);
+    df_buffer *places = df_buffer_new(df_ceil_div(s->n, block) * (int64_t)sizeof *g.places);
+    if (buffer && places) {
+        g.keys = buffer->data;
+        g.dealt = g.keys + bytes / 2;
+        g.places = places->data;
+        for (g.row = 0; g.row < s->n_rows; g.row++) long_row(&g);
+    }
+    const bool done = buffer && places;
+    df_buffer_release(buffer);
+    df_buffer_release(places);
+    return done;
+}
+
 static df_status run_sort(const df_call *call, sort_job *s, df_error *err)
 {
     const df_tensor *x = call->in[0];
     s->form = forms[x->dtype];
+    s->low = s->indices && s->form.bits <= 32 ? 32 : 0;
+    s->high = s->low + s->form.bits;
+    s->rows = s->form.bits > 32 ? (s->indices ? &functions_pair : &functions_wide)
+                                : (s->indices ? &functions_wide : &functions_narrow);
     s->x = x->data;
     s->x_bytes = df_dtypes[x->dtype].bytes;
     s->n = x->shape[x->ndim - 1];
     if (x->size == 0 || s->k == 0) return DF_OK;
     s->n_rows = x->size / s->n;
-    const int64_t grain = df_max(16384 / s->n, 1) + 15;
-    df_parallel_for(s->n_rows, s->n >= 16384 ? 1 : grain - grain % 16, 5.0 * (double)s->n,
-                    sort_block, s);
+    if (s->n >= LONG_ROW && !few_of_many(s)) {
+        s->failed = !long_rows(s);
+    } else {
+        const int64_t grain = df_max(16384 / s->n, 1) + 15;
+        df_parallel_for(s->n_rows, s->n >= 16384 ? 1 : grain - grain % 16, 5.0 * (double)s->n,
+                        sort_block, s);
+    }
     if (s->failed)
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory to sort rows of %lld elements",
                        call->op->name, (long long)s->n);

@@ -1,5 +1,5 @@
-/* Sorting of unsigned elements: E is their type, SUFFIX names it, SORT_KEY(e) the number they are
- * sorted by, in bits [low, high). Equal elements keep their order. */
+/* Sorting of unsigned elements: E is their type, SUFFIX names it, SORT_WORD(e) the word they are
+ * sorted by: their key is its bits [low, high). Equal elements keep their order. */
 #define SORT(name) DF_CAT(name, SUFFIX)
 
 /* One pass: elements of x into y by the digit of `bits` bits at `shift`. False when all have the
@@ -9,14 +9,14 @@ static bool SORT(radix_pass)(const E *restrict x, E *restrict y, int64_t n, int 
     int64_t place[1 << MAX_DIGIT];
     const uint64_t mask = (1u << bits) - 1;
     memset(place, 0, sizeof *place << bits);
-    for (int64_t i = 0; i < n; i++) place[SORT_KEY(x[i]) >> shift & mask]++;
-    if (place[SORT_KEY(x[0]) >> shift & mask] == n) return false;
+    for (int64_t i = 0; i < n; i++) place[SORT_WORD(x[i]) >> shift & mask]++;
+    if (place[SORT_WORD(x[0]) >> shift & mask] == n) return false;
     for (int64_t d = 0, sum = 0; d <= (int64_t)mask; d++) {
         const int64_t count = place[d];
         place[d] = sum;
         sum += count;
     }
-    for (int64_t i = 0; i < n; i++) y[place[SORT_KEY(x[i]) >> shift & mask]++] = x[i];
+    for (int64_t i = 0; i < n; i++) y[place[SORT_WORD(x[i]) >> shift & mask]++] = x[i];
     return true;
 }
 
@@ -40,16 +40,60 @@ static void SORT(insertion)(E *x, int64_t n)
     for (int64_t i = 1; i < n; i++) {
         const E e = x[i];
         int64_t j = i;
-        for (; j > 0 && SORT_KEY(x[j - 1]) > SORT_KEY(e); j--) x[j] = x[j - 1];
+        for (; j > 0 && SORT_WORD(x[j - 1]) > SORT_WORD(e); j--) x[j] = x[j - 1];
         x[j] = e;
     }
 }
 
-static E *SORT(sort_row)(E *x, E *tmp, int64_t n, int low, int high)
+static void *SORT(sort_row)(void *x, void *tmp, int64_t n, int low, int high)
 {
     if (n > INSERTION_MAX) return SORT(radix)(x, tmp, n, low, high);
     SORT(insertion)(x, n);
     return x;
 }
+
+/* Least and largest key. */
+static void SORT(range)(const void *from, int64_t n, int low, uint64_t *least, uint64_t *largest)
+{
+    const E *x = from;
+    uint64_t a = UINT64_MAX, b = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = SORT_WORD(x[i]) >> low;
+        a = key < a ? key : a;
+        b = key > b ? key : b;
+    }
+    *least = a;
+    *largest = b;
+}
+
+/* Heap h takes the elements with (key - least) >> shift == h. */
+static void SORT(count)(const void *from, int64_t n, int low, uint64_t least, int shift,
+                        int64_t *counts)
+{
+    const E *x = from;
+    for (int64_t i = 0; i < n; i++) counts[((SORT_WORD(x[i]) >> low) - least) >> shift]++;
+}
+
+/* The next element of heap h goes to places[h], its key counted from `least` on. */
+static void SORT(deal)(const void *from, void *to, int64_t n, int low, uint64_t least, int shift,
+                       int64_t *places)
+{
+    const E *x = from;
+    E *y = to;
+    for (int64_t i = 0; i < n; i++) {
+        E e = x[i];
+        SORT_WORD(e) -= least << low;
+        y[places[SORT_WORD(e) >> low >> shift]++] = e;
+    }
+}
+
+static void SORT(raise)(void *keys, int64_t n, uint64_t least)
+{
+    E *x = keys;
+    for (int64_t i = 0; i < n; i++) SORT_WORD(x[i]) += least;
+}
+
+static const row_functions SORT(functions) = {SORT(sort_row), SORT(range), SORT(count), SORT(deal),
+                                              SORT(raise), sizeof(E)};
 
 #undef SORT

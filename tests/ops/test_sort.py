@@ -119,6 +119,26 @@ def test_sort_on_any_threads():
             np.testing.assert_array_equal(df.sort(x).numpy(), np.sort(x, -1))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [65_536, 100_001])
+def test_long_rows(dtype, n):
+    x = numbers(np.random.default_rng(n), dtype, (2, n))
+    order = np.argsort(x, -1, kind="stable")
+    np.testing.assert_array_equal(df.sort(x).numpy(), np.sort(x, -1))
+    down = df.argsort(x, direction="DESCENDING").numpy()
+    np.testing.assert_array_equal(df.math.top_k(x, n // 2).indices.numpy(), down[:, :n // 2])
+    for count in (1, 3):
+        with threads(count):
+            np.testing.assert_array_equal(df.argsort(x).numpy(), order)
+
+
+def test_long_rows_of_one_number_and_of_extremes():
+    same = np.full(70_000, 7)
+    np.testing.assert_array_equal(df.argsort(same).numpy(), np.arange(70_000))
+    ends = np.resize(np.array([2**63 - 1, -(2**63), 0]), 70_000)
+    np.testing.assert_array_equal(df.sort(ends).numpy(), np.sort(ends))
+
+
 def test_sort_gradient_along_other_axis():
     x = df.constant(np.random.default_rng(0).normal(size=(4, 3)))
     weights = np.arange(12.0).reshape(4, 3)
