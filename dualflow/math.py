@@ -90,6 +90,10 @@ from dualflow.ops.scan import (
     cumprod,
     cumsum,
 )
+from dualflow.ops.softmax import (
+    log_softmax,
+    softmax,
+)
 from dualflow.ops.sort import (
     bincount,
     confusion_matrix,
@@ -164,6 +168,7 @@ __all__ = [
     "log",
     "log1p",
     "log_sigmoid",
+    "log_softmax",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -197,6 +202,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "softplus",
     "sqrt",
     "square",

@@ -20,6 +20,13 @@ from dualflow.ops.hyperbolic import (
 from dualflow.ops.reduce import (
     zero_fraction,
 )
+from dualflow.ops.softmax import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from dualflow.ops.sort import (
     in_top_k,
     top_k,
@@ -35,13 +42,18 @@ __all__ = [
     "gelu",
     "in_top_k",
     "leaky_relu",
+    "log_softmax",
     "relu",
     "relu6",
     "selu",
     "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
     "silu",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
     "softplus",
     "softsign",
+    "sparse_softmax_cross_entropy_with_logits",
     "swish",
     "tanh",
     "top_k",

@@ -20,6 +20,7 @@ from tests.ops.cases import (  # noqa: F401
     rounding,
     scan,
     slicing,
+    softmax,
     sort,
     special,
     trigonometric,

@@ -1,0 +1,231 @@
+/* softmax and log_softmax along an axis, and the cross entropies of logits.
+ *
+ * A row is read three times, from L1: its maximum, the sum of exponentials, the result. */
+#include "axes.h"
+#include "elementwise.h"
+#include "thread.h"
+#include "vmath.h"
+
+#define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
+
+#define TEMPLATE "ops/fold.h"
+#include "each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/softmax_typed.h"
+#include "each_float.h"
+#undef TEMPLATE
+
+#define EXP_NS_PER_BYTE 0.1 /* of softmax, estimated */
+#define TASK_ELEMENTS 8192
+
+/* --- softmax, log_softmax --- */
+
+typedef struct {
+    void (*rows)(void *out, const void *x, int64_t rows, int64_t n);
+    void (*columns)(void *out, const void *x, int64_t n, int64_t cols, int64_t stride);
+} kernel;
+
+#define KERNELS(name)                                                                            \
+    {[DF_F32] = {name##_rows_f32, name##_columns_f32},                                           \
+     [DF_F64] = {name##_rows_f64, name##_columns_f64}}
+static const kernel softmax[DF_N_DTYPES] = KERNELS(softmax);
+static const kernel log_softmax[DF_N_DTYPES] = KERNELS(log_softmax);
+
+typedef struct {
+    const kernel *kernel;
+    const char *x;
+    char *out;
+    df_span span;
+    int64_t n_blocks;
+    int bytes;
+} job;
+
+static df_status check_float(const df_call *call, int input, df_error *err)
+{
+    const df_dtype dtype = call->in[input]->dtype;
+    if (dtype == DF_F32 || dtype == DF_F64) return DF_OK;
+    return df_fail_dtype(call, input, "float32 or float64", err);
+}
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    int axis;
+    df_status status = check_float(call, 0, err);
+    if (status == DF_OK)
+        status = df_normalize_axis(call->attrs[0].i, call->in[0]->ndim, call->op->name, &axis, err);
+    return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+static void row_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int64_t at = begin * j->span.n * j->bytes;
+    j->kernel->rows(j->out + at, j->x + at, end - begin, j->span.n);
+}
+
+/* Items [begin, end) of (outer, blocks of columns). */
+static void column_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int64_t inner = j->span.inner;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t block = i % j->n_blocks * SOFTMAX_COLUMNS;
+        const int64_t at = (i / j->n_blocks * j->span.n * inner + block) * j->bytes;
+        j->kernel->columns(j->out + at, j->x + at, j->span.n,
+                           df_min(SOFTMAX_COLUMNS, inner - block), inner);
+    }
+}
+
+static df_status run(const df_call *call, const kernel *kernels)
+{
+    const df_tensor *x = call->in[0];
+    int axis = 0;
+    df_error never; /* infer has checked the axis */
+    if (x->size == 0) return DF_OK;
+    df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, &axis, &never);
+    job j = {&kernels[x->dtype], x->data, call->out[0]->data, df_span_of(x, axis, axis), 1,
+             df_dtypes[x->dtype].bytes};
+    j.n_blocks = df_ceil_div(j.span.inner, SOFTMAX_COLUMNS);
+    const bool rows = j.span.inner == 1;
+    const int64_t each = j.span.n * df_min(j.span.inner, SOFTMAX_COLUMNS);
+    df_parallel_for(j.span.outer * j.n_blocks, df_max(TASK_ELEMENTS / each, 1),
+                    EXP_NS_PER_BYTE * j.bytes * (double)each + 20, rows ? row_task : column_task,
+                    &j);
+    return DF_OK;
+}
+
+static df_status run_softmax(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, softmax);
+}
+static df_status run_log_softmax(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, log_softmax);
+}
+
+#define SOFTMAX_OP(op)                                                                           \
+    .name = op, .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,                         \
+    .attrs = {{"axis", DF_ATTR_INT}}, .infer = infer
+
+DF_OP(softmax) = {SOFTMAX_OP("softmax"), .run = run_softmax};
+DF_OP(log_softmax) = {SOFTMAX_OP("log_softmax"), .run = run_log_softmax};
+
+/* --- cross entropy with the number of the right class --- */
+
+/* Inputs: labels (...), logits (..., n), and of the gradient g (...). */
+enum { LABELS, LOGITS, G };
+
+static df_status check_sparse(const df_call *call, df_error *err)
+{
+    const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS];
+    df_status status = check_float(call, LOGITS, err);
+    if (status != DF_OK) return status;
+    if (labels->dtype != DF_I32 && labels->dtype != DF_I64)
+        return df_fail_dtype(call, LABELS, "labels of int32 or int64", err);
+    bool fits = logits->ndim >= 1 && labels->ndim == logits->ndim - 1;
+    for (int d = 0; fits && d < labels->ndim; d++)
+        fits = labels->shape[d] == logits->shape[d] || labels->shape[d] == DF_UNKNOWN ||
+               logits->shape[d] == DF_UNKNOWN;
+    if (fits) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE,
+                   "%s: labels have shape %s and logits %s, want labels of the logits' shape "
+                   "without its last dimension",
+                   call->op->name, df_shape_text(labels->ndim, labels->shape).text,
+                   df_shape_text(logits->ndim, logits->shape).text);
+}
+
+static df_status infer_sparse(const df_call *call, df_error *err)
+{
+    const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS];
+    df_status status = check_sparse(call, err);
+    if (status != DF_OK) return status;
+    return df_tensor_set(call->out[0], logits->dtype, labels->ndim, logits->shape, call->op->name,
+                         err);
+}
+
+static df_status infer_sparse_grad(const df_call *call, df_error *err)
+{
+    const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS], *g = call->in[G];
+    df_status status = check_sparse(call, err);
+    if (status != DF_OK) return status;
+    if (g->dtype != logits->dtype || !df_same_shape(g, labels))
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s of the labels' shape %s",
+                       call->op->name, df_tensor_text(g).text, df_dtypes[logits->dtype].name,
+                       df_shape_text(labels->ndim, labels->shape).text);
+    return df_tensor_set(call->out[0], logits->dtype, logits->ndim, logits->shape, call->op->name,
+                         err);
+}
+
+static int64_t sparse_workspace(const df_call *call)
+{
+    return call->in[LABELS]->size * (int64_t)sizeof(int64_t);
+}
+
+/* The labels as int64, each in [0, n). */
+static df_status read_labels(const df_call *call, int64_t *to, int64_t n, df_error *err)
+{
+    const df_tensor *labels = call->in[LABELS];
+    for (int64_t i = 0; i < labels->size; i++) {
+        to[i] = labels->dtype == DF_I64 ? ((const int64_t *)labels->data)[i]
+                                        : ((const int32_t *)labels->data)[i];
+        if (to[i] < 0 || to[i] >= n)
+            return df_fail(err, DF_OUT_OF_RANGE,
+                           "%s: label %lld, element %lld of labels of shape %s, is not in 0 to "
+                           "%lld",
+                           call->op->name, (long long)to[i], (long long)i,
+                           df_shape_text(labels->ndim, labels->shape).text, (long long)n - 1);
+    }
+    return DF_OK;
+}
+
+typedef struct {
+    const char *x, *g;
+    char *out;
+    const int64_t *labels;
+    int64_t n;
+    df_dtype dtype;
+} sparse_job;
+
+static void sparse_task(void *context, int64_t begin, int64_t end)
+{
+    const sparse_job *j = context;
+    const int64_t rows = end - begin, n = j->n, b = df_dtypes[j->dtype].bytes;
+    const int64_t *labels = j->labels + begin;
+    const char *x = j->x + begin * n * b;
+    if (j->g)
+        (j->dtype == DF_F32 ? sparse_grad_rows_f32 : sparse_grad_rows_f64)(
+            j->out + begin * n * b, x, labels, j->g + begin * b, rows, n);
+    else
+        (j->dtype == DF_F32 ? sparse_rows_f32 : sparse_rows_f64)(j->out + begin * b, x, labels,
+                                                                 rows, n);
+}
+
+static df_status run_sparse(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[LOGITS];
+    sparse_job j = {x->data, call->n_in > G ? call->in[G]->data : NULL, call->out[0]->data,
+                    call->workspace, x->shape[x->ndim - 1], x->dtype};
+    df_status status = read_labels(call, call->workspace, j.n, err);
+    if (status != DF_OK) return status;
+    const int64_t rows = call->in[LABELS]->size;
+    df_parallel_for(rows, df_max(TASK_ELEMENTS / df_max(j.n, 1), 1),
+                    EXP_NS_PER_BYTE * df_dtypes[x->dtype].bytes * (double)j.n + 20, sparse_task,
+                    &j);
+    return DF_OK;
+}
+
+DF_OP(sparse_softmax_cross_entropy) = {
+    .name = "sparse_softmax_cross_entropy", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+    .promote = 1 << LOGITS, .infer = infer_sparse, .workspace = sparse_workspace,
+    .run = run_sparse};
+DF_OP(sparse_softmax_cross_entropy_grad) = {
+    .name = "sparse_softmax_cross_entropy_grad", .kind = DF_GENERAL, .n_in = 3, .n_out = 1,
+    .promote = 1 << LOGITS | 1 << G, .infer = infer_sparse_grad, .workspace = sparse_workspace,
+    .run = run_sparse};
+
+/* --- cross entropy of independent classes: (labels, logits) --- */
+
+DF_OP(sigmoid_cross_entropy) = {BINARY_OP("sigmoid_cross_entropy"),
+                                .tile = {FLOATS(sigmoid_cross_entropy)}, .cost = 1};

@@ -1,0 +1,193 @@
+"""Softmax and the cross entropies of logits, with their gradients."""
+
+from dualflow._core import Tensor, apply
+from dualflow.gradients import gradient
+from dualflow.ops.array import expand_dims
+from dualflow.ops.exponential import exp
+from dualflow.ops.gather import gather
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.special import sigmoid
+from dualflow.ops.types import TensorLike
+
+__all__ = [
+    "log_softmax",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+]
+
+
+def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """e^x over the sum of e^x along `axis`.
+
+    Parameters
+    ----------
+    logits : Tensor, floating
+    axis : int
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `logits`; sums to 1 along `axis`
+
+    Notes
+    -----
+    The maximum is subtracted first, so nothing overflows. The gradient is
+    ``y * (g - sum(g * y))``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.softmax([1000., 1000.]).numpy().tolist()
+    [0.5, 0.5]
+    """
+    return apply("softmax", logits, name=name, axis=axis)
+
+
+@gradient("softmax", saves="output")
+def _(g, y, x, axis):
+    return y * (g - reduce_sum(g * y, axis, keepdims=True))
+
+
+def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """Logarithm of the softmax: x - log(sum(e^x)) along `axis`.
+
+    Parameters
+    ----------
+    logits : Tensor, floating
+    axis : int
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `logits`
+
+    Notes
+    -----
+    Exact where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.log_softmax([0., 1000.]).numpy().tolist()
+    [-1000.0, 0.0]
+    """
+    return apply("log_softmax", logits, name=name, axis=axis)
+
+
+@gradient("log_softmax", saves="output")
+def _(g, y, x, axis):
+    return g - exp(y) * reduce_sum(g, axis, keepdims=True)
+
+
+def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, axis: int = -1,
+                                      name: str | None = None) -> Tensor:
+    """Cross entropy of class probabilities `labels` and the softmax of `logits`.
+
+    Parameters
+    ----------
+    labels : Tensor, floating
+        Probabilities that sum to 1 along `axis`; that is not checked.
+    logits : Tensor, floating, same shape
+    axis : int
+        The dimension of classes.
+
+    Returns
+    -------
+    Tensor, the shape without `axis`
+
+    Notes
+    -----
+    ``-sum(labels * log_softmax(logits))``. Gradients flow to both.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.softmax_cross_entropy_with_logits([[0., 1.]], [[0., 0.]]).numpy().round(4).tolist()
+    [0.6930999755859375]
+    """
+    return -reduce_sum(labels * log_softmax(logits, axis), axis, name=name)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
+                                             name: str | None = None) -> Tensor:
+    """Cross entropy of the classes numbered by `labels` and the softmax of `logits`.
+
+    Parameters
+    ----------
+    labels : Tensor, int32 or int64, shape (...)
+    logits : Tensor, floating, shape (..., number of classes)
+
+    Returns
+    -------
+    Tensor, shape (...), dtype of `logits`
+
+    Raises
+    ------
+    OutOfRangeError
+        If a label is not in 0 to number of classes - 1.
+
+    Notes
+    -----
+    ``log(sum(e^x)) - x[label]``. The gradient is ``g * (softmax(x) - [label])``, computed in one
+    pass over the logits.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = [[0., 0.], [0., 1000.]]
+    >>> df.nn.sparse_softmax_cross_entropy_with_logits([1, 1], x).numpy().round(4).tolist()
+    [0.6930999755859375, 0.0]
+    """
+    return apply("sparse_softmax_cross_entropy", labels, logits, name=name)
+
+
+@gradient("sparse_softmax_cross_entropy", saves="inputs")
+def _(g, y, labels, logits):
+    return None, lambda: sparse_grad(labels, logits, g)
+
+
+def sparse_grad(labels: TensorLike, logits: TensorLike, g: TensorLike) -> Tensor:
+    """g * (softmax(logits) - [label]): what flows back through the sparse cross entropy."""
+    return apply("sparse_softmax_cross_entropy_grad", labels, logits, g)
+
+
+@gradient("sparse_softmax_cross_entropy_grad", saves="inputs")
+def _(gg, y, labels, logits, g):
+    p = softmax(logits)
+    mean = reduce_sum(gg * p, -1, keepdims=True)
+    picked = gather(gg, labels, axis=-1, batch_dims=len(labels.shape))
+    return (None,
+            lambda: expand_dims(g, -1) * p * (gg - mean),
+            lambda: reduce_sum(gg * p, -1) - picked)
+
+
+def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
+                                      name: str | None = None) -> Tensor:
+    """Cross entropy of probabilities `labels` and the sigmoid of `logits`, elementwise.
+
+    Parameters
+    ----------
+    labels : Tensor, floating, between 0 and 1
+    logits : Tensor, floating, same shape
+
+    Returns
+    -------
+    Tensor, the same shape
+
+    Notes
+    -----
+    ``max(x, 0) - x * z + log(1 + e^-|x|)``, which does not overflow. The gradients are
+    ``g * (sigmoid(x) - z)`` to the logits x and ``-g * x`` to the labels z.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.sigmoid_cross_entropy_with_logits([1., 0.], [1000., 1000.]).numpy().tolist()
+    [0.0, 1000.0]
+    """
+    return apply("sigmoid_cross_entropy", labels, logits, name=name)
+
+
+@gradient("sigmoid_cross_entropy", saves="inputs")
+def _(g, y, labels, logits):
+    return lambda: -g * logits, lambda: g * (sigmoid(logits) - labels)
