@@ -5,6 +5,9 @@
 #include "../thread.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 typedef uint8_t t_b1;
 typedef uint16_t t_b2;
@@ -16,6 +19,29 @@ typedef uint64_t t_b8;
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (tile){__VA_ARGS__})
 #endif
+/* A store that leaves the line in no cache: a tile's lines are complete, and reading them first,
+ * as a plain store does, costs more than all the rest. 2048^2 float32: see the commit. */
+static inline void store_past_caches(char *to, v_i64 x)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512((__m512i *)to, (__m512i)x);
+#elif defined(__AVX2__)
+    _mm256_stream_si256((__m256i *)to, (__m256i)x);
+#elif defined(__x86_64__)
+    _mm_stream_si128((__m128i *)to, (__m128i)x);
+#else
+    memcpy(to, &x, sizeof x);
+#endif
+}
+
+/* Orders such stores before whatever tells others that the work is done. */
+static inline void drain_stores(void)
+{
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
 #define LOW_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOW_8 0, 8, 1, 9, 2, 10, 3, 11
@@ -30,12 +56,16 @@ typedef uint64_t t_b8;
 /* A tile's row is one register, and for small elements 16 bytes: more rows than registers spill. */
 #define DTYPE b1
 #define TILE 16
+#define TILE_BYTES 16
 #include "strided_typed.h"
+#undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 #define DTYPE b2
 #define TILE 8
+#define TILE_BYTES 16
 #include "strided_typed.h"
+#undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 #define DTYPE b4
@@ -46,7 +76,9 @@ typedef uint64_t t_b8;
 #else
 #define TILE 4
 #endif
+#define TILE_BYTES DF_VEC_BYTES
 #include "strided_typed.h"
+#undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 #define DTYPE b8
@@ -57,19 +89,22 @@ typedef uint64_t t_b8;
 #else
 #define TILE 2
 #endif
+#define TILE_BYTES DF_VEC_BYTES
 #include "strided_typed.h"
+#undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 
 enum {
     LINE = 64,              /* bytes of a cache line */
     BLOCK_EDGE = 128,       /* elements: side of a block of a matrix that is turned */
-    BLOCK_BYTES = 64 * 1024 /* moved by one task, about */
+    BLOCK_BYTES = 64 * 1024, /* moved by one task, about */
+    STREAM_BYTES = 4 << 20   /* turned matrices from here on are written past the caches */
 };
 
 typedef void (*row_fn)(char *to, const char *from, int64_t n, int64_t from_step, int64_t to_step);
 typedef void (*turn_fn)(char *to, int64_t to_step, const char *from, int64_t from_step,
-                        int64_t rows, int64_t cols);
+                        int64_t rows, int64_t cols, bool stream);
 
 static const row_fn row_fns[] = {[1] = move_row_b1, [2] = move_row_b2, [4] = move_row_b4,
                                  [8] = move_row_b8};
@@ -80,12 +115,19 @@ typedef struct {
     int64_t n, from_step, to_step, piece, n_pieces;
 } side;
 
-/* The box as tasks see it: outer dimensions walked one by one, and inside them a row (`row`), or a
- * matrix whose rows are neighbours in `to` (`row`) and whose columns are in `from` (`col`). */
+typedef enum {
+    ROWS,    /* of neighbours, or not */
+    TURNED,  /* matrices: elements along `row` are neighbours in `to`, along `col` in `from` */
+    REPEATED /* rows of neighbours, `col` times one after another */
+} inner_kind;
+
+/* The box as tasks see it: outer dimensions walked one by one, and inside them a row (`row`), or
+ * what else `inner` says of `row` and `col`. */
 typedef struct {
     df_strided *box;
     side row, col;
-    bool turned;
+    inner_kind inner;
+    bool stream; /* writes go past the caches */
 } walk;
 
 void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride)
@@ -126,6 +168,15 @@ static void cut(side *s, int64_t piece)
     s->n_pieces = df_ceil_div(s->n, s->piece);
 }
 
+/* A row `times` times: what is written already is copied, twice as much every time. */
+static void repeat_row(char *to, const char *from, int64_t row_bytes, int64_t times)
+{
+    const int64_t total = row_bytes * times;
+    memcpy(to, from, (size_t)row_bytes);
+    for (int64_t done = row_bytes; done < total; done *= 2)
+        memcpy(to + done, to, (size_t)df_min(done, total - done));
+}
+
 static void move_piece(const walk *w, const char *from, char *to, int64_t row_piece,
                        int64_t col_piece)
 {
@@ -134,9 +185,11 @@ static void move_piece(const walk *w, const char *from, char *to, int64_t row_pi
     const int64_t rows = df_min(w->row.piece, w->row.n - r);
     from += r * w->row.from_step + c * w->col.from_step;
     to += r * w->row.to_step + c * w->col.to_step;
-    if (w->turned)
+    if (w->inner == REPEATED)
+        repeat_row(to, from, rows * bytes, df_min(w->col.piece, w->col.n - c));
+    else if (w->inner == TURNED)
         turn_fns[bytes](to, w->col.to_step, from, w->row.from_step, rows,
-                        df_min(w->col.piece, w->col.n - c));
+                        df_min(w->col.piece, w->col.n - c), w->stream);
     else if (w->row.from_step == bytes && w->row.to_step == bytes)
         memcpy(to, from, (size_t)(rows * bytes));
     else
@@ -171,6 +224,7 @@ static void move_items(void *context, int64_t begin, int64_t end)
             at[d] = 0;
         }
     }
+    if (w->stream) drain_stores();
 }
 
 /* The dimension whose elements are neighbours in `from`, where the last one's are only in `to`. */
@@ -185,30 +239,49 @@ static int find_turned(const df_strided *s)
     return -1;
 }
 
+/* The dimension that repeats rows of neighbours, one copy after another. */
+static int find_repeated(const df_strided *s)
+{
+    const int last = s->ndim - 1;
+    return last >= 1 && s->from_strides[last] == s->bytes && s->to_strides[last] == s->bytes &&
+                   s->from_strides[last - 1] == 0 &&
+                   s->to_strides[last - 1] == s->shape[last] * s->bytes
+               ? last - 1
+               : -1;
+}
+
+/* Cuts the inner part into pieces for tasks; returns the ns an element takes, about. */
+static double cut_inner(walk *w, int64_t n)
+{
+    const int bytes = w->box->bytes;
+    const int64_t per_task = BLOCK_BYTES / bytes;
+    if (w->inner == TURNED) {
+        cut(&w->col, BLOCK_EDGE);
+        cut(&w->row, df_max(BLOCK_EDGE, per_task / w->col.piece / LINE * LINE));
+        w->stream = n * bytes >= STREAM_BYTES;
+        return bytes * 0.15;
+    }
+    cut(&w->row, w->inner == REPEATED ? w->row.n : per_task);
+    cut(&w->col, w->inner == REPEATED ? df_max(1, per_task / w->row.n) : 1);
+    const bool neighbours = w->row.from_step == bytes && w->row.to_step == bytes;
+    return neighbours ? bytes * 0.1 : 0.6;
+}
+
 void DF_SYM(df_strided_copy)(df_strided *s)
 {
-    walk w = {.box = s};
+    walk w = {.box = s, .inner = ROWS};
     int64_t n = 1;
     for (int d = 0; d < s->ndim; d++) n *= s->shape[d];
     if (n == 0) return;
-    const int turned = find_turned(s);
-    w.turned = turned >= 0;
+    int beside = find_turned(s);
+    if (beside >= 0) w.inner = TURNED;
+    else if ((beside = find_repeated(s)) >= 0) w.inner = REPEATED;
     w.row = take_dim(s, s->ndim - 1);
-    w.col = take_dim(s, turned);
-    const int64_t per_task = BLOCK_BYTES / s->bytes;
-    double cost = s->bytes * 0.1; /* ns of an element among neighbours: memory both ways */
-    if (w.turned) {
-        cut(&w.col, BLOCK_EDGE);
-        cut(&w.row, df_max(BLOCK_EDGE, per_task / w.col.piece / LINE * LINE));
-        cost = s->bytes * 0.15;
-    } else {
-        cut(&w.row, per_task);
-        cut(&w.col, 1);
-        if (w.row.from_step != s->bytes || w.row.to_step != s->bytes) cost = 0.6;
-    }
+    w.col = take_dim(s, beside);
+    const double cost = cut_inner(&w, n);
     const int64_t per_item = w.row.piece * w.col.piece;
     const int64_t items = n / (w.row.n * w.col.n) * w.row.n_pieces * w.col.n_pieces;
-    const int64_t grain = df_max(1, per_task / per_item);
+    const int64_t grain = df_max(1, BLOCK_BYTES / s->bytes / per_item);
     df_parallel_for(items, grain, 4 + cost * (double)per_item, move_items, &w);
 }
 

@@ -28,7 +28,8 @@ static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_ste
 
 /* Turns a tile of TILE rows of TILE elements. A round interleaves row i with row i + TILE / 2;
  * after log2(TILE) rounds every element is in its place (a perfect shuffle, repeated). */
-static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, int64_t from_step)
+static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                 bool stream)
 {
     typedef T tile __attribute__((vector_size(TILE * sizeof(T))));
     tile a[TILE], b[TILE];
@@ -43,6 +44,14 @@ static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, in
 #pragma GCC unroll 16
         for (int i = 0; i < TILE; i++) a[i] = b[i];
     }
+#if TILE_BYTES == DF_VEC_BYTES
+    if (stream) {
+        for (int i = 0; i < TILE; i++) store_past_caches(to + i * to_step, (v_i64)a[i]);
+        return;
+    }
+#else
+    (void)stream;
+#endif
     for (int i = 0; i < TILE; i++) memcpy(to + i * to_step, &a[i], sizeof(tile));
 }
 
@@ -58,16 +67,17 @@ static void FN(turn_rest)(char *to, int64_t to_step, const char *from, int64_t f
  * to + c * to_step + r * sizeof(T). Tiles are taken in squares of whole cache lines, so that a line
  * is read, and written, once even where rows lie at multiples of a page. */
 static void FN(turn)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t rows,
-                     int64_t cols)
+                     int64_t cols, bool stream)
 {
     enum { SIZE = sizeof(T), EDGE = 64 / sizeof(T) };
     const int64_t tile_rows = rows / TILE * TILE, tile_cols = cols / TILE * TILE;
+    stream = stream && ((uintptr_t)to | (uintptr_t)to_step) % DF_VEC_BYTES == 0;
     for (int64_t r0 = 0; r0 < tile_rows; r0 += EDGE)
         for (int64_t c0 = 0; c0 < tile_cols; c0 += EDGE)
             for (int64_t c = c0; c < df_min(c0 + EDGE, tile_cols); c += TILE)
                 for (int64_t r = r0; r < df_min(r0 + EDGE, tile_rows); r += TILE)
                     FN(turn_tile)(to + c * to_step + r * SIZE, to_step,
-                                  from + r * from_step + c * SIZE, from_step);
+                                  from + r * from_step + c * SIZE, from_step, stream);
     FN(turn_rest)(to + tile_cols * to_step, to_step, from + tile_cols * SIZE, from_step, tile_rows,
                   cols - tile_cols);
     FN(turn_rest)(to + tile_rows * SIZE, to_step, from + tile_rows * from_step, from_step,

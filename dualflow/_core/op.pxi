@@ -145,6 +145,13 @@ cdef class Attrs:
         return hash(self.values)
 
 
+cdef bint all_ints(tuple values):
+    for v in values:
+        if type(v) is not int:
+            return False
+    return True
+
+
 cdef object clean_attr(Op op, int k, value):
     """The plain Python form of one attribute: int, float or tuple of ints."""
     cdef df_attr_type kind = op.c.attrs[k].type
@@ -157,6 +164,8 @@ cdef object clean_attr(Op op, int k, value):
             return (<object>_dtypes.as_dtype(value)).index
         if kind == DF_ATTR_INT:
             return value.__index__()
+        if type(value) is tuple and all_ints(<tuple>value):
+            return value
         if hasattr(value, "__index__") and not isinstance(value, TensorBase):
             return (value.__index__(),)
         return tuple([v.__index__() for v in value])
