@@ -17,6 +17,15 @@ from dualflow.ops.gather import (
 from dualflow.ops.hyperbolic import (
     tanh,
 )
+from dualflow.ops.nn import (
+    batch_normalization,
+    bias_add,
+    dropout,
+    l2_loss,
+    l2_normalize,
+    layer_norm,
+    moments,
+)
 from dualflow.ops.reduce import (
     zero_fraction,
 )
@@ -37,12 +46,19 @@ from dualflow.ops.special import (
 )
 
 __all__ = [
+    "batch_normalization",
+    "bias_add",
+    "dropout",
     "elu",
     "embedding_lookup",
     "gelu",
     "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "layer_norm",
     "leaky_relu",
     "log_softmax",
+    "moments",
     "relu",
     "relu6",
     "selu",

@@ -1,0 +1,227 @@
+"""Functions of neural networks that are composed of other ops; their gradients follow."""
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops import random
+from dualflow.ops.arithmetic import add, multiply, square
+from dualflow.ops.array import reshape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import greater_equal
+from dualflow.ops.exponential import rsqrt
+from dualflow.ops.limits import maximum
+from dualflow.ops.reduce import reduce_mean, reduce_sum, reduce_variance
+from dualflow.ops.types import Axis, TensorLike
+
+__all__ = ["batch_normalization", "bias_add", "dropout", "l2_loss", "l2_normalize", "layer_norm",
+           "moments"]
+
+
+def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
+             name: str | None = None) -> Tensor:
+    """`value` plus one number per channel.
+
+    Parameters
+    ----------
+    value : Tensor, any number dtype, two dimensions or more
+    bias : Tensor, one dimension, as long as `value` has channels
+    data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
+        Whether channels are the last dimension or the second one.
+
+    Returns
+    -------
+    Tensor, shape of `value`
+
+    Raises
+    ------
+    ShapeError
+        If `bias` does not have a number per channel.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.bias_add([[1., 2.], [3., 4.]], [10., 20.]).numpy().tolist()
+    [[11.0, 22.0], [13.0, 24.0]]
+    """
+    value, bias = as_tensor(value), as_tensor(bias)
+    first = data_format.startswith("NC")
+    if not first and not (data_format.startswith("N") and data_format.endswith("C")):
+        raise InvalidArgumentError(
+            f"bias_add: data_format is {data_format!r}, want 'NHWC' or 'NCHW'")
+    if value.ndim < 2 or bias.ndim != 1 or bias.shape[0] != value.shape[1 if first else -1]:
+        raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, want "
+                         f"a bias per channel of {data_format}")
+    if first:
+        bias = reshape(bias, (-1,) + (1,) * (value.ndim - 2))
+    return add(value, bias, name)
+
+
+def moments(x: TensorLike, axes: Axis, shift: None = None, keepdims: bool = False,
+            name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Mean and variance of `x` along `axes`.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    axes : int or sequence of int
+    shift : None
+        Not used; kept because TensorFlow has it.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    mean, variance : Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> mean, variance = df.nn.moments([[1., 3.], [2., 6.]], axes=1)
+    >>> mean.numpy().tolist(), variance.numpy().tolist()
+    ([2.0, 4.0], [1.0, 4.0])
+    """
+    return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
+
+
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
+    """Half the sum of the squares of all elements.
+
+    Parameters
+    ----------
+    t : Tensor, floating
+
+    Returns
+    -------
+    Tensor, shape ()
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.l2_loss([3., 4.]).numpy().item()
+    12.5
+    """
+    return multiply(reduce_sum(square(t)), 0.5, name)
+
+
+def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
+                 name: str | None = None) -> Tensor:
+    """`x` over its euclidean norm along `axis`.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    epsilon : float
+        The least square of the norm that is divided by.
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.l2_normalize([3., 4.]).numpy().round(3).tolist()
+    [0.6000000238418579, 0.800000011920929]
+    """
+    norm = reduce_sum(square(x), axis, keepdims=True)
+    return multiply(x, rsqrt(maximum(norm, epsilon)), name)
+
+
+def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
+                        offset: TensorLike | None, scale: TensorLike | None,
+                        variance_epsilon: float, name: str | None = None) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    mean, variance : Tensor, shapes that broadcast with `x`
+    offset, scale : Tensor or None
+        None leaves them out.
+    variance_epsilon : float
+        Keeps the divisor away from 0.
+
+    Returns
+    -------
+    Tensor, shape of `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.batch_normalization([1., 5.], 3., 4., None, 10., 0.).numpy().tolist()
+    [-10.0, 10.0]
+    """
+    factor = rsqrt(add(variance, variance_epsilon))
+    if scale is not None:
+        factor = multiply(factor, scale)
+    y = multiply(x - as_tensor(mean), factor)
+    return y if offset is None else add(y, offset, name)
+
+
+def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLike | None = None,
+               epsilon: float = 1e-5, axis: Axis = -1, name: str | None = None) -> Tensor:
+    """`x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset`.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    scale, offset : Tensor or None
+        Shapes that broadcast with `x`; None leaves them out.
+    epsilon : float
+        Added to the variance.
+    axis : int or sequence of int
+
+    Returns
+    -------
+    Tensor, shape of `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.layer_norm([[1., 3.], [2., 6.]], epsilon=0.).numpy().tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    x = as_tensor(x)
+    mean, variance = moments(x, axis, keepdims=True)
+    return batch_normalization(x, mean, variance, offset, scale, epsilon, name)
+
+
+def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
+            seed: int | None = None, name: str | None = None) -> Tensor:
+    """`x` with a share `rate` of its elements set to 0 and the others scaled up by 1 / (1 - rate).
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    rate : float, from 0 to below 1
+    noise_shape : ints, optional
+        The shape of what is drawn, which broadcasts with `x`: elements along a dimension of 1 are
+        kept or dropped together.
+    seed : int, optional
+        The same seed drops the same elements.
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `rate` is not in [0, 1).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> y = df.nn.dropout(df.ones([1000]), 0.5, seed=1)
+    >>> sorted(set(y.numpy().tolist()))
+    [0.0, 2.0]
+    """
+    x = as_tensor(x)
+    if not 0 <= rate < 1:
+        raise InvalidArgumentError(f"dropout: rate is {rate}, want 0 <= rate < 1")
+    if rate == 0:
+        return x
+    drawn = random.uniform(x.shape if noise_shape is None else noise_shape, seed=seed)
+    kept = cast(greater_equal(drawn, rate), x.dtype)
+    return multiply(x * (1 / (1 - rate)), kept, name)
