@@ -1,8 +1,26 @@
 """dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
 
-from dualflow import bitwise, config, initializers, linalg, math, nn, ops, optimizers, random
+from dualflow import (
+    autodiff,
+    bitwise,
+    config,
+    initializers,
+    linalg,
+    math,
+    nn,
+    ops,
+    optimizers,
+    random,
+    testing,
+)
 from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, from_dlpack
-from dualflow.autodiff import GradientTape, UnconnectedGradients
+from dualflow.autodiff import (
+    GradientTape,
+    UnconnectedGradients,
+    custom_gradient,
+    grad,
+    value_and_grad,
+)
 from dualflow.dtypes import (
     DType,
     as_dtype,
@@ -123,6 +141,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "autodiff",
     "bfloat16",
     "bitwise",
     "bool_",
@@ -139,6 +158,7 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
     "divide",
     "einsum",
     "ensure_shape",
@@ -154,6 +174,7 @@ __all__ = [
     "from_dlpack",
     "gather",
     "gather_nd",
+    "grad",
     "greater",
     "greater_equal",
     "identity",
@@ -230,6 +251,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "testing",
     "tile",
     "transpose",
     "truediv",
@@ -237,6 +259,7 @@ __all__ = [
     "unique",
     "unique_with_counts",
     "unstack",
+    "value_and_grad",
     "where",
     "zeros",
     "zeros_like",

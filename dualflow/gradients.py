@@ -8,7 +8,7 @@ A rule stands right below the function of its op::
 
 Its arguments are the gradient of the output, the output, the inputs, then the op's attributes by
 name; of an op with several outputs, `g` and `y` are tuples (an output nothing flowed into has zeros
-for `g`). It gives one result per input: a tensor, None where nothing flows, or a function without
+for `g`, an integer one None). It gives one result per input: a tensor, None where nothing flows, or a function without
 arguments that computes it, called only if that input's gradient is wanted. A rule applies public
 ops only, so it works eagerly, while tracing and under another tape. It never un-broadcasts and
 never adds up: the walker does.

@@ -1,5 +1,14 @@
 """Reverse-mode differentiation: one backward walker, GradientTape and plain functions on top."""
 
+from dualflow.autodiff.functional import custom_gradient, grad, hessian, jacobian, value_and_grad
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 
-__all__ = ["GradientTape", "UnconnectedGradients"]
+__all__ = [
+    "GradientTape",
+    "UnconnectedGradients",
+    "custom_gradient",
+    "grad",
+    "hessian",
+    "jacobian",
+    "value_and_grad",
+]

@@ -8,7 +8,20 @@ else does either, rules never.
 from collections.abc import Iterable
 from typing import Any
 
-from dualflow._core import Record, RecordLog, Tensor, apply, filled, walk_back
+from dualflow._core import (
+    Record,
+    RecordLog,
+    Tensor,
+    TensorBase,
+    apply,
+    as_tensor,
+    filled,
+    walk_back,
+)
+from dualflow.errors import ShapeError
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.array import reshape
+from dualflow.ops.cast import cast
 
 __all__ = ["backward", "ones", "zeros"]
 
@@ -35,21 +48,22 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
 
 def total(parts: list[Any]) -> Any:
     """The sum of tensors of one shape."""
-    value = parts[0]
-    for part in parts[1:]:
-        value = value + part
-    return value
+    return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
 
 
 def fit(g: Any, x: Any) -> Any:
     """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
+    if not isinstance(g, TensorBase):
+        g = as_tensor(g)
     if g.shape != x.shape:
         lead = len(g.shape) - len(x.shape)
+        if lead < 0 or any(d not in (1, n) for d, n in zip(x.shape, g.shape[lead:], strict=True)):
+            raise ShapeError(f"a gradient rule gave a gradient of shape {g.shape} "
+                             f"for an input of shape {x.shape}")
         axes = [d for d in range(len(g.shape))
                 if d < lead or (x.shape[d - lead] == 1 and g.shape[d] != 1)]
-        g = apply("reduce_sum", g, axes=axes, keepdims=True)
-        g = apply("reshape", g, shape=x.shape)
-    return g if g.dtype is x.dtype else apply("cast", g, dtype=x.dtype)
+        g = reshape(apply("reduce_sum", g, axes=axes, keepdims=True), x.shape)
+    return g if g.dtype is x.dtype else cast(g, x.dtype)
 
 
 def zeros(x: Any) -> Tensor:

@@ -6,11 +6,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from dualflow._core import RecordLog, Tensor, TensorSpec, Variable, apply, as_tensor, tensor_id
+from dualflow._core import RecordLog, Tensor, TensorSpec, Variable, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, ones, zeros
 from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
+from dualflow.ops.array import reshape
+from dualflow.ops.cast import cast
+from dualflow.ops.join import stack, unstack
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
@@ -200,8 +203,7 @@ class GradientTape:
         """
         y = as_tensor(target)
         size = y.size
-        basis = apply("reshape", identity(size, y.dtype), shape=(size, *y.shape))
-        rows = [basis[i] for i in range(size)]
+        rows = unstack(reshape(identity(size, y.dtype), (size, *y.shape))) if size else ()
         return self._by_rows("jacobian", y, sources, rows, unconnected_gradients,
                              lambda x, parts: stacked(parts, 0, (*y.shape, *x.shape)),
                              lambda x: (*y.shape, *x.shape))
@@ -238,9 +240,9 @@ class GradientTape:
         size = 1
         for d in inner:
             size *= d
-        eye = identity(size, y.dtype)
         batch = ones(as_spec(y, (y.shape[0], 1)))
-        rows = [apply("reshape", batch * eye[i], shape=y.shape) for i in range(size)]
+        rows = [reshape(batch * row, y.shape)
+                for row in (unstack(identity(size, y.dtype)) if size else ())]
         return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients,
                              lambda x, parts: stacked(parts, 1, (*y.shape, *x.shape[1:])),
                              lambda x: (*y.shape, *x.shape[1:]))
@@ -352,7 +354,7 @@ def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, 
                 raise ShapeError(f"GradientTape: an output gradient has shape {g.shape}, "
                                  f"its target {y.shape}")
             if g.dtype is not y.dtype:
-                g = apply("cast", g, dtype=y.dtype)
+                g = cast(g, y.dtype)
         key = tensor_id(y)
         seeds[key] = seeds[key] + g if key in seeds else g
     return seeds
@@ -368,4 +370,4 @@ def identity(n: int, dtype: DType) -> Tensor:
 
 
 def stacked(parts: list[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
-    return apply("reshape", apply("stack", *parts, axis=axis), shape=shape)
+    return reshape(stack(parts, axis), shape)

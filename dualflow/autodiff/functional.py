@@ -1,0 +1,215 @@
+"""Derivatives as plain functions of functions, and gradients of one's own."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Tensor, as_tensor, record_function
+from dualflow.autodiff.nest import flatten, pack_like, rebuild
+from dualflow.autodiff.tape import GradientTape
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+
+__all__ = ["custom_gradient", "grad", "hessian", "jacobian", "value_and_grad"]
+
+Argnums = int | tuple[int, ...]
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that computes the gradient of `f`.
+
+    Parameters
+    ----------
+    f : callable
+        Gives one number: a tensor with one element. Its arguments may be nested lists, tuples and
+        dicts of tensors.
+    argnums : int or tuple of int, default 0
+        Which positional arguments to differentiate with respect to.
+    has_aux : bool, default False
+        Whether `f` gives a pair, the number and something to be handed on as it is.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Gives the gradient in the structure of the argument, or a tuple of
+        them where `argnums` is one; with `has_aux`, a pair of that and what `f` handed on.
+
+    Notes
+    -----
+    Where the result does not depend on an argument, its gradient is zeros. Gradients of gradients
+    work to any order.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> cube = lambda x: x * x * x
+    >>> df.grad(cube)(2.).item()
+    12.0
+    >>> df.grad(df.grad(cube))(2.).item()
+    12.0
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return gradient_of
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
+                   has_aux: bool = False) -> Callable[..., Any]:
+    """A function that computes `f` and its gradient.
+
+    Parameters
+    ----------
+    f, argnums, has_aux
+        As for `grad`.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Gives a pair: what `f` gives, and the gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> value, slope = df.value_and_grad(lambda x: x * x)(3.)
+    >>> value.item(), slope.item()
+    (9.0, 6.0)
+    """
+
+    @functools.wraps(f)
+    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
+        tape = GradientTape(watch_accessed_variables=False)
+        out, sources = watched_call(tape, "grad", f, args, kwargs, argnums)
+        if has_aux and not (isinstance(out, tuple) and len(out) == 2):
+            raise InvalidArgumentError("grad: with has_aux the function has to give a pair, "
+                                       f"got {type(out).__name__}")
+        value = as_tensor(out[0] if has_aux else out)
+        if value.size != 1:
+            raise ShapeError(f"grad: the function gave a tensor of shape {value.shape}, want one "
+                             "number; for more there is jacobian")
+        gradients = tape.gradient(value, sources, unconnected_gradients="zero")
+        return (value, out[1]) if has_aux else value, gradients
+
+    return value_and_gradient_of
+
+
+def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that computes all derivatives of a tensor that `f` gives.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Gives, for a result of shape (t...) and an argument of shape (s...), a
+        tensor of shape (t..., s...), in the structure of the argument.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.autodiff.jacobian(lambda x: x * x)([1., 2.]).numpy().tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        tape = GradientTape(watch_accessed_variables=False)
+        out, sources = watched_call(tape, "jacobian", f, args, kwargs, argnums)
+        return tape.jacobian(out, sources, unconnected_gradients="zero")
+
+    return jacobian_of
+
+
+def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """A function that computes the second derivatives of a number that `f` gives.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Gives, for an argument of shape (s...), one of shape (s..., s...).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.autodiff.hessian(lambda x: x * x * x)(2.).item()
+    12.0
+    """
+    return jacobian(grad(f, argnums), argnums)
+
+
+def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: tuple[Any, ...],
+                 kwargs: dict[str, Any], argnums: Argnums) -> tuple[Any, Any]:
+    """What `f` gives under the tape, and the tensors it was given at `argnums`."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
+    given = list(args)
+    for i in places:
+        if not -len(args) <= i < len(args):
+            raise InvalidArgumentError(f"{caller}: argnums names argument {i}, "
+                                       f"the function got {len(args)}")
+        given[i] = rebuild(args[i], functools.partial(fresh, caller))
+    sources = tuple(given[i] for i in places)
+    with tape:
+        tape.watch(sources)
+        out = f(*given, **kwargs)
+    return out, sources if isinstance(argnums, tuple) else sources[0]
+
+
+def fresh(caller: str, leaf: Any) -> Tensor:
+    """The value of a leaf under an identity of its own: f(x, x) has two arguments."""
+    x = as_tensor(leaf)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{caller}: an argument of dtype {x.dtype} and shape {x.shape} has no "
+                         "gradient; want a floating dtype")
+    return record_function(caller, lambda g, y, x: g, [x], [x])[0]
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function a gradient of one's own.
+
+    Parameters
+    ----------
+    f : callable
+        Gives a pair: its result, a tensor or nested tensors, and a function that takes the gradient
+        of each result tensor and gives the gradient of each positional argument, or None where
+        nothing flows.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes and gives the result alone.
+
+    Notes
+    -----
+    What the gradient function computes is recorded by the tapes around it, and so is what `f`
+    computes, so gradients of higher order follow by themselves. Nothing flows to variables and
+    tensors that `f` uses without being given them.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.custom_gradient
+    ... def log1pexp(x):
+    ...     e = df.exp(x)
+    ...     return df.log(1. + e), lambda g: g * (1. - 1. / (1. + e))
+    >>> df.grad(log1pexp)(100.).item()
+    1.0
+    """
+    name = getattr(f, "__name__", type(f).__name__)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = rebuild(args, as_tensor)
+        pair = f(*given, **kwargs)
+        if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1])):
+            raise InvalidArgumentError(f"custom_gradient: {name} has to give a pair of its result "
+                                       "and the function that computes the gradient")
+        result, gradient = pair
+
+        def rule(g: tuple[Any, ...], y: Any, *inputs: Any) -> list[Any]:
+            return [as_tensor(r) if r is not None else None for r in flatten(gradient(*g))]
+
+        outputs = [as_tensor(y) for y in flatten(result)]
+        return pack_like(result, record_function(name, rule, flatten(given), outputs))
+
+    return call

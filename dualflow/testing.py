@@ -1,0 +1,242 @@
+"""Checks for functions of tensors: values in units in the last place, gradients by differences.
+
+Examples
+--------
+>>> import dualflow as df
+>>> from dualflow import testing
+>>> testing.check_gradients(lambda x: df.exp(x) * x, [[0.5, 1., 2.]], order=2)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.autodiff import GradientTape
+from dualflow.autodiff.nest import flatten
+from dualflow.dtypes import float64
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.cast import cast
+
+__all__ = ["assert_close", "assert_ulp", "check_gradients", "numeric_gradient"]
+
+SMALL = 64  # elements up to which each one is checked, besides random directions
+DIRECTIONS = 2
+
+
+def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e-5) -> list[Any]:
+    """Central finite differences of a function that gives one number, in float64.
+
+    Parameters
+    ----------
+    f : callable
+        Takes tensors, gives a tensor with one element.
+    args : sequence of anything that becomes a tensor
+        Floating ones are made float64; the others are passed as they are.
+    eps : float
+        Half the step. The error is about eps² times a third derivative plus 2e-16 / eps.
+
+    Returns
+    -------
+    list of numpy.ndarray, one per argument, float64; None for those not floating
+
+    Examples
+    --------
+    >>> from dualflow import testing
+    >>> testing.numeric_gradient(lambda x: x * x, [3.])[0].round(6).item()
+    6.0
+    """
+    import numpy as np  # loaded when somebody first asks for an array
+
+    tensors = [widened(a) for a in args]
+
+    def value(arrays: list[Any]) -> float:
+        return float(f(*[t if a is None else as_tensor(a)
+                         for t, a in zip(tensors, arrays, strict=True)]).item())
+
+    arrays = [np.array(t.numpy()) if t.dtype.is_floating else None for t in tensors]
+    gradients: list[Any] = []
+    for a in arrays:
+        if a is None:
+            gradients.append(None)
+            continue
+        g = np.zeros_like(a)
+        for at in np.ndindex(a.shape):
+            kept = a[at]
+            a[at] = kept + eps
+            up = value(arrays)
+            a[at] = kept - eps
+            down = value(arrays)
+            a[at] = kept
+            g[at] = (up - down) / (2 * eps)
+        gradients.append(g)
+    return gradients
+
+
+def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, eps: float = 1e-5,
+                    rtol: float = 1e-6, seed: int = 0) -> None:
+    """Compares gradients with central finite differences in float64.
+
+    Parameters
+    ----------
+    f : callable
+        Takes tensors, gives a tensor or nested tensors.
+    args : sequence of anything that becomes a tensor
+        Floating ones are made float64 and checked; the others are passed as they are.
+    order : int, default 1
+        How often to differentiate: at 2, gradients of gradients are checked too.
+    eps : float
+        Half the step of the differences.
+    rtol : float
+        Allowed error, relative to one plus the sum of the magnitudes of what is added up.
+    seed : int
+        Of the random directions and of the weights put on the results.
+
+    Raises
+    ------
+    AssertionError
+        Says which argument, where, what came and what the differences say.
+
+    Notes
+    -----
+    With random weights w on the results and a random direction d of the arguments, the gradient of
+    <w, f> along d is compared with <w, f(x + eps d) - f(x - eps d)> / 2 eps; arguments of up to 64
+    elements in all are checked one element at a time too.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow import testing
+    >>> testing.check_gradients(lambda a, b: a * b, [[1., 2.], [[3.], [4.]]], order=2)
+    """
+    if order < 1:
+        raise InvalidArgumentError(f"check_gradients: order is {order}, want 1 or more")
+    import numpy as np  # loaded when somebody first asks for an array
+
+    rng = np.random.default_rng(seed)
+    tensors = [widened(a) for a in args]
+    floating = [i for i, t in enumerate(tensors) if t.dtype.is_floating]
+    points = [tensors[i].numpy() for i in floating]
+
+    def call(*moved: Any) -> list[Tensor]:
+        given = list(tensors)
+        for i, x in zip(floating, moved, strict=True):
+            given[i] = x
+        return [y for y in flatten(f(*given)) if y.dtype.is_floating]
+
+    weights = [cast(as_tensor(rng.uniform(0.5, 1.5, y.shape)), y.dtype)
+               for y in call(*tensors_of(points))]
+
+    def gradients(*moved: Any) -> list[Tensor]:
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(moved)
+            results = call(*moved)
+        return tape.gradient(results, list(moved), output_gradients=weights,
+                             unconnected_gradients="zero")
+
+    got = [g.numpy() for g in gradients(*tensors_of(points))]
+    for i, g in zip(floating, got, strict=True):
+        if g.shape != tensors[i].shape:
+            raise AssertionError(f"gradient of argument {i} has shape {g.shape}, "
+                                 f"the argument {tensors[i].shape}")
+    for what, direction in directions(rng, floating, points):
+        change = [
+            (up.numpy() - down.numpy()) / (2 * eps)
+            for up, down in zip(call(*moved(points, direction, eps)),
+                                call(*moved(points, direction, -eps)), strict=True)]
+        terms = [w.numpy() * c for w, c in zip(weights, change, strict=True)]
+        products = [a * d for a, d in zip(got, direction, strict=True)]
+        found, wanted = (sum(float(np.sum(t)) for t in ts) for ts in (products, terms))
+        scale = 1 + sum(float(np.sum(np.abs(t))) for t in products + terms)
+        if not abs(found - wanted) <= rtol * scale:
+            raise AssertionError(f"gradient {what} is {found!r}, by differences {wanted!r} "
+                                 f"(allowed error {rtol * scale:.2g})")
+    if order > 1:
+        try:
+            check_gradients(gradients, tensors_of(points), order - 1, eps, rtol, seed + 1)
+        except AssertionError as error:
+            error.add_note("while checking the gradient of the gradient")
+            raise
+
+
+def directions(rng: Any, floating: list[int], points: list[Any]) -> list[tuple[str, list[Any]]]:
+    """Random directions, and for small arguments one along each element; with what to call it."""
+    import numpy as np  # loaded when somebody first asks for an array
+
+    out = [("along a random direction", [rng.uniform(-1, 1, p.shape) for p in points])
+           for _ in range(DIRECTIONS)]
+    if sum(p.size for p in points) <= SMALL:
+        for k, p in enumerate(points):
+            for at in np.ndindex(p.shape):
+                direction = [np.zeros_like(q) for q in points]
+                direction[k][at] = 1
+                out.append((f"of argument {floating[k]} at {at}", direction))
+    return out
+
+
+def tensors_of(points: list[Any]) -> list[Tensor]:
+    return [as_tensor(p) for p in points]
+
+
+def moved(points: list[Any], direction: list[Any], step: float) -> list[Tensor]:
+    return [as_tensor(p + step * d) for p, d in zip(points, direction, strict=True)]
+
+
+def widened(arg: Any) -> Tensor:
+    x = as_tensor(arg)
+    return cast(x, float64) if x.dtype.is_floating else x
+
+
+def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
+    """Asserts that floats are within `ulp` units in the last place of what is expected.
+
+    Parameters
+    ----------
+    actual : Tensor or array, floating
+    expected : array
+        Better than `actual`: float64 for float32 results. The unit is the spacing of numbers of the
+        dtype of `actual` at the expected value. NaN, inf and shape have to be the same.
+    ulp : float
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow import testing
+    >>> testing.assert_ulp(df.constant([0.1, 0.2]), [0.1, 0.2], ulp=0.5)
+    """
+    import numpy as np  # loaded when somebody first asks for an array
+
+    got = np.asarray(actual)
+    want = np.asarray(expected, dtype=np.promote_types(got.dtype, np.float64))
+    if got.shape != want.shape:
+        raise AssertionError(f"shape is {got.shape}, want {want.shape}")
+    rounded = want.astype(got.dtype)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, rounded))
+    error = np.zeros(got.shape)
+    with np.errstate(invalid="ignore"):
+        error[finite] = (np.abs(got[finite].astype(want.dtype) - want[finite])
+                         / np.spacing(np.abs(rounded[finite])))
+    bad = ~(error <= ulp)
+    if bad.any():
+        at = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
+        place = tuple(int(i) for i in at)
+        raise AssertionError(f"{int(bad.sum())} of {bad.size} elements are off by more than {ulp} "
+                             f"ulp; worst at {place}: got {got[at]!r}, want {want[at]!r}, "
+                             f"{error[at]:.3g} ulp")
+
+
+def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0.0) -> None:
+    """Asserts that numbers of one shape differ by at most ``atol + rtol * |expected|``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow import testing
+    >>> testing.assert_close(df.exp([0., 1.]), [1., 2.718282], rtol=1e-6)
+    """
+    import numpy as np  # loaded when somebody first asks for an array
+
+    got, want = np.asarray(actual), np.asarray(expected)
+    if got.shape != want.shape:
+        raise AssertionError(f"shape is {got.shape}, want {want.shape}")
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
