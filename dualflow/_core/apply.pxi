@@ -358,7 +358,7 @@ cdef int compute(Op op, df_call *call) except -1:
             raise _errors.ResourceExhaustedError(
                 f"{op.name}: no memory for {n_bytes} bytes of workspace")
         call.workspace = workspace.data
-    if elements > NOGIL_ELEMENTS:
+    if elements > NOGIL_ELEMENTS and not op.c.writes:   # nobody may look at a half-written variable
         with nogil:
             status = df_op_run(call, &err)
     else:

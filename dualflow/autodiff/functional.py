@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor, record_function
-from dualflow.autodiff.nest import flatten, pack_like, rebuild
+from dualflow.autodiff.nest import flatten, is_numbers, pack_like, rebuild
 from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 
@@ -21,7 +21,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     ----------
     f : callable
         Gives one number: a tensor with one element. Its arguments may be nested lists, tuples and
-        dicts of tensors.
+        dicts of tensors; nested lists of numbers alone are one tensor.
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate with respect to.
     has_aux : bool, default False
@@ -147,7 +147,7 @@ def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: t
         if not -len(args) <= i < len(args):
             raise InvalidArgumentError(f"{caller}: argnums names argument {i}, "
                                        f"the function got {len(args)}")
-        given[i] = rebuild(args[i], functools.partial(fresh, caller))
+        given[i] = rebuild(args[i], functools.partial(fresh, caller), is_numbers)
     sources = tuple(given[i] for i in places)
     with tape:
         tape.watch(sources)
@@ -199,7 +199,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = rebuild(args, as_tensor)
+        given = [rebuild(a, as_tensor, is_numbers) for a in args]
         pair = f(*given, **kwargs)
         if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1])):
             raise InvalidArgumentError(f"custom_gradient: {name} has to give a pair of its result "

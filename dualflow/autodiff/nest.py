@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from dualflow.errors import InvalidArgumentError
+
 
 def flatten(structure: Any) -> list[Any]:
     """The leaves of a structure, left to right; dicts in the order of their sorted keys."""
@@ -19,22 +21,59 @@ def flatten(structure: Any) -> list[Any]:
     return leaves
 
 
+def flatten_like(structure: Any, given: Any) -> list[Any]:
+    """What stands in `given` at the places of the leaves of `structure`.
+
+    Raises InvalidArgumentError where it is not built alike.
+    """
+    leaves: list[Any] = []
+    pending = [(structure, given)]
+    while pending:
+        item, other = pending.pop()
+        if isinstance(item, dict):
+            if not isinstance(other, dict) or item.keys() != other.keys():
+                raise InvalidArgumentError(f"got {describe(other)} where there is {describe(item)}")
+            pending.extend((item[key], other[key]) for key in reversed(sorted_keys(item)))
+        elif isinstance(item, list | tuple):
+            if not isinstance(other, list | tuple) or len(item) != len(other):
+                raise InvalidArgumentError(f"got {describe(other)} where there is {describe(item)}")
+            pending.extend(reversed(list(zip(item, other, strict=True))))
+        else:
+            leaves.append(other)
+    return leaves
+
+
+def describe(item: Any) -> str:
+    if isinstance(item, list | tuple | dict):
+        return f"a {type(item).__name__} of {len(item)}"
+    return f"a {type(item).__name__}"
+
+
 def pack_like(structure: Any, leaves: list[Any]) -> Any:
     """The structure with its leaves replaced, in the order `flatten` gives them."""
     rest = iter(leaves)
     return rebuild(structure, lambda _: next(rest))
 
 
-def rebuild(item: Any, leaf: Callable[[Any], Any]) -> Any:
+def rebuild(item: Any, leaf: Callable[[Any], Any],
+            is_leaf: Callable[[Any], bool] = lambda _: False) -> Any:
     """The structure with `leaf` applied to each leaf, in the order `flatten` gives them."""
+    if is_leaf(item):
+        return leaf(item)
     if isinstance(item, dict):
-        done = {key: rebuild(item[key], leaf) for key in sorted_keys(item)}
+        done = {key: rebuild(item[key], leaf, is_leaf) for key in sorted_keys(item)}
         return type(item)((key, done[key]) for key in item)
     if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*[rebuild(x, leaf) for x in item])
+        return type(item)(*[rebuild(x, leaf, is_leaf) for x in item])
     if isinstance(item, list | tuple):
-        return type(item)([rebuild(x, leaf) for x in item])
+        return type(item)([rebuild(x, leaf, is_leaf) for x in item])
     return leaf(item)
+
+
+def is_numbers(item: Any) -> bool:
+    """Whether an item is nested lists of Python numbers alone, which stand for one tensor."""
+    return isinstance(item, list | tuple) and bool(item) and all(
+        isinstance(x, bool | int | float) for x in flatten(item))
 
 
 def sorted_keys(item: dict[Any, Any]) -> list[Any]:

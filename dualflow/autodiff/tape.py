@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import RecordLog, Tensor, TensorSpec, Variable, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, ones, zeros
-from dualflow.autodiff.nest import flatten, pack_like
+from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
@@ -333,15 +333,7 @@ def check_tensors(what: str, items: list[Any]) -> None:
 
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
     """What flows into each floating target, by id; a target named twice gets the sum."""
-    if given is None:
-        parts: list[Any] = [None] * len(targets)
-    else:
-        parts = [given] if len(targets) == 1 and isinstance(given, Tensor) else flatten(given)
-        if len(targets) == 1 and len(parts) != 1:
-            parts = [given]                     # a plain list of numbers for one target
-        if len(parts) != len(targets):
-            raise InvalidArgumentError(f"GradientTape: {len(parts)} output gradients for "
-                                       f"{len(targets)} targets")
+    parts = [None] * len(targets) if given is None else flatten_like(structure, given)
     seeds: dict[int, Tensor] = {}
     for y, g in zip(targets, parts, strict=True):
         if not y.dtype.is_floating:

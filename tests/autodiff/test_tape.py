@@ -1,39 +1,546 @@
+import threading
+import warnings
+
 import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 
 
-def test_square():
+def same(got, want):
+    np.testing.assert_array_equal(got.numpy(), np.asarray(want))
+
+
+def cube(x):
+    return x * x * x
+
+
+# --- what is watched ---
+
+
+def test_tensor_has_to_be_watched():
     x = df.constant([1., 2.])
     with df.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [2., 4.])
+    same(tape.gradient(y, x), [2., 4.])
 
 
-def test_second_order():
-    x = df.Variable([1., 2., 3.])
-    with df.GradientTape() as outer:
-        with df.GradientTape() as inner:
-            y = x * x * x
-        g = inner.gradient(y, x)
-    np.testing.assert_array_equal(g.numpy(), [3., 12., 27.])
-    np.testing.assert_array_equal(outer.gradient(g, x).numpy(), [6., 12., 18.])
+def test_trainable_variables_are_watched_unasked():
+    v, w = df.Variable(2.), df.Variable(3., trainable=False)
+    with df.GradientTape() as tape:
+        y = v * w
+    with pytest.warns(GradientWarning, match="trainable=False"):
+        gradients = tape.gradient(y, [v, w])
+    same(gradients[0], 3.)
+    assert gradients[1] is None
 
 
-def test_asked_twice():
+def test_watching_variables_can_be_turned_off():
+    v, w = df.Variable(2.), df.Variable(3.)
+    with df.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(w)
+        y = v * w
+    with pytest.warns(GradientWarning, match="not to watch"):
+        assert tape.gradient(y, {"v": v, "w": w})["v"] is None
+
+
+def test_watch_nested():
+    x, y = df.constant(2.), df.constant(5.)
+    with df.GradientTape() as tape:
+        tape.watch([x, {"y": (y,)}])
+        z = x * y
+    gradients = tape.gradient(z, {"b": [x], "a": (y,)})
+    same(gradients["b"][0], 5.)
+    same(gradients["a"][0], 2.)
+
+
+def test_watch_integer_warns_with_dtype():
+    with df.GradientTape() as tape, pytest.warns(GradientWarning, match="int32"):
+        tape.watch(df.constant([1, 2]))
+
+
+@pytest.mark.parametrize("what", [1.0, "x", None, np.ones(2)])
+def test_watch_wants_tensors(what):
+    with df.GradientTape() as tape, pytest.raises(DTypeError, match="watch"):
+        tape.watch(what)
+
+
+# --- structure of targets and sources ---
+
+
+def test_targets_add_up():
+    x = df.Variable([1., 2.])
+    with df.GradientTape() as tape:
+        a, b = x * x, x * 3.
+    same(tape.gradient([a, {"b": b}, b], x), [8., 10.])
+
+
+def test_target_is_source():
     x = df.Variable(2.)
     with df.GradientTape() as tape:
         y = x * x
-    assert tape.gradient(y, x).item() == 4
+    gradients = tape.gradient(y, [y, x])
+    same(gradients[0], 1.)
+    same(gradients[1], 4.)
+
+
+def test_same_source_twice():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    gradients = tape.gradient(y, (x, x))
+    assert isinstance(gradients, tuple)
+    same(gradients[0], 4.)
+    same(gradients[1], 4.)
+
+
+def test_intermediate_source():
+    x = df.Variable([1., 2.])
+    with df.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = y * y + y
+    same(tape.gradient(z, y), [3., 9.])
+    gradients = tape.gradient(z, [y, x])
+    same(gradients[0], [3., 9.])
+    same(gradients[1], [6., 36.])
+
+
+def test_output_gradients():
+    x = df.Variable([1., 2.])
+    with df.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = x * 3.
+    same(tape.gradient(y, x, output_gradients=df.constant([1., 10.])), [2., 40.])
+    same(tape.gradient(y, x, output_gradients=[1., 10.]), [2., 40.])
+    same(tape.gradient([y, z], x, output_gradients=[df.constant([1., 10.]), [1., 1.]]), [5., 43.])
+    with pytest.raises(ShapeError, match=r"\(3,\)"):
+        tape.gradient(y, x, output_gradients=df.constant([1., 1., 1.]))
+    with pytest.raises(InvalidArgumentError, match="a list of 1 where there is a list of 2"):
+        tape.gradient([y, z], x, output_gradients=[df.constant([1., 1.])])
+
+
+def test_empty_sources():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    assert tape.gradient(y, []) == []
+
+
+@pytest.mark.parametrize("target, source", [(1.0, None), (None, 2.0)])
+def test_what_is_no_tensor(target, source):
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    with pytest.raises(DTypeError, match="GradientTape"):
+        tape.gradient(target or y, source or x)
+
+
+# --- un-broadcasting, dtypes ---
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (1, 4), (1, 1, 1)])
+def test_broadcast_dimensions_are_summed(shape):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(size=shape), rng.uniform(size=(2, 3, 4))
+    x, y = df.Variable(a), df.Variable(b)
+    with df.GradientTape() as tape:
+        z = x * y
+    dx, dy = tape.gradient(z, [x, y])
+    assert dx.shape == shape
+    np.testing.assert_allclose(dx.numpy().sum(), b.sum(), rtol=1e-12)
+    same(dy, np.broadcast_to(a, b.shape))
+
+
+def test_mixed_dtypes():
+    x, y = df.Variable([1., 2.]), df.Variable(np.array([3., 4.]))
+    with df.GradientTape() as tape:
+        z = x * y
+    dx, dy = tape.gradient(z, [x, y])
+    assert dx.dtype is df.float32
+    assert dy.dtype is df.float64
+
+
+def test_integers_stop_gradients():
+    x = df.Variable([1.5, 2.5])
+    with df.GradientTape() as tape:
+        n = df.cast(x, df.int32)
+        y = df.cast(n, df.float32) * 2.
+    with pytest.warns(GradientWarning, match=r"cast \(its result has dtype int32\)"):
+        assert tape.gradient(y, x) is None
+
+
+# --- why a gradient is missing ---
+
+
+def missing(match, tape, y, x):
+    with pytest.warns(GradientWarning, match=match):
+        assert tape.gradient(y, x) is None
+
+
+def test_missing_not_watched():
+    x = df.constant(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    missing("does not watch it", tape, y, x)
+
+
+def test_missing_unused_variable():
+    x, v = df.Variable(2.), df.Variable(3.)
+    with df.GradientTape() as tape:
+        y = x * x
+    missing("no op read this variable", tape, y, v)
+
+
+def test_missing_integer():
+    x, n = df.Variable(2.), df.constant(3)
+    with df.GradientTape() as tape:
+        y = x * x
+    missing("dtype is int32", tape, y, n)
+
+
+def test_missing_integer_target():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = df.cast(x, df.int32)
+    missing("target has dtype int32", tape, y, x)
+
+
+def test_missing_op_without_gradient():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = df.cast(x > 1., df.float32) * 2.
+    missing("greater", tape, y, x)
+
+
+def test_missing_stopped():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        x * x
+        with tape.stop_recording():
+            y = x * 3.
+    missing("recording was stopped", tape, y, x)
+
+
+def test_missing_not_connected():
+    x, v = df.Variable(2.), df.Variable(3.)
+    with df.GradientTape() as tape:
+        y, _ = x * x, v * v
+    missing("does not depend on it", tape, y, v)
+
+
+def test_warning_points_at_the_caller():
+    x = df.constant(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        tape.gradient(y, x)
+    assert seen[0].filename == __file__
+
+
+def test_unconnected_zero():
+    x, v = df.Variable(2.), df.Variable([[3., 4.]])
+    with df.GradientTape() as tape:
+        y = x * x
+    g = tape.gradient(y, v, unconnected_gradients=df.UnconnectedGradients.ZERO)
+    same(g, [[0., 0.]])
+    with pytest.raises(InvalidArgumentError, match="'zeros'"):
+        tape.gradient(y, v, unconnected_gradients="zeros")
+
+
+# --- asking again, persistence, memory ---
+
+
+def test_second_gradient_raises():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = x * x
+    same(tape.gradient(y, x), 4.)
     with pytest.raises(RuntimeError, match="persistent=True"):
         tape.gradient(y, x)
 
 
-def test_not_watched():
-    x = df.constant(2.)
+def test_persistent():
+    x = df.Variable([1., 2.])
+    with df.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = y * y
+    for _ in range(3):
+        same(tape.gradient(z, x), [4., 32.])
+        same(tape.gradient(y, x), [2., 4.])
+
+
+def test_memory_is_freed_by_gradient():
+    x = df.Variable(np.ones(1 << 18, "float32"))
+    before = df._core.memory_stats()["live"]
+    with df.GradientTape() as tape:
+        y = x
+        for _ in range(8):
+            y = df.exp(y * 0.01)
+    held = df._core.memory_stats()["live"] - before
+    assert held >= 8 << 20
+    df._core.reset_peak_memory()
+    g = tape.gradient(y, x)
+    peak = df._core.memory_stats()["peak"] - before
+    assert peak <= held + (5 << 20)          # a few gradients, not one per op
+    del y, g
+    assert df._core.memory_stats()["live"] - before <= 4096
+
+
+def test_memory_is_freed_with_the_tape():
+    x = df.Variable(np.ones(1 << 16, "float32"))
+    before = df._core.memory_stats()["live"]
+    with df.GradientTape(persistent=True) as tape:
+        y = x
+        for _ in range(8):
+            y = df.exp(y * 0.01)
+    tape.gradient(y, x)
+    del y
+    assert df._core.memory_stats()["live"] - before >= 1 << 20
+    del tape
+    assert df._core.memory_stats()["live"] - before <= 4096
+
+
+def test_reset():
+    x = df.Variable(2.)
     with df.GradientTape() as tape:
         y = x * x
-    with pytest.warns(df.errors.GradientWarning, match="does not watch"):
-        assert tape.gradient(y, x) is None
+        tape.reset()
+        z = x * 3.
+    assert tape.gradient(z, x, unconnected_gradients="zero").item() == 3
+    tape.reset()
+    assert tape.gradient(y, x, unconnected_gradients="zero").item() == 0
+
+
+# --- assignment, stops, errors ---
+
+
+def test_assignment_between_use_and_gradient():
+    v = df.Variable([1., 2.])
+    with df.GradientTape() as tape:
+        y = v * v
+    v.assign([100., 100.])
+    same(tape.gradient(y, v), [2., 4.])
+    same(v, [100., 100.])
+
+
+def test_assignment_inside_the_tape():
+    v = df.Variable(3.)
+    with df.GradientTape() as tape:
+        y = v * v
+        v.assign_add(1.)
+        y = y + v * 10.
+    same(tape.gradient(y, v), 16.)
+
+
+def test_training_steps_do_not_copy_the_variable():
+    v = df.Variable(np.ones(1 << 16, "float32"))
+    for _ in range(3):
+        with df.GradientTape() as tape:
+            y = v * v
+        g = tape.gradient(y, v)
+        del y
+        df._core.reset_peak_memory()
+        before = df._core.memory_stats()["live"]
+        v.assign_sub(g)
+        assert df._core.memory_stats()["peak"] == before
+
+
+def test_exception_inside_ends_recording():
+    x = df.Variable(2.)
+    with pytest.raises(ZeroDivisionError), df.GradientTape() as tape:
+        y = x * x
+        raise ZeroDivisionError
+    assert df._core.current_log() is None
+    same(tape.gradient(y, x), 4.)
+
+
+def test_error_inside_an_op_leaves_the_tape_usable():
+    x = df.Variable([1., 2.])
+    with df.GradientTape() as tape:
+        with pytest.raises(ShapeError):
+            x * df.constant([1., 2., 3.])
+        y = x * x
+    same(tape.gradient(y, x), [2., 4.])
+
+
+def test_exception_inside_stop_recording():
+    x = df.Variable(2.)
+    with df.GradientTape() as tape:
+        with pytest.raises(ZeroDivisionError), tape.stop_recording():
+            raise ZeroDivisionError
+        y = x * x
+    same(tape.gradient(y, x), 4.)
+
+
+def test_stop_recording_wants_a_recording_tape():
+    tape = df.GradientTape()
+    with pytest.raises(RuntimeError, match="not recording"), tape.stop_recording():
+        pass
+
+
+def test_entering_twice():
+    with df.GradientTape() as tape, pytest.raises(RuntimeError, match="records already"):
+        tape.__enter__()
+    x = df.Variable(2.)
+    with tape:
+        y = x * x
+    same(tape.gradient(y, x), 4.)
+
+
+def test_deleting_tapes_midway():
+    x = df.Variable(2.)
+    outer = df.GradientTape()
+    outer.__enter__()
+    inner = df.GradientTape()
+    inner.__enter__()
+    y = x * x
+    outer.__exit__(None, None, None)         # before the inner one
+    del outer
+    z = y * x
+    inner.__exit__(None, None, None)
+    same(inner.gradient(z, x), 12.)
+    assert df._core.current_log() is None
+
+
+# --- nesting and orders ---
+
+
+def test_third_order():
+    x = df.Variable([1., 2., 3.])
+    with df.GradientTape() as third:
+        with df.GradientTape() as second:
+            with df.GradientTape() as first:
+                y = cube(x) * x
+            g1 = first.gradient(y, x)
+        g2 = second.gradient(g1, x)
+    same(g1, [4., 32., 108.])
+    same(g2, [12., 48., 108.])
+    same(third.gradient(g2, x), [24., 48., 72.])
+
+
+def test_gradient_inside_its_own_block():
+    x = df.Variable(3.)
+    with df.GradientTape() as tape:
+        y = x * x
+        g = tape.gradient(y, x)
+        x * x                                 # not recorded any more
+    same(g, 6.)
+    with df.GradientTape(persistent=True) as tape:
+        g = tape.gradient(cube(x), x)
+    same(tape.gradient(g, x), 18.)
+
+
+def test_tapes_watching_different_things():
+    x, y = df.constant(2.), df.constant(5.)
+    with df.GradientTape() as outer:
+        outer.watch(y)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            z = x * x * y
+        g = inner.gradient(z, x)
+    same(g, 20.)
+    same(outer.gradient(g, y), 4.)
+
+
+def test_inner_tape_sees_nothing_of_the_outer():
+    x = df.constant(2.)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        y = x * x
+        with df.GradientTape() as inner:
+            inner.watch(y)
+            z = y * y
+        g = inner.gradient(z, y)
+    same(g, 8.)
+    same(outer.gradient(g, x), 8.)
+
+
+def test_threads_have_their_own_tapes():
+    results = {}
+
+    def work(i):
+        x = df.Variable(float(i))
+        with df.GradientTape() as outer:
+            with df.GradientTape() as inner:
+                y = x
+                for _ in range(200):
+                    y = y + x * x
+            g = inner.gradient(y, x)
+        results[i] = g.item(), outer.gradient(g, x).item()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    with df.GradientTape() as mine:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert len(mine._log) == 0
+    assert results == {i: (1 + 400. * i, 400.) for i in range(8)}
+
+
+def test_a_tape_stops_in_its_own_thread():
+    tape = df.GradientTape()
+    caught = []
+
+    def leave():
+        try:
+            tape.__exit__(None, None, None)
+        except RuntimeError as error:
+            caught.append(str(error))
+
+    with tape:
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+    assert "thread" in caught[0]
+
+
+# --- jacobians ---
+
+
+def test_jacobian():
+    a = np.random.default_rng(0).uniform(size=(2, 3))
+    x = df.Variable(a)
+    with df.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = df.matmul(x, df.constant(a.T))
+    want = np.zeros((2, 3, 2, 3))
+    for i, j in np.ndindex(2, 3):
+        want[i, j, i, j] = 2 * a[i, j]
+    same(tape.jacobian(y, x), want)
+    assert tape.jacobian(z, [x])[0].shape == (2, 2, 2, 3)
+    np.testing.assert_allclose(tape.jacobian(z, x).numpy(),
+                               np.einsum("ik,jl->ijkl", np.eye(2), a), rtol=1e-12)
+
+
+def test_jacobian_is_differentiable():
+    x = df.Variable([1., 2.])
+    with df.GradientTape() as outer:
+        with df.GradientTape() as inner:
+            y = cube(x)
+        j = inner.jacobian(y, x)
+    same(outer.gradient(j, x), [6., 12.])
+
+
+def test_jacobian_of_nothing():
+    x = df.Variable([1., 2.])
+    y = df.Variable(3.)
+    with df.GradientTape(persistent=True) as tape:
+        z = x * x
+    with pytest.warns(GradientWarning):
+        assert tape.jacobian(z, y) is None
+    same(tape.jacobian(z, y, unconnected_gradients="zero"), [0., 0.])
+
+
+def test_batch_jacobian():
+    a = np.random.default_rng(0).uniform(size=(4, 3))
+    x = df.Variable(a)
+    with df.GradientTape(persistent=True) as tape:
+        y = x * x
+    want = np.stack([np.diag(2 * row) for row in a])
+    same(tape.batch_jacobian(y, x), want)
+    with pytest.raises(ShapeError, match="first dimension"):
+        tape.batch_jacobian(y, df.Variable([1., 2.]))
