@@ -48,6 +48,8 @@ def _axes(x: TensorLike, axis: Axis) -> Any:
 def _spread(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
     """`g`, which was reduced over `axes` of `x`, repeated along them."""
     shape = static_shape(x)
+    if len(g.shape) == 0:
+        return broadcast_to(g, shape)
     marked = {a % len(shape) for a in axes}
     kept = [1 if d in marked else n for d, n in enumerate(shape)]
     return broadcast_to(reshape(g, kept), shape)
