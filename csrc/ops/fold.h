@@ -83,13 +83,34 @@ DF_INLINE T FN(fold_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
     return FN(fold_lanes)(acc[0], combine);
 }
 
+/* Folds of LANES short rows at once, a lane each: no tree over the lanes at the end of each. */
+DF_INLINE V FN(fold_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
+                                FN(combine_fn) combine)
+{
+    V acc = identity;
+    for (int64_t c = 0; c < n; c++) {
+        T column[DF_VEC_BYTES / sizeof(T)];
+#pragma GCC unroll 64
+        for (int64_t i = 0; i < LANES; i++) column[i] = x[i * n + c];
+        acc = combine(acc, map(FN(load)(column), p));
+    }
+    return acc;
+}
+
+#define SHORT_ROW (LANES < 32 ? LANES : 32) /* beyond it a row is faster on its own */
+
 /* out[i] = fold of row i of x (n_rows, n); p has a number per row, or is NULL. */
 DF_INLINE void FN(fold_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n, T identity,
                              FN(map_fn) map, FN(combine_fn) combine)
 {
-    for (int64_t i = 0; i < n_rows; i++)
-        out[i] = FN(fold_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), FN(splat)(identity), map,
-                              combine);
+    const V none = {0}, start = FN(splat)(identity);
+    int64_t i = 0;
+    if (n <= SHORT_ROW)
+        for (; i + LANES <= n_rows; i += LANES)
+            FN(store)(out + i, FN(fold_short_rows)(x + i * n, n, p ? FN(load)(p + i) : none, start,
+                                                   map, combine));
+    for (; i < n_rows; i++)
+        out[i] = FN(fold_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
 }
 
 /* One vector, n lanes of it, of `rows` rows: combined as a balanced tree. */
@@ -141,6 +162,7 @@ DF_INLINE void FN(fold_columns)(T *out, const T *x, const T *p, int64_t rows, in
 
 #undef LANE_INT
 #undef N_ACCUMULATORS
+#undef SHORT_ROW
 
 DF_INLINE T FN(lowest)(void) { return LOWEST; }
 DF_INLINE T FN(highest)(void) { return HIGHEST; }
