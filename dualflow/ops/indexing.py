@@ -5,7 +5,7 @@ from typing import Any
 from dualflow import _core
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DualflowError, OutOfRangeError
-from dualflow.ops.array import broadcast_to, static_shape, transpose
+from dualflow.ops.array import broadcast_to, identity, static_shape, transpose
 from dualflow.ops.compare import where
 from dualflow.ops.gather import boolean_mask, gather
 from dualflow.ops.join import stack, unstack
@@ -13,7 +13,8 @@ from dualflow.ops.slicing import INDEX, MISSING, NEW, SLICE
 
 __all__ = ["getitem"]
 
-WHOLE = (MISSING, MISSING, 1, SLICE)
+_WHOLE = slice(None)
+_PLAIN = {int, slice}        # keys that are basic as they come
 Key = tuple[int, int, int, int]
 
 
@@ -34,15 +35,20 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
     """
     if type(key) is int:
         return apply("strided_slice", x, begin=(key,), end=(0,), strides=(1,), kind=(INDEX,))
-    keys = [_plain(k) for k in (key if type(key) is tuple else (key,))]
-    keys = _expand_ellipsis(x, keys)
+    keys = list(key) if type(key) is tuple else [key]
+    if len(keys) <= x.ndim and _PLAIN.issuperset(map(type, keys)):
+        return _basic(x, keys)
+    keys = _expand_ellipsis(x, [_plain(k) for k in keys])
     if any(isinstance(k, TensorBase) for k in keys):
         return _advanced(x, keys)
-    return _basic(x, [_basic_key(k) for k in keys])
+    return _basic(x, keys)
 
 
-def _basic(x: TensorBase, keys: list[Key]) -> Tensor:
-    begin, end, strides, kind = zip(*keys, strict=True) if keys else ((), (), (), ())
+def _basic(x: TensorBase, keys: list[Any]) -> Tensor:
+    """One strided slice, by ints, slices and None."""
+    if not keys:
+        return identity(x)
+    begin, end, strides, kind = zip(*[_basic_key(k) for k in keys], strict=True)
     return apply("strided_slice", x, begin=begin, end=end, strides=strides, kind=kind)
 
 
@@ -93,22 +99,22 @@ def _expand_ellipsis(x: TensorBase, keys: list[Any]) -> list[Any]:
 
 
 def _basic_key(key: Any) -> Key:
-    if key is None:
-        return (0, 0, 1, NEW)
     if type(key) is int:
         return (key, 0, 1, INDEX)
+    if key is None:
+        return (0, 0, 1, NEW)
+    begin, end, step = key.start, key.stop, key.step
     try:
-        begin = MISSING if key.start is None else key.start.__index__()
-        end = MISSING if key.stop is None else key.stop.__index__()
-        return (_clamp(begin), _clamp(end), 1 if key.step is None
-                else _clamp(key.step.__index__()), SLICE)
+        return (MISSING if begin is None else _clamp(begin.__index__()),
+                MISSING if end is None else _clamp(end.__index__()),
+                1 if step is None else _clamp(step.__index__()), SLICE)
     except (AttributeError, TypeError):
         raise OutOfRangeError(f"indexing: {key!r}, want a slice of integers") from None
 
 
 def _clamp(n: int) -> int:
     """Bounds beyond 63 bits mean what the largest ones mean."""
-    return n if n == MISSING else max(MISSING + 1, min(n, -MISSING - 1))
+    return n if MISSING < n < -MISSING else -MISSING - 1 if n > 0 else MISSING + 1
 
 
 def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
@@ -118,7 +124,7 @@ def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
     together = picked[-1] - picked[0] == len(picked) - 1
     if not together:
         keys = [as_tensor(k) if isinstance(k, int) else k for k in keys]
-    basic: list[Key] = []
+    basic: list[Any] = []
     indices: list[TensorBase] = []
     places: list[int] = []            # of the indices' dimensions, after the basic keys
     dim = 0
@@ -126,12 +132,12 @@ def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
         if isinstance(k, TensorBase):
             places += range(dim, dim + _n_dims(k))
             indices.append(k)
-            basic += [WHOLE] * _n_dims(k)
+            basic += [_WHOLE] * _n_dims(k)
             dim += _n_dims(k)
         else:
-            basic.append(_basic_key(k))
+            basic.append(k)
             dim += not isinstance(k, int)
-    if any(k != WHOLE for k in basic):
+    if any(k != _WHOLE for k in basic):
         x = _basic(x, basic)
     if not together:
         rest = [d for d in range(x.ndim) if d not in places]
