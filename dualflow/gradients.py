@@ -8,10 +8,10 @@ A rule stands right below the function of its op::
 
 Its arguments are the gradient of the output, the output, the inputs, then the op's attributes by
 name; of an op with several outputs, `g` and `y` are tuples (an output nothing flowed into has zeros
-for `g`, an integer one None). It gives one result per input: a tensor, None where nothing flows, or a function without
-arguments that computes it, called only if that input's gradient is wanted. A rule applies public
-ops only, so it works eagerly, while tracing and under another tape. It never un-broadcasts and
-never adds up: the walker does.
+for `g`, an integer one None). It gives one result per input: a tensor, None where nothing flows, or
+a function without arguments that computes it, called only if that input's gradient is wanted. A
+rule applies public ops only, so it works eagerly, while tracing and under another tape. It never
+un-broadcasts and never adds up: the walker does.
 
 `saves` names what a tape keeps for the rule: "none", "inputs", "output", "both", or a tuple of
 input positions and "output". All other operands arrive as `TensorSpec`: shape and dtype only.

@@ -1,0 +1,43 @@
+"""The stub of the extension module and the module have the same names."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dualflow._core import _core
+
+STUB = Path(__file__).resolve().parent.parent / "dualflow/_core/_core.pyi"
+TREE = ast.parse(STUB.read_text())
+CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
+FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
+INTERNAL = {"Attrs", "Walk", "rebuild"}      # of no use to the Python above
+
+
+def public(names):
+    return {n for n in names if not n.startswith("_")}
+
+
+def members(node):
+    """Names a class of the stub has, with those of its bases."""
+    found = {getattr(n, "name", None) or n.target.id for n in node.body
+             if isinstance(n, ast.FunctionDef | ast.AnnAssign)}
+    for base in node.bases:
+        found |= members(CLASSES[base.id])
+    return found
+
+
+def test_names_of_the_module():
+    own = {n for n in public(dir(_core))
+           if getattr(getattr(_core, n), "__module__", None) == _core.__name__}
+    own |= {n for n in public(dir(_core)) if type(getattr(_core, n)).__name__.startswith("cython")}
+    assert own - INTERNAL == public(FUNCTIONS | set(CLASSES))
+
+
+@pytest.mark.parametrize("name", sorted(public(CLASSES)))
+def test_members(name):
+    runtime, stub = getattr(_core, name), members(CLASSES[name])
+    assert public(dir(runtime)) <= stub, "missing in the stub"
+    # TensorBase promises what its subclasses have.
+    if name != "TensorBase":
+        assert stub - {"__buffer__"} <= set(dir(runtime)), "missing at run time"
