@@ -284,13 +284,15 @@ cdef class RecordLog:
         cdef int64_t *dims
         if not self.touches(ins, n_in):
             return 0
-        for k in range(n_out):
-            x = <Tensor>outs[k]
-            floats |= df_is_float(x.t.dtype)
-            n_dims += x.t.ndim
         if op.why_no_gradient is not None:
             self.blocked[op.name] = op.why_no_gradient
             return 0
+        for k in range(n_out):
+            x = <Tensor>outs[k]
+            n_dims += x.t.ndim
+            if df_is_float(x.t.dtype):
+                floats = True
+                set_put(&self.ids, x.id)
         if not floats:
             self.blocked[op.name] = f"its result has dtype {(<Tensor>outs[0]).dtype}"
             return 0
@@ -311,8 +313,9 @@ cdef class RecordLog:
         return 0
 
     cdef int64_t *fill(self, Entry *e, uint32_t saves, PyObject **ins, int n_in, PyObject **outs,
-                       int n_out) except NULL:
-        """Writes the operands and their dimensions; the end of what was written."""
+                       int n_out) noexcept:
+        """Writes the operands and their dimensions; the end of what was written. Never fails: a
+        reserved entry half written would mislead whoever goes through the chunk."""
         cdef int64_t *dims = <int64_t *>&e.operands[n_in + n_out]
         cdef Operand *o = e.operands
         cdef Operand *like = NULL               # the last spec: its dimensions are often shared
@@ -328,8 +331,6 @@ cdef class RecordLog:
             else:
                 x = <Tensor>outs[k - n_in]
                 o.id = x.id if df_is_float(x.t.dtype) else 0
-                if o.id:
-                    set_put(&self.ids, o.id)
                 o.spec = not saves & SAVE_OUTPUTS
             o.dtype = <uint8_t>x.t.dtype
             o.ndim = x.t.ndim
