@@ -43,10 +43,6 @@ from dualflow.ops.exponential import (
     rsqrt,
     sqrt,
 )
-from dualflow.ops.gather import (
-    segment_sum,
-    unsorted_segment_sum,
-)
 from dualflow.ops.hyperbolic import (
     acosh,
     asinh,
@@ -89,6 +85,10 @@ from dualflow.ops.rounding import (
 from dualflow.ops.scan import (
     cumprod,
     cumsum,
+)
+from dualflow.ops.segment import (
+    segment_sum,
+    unsorted_segment_sum,
 )
 from dualflow.ops.softmax import (
     log_softmax,

@@ -93,8 +93,10 @@ static df_status infer_unique(const df_call *call, df_error *err)
         return df_fail(err, DF_OVERFLOW, "%s: %lld elements, want out_idx int64", call->op->name,
                        (long long)x->shape[0]);
     status = df_tensor_set(call->out[0], x->dtype, 1, &unknown, call->op->name, err);
-    if (status == DF_OK) status = df_tensor_set(call->out[1], type, 1, x->shape, call->op->name, err);
-    if (status == DF_OK) status = df_tensor_set(call->out[2], type, 1, &unknown, call->op->name, err);
+    if (status == DF_OK)
+        status = df_tensor_set(call->out[1], type, 1, x->shape, call->op->name, err);
+    if (status == DF_OK)
+        status = df_tensor_set(call->out[2], type, 1, &unknown, call->op->name, err);
     return status;
 }
 
@@ -141,7 +143,7 @@ DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .n_in = 1, .n_out = 3, .n
                  .attrs = {{"out_idx", DF_ATTR_DTYPE}}, .infer = infer_unique,
                  .workspace = unique_workspace, .run = run_unique};
 
-/* --- bincount -----------------------------------------------------------------------------------*/
+/* --- bincount ----------------------------------------------------------------------------------*/
 
 enum { MINLENGTH, MAXLENGTH, DTYPE_OUT };
 
@@ -212,7 +214,7 @@ DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .n_in = 1, .n_out = 1
                              {"dtype", DF_ATTR_DTYPE}},
                    .infer = infer_bincount, .run = run_bincount};
 
-/* --- confusion_matrix: rows are labels, columns predictions -------------------------------------*/
+/* --- confusion_matrix: rows are labels, columns predictions ------------------------------------*/
 
 enum { NUM_CLASSES, MATRIX_DTYPE };
 
@@ -256,7 +258,8 @@ static df_status run_confusion(const df_call *call, df_error *err)
     df_tensor *out = call->out[0];
     int64_t n = call->attrs[NUM_CLASSES].i, n_labels = 0, n_predictions = 0;
     df_status status = find_length(call, labels, "labels", &n_labels, err);
-    if (status == DF_OK) status = find_length(call, predictions, "predictions", &n_predictions, err);
+    if (status == DF_OK)
+        status = find_length(call, predictions, "predictions", &n_predictions, err);
     if (status == DF_OK && n < 0) {
         n = df_max(n_labels, n_predictions);
         const int64_t shape[2] = {n, n};

@@ -5,7 +5,7 @@
 
 enum { AXIS, BATCH_DIMS };
 
-/* --- copying ------------------------------------------------------------------------------------*/
+/* --- copying -----------------------------------------------------------------------------------*/
 
 /* Rows ahead whose memory is asked for; measured best of 0 to 16 on rows of 1 KB. */
 enum { AHEAD = 4 };
@@ -99,7 +99,7 @@ static df_status run_layout(const df_call *call, layout l, const char *table, df
     return DF_OK;
 }
 
-/* --- gather and gather_nd -----------------------------------------------------------------------*/
+/* --- gather and gather_nd ----------------------------------------------------------------------*/
 
 static df_status infer_layout(const df_call *call, int axis, bool nested, df_error *err)
 {
@@ -146,7 +146,7 @@ static df_status infer_gather_nd(const df_call *call, df_error *err)
     df_status status = check_index_dtype(call, 1, err);
     if (status == DF_OK && (axis < 0 || axis > params->ndim))
         status = df_fail(err, DF_INVALID_ARGUMENT,
-                         "%s: %lld batch or leading dimensions of params with shape %s, want 0 to %d",
+                         "%s: %lld batch dimensions of params, %s, want 0 to %d",
                          call->op->name, (long long)axis, df_tensor_text(params).text,
                          params->ndim);
     if (status == DF_OK)
@@ -166,7 +166,7 @@ DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out =
                     .attrs = {{"axis", DF_ATTR_INT}, {"batch_dims", DF_ATTR_INT}},
                     .infer = infer_gather_nd, .run = run_gather_nd};
 
-/* --- segment_spread: segments[ids], zeros where an id is negative -------------------------------*/
+/* --- segment_spread: segments[ids], zeros where an id is negative ------------------------------*/
 
 static df_status infer_spread(const df_call *call, df_error *err)
 {
@@ -195,7 +195,7 @@ static df_status run_spread(const df_call *call, df_error *err)
 DF_OP(segment_spread) = {.name = "segment_spread", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
                          .infer = infer_spread, .run = run_spread};
 
-/* --- where_indices: [n, rank], the indices of true elements in order ----------------------------*/
+/* --- where_indices: [n, rank], the indices of true elements in order ---------------------------*/
 
 enum { WHERE_GRAIN = 4096 }; /* elements per block; its flat positions lie on the stack */
 

@@ -152,7 +152,7 @@ static inline df_status check_indices(const df_call *call, const layout *l, cons
     return c.bad ? fail_index(call, l, table, err) : DF_OK;
 }
 
-/* --- checks of shapes and attributes, for infer -------------------------------------------------*/
+/* --- checks of shapes and attributes, for infer ------------------------------------------------*/
 
 static inline bool may_equal(int64_t a, int64_t b)
 {

@@ -35,7 +35,7 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
     [DF_BF16] = {[UPDATE] = scatter_update_i16},
 };
 
-/* --- the job ------------------------------------------------------------------------------------*/
+/* --- the job -----------------------------------------------------------------------------------*/
 
 typedef struct {
     layout l;
@@ -140,7 +140,7 @@ static df_status check_updates(const df_call *call, int ndim, const int64_t *sha
                    df_shape_text(ndim, shape).text);
 }
 
-/* --- gather_grad and scatter_nd: into zeros -----------------------------------------------------*/
+/* --- gather_grad and scatter_nd: into zeros ----------------------------------------------------*/
 
 enum { SHAPE, AXIS, BATCH_DIMS };
 
@@ -228,7 +228,7 @@ DF_OP(scatter_nd) = {.name = "scatter_nd", .kind = DF_GENERAL, .n_in = 2, .n_out
                                {"batch_dims", DF_ATTR_INT}},
                      .infer = infer_scatter_nd, .run = run_scatter_nd};
 
-/* --- tensor_scatter_nd_*: into a copy -----------------------------------------------------------*/
+/* --- tensor_scatter_nd_*: into a copy ----------------------------------------------------------*/
 
 /* Inputs: tensor, indices, updates. */
 static df_status infer_update(const df_call *call, df_error *err)
@@ -335,7 +335,7 @@ DF_OP(scatter_update_grad) = {.name = "scatter_update_grad", .kind = DF_GENERAL,
                               .n_out = 2, .infer = infer_update_grad,
                               .workspace = update_grad_workspace, .run = run_update_grad};
 
-/* --- segment_sum: rows with the same id are added up --------------------------------------------*/
+/* --- segment_sum: rows with the same id are added up -------------------------------------------*/
 
 enum { NUM_SEGMENTS };
 

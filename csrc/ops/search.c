@@ -27,7 +27,7 @@ static bool may_equal(int64_t a, int64_t b)
     return a == b || a == DF_UNKNOWN || b == DF_UNKNOWN;
 }
 
-/* --- searchsorted: sorted [..., n], values [..., m] or, for one sorted row, of any shape ---------*/
+/* --- searchsorted: sorted [..., n], values [..., m] or, for one sorted row, of any shape -------*/
 
 enum { RIGHT, OUT_TYPE };
 enum { SEARCH_CHUNK = 256 };
@@ -98,7 +98,7 @@ DF_OP(searchsorted) = {.name = "searchsorted", .kind = DF_GENERAL, .n_in = 2, .n
                        .attrs = {{"right", DF_ATTR_BOOL}, {"out_type", DF_ATTR_DTYPE}},
                        .promote = 3, .infer = infer_searchsorted, .run = run_searchsorted};
 
-/* --- in_top_k: predictions [n, classes], targets [n] --------------------------------------------*/
+/* --- in_top_k: predictions [n, classes], targets [n] -------------------------------------------*/
 
 enum { K };
 

@@ -94,7 +94,7 @@ typedef struct {
     int64_t n_rows;
 } sort_job;
 
-/* --- one row ------------------------------------------------------------------------------------*/
+/* --- one row -----------------------------------------------------------------------------------*/
 
 /* Keys of x[0..n) with indices from `first` on, at `to` (scratch holds n keys). */
 static void load_pairs(const sort_job *s, const char *x, int64_t first, int64_t n, void *to,
@@ -153,7 +153,7 @@ static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
     }
 }
 
-/* --- the first k of a long row ------------------------------------------------------------------*/
+/* --- the first k of a long row -----------------------------------------------------------------*/
 
 enum { TOP_CHUNK = 256 };
 
@@ -194,12 +194,13 @@ static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
     store_row(s, r, keep, 1);
 }
 
-/* --- blocks of rows -----------------------------------------------------------------------------*/
+/* --- blocks of rows ----------------------------------------------------------------------------*/
 
 /* Rows [begin, end) at once, one per lane. */
 static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, char *tmp)
 {
     const int64_t n = s->n, lanes = PANEL_BYTES / s->rows->bytes;
+    uint32_t *narrow = (uint32_t *)keys, *narrow_tmp = (uint32_t *)tmp;
     memset(keys, 0, (size_t)(n * PANEL_BYTES));
     for (int64_t r = begin; r < end; r++) {
         const char *x = s->x + r * n * s->x_bytes;
@@ -209,7 +210,7 @@ static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, cha
         if (lanes == 8)
             for (int64_t i = 0; i < n; i++) ((uint64_t *)keys)[i * 8 + lane] = ((uint64_t *)tmp)[i];
         else
-            for (int64_t i = 0; i < n; i++) ((uint32_t *)keys)[i * 16 + lane] = ((uint32_t *)tmp)[i];
+            for (int64_t i = 0; i < n; i++) narrow[i * 16 + lane] = narrow_tmp[i];
     }
     if (lanes == 8) network_wide((uint64_t *)keys, n);
     else network_narrow((uint32_t *)keys, n);
@@ -222,7 +223,7 @@ static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, cha
         if (lanes == 8)
             for (int64_t i = 0; i < n; i++) ((uint64_t *)tmp)[i] = ((uint64_t *)keys)[i * 8 + lane];
         else
-            for (int64_t i = 0; i < n; i++) ((uint32_t *)tmp)[i] = ((uint32_t *)keys)[i * 16 + lane];
+            for (int64_t i = 0; i < n; i++) narrow_tmp[i] = narrow[i * 16 + lane];
         s->form.store(tmp, n, s->descending, s->values + r * n * s->x_bytes);
     }
 }
@@ -403,7 +404,7 @@ static df_status run_sort(const df_call *call, sort_job *s, df_error *err)
     return DF_OK;
 }
 
-/* --- records ------------------------------------------------------------------------------------*/
+/* --- records -----------------------------------------------------------------------------------*/
 
 enum { DESCENDING };
 
@@ -468,8 +469,9 @@ static df_status infer_top_k(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     const int64_t n = x->shape[x->ndim - 1];
     if (k < 0 || (n != DF_UNKNOWN && k > n))
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: k is %lld for input of shape %s, want 0 to %lld",
-                       call->op->name, (long long)k, df_shape_text(x->ndim, x->shape).text,
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "%s: k is %lld for input of shape %s, want 0 to %lld", call->op->name,
+                       (long long)k, df_shape_text(x->ndim, x->shape).text,
                        (long long)n);
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[x->ndim - 1] = k;

@@ -10,7 +10,8 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.array import static_shape, transpose
 from dualflow.ops.compare import where
-from dualflow.ops.gather import gather_grad, unsorted_segment_sum
+from dualflow.ops.gather import gather_grad
+from dualflow.ops.segment import unsorted_segment_sum
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [

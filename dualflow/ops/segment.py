@@ -1,0 +1,80 @@
+"""Sums over segments: rows with the same id, with gradients. Kernels: gather.c, scatter.c."""
+
+from dualflow._core import Tensor, apply
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradients import gradient
+from dualflow.ops.types import TensorLike
+
+__all__ = ["segment_sum", "unsorted_segment_sum"]
+
+
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Sums of the rows of `data` with the same id, ids being sorted.
+
+    Parameters
+    ----------
+    data : Tensor, any number dtype, shape (n, ...)
+    segment_ids : Tensor, int32 or int64, shape (n,), sorted, not negative
+
+    Returns
+    -------
+    Tensor, shape ``(segment_ids[-1] + 1, ...)``, zeros for ids that do not occur
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the ids are not sorted or one is negative.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.segment_sum([1, 2, 3], [0, 0, 2]).numpy().tolist()
+    [3, 0, 3]
+    """
+    return apply("segment_sum", data, segment_ids, name=name, num_segments=-1)
+
+
+def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int,
+                         name: str | None = None) -> Tensor:
+    """Sums of the slices of `data` with the same id: ``y[i] = sum of data[j] with ids[j] == i``.
+
+    Parameters
+    ----------
+    data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
+    segment_ids : Tensor, int32 or int64
+        What has a negative id is left out.
+    num_segments : int
+
+    Returns
+    -------
+    Tensor, shape (num_segments, ...)
+
+    Raises
+    ------
+    OutOfRangeError
+        If an id is `num_segments` or more.
+
+    Notes
+    -----
+    Added in order, on any number of threads. The gradient of a slice is that of its segment.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2).numpy().tolist()
+    [0, 4]
+    """
+    if num_segments < 0:
+        raise InvalidArgumentError(
+            f"unsorted_segment_sum: num_segments is {num_segments}, want at least 0")
+    return apply("segment_sum", data, segment_ids, name=name, num_segments=num_segments)
+
+
+@gradient("segment_sum", saves=(1,))
+def _(g, y, data, segment_ids, num_segments):
+    return apply("segment_spread", g, segment_ids), None
+
+
+@gradient("segment_spread", saves=(1,))
+def _(g, y, segments, segment_ids):
+    return unsorted_segment_sum(g, segment_ids, segments.shape[0]), None
