@@ -165,7 +165,7 @@ def promoted(a, b):
     return max(a, b, key=SIGNED.index)
 
 
-@pytest.mark.parametrize("a, b", itertools.product([d.name for d in ALL], repeat=2))
+@pytest.mark.parametrize("a, b", list(itertools.product([d.name for d in ALL], repeat=2)))
 def test_promotion(a, b):
     x, y = (df.cast(df.constant([1.0, 1.0]), d) for d in (a, b))
     assert df.stack([x, y]).dtype.name == promoted(a, b)
