@@ -104,7 +104,8 @@ def save_mistakes(path: Path, images, labels, predictions) -> int:
 
     wrong = np.flatnonzero(labels.numpy() != predictions.numpy())
     side = int(images.shape[1] ** 0.5)
-    figure, axes = plt.subplots(4, 6, figsize=(6, 4.6))
+    n_rows = max(1, -(-min(len(wrong), 24) // 6))
+    figure, axes = plt.subplots(n_rows, 6, figsize=(6, 0.6 + 1.1 * n_rows), squeeze=False)
     for ax in axes.flat:
         ax.axis("off")
     for ax, i in zip(axes.flat, wrong, strict=False):
