@@ -2,7 +2,7 @@
  * numbers: as easy as 1, 2, 3", SC 2011: 128 random bits per (64-bit key, 128-bit counter).
  *
  * Words come in groups of 8 counters, 32 words: first words 0 and 1 of each counter, then words 2
- * and 3. The order is the same at every SIMD level. It knows nothing of tensors or distributions. */
+ * and 3. The order is the same at every SIMD level. It knows no tensors or distributions. */
 #ifndef DF_RNG_H
 #define DF_RNG_H
 

@@ -226,7 +226,7 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
 
 
 def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0.0) -> None:
-    """Asserts that numbers of one shape differ by at most ``atol + rtol * |expected|``.
+    """Asserts that `actual` is within ``atol + rtol * |expected|`` of `expected`, shape and all.
 
     Examples
     --------

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.assembling import assembling
-
 FOLDER = Path(__file__).resolve().parent.parent / "asv_bench/benchmarks"
 TIMED = ("time_", "peakmem_", "track_")
 
@@ -33,7 +31,6 @@ def benchmarks():
                 yield pytest.param(value, (), id=f"{path.stem}.{name}")
 
 
-@assembling
 @pytest.mark.parametrize("benchmark, case", list(benchmarks()))
 def test_benchmark_runs(benchmark, case):
     if inspect.isfunction(benchmark):

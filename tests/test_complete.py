@@ -8,11 +8,9 @@ import pytest
 import dualflow  # noqa: F401  registers the gradients
 from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
-from tests.assembling import assembling
 from tests.ops.cases import CASES
 
 ROOT = Path(__file__).resolve().parent.parent
-pytestmark = assembling
 
 
 def first_strings(path, function):

@@ -9,7 +9,6 @@ import re
 import pytest
 
 import dualflow as df
-from tests.assembling import assembling
 
 MODULES = ["dualflow", *sorted(
     m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.") if "._core" not in m.name)]
@@ -31,14 +30,12 @@ def public_functions():
 FUNCTIONS = public_functions()
 
 
-@assembling
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
 
 
-@assembling
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_documented(name):
     """A sentence, a word on every argument, and an example; sections where they say something."""

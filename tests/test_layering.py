@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.assembling import assembling
-
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
 CSRC = sorted(p for p in (ROOT / "csrc").rglob("*") if p.suffix in (".c", ".h"))
@@ -24,6 +22,9 @@ FLOORS = [
     {"compat"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
+
+TO_SPLIT = {f"dualflow/ops/{name}.py"
+            for name in ("activation", "arithmetic", "random", "reduce")}
 
 C_FLOORS = [
     {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"}, {"tensor", "lanes"},
@@ -104,12 +105,22 @@ def test_c_knows_no_python():
     assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
 
 
-@assembling
-@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
+def must_be_split(path):
+    """Too long, known, and to be split; once it is, the test asks to take it off the list."""
+    long = name_of(path) in TO_SPLIT
+    return pytest.param(path, marks=[pytest.mark.xfail(strict=True)] if long else [])
+
+
+@pytest.mark.parametrize("path", list(map(must_be_split, PYTHON + CSRC + CYTHON)), ids=name_of)
 def test_file_size(path):
     lines = path.read_text().splitlines()
     limit = 400 if path.suffix == ".py" else 500
     assert len(lines) <= limit, f"{len(lines)} lines, at most {limit}: split by concept"
+
+
+@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
+def test_line_length(path):
+    lines = path.read_text().splitlines()
     long = [i for i, line in enumerate(lines, 1) if len(line) > 100]
     assert not long, f"lines of more than 100 columns: {long}"
 

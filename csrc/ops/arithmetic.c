@@ -117,7 +117,7 @@ DF_INLINE V FN(sign)(V x)
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
 }
 
-/* Python's and NumPy's: the remainder has b's sign and is exact, as fmod is; a zero has b's sign. */
+/* Python's and NumPy's: the remainder has b's sign, a zero too, and is exact, as fmod is. */
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
     T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));

@@ -250,7 +250,8 @@ static df_status run_permutation(const df_call *call, df_error *err)
         uint64_t counter = (uint64_t)key[1] + (uint64_t)begin / 2;
         philox_fill((uint64_t)key[0], counter, TILE_GROUPS, words);
         for (int64_t i = begin; i < df_min(n, begin + TILE); i++) {
-            uint64_t j = (uint64_t)(((unsigned __int128)words[i - begin] * (uint64_t)(i + 1)) >> 64);
+            unsigned __int128 scaled = (unsigned __int128)words[i - begin] * (uint64_t)(i + 1);
+            uint64_t j = (uint64_t)(scaled >> 64);
             p[i] = p[j];
             p[j] = i;
         }

@@ -316,9 +316,16 @@ static df_status run(const df_call *call, const reduction *r)
 }
 
 #define REDUCTION(of)                                                                            \
-    static df_status of##_infer(const df_call *call, df_error *err) { return infer(call, &of, err); } \
+    static df_status of##_infer(const df_call *call, df_error *err)                              \
+    {                                                                                            \
+        return infer(call, &of, err);                                                            \
+    }                                                                                            \
     static int64_t of##_workspace(const df_call *call) { return workspace(call, &of); }          \
-    static df_status of##_run(const df_call *call, df_error *err) { (void)err; return run(call, &of); }
+    static df_status of##_run(const df_call *call, df_error *err)                                \
+    {                                                                                            \
+        (void)err;                                                                               \
+        return run(call, &of);                                                                   \
+    }
 #define REDUCTION_OP(of)                                                                         \
     .name = "reduce_" #of, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,            \
     .attrs = {{"axes", DF_ATTR_INTS}, {"keepdims", DF_ATTR_BOOL}}, .infer = of##_infer,          \

@@ -1,4 +1,4 @@
-# Buffers in: dense copies of anything with the buffer protocol, whatever its strides, byte order and
+# Buffers in: dense copies of anything with the buffer protocol, whatever strides, byte order and
 # alignment. It knows nothing of lists and numbers.
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_GetBuffer
@@ -39,7 +39,8 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
 cdef int acquire(value, Py_buffer *view, str who) except -1:
     if hasattr(value, "mask") and hasattr(value, "filled"):
         raise _errors.DTypeError(
-            f"{who}: got a masked {type(value).__name__}; tensors have no mask, call filled() first")
+            f"{who}: got a masked {type(value).__name__}; tensors have no mask, "
+            "call filled() first")
     try:
         return PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
     except (BufferError, ValueError, NotImplementedError, TypeError) as exc:
@@ -74,7 +75,7 @@ cdef object unknown_format(value, Py_buffer *view, str who):
 
 
 cdef Tensor from_buffer(value, str who, int wanted=-1):
-    """A copy of anything with the buffer protocol: strided, read-only or byte-swapped arrays too."""
+    """A copy of anything with the buffer protocol: also strided, read-only or byte-swapped."""
     cdef Py_buffer view
     cdef bint swapped = False
     cdef int dtype, signed = -1
@@ -120,7 +121,7 @@ cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
 
 
 cdef Tensor widen(Tensor x, df_dtype dtype):
-    """The bits of uint16 or uint32 in a tensor of their signed kind, as numbers of twice the width."""
+    """The bits of uint16 or uint32 in a tensor of their signed kind, as numbers twice as wide."""
     cdef Tensor y = new_tensor(dtype, x.t.ndim, x.t.shape, b"constant")
     cdef int64_t i
     if dtype == DF_I32:
@@ -132,7 +133,8 @@ cdef Tensor widen(Tensor x, df_dtype dtype):
     return y
 
 
-cdef void copy_row(char *to, const char *source, int bytes, int64_t n, int64_t stride) noexcept nogil:
+cdef void copy_row(char *to, const char *source, int bytes, int64_t n,
+                   int64_t stride) noexcept nogil:
     """n elements of `bytes` bytes that lie `stride` bytes apart; memory may be unaligned."""
     cdef int64_t i
     if stride == bytes:

@@ -253,7 +253,7 @@ cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
 
 
 cdef Tensor consume(capsule, copy):
-    """The tensor of a capsule nobody has taken yet; the capsule is renamed, as the protocol says."""
+    """The tensor of a capsule nobody has taken yet; it is renamed, as the protocol says."""
     cdef DLManagedTensor *plain
     cdef DLManagedTensorVersioned *versioned
     cdef df_buffer *owner
