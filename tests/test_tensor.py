@@ -284,3 +284,9 @@ def test_format():
 def test_tolist(shape, dtype):
     x = df.cast(tensor(*shape), dtype)
     assert x.tolist() == x.numpy().tolist() and df.Variable(x).tolist() == x.tolist()
+
+
+def test_constant_of_a_numpy_scalar_keeps_its_dtype():
+    assert df.constant(np.float64(0.1)).dtype is df.float64
+    assert df.constant(np.float64(0.1)).item() == 0.1
+    assert (df.constant([1.0]) * np.float64(2)).dtype is df.float32    # weak beside tensors

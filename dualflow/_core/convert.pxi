@@ -98,7 +98,7 @@ cdef Tensor to_tensor(value, dtype, str who):
     cdef int wanted = -1 if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
     cdef df_dtype own
     cdef Tensor x
-    if is_number(value):
+    if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
         if own == DF_F16 or own == DF_BF16:
             return cast_to(scalar_tensor(value, DF_F32, who), own)
