@@ -29,8 +29,8 @@ def test_level(level, request):
         assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
         pytest.skip(f"this build on this CPU has no {level}")
     few = [] if request.config.getoption("exhaustive") else ["-k", "float32 or int32 or bool"]
-    ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist",
-              "-o", "addopts=", "tests/ops/test_values.py", "tests/ops/test_edges.py", *few)
+    ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
+              "tests/ops/test_values.py", "tests/ops/test_edges.py", *few)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
 
