@@ -179,7 +179,7 @@ cdef bint fits(g, x):
     if type(g) is Tensor and type(x) is TensorSpec:
         a = <Tensor>g
         shape = (<TensorSpec>x).shape
-        if len(<tuple>shape) != a.t.ndim or (<TensorSpec>x).dtype is not a.dtype:
+        if len(<tuple>shape) != a.t.ndim or (<TensorSpec>x).dtype is not DTYPES[<int>a.t.dtype]:
             return False
         for d in range(a.t.ndim):
             if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:

@@ -71,7 +71,7 @@ cdef df_dtype weak_dtype(value, df_dtype dtype):
 cdef Tensor cast_to(Tensor x, df_dtype dtype):
     if x.t.dtype == dtype:
         return x
-    return <Tensor>apply_by_name("cast", (x,), {"dtype": _dtypes.ALL[<int>dtype]})
+    return <Tensor>apply_by_name("cast", (x,), {"dtype": DTYPES[<int>dtype]})
 
 
 def as_tensor(value, dtype=None, who="convert_to_tensor"):

@@ -4,6 +4,8 @@
 cdef enum:
     MAX_ATTRS = 12
 
+cdef tuple DTYPES = _dtypes.ALL        # DType objects by df_dtype
+
 # What the output of an elementwise op looks like when all its inputs have one dtype and one shape.
 cdef enum FastPath:
     FAST_NONE

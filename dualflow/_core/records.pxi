@@ -102,12 +102,11 @@ cdef class Record:
 
 cdef object operand_object(Operand *o):
     cdef TensorSpec spec
-    cdef int d
     if not o.spec:
         return <object>o.kept
     spec = TensorSpec.__new__(TensorSpec)
-    spec.dtype = _dtypes.ALL[<int>o.dtype]
-    spec.shape = tuple([PyLong_FromLongLong((<int64_t *>o.kept)[d]) for d in range(o.ndim)])
+    spec.dtype = DTYPES[<int>o.dtype]
+    spec.shape = dims_tuple(o.ndim, <int64_t *>o.kept)
     return spec
 
 

@@ -62,10 +62,24 @@ cdef class TensorBase:
         return METHODS["transpose"](self)
 
 
-cdef tuple shape_tuple(const df_tensor *t):
+cdef extern from "Python.h":
+    object PyTuple_New(Py_ssize_t n)
+    void PyTuple_SET_ITEM(object t, Py_ssize_t i, object item)
+
+
+cdef tuple dims_tuple(int ndim, const int64_t *dims):
+    """Dimensions as Python sees them: None is one that is not known."""
+    cdef tuple shape = PyTuple_New(ndim)
     cdef int i
-    return tuple([None if t.shape[i] < 0 else PyLong_FromLongLong(t.shape[i])
-                  for i in range(t.ndim)])
+    for i in range(ndim):
+        d = None if dims[i] < 0 else PyLong_FromLongLong(dims[i])
+        Py_INCREF(d)                # SET_ITEM takes the reference
+        PyTuple_SET_ITEM(shape, i, d)
+    return shape
+
+
+cdef tuple shape_tuple(const df_tensor *t):
+    return dims_tuple(t.ndim, t.shape)
 
 
 @cython.final
@@ -149,7 +163,7 @@ cdef class Tensor(TensorBase):
     @property
     def dtype(self):
         """The element type."""
-        return _dtypes.ALL[<int>self.t.dtype]
+        return DTYPES[<int>self.t.dtype]
 
     @property
     def ndim(self):
