@@ -95,10 +95,8 @@ from dualflow.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import clip_by_value, maximum, minimum
 from dualflow.ops.matmul import matmul
+from dualflow.ops.norm import norm
 from dualflow.ops.reduce import (
-    argmax,
-    argmin,
-    norm,
     reduce_all,
     reduce_any,
     reduce_logsumexp,
@@ -108,6 +106,7 @@ from dualflow.ops.reduce import (
     reduce_prod,
     reduce_sum,
 )
+from dualflow.ops.reduce_arg import argmax, argmin
 from dualflow.ops.rounding import floor, round
 from dualflow.ops.scan import (
     cumsum,

@@ -4,9 +4,7 @@ from dualflow.ops.clip import global_norm
 from dualflow.ops.diagonal import band_part, diag, diag_part, trace, tril, triu
 from dualflow.ops.einsum import einsum, tensordot
 from dualflow.ops.matmul import matmul, matvec
-from dualflow.ops.reduce import (
-    norm,
-)
+from dualflow.ops.norm import norm
 
 __all__ = [
     "band_part",

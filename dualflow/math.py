@@ -55,10 +55,8 @@ from dualflow.ops.limits import (
     maximum,
     minimum,
 )
+from dualflow.ops.norm import count_nonzero, zero_fraction
 from dualflow.ops.reduce import (
-    argmax,
-    argmin,
-    count_nonzero,
     reduce_all,
     reduce_any,
     reduce_euclidean_norm,
@@ -70,8 +68,8 @@ from dualflow.ops.reduce import (
     reduce_std,
     reduce_sum,
     reduce_variance,
-    zero_fraction,
 )
+from dualflow.ops.reduce_arg import argmax, argmin
 from dualflow.ops.rounding import (
     ceil,
     floor,

@@ -26,9 +26,7 @@ from dualflow.ops.nn import (
     layer_norm,
     moments,
 )
-from dualflow.ops.reduce import (
-    zero_fraction,
-)
+from dualflow.ops.norm import zero_fraction
 from dualflow.ops.softmax import (
     log_softmax,
     sigmoid_cross_entropy_with_logits,

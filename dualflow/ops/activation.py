@@ -486,7 +486,7 @@ def swish(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """x / (1 + |x|), elementwise.
+    """``x / (1 + |x|)``, elementwise.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ no_gradient("greater_equal", why="its result is bool")
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """|x - y| < tolerance, elementwise.
+    """``|x - y| < tolerance``, elementwise.
 
     Parameters
     ----------

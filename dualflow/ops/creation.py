@@ -293,7 +293,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike =
 
     Returns
     -------
-    Tensor, of `dtype`, shape (*batch_shape, num_rows, num_columns)
+    Tensor, of `dtype`, shape (batch_shape..., num_rows, num_columns)
 
     Examples
     --------

@@ -5,24 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
-from dualflow.dtypes import int64
-from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.gradients import gradient, no_gradient
-from dualflow.ops.arithmetic import abs
 from dualflow.ops.array import broadcast_to, reshape, static_shape
-from dualflow.ops.bitwise import logical_not
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, where
 from dualflow.ops.exponential import exp
 from dualflow.ops.limits import maximum
 from dualflow.ops.scan import cumprod
-from dualflow.ops.types import Axis, DTypeLike, TensorLike
+from dualflow.ops.types import Axis, TensorLike
 
 __all__ = [
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "norm",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
@@ -34,7 +26,6 @@ __all__ = [
     "reduce_std",
     "reduce_sum",
     "reduce_variance",
-    "zero_fraction",
 ]
 
 
@@ -467,187 +458,3 @@ def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims:
 @gradient("reduce_euclidean_norm", saves="both")
 def _(g, y, x, axes, keepdims):
     return x * _spread(_over_root(g, y), x, axes)
-
-
-def count_nonzero(input: TensorLike, axis: Axis = None, keepdims: bool = False,
-                  dtype: DTypeLike = int64, name: str | None = None) -> Tensor:
-    """How many elements along `axis` are not 0.
-
-    Parameters
-    ----------
-    input : Tensor, any dtype
-    axis : int or sequence of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-    dtype : DType
-        Of the result.
-
-    Returns
-    -------
-    Tensor
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.count_nonzero([[0, 2], [3, 4]]).numpy().item()
-    3
-    """
-    return reduce_sum(cast(cast(input, "bool"), dtype), axis, keepdims, name)
-
-
-def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of elements that are 0, a float32 number.
-
-    Parameters
-    ----------
-    value : Tensor, any dtype
-
-    Returns
-    -------
-    Tensor, float32, shape (); NaN for an empty `value`
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.nn.zero_fraction([0., 1., 0., 2.]).numpy().item()
-    0.5
-    """
-    return reduce_mean(logical_not(cast(value, "bool")), name=name)
-
-
-def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
-         keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Norm of vectors or matrices.
-
-    Parameters
-    ----------
-    tensor : Tensor, floating
-    ord : "euclidean", "fro", 1, 2, inf or another positive number
-        For vectors the root of order `ord` of the sum of powers, the largest for inf. For matrices
-        "euclidean" and "fro" (the same), 1 (largest column sum) or inf (largest row sum).
-    axis : int, or two ints, optional
-        The axis of the vectors, or the two axes of the matrices; default: all elements are one
-        vector.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    Tensor, of the dtype of `tensor`
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `ord` is no norm of what `axis` says.
-
-    Notes
-    -----
-    The gradient of the euclidean norm is 0 where the norm is 0.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.norm([[3., 4.], [0., 0.]], axis=1).numpy().tolist()
-    [5.0, 0.0]
-    """
-    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor)
-    pair = None if axis is None or isinstance(axis, int) else tuple(axis)
-    if pair is not None and len(pair) == 2:
-        return _matrix_norm(x, ord, pair, keepdims, name)
-    if pair is not None and len(pair) != 1:
-        raise InvalidArgumentError(f"norm: axis is {axis}, want one axis, two axes or None")
-    if ord in ("euclidean", 2) or (ord == "fro" and axis is None):
-        return reduce_euclidean_norm(x, axis, keepdims, name)
-    if ord == 1:
-        return reduce_sum(abs(x), axis, keepdims, name)
-    if ord == math.inf:
-        return reduce_max(abs(x), axis, keepdims, name)
-    if isinstance(ord, str) or not ord > 0:
-        raise InvalidArgumentError(
-            f"norm: ord of a vector is {ord!r}, want 'euclidean' or a positive number")
-    return reduce_sum(abs(x) ** ord, axis, keepdims, name) ** (1 / ord)
-
-
-def _matrix_norm(x: Any, ord: str | float, axes: tuple[int, ...], keepdims: bool,
-                 name: str | None) -> Tensor:
-    if ord in ("euclidean", "fro"):
-        return reduce_euclidean_norm(x, axes, keepdims, name)
-    if ord == 2:
-        raise UnimplementedError("norm: ord 2 of a matrix, its largest singular value")
-    if ord not in (1, math.inf):
-        raise InvalidArgumentError(
-            f"norm: ord of a matrix is {ord!r}, want 'euclidean', 'fro', 1 or inf")
-    summed, largest = axes if ord == 1 else axes[::-1]
-    both = reduce_max(reduce_sum(abs(x), summed, True), largest, True)
-    return both if keepdims else reduce_sum(both, axes, name=name)
-
-
-def argmax(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
-           name: str | None = None) -> Tensor:
-    """Position of the largest element along `axis`, the first of equals.
-
-    Parameters
-    ----------
-    input : Tensor, any number dtype or bool
-    axis : int
-    output_type : DType, int64 or int32
-
-    Returns
-    -------
-    Tensor, `output_type`, the shape of `input` without `axis`
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the axis does not exist or has no elements.
-
-    Notes
-    -----
-    NaN counts as the largest. Nothing flows back: the result is an integer.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.argmax([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
-    [1, 0]
-    """
-    return apply("argmax", input, axis=axis, output_type=output_type, name=name)
-
-
-no_gradient("argmax", why="integer result")
-
-
-def argmin(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
-           name: str | None = None) -> Tensor:
-    """Position of the smallest element along `axis`, the first of equals.
-
-    Parameters
-    ----------
-    input : Tensor, any number dtype or bool
-    axis : int
-    output_type : DType, int64 or int32
-
-    Returns
-    -------
-    Tensor, `output_type`, the shape of `input` without `axis`
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the axis does not exist or has no elements.
-
-    Notes
-    -----
-    NaN counts as the smallest. Nothing flows back: the result is an integer.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.argmin([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
-    [0, 1]
-    """
-    return apply("argmin", input, axis=axis, output_type=output_type, name=name)
-
-
-no_gradient("argmin", why="integer result")

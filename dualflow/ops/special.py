@@ -291,7 +291,7 @@ def _(g, y, x):
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(|gamma(x)|), elementwise.
+    """``log(|gamma(x)|)``, elementwise.
 
     Parameters
     ----------
