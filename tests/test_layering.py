@@ -24,7 +24,7 @@ FLOORS = [
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 
 TO_SPLIT = {f"dualflow/ops/{name}.py"
-            for name in ("activation", "arithmetic", "random")}
+            for name in ("activation", "arithmetic", "random", "reduce")}
 
 C_FLOORS = [
     {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"}, {"tensor", "lanes"},
