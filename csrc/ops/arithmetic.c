@@ -137,6 +137,39 @@ DF_INLINE T FN(floordiv_1)(T a, T b)
     return q - down > (T)0.5 ? down + 1 : down;
 }
 
+/* floor(a / b), and the remainder that goes with it, of lanes that are not `hard`: |a / b| is below
+ * 2^FRACTION_BITS, so that the rounded quotient's floor is at most one too high. For such a whole
+ * number q, a - q b is exact with one rounding (or rounded as fmod(a, b) + b is). */
+DF_INLINE V FN(floor_quotient)(V a, V b, V *remainder, M *hard)
+{
+    V t = a / b, q = FN(floor)(t), r = FN(fma)(-q, b, a);
+    M easy = (FN(abs)(q) < (T)(INT64_C(1) << FRACTION_BITS)) & FN(isfinite)(b);
+#if !defined(DF_HAVE_FMA)
+    easy &= 0;
+#endif
+    *hard = ~(easy | (b == (V){0}));
+    M too_high = ((r < (V){0}) ^ (b < (V){0})) & (r != (V){0}) & easy;
+    *remainder = FN(select)(r == (V){0}, FN(copysign)((V){0}, b), FN(select)(too_high, r + b, r));
+    q = FN(select)(too_high, q - 1, q);
+    return FN(select)(easy, FN(select)(q == (V){0}, FN(copysign)((V){0}, t), q), t);
+}
+
+DF_INLINE V FN(floordiv)(V a, V b)
+{
+    V r, q;
+    M hard;
+    q = FN(floor_quotient)(a, b, &r, &hard);
+    return FN(any)(hard) ? FN(lanewise2)(a, b, FN(floordiv_1)) : q;
+}
+
+DF_INLINE V FN(floormod)(V a, V b)
+{
+    V r;
+    M hard;
+    FN(floor_quotient)(a, b, &r, &hard);
+    return FN(any)(hard) ? FN(lanewise2)(a, b, FN(floormod_1)) : r;
+}
+
 TILE_BINARY(divide)
 TILE_BINARY(divide_no_nan)
 TILE_BINARY(multiply_no_nan)
@@ -164,10 +197,10 @@ DF_INLINE T FN(floormod_1)(T a, T b)
     return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
 }
 
-#endif
-
 DF_INLINE V FN(floordiv)(V a, V b) { return FN(lanewise2)(a, b, FN(floordiv_1)); }
 DF_INLINE V FN(floormod)(V a, V b) { return FN(lanewise2)(a, b, FN(floormod_1)); }
+
+#endif
 
 TILE_BINARY(floordiv)
 TILE_BINARY(floormod)

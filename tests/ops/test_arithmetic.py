@@ -1,5 +1,7 @@
 """Arithmetic: what a row of the table can't say."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,17 @@ def test_integers_wrap_around_and_divide_by_zero_to_zero():
     assert (top + 1).numpy().tolist() == [-128]
     assert df.math.floordiv([5, -5], 0).numpy().tolist() == [0, 0]
     assert df.math.floormod([5, -5], 0).numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floor_division_is_exact_around_whole_quotients(dtype):
+    rng = np.random.default_rng(0)
+    b = rng.uniform(-4, 4, 4000).astype(dtype)
+    a = (b * rng.integers(-1000, 1000, 4000)).astype(dtype)        # next to a multiple
+    a = np.concatenate([a, np.nextafter(a, a.dtype.type(9e9)),
+                        rng.uniform(-1e-30, 1e-30, 4000).astype(dtype)])
+    b = np.tile(b, 3)
+    quotient, remainder = df.math.floordiv(a, b).numpy(), df.math.floormod(a, b).numpy()
+    exact = [divmod(Fraction(float(x)), Fraction(float(y))) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(quotient, np.array([float(q) for q, _ in exact], dtype))
+    np.testing.assert_array_equal(remainder, np.array([float(r) for _, r in exact], dtype))
