@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import pathlib
 import pkgutil
 import re
 
@@ -34,6 +35,11 @@ FUNCTIONS = public_functions()
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
+
+
+def test_readme():
+    readme = pathlib.Path(__file__).parent.parent / "README.md"
+    assert doctest.testfile(str(readme), module_relative=False).failed == 0
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
