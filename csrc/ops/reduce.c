@@ -116,7 +116,7 @@ static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_o
 #define COLUMN_CHUNK_ROWS_MIN 256
 #define COLUMN_CHUNK_ROWS_MAX 4096
 #define COLUMN_BLOCK 4096 /* columns whose accumulators a task keeps in L1 */
-#define TASK_ELEMENTS 16384
+#define TASK_ELEMENTS 65536 /* 16 K was 5 % slower on rows in L3: blocks are claimed one by one */
 
 /* One stage: (outer, n, inner) to (outer, chunks, inner). */
 typedef struct {
