@@ -18,6 +18,7 @@ typedef enum {
     DF_OUT_OF_MEMORY,    /* MemoryError */
     DF_OVERFLOW,         /* a size beyond 64 bits, a number beyond its dtype: OverflowError */
     DF_UNIMPLEMENTED,    /* NotImplementedError */
+    DF_CANCELLED,        /* somebody asked a running program to stop */
     DF_N_STATUS
 } df_status;
 

@@ -38,11 +38,15 @@ typedef struct {
     df_tensor *const *out;
     const df_attr *attrs; /* in the order of the record's specs */
     void *workspace;      /* as many bytes as the record's workspace() asks for, 64-byte aligned */
+    const void *prepared; /* what the record's prepare() made for these shapes, or NULL */
 } df_call;
 
 /* One formula over `n` elements. All operands are dense arrays of n elements; `out` may be one of
  * the operands (never partly overlapping). */
 typedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in, const df_attr *attrs);
+
+/* out[i] = fold of row i of x, shape (rows, n). */
+typedef void (*df_fold_fn)(int64_t rows, int64_t n, void *out, const void *x);
 
 typedef enum {
     DF_ELEMENTWISE, /* only a tile function; the tile loader broadcasts its inputs */
@@ -67,6 +71,7 @@ struct df_op {
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;
+    bool internal; /* made by graph passes, never applied by people: no public function, no rule */
     bool effect; /* never dropped or merged although it writes no input */
     bool commutative;
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
@@ -79,6 +84,13 @@ struct df_op {
     /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
     df_status (*run)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
+    /* Where a call is run many times on the same shapes: what can be computed once. `run` must also
+     * do without. */
+    df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
+    void (*release)(void *prepared);
+    /* DF_REDUCTION: folds `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
+     * input dtype, NULL where a cluster cannot. */
+    df_fold_fn fold[DF_N_DTYPES];
     /* DF_VIEW: byte offset of the output in input 0, or -1 when run must copy. */
     int64_t (*view)(const df_call *call);
 

@@ -33,6 +33,14 @@ class UnimplementedError(DualflowError, NotImplementedError):
     """Something dualflow does not do."""
 
 
+class CancelledError(DualflowError):
+    """A running program was asked to stop."""
+
+
+class TracedValueError(DualflowError, TypeError):
+    """Python asked a traced tensor for a value that exists only when the program runs."""
+
+
 class GradientWarning(UserWarning):
     """A gradient is None; the message says why."""
 
@@ -47,4 +55,5 @@ BY_STATUS = (
     ResourceExhaustedError,
     SizeOverflowError,
     UnimplementedError,
+    CancelledError,
 )
