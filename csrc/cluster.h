@@ -1,8 +1,8 @@
-/* Fused clusters: many elementwise steps, and folds of trailing dimensions between them, run tile by
- * tile in L1, so that what lies between them never reaches memory. Knows no op by name.
+/* Fused clusters: many elementwise steps, and folds of trailing dimensions between them, run tile
+ * by tile in L1, so that what lies between them never reaches memory. Knows no op by name.
  *
- * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry the program as an
- * attribute, a flat list of integers (the tile code):
+ * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry the program as
+ * an attribute, a flat list of integers (the tile code):
  *
  *     row_length, n_steps, step..., n_outputs, value...
  *     step  = op, space, n_operands, value..., n_attributes, word...

@@ -73,6 +73,7 @@ struct df_op {
     uint32_t writes;
     bool internal; /* made by graph passes, never applied by people: no public function, no rule */
     bool effect; /* never dropped or merged although it writes no input */
+    uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool commutative;
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
 

@@ -23,6 +23,7 @@ cdef extern from "Python.h":
 include "errors.pxi"      # df_error to exception
 include "op.pxi"          # Op handles and packed attributes
 include "tensor.pxi"      # Tensor, TensorSpec
+include "dims.pxi"        # numbers that may change from call to call
 include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in
 include "ids.pxi"         # sets and maps of tensor ids
@@ -30,6 +31,7 @@ include "records.pxi"     # what a tape keeps
 include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
+include "symbol.pxi"      # tensors of a graph, and recording in it
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out
 include "runtime.pxi"     # threads, memory, SIMD level

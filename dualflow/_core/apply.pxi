@@ -24,10 +24,10 @@ def apply(op, *inputs, name=None, **attrs):
     -------
     Tensor, tuple of Tensor, or None for an op without outputs
     """
-    return apply_by_name(op, inputs, attrs)
+    return apply_by_name(op, inputs, attrs, name)
 
 
-cdef object apply_by_name(op, tuple inputs, dict attrs):
+cdef object apply_by_name(op, tuple inputs, dict attrs, name=None):
     cdef Op found = find_op(op)
     cdef PyObject *few[INLINE_OPERANDS]
     cdef PyObject **args = few
@@ -40,7 +40,7 @@ cdef object apply_by_name(op, tuple inputs, dict attrs):
         for i in range(n):
             args[i] = <PyObject *>inputs[i]
         return apply_op(found, args, n,
-                        pack_attrs(found, attrs) if attrs or found.c.n_attrs else None)
+                        pack_attrs(found, attrs) if attrs or found.c.n_attrs else None, name)
     finally:
         if args != few:
             PyMem_Free(args)
@@ -66,9 +66,11 @@ cdef object equality(Op op, a, b):
     return binary(op, a, b)
 
 
-cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
+cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=None):
     cdef Tensor out
     cdef list ins
+    if df_trace_top != NULL:
+        return trace_op(op, args, n, attrs, name)
     if op.fast != FAST_NONE:
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
@@ -213,11 +215,15 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
             if not isinstance(a, Variable):
                 raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
                                          f"got {type(a).__name__}")
-            (<Variable>a).make_exclusive()
+            if df_trace_top == NULL:
+                (<Variable>a).make_exclusive()
         if type(a) is Tensor:
             x = <Tensor>a
+        elif type(a) is Symbol:
+            check_alive(<Symbol>a, op.name)
+            x = <Tensor>a
         elif isinstance(a, Variable):
-            x = (<Variable>a).value_
+            x = read_variable(<Variable>a)
         elif is_number(a):
             continue
         else:
@@ -245,6 +251,8 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef Tensor number_tensor(value, df_dtype dtype, str who):
+    if type(value) is Dim:
+        return traced_number(value, dtype)
     if dtype == DF_F16 or dtype == DF_BF16:
         return cast_to(scalar_tensor(value, DF_F32, who), dtype)
     return scalar_tensor(value, dtype, who)
@@ -295,6 +303,7 @@ cdef object run(Op op, list ins, Attrs attrs):
     call.op = op.c
     call.attrs = attrs.c if attrs is not None else NULL
     call.workspace = NULL
+    call.prepared = NULL
     p_in.tensors = p_in.few_tensors
     p_in.objects = p_in.few_objects
     p_out.tensors = p_out.few_tensors

@@ -46,11 +46,12 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
 
 
 cdef bint is_number(value):
-    return isinstance(value, (bool, int, float))
+    return isinstance(value, (bool, int, float)) or type(value) is Dim
 
 
 cdef df_dtype number_dtype(value):
     """The dtype a Python number has on its own."""
+    value = hint_of(value)
     if isinstance(value, bool):
         return DF_BOOL
     if isinstance(value, int):
@@ -61,6 +62,7 @@ cdef df_dtype number_dtype(value):
 cdef df_dtype weak_dtype(value, df_dtype dtype):
     """The dtype a Python number takes beside tensors of `dtype`: theirs, if its kind allows."""
     cdef df_kind kind = df_dtypes[<int>dtype].kind
+    value = hint_of(value)
     if isinstance(value, bool) or kind == DF_KIND_FLOAT:
         return dtype
     if isinstance(value, int):
@@ -78,10 +80,10 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
     """`value` as a Tensor (a Variable gives its value); arrays and lists are copied."""
     cdef Tensor x
     cdef int wanted
-    if type(value) is Tensor:
+    if is_tensor(value):
         x = <Tensor>value
     elif isinstance(value, Variable):
-        x = (<Variable>value).value_
+        x = read_variable(<Variable>value)
     else:
         return to_tensor(value, dtype, who)
     if dtype is None:
@@ -101,8 +103,8 @@ cdef Tensor to_tensor(value, dtype, str who):
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
         if own == DF_F16 or own == DF_BF16:
-            return cast_to(scalar_tensor(value, DF_F32, who), own)
-        return scalar_tensor(value, own, who)
+            return cast_to(number_tensor(value, DF_F32, who), own)
+        return number_tensor(value, own, who)
     if isinstance(value, (list, tuple, range)):
         return from_sequence(value, wanted, who)
     if isinstance(value, (str, bytes, bytearray, complex)):
@@ -128,7 +130,7 @@ def constant(value, dtype=None, who="constant"):
     """A tensor that holds a copy of `value`, cast to `dtype` if one is given."""
     cdef Tensor x
     cdef int wanted
-    if type(value) is Tensor or isinstance(value, Variable):
+    if is_tensor(value) or isinstance(value, Variable):
         x = as_tensor(value)
         wanted = x.t.dtype if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
         return cast_to(x, <df_dtype>wanted)
@@ -212,7 +214,7 @@ cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) exce
         item = item_at(value, i)
         if type(item) is float and dtype == DF_F32:
             (<float *>x.t.data)[at[0]] = <float>(<double>item)
-        elif not is_number(item):
+        elif not is_number(item) or type(item) is Dim:
             if isinstance(item, (list, tuple, range)):
                 raise ragged(who, depth + 1, item, None)
             return NOT_NUMBERS

@@ -110,6 +110,7 @@ cdef extern from "op.h" nogil:
         df_tensor *const *out
         const df_attr *attrs
         void *workspace
+        const void *prepared
     ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
                                 const df_attr *attrs) noexcept nogil
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
@@ -123,7 +124,9 @@ cdef extern from "op.h" nogil:
         uint32_t promote
         bint promote_to_float
         uint32_t writes
+        bint internal
         bint effect
+        uint32_t shape_only
         bint commutative
         bint may_alias
         df_infer_fn infer

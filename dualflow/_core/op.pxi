@@ -52,7 +52,32 @@ cdef class Op:
 
     @property
     def writes(self):
+        """Bit i: input i is a variable that is written."""
         return self.c.writes
+
+    @property
+    def effect(self):
+        """Whether it may not be dropped or merged."""
+        return bool(self.c.effect or self.c.writes)
+
+    @property
+    def shape_only(self):
+        """Bit i: only dtype and shape of input i are read."""
+        return self.c.shape_only
+
+    @property
+    def commutative(self):
+        return bool(self.c.commutative)
+
+    @property
+    def may_alias(self):
+        """Whether output 0 may lie in the memory of an input of the same bytes."""
+        return bool(self.c.may_alias or self.c.kind == DF_ELEMENTWISE)
+
+    @property
+    def cost(self):
+        """Estimated time per output element in ns."""
+        return self.c.cost if self.c.cost > 0 else 0.2
 
     @property
     def dtypes(self):
@@ -132,6 +157,7 @@ cdef class Attrs:
     cdef int64_t *lists
     cdef tuple names
     cdef readonly tuple values
+    cdef readonly bint symbolic        # some values are Dims; in `c` stand their hints
 
     def __dealloc__(self):
         PyMem_Free(self.lists)
@@ -149,9 +175,19 @@ cdef class Attrs:
 
 cdef bint all_ints(tuple values):
     for v in values:
-        if type(v) is not int:
+        if type(v) is not int and type(v) is not Dim:
             return False
     return True
+
+
+def as_index(value):
+    """An integer for an attribute: an int, or a Dim. A traced tensor is one if its numbers follow
+    from shapes alone."""
+    if type(value) is Dim:
+        return value
+    if type(value) is Symbol:
+        return (<Symbol>value).graph.dim_of(value)
+    return value.__index__()
 
 
 cdef object clean_attr(Op op, int k, value):
@@ -159,18 +195,18 @@ cdef object clean_attr(Op op, int k, value):
     cdef df_attr_type kind = op.c.attrs[k].type
     try:
         if kind == DF_ATTR_FLOAT:
-            return float(value)
+            return value if type(value) is Dim else float(value)
         if kind == DF_ATTR_BOOL:
             return int(bool(value))
         if kind == DF_ATTR_DTYPE:
             return (<object>_dtypes.as_dtype(value)).index
         if kind == DF_ATTR_INT:
-            return value.__index__()
+            return as_index(value)
         if type(value) is tuple and all_ints(<tuple>value):
             return value
         if hasattr(value, "__index__") and not isinstance(value, TensorBase):
-            return (value.__index__(),)
-        return tuple([v.__index__() for v in value])
+            return (as_index(value),)
+        return tuple([as_index(v) for v in value])
     except (AttributeError, TypeError, ValueError) as exc:
         if isinstance(exc, _errors.DualflowError):
             raise
@@ -179,10 +215,7 @@ cdef object clean_attr(Op op, int k, value):
 
 
 cdef Attrs pack_attrs(Op op, dict given):
-    cdef Attrs attrs = Attrs.__new__(Attrs)
     cdef int k
-    cdef Py_ssize_t total = 0
-    cdef int64_t *at
     cdef list values = []
     if len(given) != op.c.n_attrs:
         raise TypeError(f"{op.name}: got attributes {sorted(given)}, want {list(op.attrs)}")
@@ -190,19 +223,31 @@ cdef Attrs pack_attrs(Op op, dict given):
         name = op.attrs[k]
         if name not in given:
             raise TypeError(f"{op.name}: attribute {name} is missing")
-        value = clean_attr(op, k, given[name])
-        values.append(value)
+        values.append(clean_attr(op, k, given[name]))
+    return pack_values(op, tuple(values))
+
+
+cdef Attrs pack_values(Op op, tuple values):
+    """Attributes from clean values in the order of the record."""
+    cdef Attrs attrs = Attrs.__new__(Attrs)
+    cdef Py_ssize_t total = 0
+    cdef int64_t *at
+    cdef int k
+    for k in range(op.c.n_attrs):
         if op.c.attrs[k].type == DF_ATTR_INTS:
-            total += len(<tuple>value)
+            total += len(<tuple>values[k])
     attrs.names = op.attrs
-    attrs.values = tuple(values)
+    attrs.values = values
     if total:
         attrs.lists = <int64_t *>PyMem_Malloc(total * sizeof(int64_t))
         if attrs.lists == NULL:
             raise MemoryError()
     at = attrs.lists
     for k in range(op.c.n_attrs):
-        value = attrs.values[k]
+        value = values[k]
+        if type(value) is Dim:
+            attrs.symbolic = True
+            value = (<Dim>value).hint
         try:
             if op.c.attrs[k].type == DF_ATTR_FLOAT:
                 attrs.c[k].f = value
@@ -210,6 +255,9 @@ cdef Attrs pack_attrs(Op op, dict given):
                 attrs.c[k].list.v = at
                 attrs.c[k].list.n = len(<tuple>value)
                 for v in <tuple>value:
+                    if type(v) is Dim:
+                        attrs.symbolic = True
+                        v = (<Dim>v).hint
                     at[0] = v
                     at += 1
             else:
@@ -218,3 +266,45 @@ cdef Attrs pack_attrs(Op op, dict given):
             raise _errors.SizeOverflowError(
                 f"{op.name}: {op.attrs[k]} is {value}, which does not fit 64 bits") from None
     return attrs
+
+
+def make_attrs(Op op, **given):
+    """Attributes of an op, packed; None for an op that has none."""
+    return pack_attrs(op, given) if given or op.c.n_attrs else None
+
+
+def map_attrs(Op op, Attrs attrs, value_of):
+    """The attributes with each Dim replaced by `value_of` it."""
+    cdef list values = []
+    for v in attrs.values:
+        if type(v) is Dim:
+            v = value_of(v)
+        elif type(v) is tuple:
+            v = tuple([value_of(x) if type(x) is Dim else x for x in <tuple>v])
+        values.append(v)
+    return pack_values(op, tuple(values))
+
+
+cdef extern from *:
+    """
+    /* Stand for values that no kernel makes: see docs/graph.md. */
+    static const df_op df_leaf_ops[3] = {
+        {.name = "parameter", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},
+        {.name = "constant", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},
+        {.name = "variable", .kind = DF_GENERAL, .n_in = 0, .n_out = 1}};
+    """
+    const df_op df_leaf_ops[3]
+
+
+def leaf_ops():
+    """Handles of parameter, constant and variable, which stand for values that no kernel makes."""
+    cdef list handles = []
+    cdef Op op
+    cdef int i
+    for i in range(3):
+        op = Op.__new__(Op)
+        op.c = &df_leaf_ops[i]
+        op.name = op.c.name.decode()
+        op.attrs = ()
+        handles.append(op)
+    return tuple(handles)

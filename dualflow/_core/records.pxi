@@ -326,11 +326,11 @@ cdef class RecordLog:
             if k < n_in:
                 x = <Tensor>ins[k]
                 o.id = x.id if set_has(&self.ids, x.id) else 0
-                o.spec = not (saves & 0x7FFFFFFF) >> min(k, 31) & 1
+                o.spec = not (saves & 0x7FFFFFFF) >> min(k, 31) & 1 and type(x) is not Symbol
             else:
                 x = <Tensor>outs[k - n_in]
                 o.id = x.id if df_is_float(x.t.dtype) else 0
-                o.spec = not saves & SAVE_OUTPUTS
+                o.spec = not saves & SAVE_OUTPUTS and type(x) is not Symbol
             o.dtype = <uint8_t>x.t.dtype
             o.ndim = x.t.ndim
             if not o.spec:
@@ -401,7 +401,7 @@ cdef void set_log_top(RecordLog log) noexcept:
 
 
 cdef uint64_t id_of(x) except 0:
-    if type(x) is Tensor:
+    if is_tensor(x):
         return (<Tensor>x).id
     if isinstance(x, Variable):
         return (<Variable>x).id

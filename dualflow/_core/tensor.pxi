@@ -124,7 +124,6 @@ cdef class TensorSpec:
         return hash((self.shape, self.dtype))
 
 
-@cython.final
 cdef class Tensor(TensorBase):
     """A dense, immutable array of one dtype.
 
@@ -290,6 +289,9 @@ def filled(value, like):
     cdef Tensor x
     cdef char *data
     cdef int64_t i, step
+    if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
+        x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")
+        return apply_by_name("broadcast_to", (x,), {"shape": like.shape})
     if type(like) is Tensor:
         x = <Tensor>like
         x = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"filled")

@@ -35,7 +35,9 @@ cdef class Variable(TensorBase):
 
     def __init__(self, initial_value, trainable=True, name=None, dtype=None):
         global n_variables, last_id
-        if callable(initial_value):
+        if df_trace_top != NULL:
+            initial_value = (<object>df_trace_top).initial_value(initial_value)
+        elif callable(initial_value):
             initial_value = initial_value()
         n_variables += 1
         last_id += 1
@@ -43,6 +45,8 @@ cdef class Variable(TensorBase):
         self.name = name if name is not None else f"Variable_{n_variables}"
         self.trainable = trainable
         self.set_value(<Tensor>constant(initial_value, dtype, "Variable"))
+        if df_trace_top != NULL:
+            (<object>df_trace_top).created(self)
 
     cdef int set_value(self, Tensor x) except -1:
         """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
@@ -51,6 +55,13 @@ cdef class Variable(TensorBase):
         value.watch = self.trainable and df_is_float(x.t.dtype)
         self.value_ = value
         return 0
+
+    cdef Tensor now(self):
+        """The value, for somebody who looks at its numbers."""
+        cdef Tensor x = read_variable(self)
+        if type(x) is Symbol:
+            x.numpy()              # raises
+        return x
 
     cdef int make_exclusive(self) except -1:
         """Makes sure nobody else sees the memory an op is about to write."""
@@ -96,13 +107,13 @@ cdef class Variable(TensorBase):
 
     def value(self):
         """The current value as a Tensor; later assignments do not change it."""
-        return self.value_
+        return read_variable(self)
 
     read_value = value
 
     def numpy(self):
         """The current value as a read-only array; later assignments do not change it."""
-        return to_numpy(self.value_)
+        return to_numpy(self.now())
 
     def assign(self, value):
         """Replaces the value (same shape, same dtype) and returns the variable."""
@@ -133,34 +144,34 @@ cdef class Variable(TensorBase):
         return len(self.value_)
 
     def __iter__(self):
-        return iter(self.value_)
+        return iter(self.now())
 
     def __contains__(self, item):
-        return item in self.value_
+        return item in self.now()
 
     def __bool__(self):
-        return bool(self.value_)
+        return bool(self.now())
 
     def __int__(self):
-        return int(self.value_)
+        return int(self.now())
 
     def __float__(self):
-        return float(self.value_)
+        return float(self.now())
 
     def __index__(self):
-        return self.value_.__index__()
+        return self.now().__index__()
 
     def item(self):
-        return self.value_.item()
+        return self.now().item()
 
     def tolist(self):
-        return self.value_.tolist()
+        return self.now().tolist()
 
     def __array__(self, dtype=None, copy=None):
-        return to_array(self.value_, dtype, copy)
+        return to_array(self.now(), dtype, copy)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self.value_, stream, max_version, dl_device, copy)
+        return to_dlpack(self.now(), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
         return DL_CPU, 0
@@ -169,10 +180,10 @@ cdef class Variable(TensorBase):
         return METHODS["repr"](self)
 
     def __reduce__(self):
-        return Variable, (self.value_, self.trainable, self.name)
+        return Variable, (self.now(), self.trainable, self.name)
 
     def __copy__(self):
-        return Variable(self.value_, self.trainable, self.name)
+        return Variable(self.now(), self.trainable, self.name)
 
     def __deepcopy__(self, memo):
-        return Variable(self.value_, self.trainable, self.name)
+        return Variable(self.now(), self.trainable, self.name)

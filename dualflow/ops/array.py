@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 
 from dualflow import _core
-from dualflow._core import Tensor, TensorBase, TensorSpec, apply, as_tensor, constant
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    apply,
+    as_index,
+    as_tensor,
+    constant,
+)
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradients import gradient, no_gradient
@@ -25,9 +35,11 @@ def ints(value: TensorLike, what: str) -> tuple[int, ...]:
     """
     try:
         if isinstance(value, (tuple, list)):
-            return tuple([v.__index__() for v in value])
-        if isinstance(value, int):
+            return tuple([as_index(v) for v in value])
+        if isinstance(value, int | Dim):
             return (value,)
+        if isinstance(value, Symbol):
+            return value.graph.dims_of(value)
         listed = value.tolist() if hasattr(value, "tolist") else as_tensor(value).tolist()
         return tuple([v.__index__() for v in (listed if isinstance(listed, list) else [listed])])
     except (AttributeError, TypeError):

@@ -1,0 +1,1 @@
+"""Graph mode: the IR, tracing, passes, memory plan, lowering and inspection."""

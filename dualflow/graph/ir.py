@@ -1,0 +1,258 @@
+"""The intermediate representation: nodes in order, and the rules they keep.
+
+A value is a `Symbol`; a node is one application of an op. docs/graph.md draws the whole. Knows no
+op by name but the three leaves, which stand for values that no kernel makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, leaf_ops, symbol
+
+LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
+
+
+class Line(NamedTuple):
+    """Where in the user's code a node was made."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}, in {self.function}"
+
+
+class Node:
+    """One application of an op.
+
+    Attributes
+    ----------
+    op : Op
+    inputs : tuple of Symbol
+    attrs : Attrs or None
+    outputs : tuple of Symbol
+        The op's outputs, then the next version of each input it writes.
+    name : str
+    line : Line or None
+    data : object
+        Of a leaf: the parameter's path, the constant's Tensor, the Variable.
+    """
+
+    __slots__ = ("attrs", "data", "inputs", "line", "name", "op", "outputs")
+
+    def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
+                 outputs: Iterable[Symbol] = (), name: str = "", line: Line | None = None,
+                 data: Any = None) -> None:
+        self.op = op
+        self.inputs = tuple(inputs)
+        self.attrs = attrs
+        self.outputs = tuple(outputs)
+        self.name = name
+        self.line = line
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name} ({self.op.name})>"
+
+    @property
+    def type(self) -> str:
+        """The op's name."""
+        return self.op.name
+
+    @property
+    def written(self) -> list[tuple[Symbol, Symbol]]:
+        """(version before, version after) of each input it writes."""
+        if not self.op.writes:
+            return []
+        before = [x for i, x in enumerate(self.inputs) if self.op.writes >> i & 1]
+        return list(zip(before, self.outputs[len(self.outputs) - len(before):], strict=True))
+
+
+class Graph:
+    """Nodes, each after those that make its inputs.
+
+    Attributes
+    ----------
+    name : str
+    nodes : list of Node
+    inputs : list of Symbol
+        Outputs of its parameter nodes, in the order of the call.
+    outputs : list of Symbol
+        What a run returns. Variables written are not among them.
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.inputs: list[Symbol] = []
+        self.outputs: list[Symbol] = []
+
+    def empty_copy(self) -> Graph:
+        """A graph of the same name with nothing in it."""
+        return Graph(self.name)
+
+    def add(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None = None, name: str = "",
+            line: Line | None = None, data: Any = None) -> Node:
+        """Appends a node of an op of the C table and infers its outputs."""
+        node = Node(op, inputs, attrs, (), name or op.name, line, data)
+        made = infer(op, list(node.inputs), attrs, self)
+        if op.writes:
+            made += [symbol(self, node, 0, x.dtype, x.shape)
+                     for i, x in enumerate(node.inputs) if op.writes >> i & 1]
+        for k, y in enumerate(made):
+            y.node, y.index = node, k
+        node.outputs = tuple(made)
+        self.nodes.append(node)
+        return node
+
+    def add_leaf(self, op: Op, like: Symbol | Tensor | Variable, name: str = "",
+                 line: Line | None = None, data: Any = None,
+                 shape: Sequence[int | None] | None = None) -> Symbol:
+        """Appends a parameter, constant or variable node with the dtype and shape of `like`."""
+        node = Node(op, (), None, (), name or op.name, line, data)
+        node.outputs = (symbol(self, node, 0, like.dtype, like.shape if shape is None else shape),)
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def constant(self, value: Tensor, name: str = "", line: Line | None = None) -> Symbol:
+        """Appends a constant."""
+        return self.add_leaf(CONSTANT, value, name, line, value)
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+Visit = Callable[[Graph, Node, tuple[Symbol, ...]], "Sequence[Symbol] | None"]
+
+
+def copy_node(graph: Graph, node: Node, inputs: tuple[Symbol, ...]) -> Node:
+    """Appends `node` to another graph, reading `inputs` there."""
+    if node.op in LEAVES:
+        return graph.add_leaf(node.op, node.outputs[0], node.name, node.line, node.data).node
+    return graph.add(node.op, inputs, node.attrs, node.name, node.line, node.data)
+
+
+def rewrite(graph: Graph, visit: Visit) -> Graph:
+    """A new graph, made by going through the nodes in order once.
+
+    Parameters
+    ----------
+    graph : Graph
+    visit : callable (new, node, inputs) -> sequence of Symbol, or None
+        Gives what stands for the node's outputs, having added nodes to `new` as it likes; None: the
+        node is copied. `inputs` are the node's inputs in the new graph.
+    """
+    new = graph.empty_copy()
+    stands_for: dict[Symbol, Symbol] = {}
+    for node in graph.nodes:
+        inputs = tuple([stands_for[x] for x in node.inputs])
+        found = visit(new, node, inputs)
+        if found is None:
+            found = copy_node(new, node, inputs).outputs
+        stands_for.update(zip(node.outputs, found, strict=True))
+    new.inputs = [stands_for[x] for x in graph.inputs]
+    new.outputs = [stands_for[x] for x in graph.outputs]
+    return new
+
+
+# --- the rules ----------------------------------------------------------------------------------
+
+class IRError(AssertionError):
+    """A pass left a graph that breaks the rules: a fault of dualflow's, not of the caller's."""
+
+
+def check(graph: Graph) -> None:
+    """Raises IRError where the graph breaks a rule.
+
+    Every value is defined once and before it is used; dtypes and shapes are what the op's rule
+    says; a version of a variable is written once, and nobody reads it after that.
+    """
+    defined: set[Symbol] = set()
+    overwritten: dict[Symbol, Node] = {}
+    for node in graph.nodes:
+        for x in node.inputs:
+            if x not in defined:
+                raise IRError(f"{node.name} reads {x!r} before it is defined, in\n{graph}")
+            if x in overwritten:
+                raise IRError(f"{node.name} reads {x!r}, which {overwritten[x].name} has "
+                              f"overwritten, in\n{graph}")
+        _check_outputs(graph, node)
+        for k, y in enumerate(node.outputs):
+            if y in defined or y.node is not node or y.index != k or y.graph is not graph:
+                raise IRError(f"output {k} of {node.name} is {y!r}, in\n{graph}")
+            defined.add(y)
+        for before, _ in node.written:
+            overwritten[before] = node
+    for x in [*graph.inputs, *graph.outputs]:
+        if x not in defined:
+            raise IRError(f"{x!r} is named but not defined, in\n{graph}")
+    if any(x.node.op is not PARAMETER for x in graph.inputs):
+        raise IRError(f"an input is no parameter, in\n{graph}")
+    for x in graph.outputs:
+        if x in overwritten:
+            raise IRError(f"{x!r} is returned but {overwritten[x].name} overwrites it, in\n{graph}")
+
+
+def _check_outputs(graph: Graph, node: Node) -> None:
+    if node.op in LEAVES:
+        return
+    want = [(y.dtype, y.known_shape) for y in infer(node.op, list(node.inputs), node.attrs, graph)]
+    want += [(x.dtype, x.known_shape) for x, _ in node.written]
+    have = [(y.dtype, y.known_shape) for y in node.outputs]
+    if want != have:
+        raise IRError(f"{node.name} has outputs {have}, its op says {want}, in\n{graph}")
+
+
+# --- text ---------------------------------------------------------------------------------------
+
+def to_text(graph: Graph, lines: bool = True) -> str:
+    """The graph, a line per node: values, op, attributes, types and the user's line."""
+    number: dict[Symbol, int] = {}
+    for node in graph.nodes:
+        for y in node.outputs:
+            number[y] = len(number)
+    body = [_node_text(node, number, lines) for node in graph.nodes]
+    returned = ", ".join(f"%{number[x]}" for x in graph.outputs)
+    return "\n".join([f"graph {graph.name}:", *body, f"  return {returned}".rstrip()])
+
+
+def type_text(x: Symbol | Tensor) -> str:
+    """`float32 (2, ?)`"""
+    shape = x.known_shape if isinstance(x, Symbol) else x.shape
+    dims = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"{x.dtype} ({dims}{',' if len(shape) == 1 else ''})"
+
+
+def data_text(node: Node) -> str:
+    """What a leaf stands for."""
+    if node.op is CONSTANT:
+        return str(node.data.tolist()) if node.data.size <= 4 else "..."
+    return repr(getattr(node.data, "name", node.data))
+
+
+def attrs_text(node: Node) -> str:
+    """`axes=(0,), keepdims=False`; long lists are cut."""
+    if node.attrs is None:
+        return ""
+    parts = []
+    for key, value in node.attrs.as_dict().items():
+        text = str(value)
+        parts.append(f"{key}={text if len(text) <= 60 else text[:56] + ' ...'}")
+    return ", ".join(parts)
+
+
+def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
+    made = ", ".join(f"%{number[y]}" for y in node.outputs)
+    if node.op in LEAVES:
+        inside = data_text(node)
+    else:
+        reads = ", ".join(f"%{number[x]}" for x in node.inputs)
+        inside = ", ".join(part for part in (reads, attrs_text(node)) if part)
+    types = ", ".join(type_text(y) for y in node.outputs)
+    text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"
+    if types:
+        text += f" : {types}"
+    return f"{text}    # {node.line}" if lines and node.line else text

@@ -1,0 +1,27 @@
+"""What the passes are asked to do."""
+
+from dataclasses import dataclass
+
+FOLD_LIMIT = 65536
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of one compilation.
+
+    Attributes
+    ----------
+    passes : bool
+        False: the graph is lowered as it was traced.
+    fast_math : bool
+        Whether rewrites may change the last bits of a result.
+    fold_limit : int
+        Constants of more elements are not computed ahead.
+    check : bool
+        Whether the rules of the IR are checked after every pass.
+    """
+
+    passes: bool = True
+    fast_math: bool = False
+    fold_limit: int = FOLD_LIMIT
+    check: bool = False

@@ -1,0 +1,364 @@
+"""Recording: what the core asks of a graph while Python runs with symbols.
+
+`adopt` and `record` take an application, `read` a variable, `number` a Python number that may
+change, `guard` a decision made by such a number, `no_value` and `escaped` what a traced tensor
+cannot do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from dualflow._core import (
+    Attrs,
+    Dim,
+    Op,
+    Symbol,
+    Tensor,
+    Variable,
+    as_tensor,
+    constant,
+    current_graph,
+    dim_value,
+    evaluate,
+    pop_graph,
+    push_graph,
+    symbol,
+)
+from dualflow.dtypes import DType
+from dualflow.errors import InvalidArgumentError, TracedValueError
+from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Argument(NamedTuple):
+    """What a parameter stands for: leaf `leaf` of the call's arguments, called `path`."""
+
+    leaf: int
+    path: str
+
+
+class Feed(NamedTuple):
+    """A parameter that is asked for at each run: the next key of a generator, say."""
+
+    make: Callable[[], Tensor]
+    name: str
+
+
+class Number(NamedTuple):
+    """A parameter computed from Python numbers among the arguments, or from sizes."""
+
+    dim: Dim
+    dtype: DType
+
+
+class Guard(NamedTuple):
+    """A decision Python made by numbers that may change: operator, operands, answer."""
+
+    op: str
+    args: tuple[Any, ...]
+    answer: Any
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Ops run at once inside, whatever graph records around it."""
+    before = push_graph(None)
+    try:
+        yield
+    finally:
+        pop_graph(before)
+
+
+def user_line() -> Line | None:
+    """The innermost frame outside the package."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+class Trace(Graph):
+    """A graph that grows while Python runs.
+
+    Attributes
+    ----------
+    guards : dict of Guard to None
+    variables : dict of Variable to Symbol
+        Its current version.
+    created : list of Variable
+        Made while it recorded.
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        super().__init__(name)
+        self.guards: dict[tuple[Any, ...], Guard] = {}
+        self.variables: dict[Variable, Symbol] = {}
+        self.made_variables: list[Variable] = []
+        self.may_create: str | None = None
+        self.finished: str | None = None
+        self._captured: dict[int, tuple[Tensor, Symbol]] = {}
+        self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
+        self._names: dict[str, int] = {}
+        self._scope: list[str] = []
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def recording(self) -> Iterator[Trace]:
+        """Ops of this thread are recorded here inside the block."""
+        before = push_graph(self)
+        try:
+            yield self
+        finally:
+            pop_graph(before)
+
+    # --- names ---
+
+    @contextmanager
+    def name_scope(self, name: str) -> Iterator[str]:
+        """Nodes made inside get names that begin with `name/`."""
+        self._scope.append(self._unique(name))
+        try:
+            yield self._scope[-1] + "/"
+        finally:
+            self._scope.pop()
+
+    def _unique(self, name: str) -> str:
+        if self._scope:
+            name = f"{self._scope[-1]}/{name}"
+        n = self._names.get(name, 0)
+        self._names[name] = n + 1
+        if n == 0:
+            return name
+        fresh = f"{name}_{n}"
+        while fresh in self._names:
+            n += 1
+            fresh = f"{name}_{n}"
+        self._names[name] = n + 1
+        self._names[fresh] = 1
+        return fresh
+
+    # --- applications (called by the core) ---
+
+    def adopt(self, op: Op, inputs: list[Tensor]) -> list[Tensor]:
+        """Inputs of an application as Symbols: tensors that exist already become constants."""
+        return [x if type(x) is Symbol else self.capture(x) for x in inputs]
+
+    def capture(self, x: Tensor) -> Symbol:
+        """The Symbol of a tensor that exists already."""
+        found = self._captured.get(id(x))
+        if found is None:
+            found = self._captured[id(x)] = (x, self._leaf(CONSTANT, x, x.shape, x.shape, x, x,
+                                                           "constant"))
+        return found[1]
+
+    def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
+               name: str | None) -> None:
+        """Appends an application whose outputs are inferred."""
+        node = Node(op, inputs, attrs, (), self._unique(name or op.name), user_line())
+        if op.writes:
+            outputs = outputs + [self._overwrite(node, x) for i, x in enumerate(inputs)
+                                 if op.writes >> i & 1]
+        for k, y in enumerate(outputs):
+            y.node, y.index = node, k
+        node.outputs = tuple(outputs)
+        self.nodes.append(node)
+
+    def _overwrite(self, node: Node, before: Symbol) -> Symbol:
+        """The next version of the variable whose current version is `before`."""
+        variable = self.owner(before)
+        after = symbol(self, node, 0, before.dtype, before.shape, stands_for=variable)
+        self.variables[variable] = after
+        return after
+
+    def owner(self, version: Symbol) -> Variable:
+        """The variable whose version a Symbol is."""
+        node = version.node
+        while node.op is not VARIABLE:
+            node = next(before for before, after in node.written if after is version).node
+        return node.data
+
+    def read(self, variable: Variable) -> Symbol:
+        """The current version of a variable."""
+        found = self.variables.get(variable)
+        if found is None:
+            with suspended():
+                now = variable.value()
+            found = self._leaf(VARIABLE, now, now.shape, now.shape, variable, variable,
+                               variable.name)
+            self.variables[variable] = found
+        return found
+
+    def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int],
+              data: Any, stands_for: Any, name: str) -> Symbol:
+        node = Node(op, (), None, (), self._unique(name), user_line(), data)
+        node.outputs = (symbol(self, node, 0, like.dtype, shape, hints, stands_for),)
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    # --- parameters ---
+
+    def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
+                  hints: Sequence[int]) -> Symbol:
+        """A new parameter that stands for an argument."""
+        made = self._leaf(PARAMETER, _Typed(dtype), shape, hints, Argument(index, path), None, path)
+        self.inputs.append(made)
+        return made
+
+    def feed(self, make: Callable[[], Tensor], name: str) -> Symbol:
+        """A new parameter whose value `make` gives at each run."""
+        with suspended():
+            like = make()
+        made = self._leaf(PARAMETER, like, like.shape, like.shape, Feed(make, name), None, name)
+        self.inputs.append(made)
+        return made
+
+    def number(self, dim: Dim, dtype: DType) -> Symbol:
+        """A number that may change as a tensor of shape ()."""
+        key = (id(dim), dtype)
+        if key not in self._numbers:
+            made = self._leaf(PARAMETER, _Typed(dtype), (), (), Number(dim, dtype), None, "number")
+            self.inputs.append(made)
+            self._numbers[key] = (dim, made)
+        return self._numbers[key][1]
+
+    def guard(self, op: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Notes a decision."""
+        key = (op, *[id(x) if isinstance(x, Dim) else x for x in args])
+        self.guards[key] = Guard(op, args, answer)
+
+    def dim_of(self, x: Symbol) -> Dim | int:
+        """The number in a traced integer of shape () that follows from sizes alone."""
+        return self._number_in(x, as_number(self.value_of(x)), ())
+
+    def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
+        """The numbers in a traced list of integers that follow from sizes alone."""
+        values = self.value_of(x).tolist()
+        if not isinstance(values, list):
+            return (self.dim_of(x),)
+        return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
+
+    def _number_in(self, x: Symbol, hint: int, at: tuple[int, ...]) -> Dim:
+        return Dim(hint, "element", (x, *at), self)
+
+    def value_of(self, x: Symbol, read: Callable[[Symbol], Tensor] | None = None) -> Tensor:
+        """What a Symbol holds for the hinted sizes, if no argument's numbers flow into it.
+
+        `read` gives the value of a parameter or variable; by default that is an error.
+        """
+        values: dict[Symbol, Tensor] = {}
+        pending = [x]
+        while pending:
+            y = pending[-1]
+            node = y.node
+            if y in values:
+                pending.pop()
+                continue
+            waiting = [z for i, z in enumerate(node.inputs) if z not in values
+                       and not (node.op.shape_only >> i & 1)]
+            if waiting:
+                pending.extend(waiting)
+                continue
+            pending.pop()
+            if node.op is CONSTANT:
+                values[y] = node.data
+            elif node.op is PARAMETER and isinstance(node.data, Number):
+                with suspended():
+                    values[y] = constant(node.data.dim.hint, node.data.dtype)
+            elif node.op in (PARAMETER, VARIABLE) or node.op.effect:
+                if read is None:
+                    self.no_value(y if node.op is VARIABLE else x, "use as a size", "a Python int, "
+                                  "or a size taken from dualflow.shape")
+                values[y] = read(y)
+            else:
+                inputs = [values.get(z, z) for z in node.inputs]
+                values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
+        return values[x]
+
+    # --- variables ---
+
+    def initial_value(self, value: Any) -> Any:
+        """The initial value of a variable made while the graph records, computed now."""
+        if self.may_create is not None:
+            raise InvalidArgumentError(self.may_create)
+        if callable(value) and not isinstance(value, Tensor | Variable):
+            with suspended():
+                return value()
+        if isinstance(value, Variable):
+            value = self.read(value)
+        if type(value) is Symbol:
+            return self.value_of(value, self._now)
+        return value
+
+    def _now(self, x: Symbol) -> Tensor:
+        """The value of a leaf before the graph ever ran."""
+        node = x.node
+        if node.op is VARIABLE:
+            with suspended():
+                return node.data.value()
+        if isinstance(node.data, Feed):
+            return node.data.make()
+        raise InvalidArgumentError(
+            f"a variable's initial value depends on {x.name}, an argument of {self.name}; "
+            "pass the value as a Python number or make the variable outside")
+
+    def created(self, variable: Variable) -> None:
+        """Hears of a variable made while the graph records."""
+        self.made_variables.append(variable)
+
+    # --- what a Symbol cannot do ---
+
+    def no_value(self, x: Symbol, asked: str, instead: str) -> None:
+        """Raises where Python asks a traced tensor for its numbers."""
+        if current_graph() is not self:
+            self.escaped(x, asked)
+        line = f", made at {x.node.line}" if x.node is not None and x.node.line else ""
+        raise TracedValueError(
+            f"{asked} of a traced tensor: {x.name} ({x.dtype} {x.known_shape}{line}) has no value "
+            f"while {self.name} is traced; use {instead}")
+
+    def escaped(self, x: Symbol, who: str) -> None:
+        """Raises where a traced tensor is used outside its graph."""
+        line = f" at {x.node.line}" if x.node is not None and x.node.line else ""
+        raise TracedValueError(
+            f"{who}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {self.name}, made"
+            f"{line}, and means nothing outside; return it from the function, or keep it in a "
+            "Variable")
+
+
+class _Typed(NamedTuple):
+    dtype: DType
+
+
+def as_number(x: Tensor) -> int:
+    """The integer in a tensor of shape ()."""
+    return as_tensor(x).item()
+
+
+def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
+    """The value of a Dim when `leaf` gives those of sizes, arguments and elements."""
+    values: dict[int, Any] = {}
+    pending: list[Any] = [dim]
+    while pending:
+        d = pending[-1]
+        if id(d) in values:
+            pending.pop()
+            continue
+        if d.kind in ("size", "argument", "element"):
+            values[id(d)] = leaf(d)
+            continue
+        waiting = [x for x in d.args if isinstance(x, Dim) and id(x) not in values]
+        if waiting:
+            pending.extend(waiting)
+            continue
+        values[id(d)] = dim_value(d.kind, *[values[id(x)] if isinstance(x, Dim) else x
+                                          for x in d.args])
+    return values[id(dim)]
