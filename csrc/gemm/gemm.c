@@ -91,6 +91,7 @@ typedef struct {
     int64_t packed_a_bytes, packed_b_bytes;
     char *packed_a, *packed_b;
     double mac_ns; /* estimated time of one multiply-add */
+    int64_t batch_row; /* row of the batch where C starts */
     /* the pass: */
     int64_t row0, rows, panel0, panels, k0, k;
     int64_t job_rows, job_panels;
@@ -237,18 +238,28 @@ static void panel_of_job(const product *t, int64_t row, int64_t rows, int64_t pa
     t->kernel->panel(&p);
 }
 
+static void finish_job(const product *t, int64_t row, int64_t rows, int64_t panel, int64_t panel_end)
+{
+    const df_gemm *g = t->g;
+    const int64_t col = panel_start(t, panel), cols = panel_start(t, panel_end) - col;
+    char *c = t->c + (row * g->ldc + col) * t->kernel->bytes;
+    g->epilogue(g->context, t->batch_row + row, rows, col, cols, c, g->ldc);
+}
+
 /* Job number j is row tile j % row_tiles of column tile j / row_tiles: neighbours share B. */
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const product *t = context;
+    const bool is_last_pass = t->k0 + t->k == t->g->k;
     const int64_t row_tiles = df_ceil_div(t->rows, t->job_rows);
     for (int64_t job = begin; job < end; job++) {
-        int64_t row = job % row_tiles * t->job_rows;
-        int64_t panel = job / row_tiles * t->job_panels;
-        int64_t rows = df_min(t->job_rows, t->rows - row);
-        int64_t panel_end = df_min(panel + t->job_panels, t->panels);
-        for (; panel < panel_end; panel++)
-            panel_of_job(t, t->row0 + row, rows, t->panel0 + panel);
+        int64_t row = t->row0 + job % row_tiles * t->job_rows;
+        int64_t panel = t->panel0 + job / row_tiles * t->job_panels;
+        int64_t rows = df_min(t->job_rows, t->row0 + t->rows - row);
+        int64_t panel_end = df_min(panel + t->job_panels, t->panel0 + t->panels);
+        for (int64_t p = panel; p < panel_end; p++) panel_of_job(t, row, rows, p);
+        if (is_last_pass && t->g->epilogue)
+            finish_job(t, row, rows, panel, panel_end);
     }
 }
 
@@ -357,8 +368,9 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         t.a = one.a = (const char *)g->a + a * bytes;
         t.b = one.b = (const char *)g->b + w * bytes;
         t.c = one.c = (char *)g->c + c * bytes;
+        t.batch_row = i * g->m;
         if (b->is_vector)
-            DF_SYM(df_gemv)(&one, workspace);
+            DF_SYM(df_gemv)(&one, t.batch_row, workspace);
         else
             multiply(&t, workspace);
     }
@@ -374,11 +386,17 @@ int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)
     return df_ceil_div(b.n, b.grain) * b.bytes;
 }
 
-static void clear(const df_gemm *g)
+/* A product with k = 0: rows [begin, end) of the batch. */
+static void empty_sum_task(void *context, int64_t begin, int64_t end)
 {
-    const int64_t bytes = KERNELS[g->dtype].bytes, rows = batch_size(g) * g->m;
-    for (int64_t i = 0; i < rows; i++)
-        memset((char *)g->c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));
+    const df_gemm *g = context;
+    const int64_t bytes = KERNELS[g->dtype].bytes;
+    if (!g->accumulate)
+        for (int64_t i = begin; i < end; i++)
+            memset((char *)g->c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));
+    if (g->epilogue)
+        g->epilogue(g->context, begin, end - begin, 0, g->n,
+                    (char *)g->c + begin * g->ldc * bytes, g->ldc);
 }
 
 void DF_SYM(df_gemm)(const df_gemm *g, void *workspace)
@@ -386,8 +404,9 @@ void DF_SYM(df_gemm)(const df_gemm *g, void *workspace)
     if (is_empty(g))
         return;
     if (g->k == 0) {
-        if (!g->accumulate)
-            clear(g);
+        df_gemm copy = *g;
+        df_parallel_for(batch_size(g) * g->m, df_max(1, 16384 / g->n), 0.2 * (double)g->n,
+                        empty_sum_task, &copy);
         return;
     }
     batch b = plan_batch(g);

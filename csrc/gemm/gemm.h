@@ -6,6 +6,12 @@
 #include "../dtype.h"
 #include "../op.h"
 
+/* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, whose
+ * first is at column col0 of row `row` (rows counted through the batch: product * m + i). Each
+ * element of C is in exactly one piece; threads bring pieces side by side. */
+typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows, int64_t col0,
+                                 int64_t cols, void *c, int64_t ldc);
+
 /* op(A) is m x k, op(B) is k x n, C is m x n; all stored row-major. Leading dimensions count the
  * elements from one stored row to the next: at least k for A, m for a transposed A, and so on.
  *
@@ -25,6 +31,8 @@ typedef struct {
     int64_t lda, ldb, ldc;
     int batch_ndim;
     const int64_t *batch_shape, *a_strides, *b_strides;
+    df_gemm_epilogue epilogue; /* NULL: none */
+    const void *context;       /* of the epilogue */
 } df_gemm;
 
 bool DF_SYM(df_gemm_has)(df_dtype dtype);

@@ -64,21 +64,32 @@ int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g)
 typedef struct {
     gemv g;
     void (*run)(const gemv *g, int64_t begin, int64_t end);
+    const df_gemm *gemm;
+    int64_t row; /* of the batch, where y starts */
 } gemv_job;
 
 static void gemv_task(void *context, int64_t begin, int64_t end)
 {
     const gemv_job *job = context;
+    const df_gemm *g = job->gemm;
     job->run(&job->g, begin, end);
+    if (!g->epilogue)
+        return;
+    const int64_t n = end - begin;
+    char *y = (char *)job->g.y + begin * job->g.y_step * KERNELS[g->dtype].bytes;
+    if (g->m == 1)
+        g->epilogue(g->context, job->row, 1, begin, n, y, g->ldc);
+    else
+        g->epilogue(g->context, job->row + begin, n, 0, 1, y, g->ldc);
 }
 
-void DF_SYM(df_gemv)(const df_gemm *g, void *workspace)
+void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
 {
     const gemv_kernel *kernel = &KERNELS[g->dtype];
     const bool is_row = g->m == 1;
     /* rows of the stored matrix run along k */
     const bool by_dots = is_row ? g->transpose_b : !g->transpose_a;
-    gemv_job job = {.run = by_dots ? kernel->dots : kernel->combine};
+    gemv_job job = {.run = by_dots ? kernel->dots : kernel->combine, .gemm = g, .row = row};
     job.g = (gemv){.matrix = is_row ? g->b : g->a, .x = is_row ? g->a : g->b, .y = g->c,
                    .ld = is_row ? g->ldb : g->lda, .y_step = is_row ? 1 : g->ldc,
                    .n = is_row ? g->n : g->m, .depth = g->k, .accumulate = g->accumulate};

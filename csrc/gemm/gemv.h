@@ -6,8 +6,9 @@
 
 static inline bool df_gemv_applies(const df_gemm *g) { return g->m == 1 || g->n == 1; }
 
-/* One product, no batch, k > 0; otherwise like the functions of gemm.h. */
+/* One product, no batch, k > 0; otherwise like the functions of gemm.h. Its first row is `row` of
+ * the batch. */
 int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g);
-void DF_SYM(df_gemv)(const df_gemm *g, void *workspace);
+void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace);
 
 #endif

@@ -61,10 +61,25 @@ static void *matrices(df_dtype dtype, int64_t count, int64_t rows, int64_t cols,
     return p;
 }
 
+/* What the epilogue adds to an element: shows where it believed to be, and how often it came. */
+static int64_t mark(int64_t row, int64_t col) { return 1 + row % 7 + 3 * (col % 5); }
+
+static void add_marks(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
+                      void *c, int64_t ldc)
+{
+    const df_gemm *g = context;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            const int64_t at = i * ldc + j;
+            set(g->dtype, c, at, (int64_t)get(g->dtype, c, at) + mark(row + i, col0 + j));
+        }
+}
+
 static double expected(const df_gemm *g, const void *c0, int64_t a, int64_t b, int64_t c)
 {
     const int64_t i = c / g->ldc % (g->m ? g->m : 1), j = c % g->ldc;
     double sum = g->accumulate ? get(g->dtype, c0, c) : 0;
+    if (g->epilogue) sum += (double)mark(c / g->ldc, j);
     for (int64_t p = 0; p < g->k; p++)
         sum += get(g->dtype, g->a, a + (g->transpose_a ? p * g->lda + i : i * g->lda + p)) *
                get(g->dtype, g->b, b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j));
@@ -100,7 +115,10 @@ static void run(df_gemm *g, int64_t n_batch)
     void *workspace = aligned_alloc(64, (size_t)df_max(64, df_ceil_div(bytes, 64) * 64));
     void *c0 = matrices(g->dtype, n_batch, g->m, g->n, g->ldc);
     CHECK(workspace != NULL);
-    for (int threads = 1; threads <= 2; threads++) {
+    g->context = g;
+    for (int variant = 0; variant < 4; variant++) {
+        const int threads = 1 + variant % 2;
+        g->epilogue = variant < 2 ? NULL : add_marks;
         CHECK(df_set_num_threads(threads, &err) == DF_OK);
         g->c = matrices(g->dtype, n_batch, g->m, g->n, g->ldc);
         int64_t n = n_batch && g->m ? (n_batch * g->m - 1) * g->ldc + g->n : 0;
