@@ -238,7 +238,8 @@ static void panel_of_job(const product *t, int64_t row, int64_t rows, int64_t pa
     t->kernel->panel(&p);
 }
 
-static void finish_job(const product *t, int64_t row, int64_t rows, int64_t panel, int64_t panel_end)
+static void finish_job(const product *t, int64_t row, int64_t rows, int64_t panel,
+                       int64_t panel_end)
 {
     const df_gemm *g = t->g;
     const int64_t col = panel_start(t, panel), cols = panel_start(t, panel_end) - col;

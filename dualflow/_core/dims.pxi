@@ -11,6 +11,8 @@ cdef dict DIM_OPS = {
     "gt": _operator.gt, "ge": _operator.ge, "bool": bool,
 }
 
+cdef str OF_A_SHAPE = "size"       # the kind of a Dim that stands in a shape
+
 
 cdef object hint_of(x):
     return (<Dim>x).hint if type(x) is Dim else x
@@ -117,7 +119,7 @@ cdef class Dim:
         return hash(self.hint)
 
     def __repr__(self):
-        return "None" if self.kind == "size" else f"<{self.hint}, may change>"
+        return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
 
 
 def dim_value(str op, *args):

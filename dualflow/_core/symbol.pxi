@@ -37,7 +37,7 @@ cdef class Symbol(Tensor):
             dims = list(shape_tuple(&self.t))
             for d in range(self.t.ndim):
                 if self.unknown[d] and dims[d] is not None:
-                    dims[d] = Dim(dims[d], "size", (self, d), self.graph)
+                    dims[d] = Dim(dims[d], OF_A_SHAPE, (self, d), self.graph)
             self.dims = tuple(dims)
         return self.dims
 

@@ -12,7 +12,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
 
 from dualflow._core import (
     Attrs,
@@ -78,7 +79,7 @@ def suspended() -> Iterator[None]:
 
 def user_line() -> Line | None:
     """The innermost frame outside the package."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     if frame is None:
@@ -316,7 +317,7 @@ class Trace(Graph):
 
     # --- what a Symbol cannot do ---
 
-    def no_value(self, x: Symbol, asked: str, instead: str) -> None:
+    def no_value(self, x: Symbol, asked: str, instead: str) -> NoReturn:
         """Raises where Python asks a traced tensor for its numbers."""
         if current_graph() is not self:
             self.escaped(x, asked)
@@ -325,7 +326,7 @@ class Trace(Graph):
             f"{asked} of a traced tensor: {x.name} ({x.dtype} {x.known_shape}{line}) has no value "
             f"while {self.name} is traced; use {instead}")
 
-    def escaped(self, x: Symbol, who: str) -> None:
+    def escaped(self, x: Symbol, who: str) -> NoReturn:
         """Raises where a traced tensor is used outside its graph."""
         line = f" at {x.node.line}" if x.node is not None and x.node.line else ""
         raise TracedValueError(
@@ -338,8 +339,8 @@ class _Typed(NamedTuple):
     dtype: DType
 
 
-def as_number(x: Tensor) -> int:
-    """The integer in a tensor of shape ()."""
+def as_number(x: Tensor) -> Any:
+    """The number in a tensor of shape ()."""
     return as_tensor(x).item()
 
 

@@ -37,7 +37,7 @@ def ints(value: TensorLike, what: str) -> tuple[int, ...]:
         if isinstance(value, (tuple, list)):
             return tuple([as_index(v) for v in value])
         if isinstance(value, int | Dim):
-            return (value,)
+            return (as_index(value),)
         if isinstance(value, Symbol):
             return value.graph.dims_of(value)
         listed = value.tolist() if hasattr(value, "tolist") else as_tensor(value).tolist()
