@@ -1,9 +1,11 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
+ * matmul_cluster: the same with elementwise steps behind it.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
+#include "../epilogue.h"
 #include "../gemm/gemm.h"
 #include "../op.h"
 
-enum { TRANSPOSE_A, TRANSPOSE_B };
+enum { TRANSPOSE_A, TRANSPOSE_B, CODE };
 
 /* Rows and columns of op(x) of a matrix or a batch of them. */
 static int64_t op_rows(const df_tensor *x, bool transpose)
@@ -139,6 +141,33 @@ static void describe(const df_call *call, matmul *m)
     fold_rows(g);
 }
 
+/* What infer of matmul says of inputs 0 and 1. */
+static df_status infer_product(const df_call *call, df_tensor *product, df_error *err)
+{
+    df_tensor_init(product);
+    df_call plain = *call;
+    plain.out = &product;
+    return infer(&plain, err);
+}
+
+static df_status infer_cluster(const df_call *call, df_error *err)
+{
+    if (call->n_in < 2)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want at least 2",
+                       call->op->name, call->n_in);
+    df_tensor product;
+    df_epilogue *e = NULL;
+    df_status status = infer_product(call, &product, err);
+    if (status == DF_OK)
+        status = df_epilogue_new(call, 2, call->attrs[CODE].list, &product, &e, err);
+    if (status == DF_OK)
+        status = df_tensor_set(call->out[0], df_epilogue_dtype(e), product.ndim, product.shape,
+                               call->op->name, err);
+    df_epilogue_free(e);
+    df_tensor_clear(&product);
+    return status;
+}
+
 static int64_t workspace(const df_call *call)
 {
     matmul m;
@@ -155,6 +184,52 @@ static df_status run(const df_call *call, df_error *err)
     return DF_OK;
 }
 
+/* The product is computed in the output's memory where its elements are as large. */
+static bool in_place(const df_call *call)
+{
+    return df_dtypes[call->in[0]->dtype].bytes == df_dtypes[call->out[0]->dtype].bytes;
+}
+
+static int64_t product_bytes(const df_call *call)
+{
+    const int64_t bytes = call->out[0]->size * df_dtypes[call->in[0]->dtype].bytes;
+    return in_place(call) ? 0 : df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+}
+
+static int64_t workspace_cluster(const df_call *call)
+{
+    return product_bytes(call) + workspace(call);
+}
+
+static df_status run_cluster(const df_call *call, df_error *err)
+{
+    df_epilogue *e = NULL;
+    df_tensor product;
+    df_status status = infer_product(call, &product, err);
+    if (status == DF_OK)
+        status = df_epilogue_new(call, 2, call->attrs[CODE].list, &product, &e, err);
+    if (status == DF_OK && product.size > 0) {
+        const df_epilogue_run finish = {.epilogue = e, .call = call, .out = call->out[0]->data,
+                                        .columns = product.shape[product.ndim - 1]};
+        matmul m;
+        describe(call, &m);
+        if (!in_place(call)) m.gemm.c = call->workspace;
+        m.gemm.epilogue = df_epilogue_block;
+        m.gemm.context = &finish;
+        DF_SYM(df_gemm)(&m.gemm, (char *)call->workspace + product_bytes(call));
+    }
+    df_epilogue_free(e);
+    df_tensor_clear(&product);
+    return status;
+}
+
 DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run};
+
+DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                         .n_out = 1, .n_attrs = 3, .internal = true,
+                         .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
+                                   {"code", DF_ATTR_INTS}},
+                         .infer = infer_cluster, .workspace = workspace_cluster,
+                         .run = run_cluster};

@@ -61,6 +61,11 @@ cdef class Op:
         return bool(self.c.effect or self.c.writes)
 
     @property
+    def internal(self):
+        """Whether graph passes make it and people never apply it."""
+        return bool(self.c.internal)
+
+    @property
     def shape_only(self):
         """Bit i: only dtype and shape of input i are read."""
         return self.c.shape_only

@@ -1,0 +1,166 @@
+"""`matmul_cluster` gives, bit for bit, what matmul followed by its elementwise ops gives."""
+
+import struct
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core, dtypes
+
+# m, k, n: vectors, tiny products, remainders, packed and threaded ones, several passes over k
+SHAPES = [
+    (1, 5, 7), (7, 5, 1), (1, 1, 1), (1, 700, 900), (900, 700, 1), (8, 16, 32), (8, 32, 4),
+    (3, 0, 5), (1, 0, 3), (0, 4, 3), (16, 8, 32), (17, 33, 49), (65, 70, 100), (130, 1100, 90),
+    (300, 257, 260),
+]
+DTYPES = ["float32", "float64", "int32"]
+
+
+def tile_code(steps, n_inputs, result=None):
+    """Tile code of elementwise steps (op, operand values, attribute words) and one output."""
+    code = [1, len(steps)]
+    for op, operands, *words in steps:
+        code += [_core.ops().index(op), 0, len(operands), *operands, len(words), *words]
+    return [*code, 1, n_inputs + len(steps) - 1 if result is None else result]
+
+
+def word(number):
+    """The bits of a double as an integer attribute carries them."""
+    return struct.unpack("q", struct.pack("d", number))[0]
+
+
+def normal(rng, shape, dtype):
+    x = rng.standard_normal(shape) * 8
+    return df.constant(x.astype(dtype))
+
+
+def product(a, b, more, code, transpose_a=False, transpose_b=False):
+    return _core.apply("matmul_cluster", a, b, *more, code=code, transpose_a=transpose_a,
+                       transpose_b=transpose_b)
+
+
+def same_bits(got, want):
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = df.config.num_threads()
+    df.config.set_num_threads(request.param)
+    yield request.param
+    df.config.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
+def test_bias_and_activation(threads, dtype, transposes):
+    rng = np.random.default_rng(1)
+    code = tile_code([("add", [0, 1]), ("maximum", [4, 2]), ("multiply", [5, 3])], 4)
+    for m, k, n in SHAPES:
+        ta, tb = transposes
+        a = normal(rng, (k, m) if ta else (m, k), dtype)
+        b = normal(rng, (n, k) if tb else (k, n), dtype)
+        bias, floor, mask = (normal(rng, s, dtype) for s in [(n,), (), (m, n)])
+        want = df.maximum(df.matmul(a, b, ta, tb) + bias, floor) * mask
+        same_bits(product(a, b, [bias, floor, mask], code, ta, tb), want)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_columns_and_rows_of_rank_two(threads, shape):
+    m, k, n = shape
+    rng = np.random.default_rng(2)
+    a, b = normal(rng, (m, k), "float32"), normal(rng, (k, n), "float32")
+    column, row, one = (normal(rng, s, "float32") for s in [(m, 1), (1, n), (1, 1)])
+    code = tile_code([("multiply", [0, 1]), ("subtract", [4, 2]), ("tanh", [5]),
+                      ("multiply", [6, 3])], 4)
+    want = df.tanh(df.matmul(a, b) * column - row) * one
+    same_bits(product(a, b, [column, row, one], code), want)
+
+
+def test_batches(threads):
+    rng = np.random.default_rng(3)
+    code = tile_code([("add", [0, 1]), ("multiply", [3, 2])], 3)
+    for batch_a, batch_b, (m, k, n) in [((5,), (5,), (8, 9, 10)), ((5,), (), (8, 9, 10)),
+                                        ((2, 3), (3,), (1, 9, 10)), ((4,), (4,), (9, 8, 1)),
+                                        ((2, 1), (3,), (70, 3, 40)), ((3,), (1,), (4, 0, 5))]:
+        a, b = normal(rng, (*batch_a, m, k), "float32"), normal(rng, (*batch_b, k, n), "float32")
+        plain = df.matmul(a, b)
+        bias, other = normal(rng, (n,), "float32"), normal(rng, plain.shape, "float32")
+        same_bits(product(a, b, [bias, other], code), (plain + bias) * other)
+
+
+def test_product_read_twice_and_first_value_kept(threads):
+    rng = np.random.default_rng(4)
+    a, b = normal(rng, (60, 33), "float32"), normal(rng, (33, 70), "float32")
+    plain = df.matmul(a, b)
+    code = tile_code([("sigmoid", [0]), ("multiply", [0, 1]), ("subtract", [2, 0])], 1)
+    same_bits(product(a, b, [], code), plain * df.sigmoid(plain) - plain)
+
+
+@pytest.mark.parametrize("target", [df.bool_, df.float64, df.int8, df.int32, df.float16])
+def test_output_of_another_dtype(threads, target):
+    rng = np.random.default_rng(5)
+    code = tile_code([("cast", [0], dtypes.ALL.index(target))], 1)
+    for m, k, n in SHAPES:
+        a, b = normal(rng, (m, k), "float32"), normal(rng, (k, n), "float32")
+        same_bits(product(a, b, [], code), df.cast(df.matmul(a, b), target))
+
+
+def test_attributes(threads):
+    rng = np.random.default_rng(6)
+    a, b = normal(rng, (40, 30), "float64"), normal(rng, (30, 50), "float64")
+    code = tile_code([("leaky_relu", [0], word(0.3))], 1)
+    same_bits(product(a, b, [], code), df.nn.leaky_relu(df.matmul(a, b), 0.3))
+
+
+def test_many_steps():
+    rng = np.random.default_rng(7)
+    a, b, c = (normal(rng, (9, 9), "float32") for _ in range(3))
+    code = tile_code([("add", [i + 1 if i else 0, 1]) for i in range(200)], 2)
+    want = df.matmul(a, b)
+    for _ in range(200):
+        want = want + c
+    same_bits(product(a, b, [c], code), want)
+
+
+GOOD = tile_code([("add", [0, 1])], 2)
+ADD = _core.ops().index("add")
+
+
+@pytest.mark.parametrize("code", [
+    [], [1], [2, *GOOD[1:]], GOOD[:-1], [*GOOD, 0], [1, 0, 0], [1, -1, 1, 0], [1, 1 << 62, 1, 0],
+    tile_code([("add", [0, 2])], 2), tile_code([("add", [0, -1])], 2),
+    tile_code([("add", [0])], 2), tile_code([("add", [0, 1], 7)], 2),
+    tile_code([("reduce_sum", [0])], 2), tile_code([("matmul", [0, 1], 0, 0)], 2),
+    tile_code([("cast", [0], 99)], 2), tile_code([("cast", [0], -1)], 2),
+    tile_code([("add", [0, 1])], 2, result=9), [*GOOD[:-2], 2, 2, 2], [*GOOD[:-2], 0],
+    [1, 1, 1 << 40, *GOOD[3:]], [1, 1, -1, *GOOD[3:]], [1, 1, ADD, 1, *GOOD[4:]],
+    [1, 1, ADD, 0, 1 << 33, *GOOD[5:]],
+])
+def test_bad_code_is_refused(code):
+    x = df.zeros((2, 2))
+    with pytest.raises((ValueError, TypeError), match="matmul_cluster|cast|add"):
+        product(x, x, [x], code)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 2, 2), (2, 2, 1), (5, 2, 2)])
+def test_operands_that_do_not_fit_are_refused(shape):
+    x = df.zeros((2, 2))
+    with pytest.raises(df.errors.ShapeError, match="matmul_cluster"):
+        product(x, x, [df.zeros(shape)], GOOD)
+
+
+def test_operands_repeated_between_rows_are_refused():
+    a, b = df.zeros((3, 2, 4)), df.zeros((3, 4, 5))
+    for shape in [(2, 1), (2, 5), (3, 1, 1), (3, 1, 5)]:
+        with pytest.raises(df.errors.ShapeError, match="matmul_cluster"):
+            product(a, b, [df.zeros(shape)], GOOD)
+
+
+def test_no_elements(threads):
+    code = tile_code([("add", [0, 1])], 2)
+    for m, n in [(0, 3), (3, 0)]:
+        assert product(df.zeros((m, 2)), df.zeros((2, n)), [df.zeros(())], code).shape == (m, n)
