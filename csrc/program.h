@@ -53,8 +53,13 @@ typedef struct {
 typedef struct df_program df_program;
 typedef struct df_frame df_frame; /* what one run needs of its own: arena and tensors */
 
-/* Copies the parts (not the data of constants) and prepares every instruction. On failure `failed`
- * is the instruction, or -1. */
+/* Copies the parts (not the data of constants), checks them and prepares every static instruction:
+ * what it prepared is shared by all runs and only read. On failure `failed` is the instruction, or
+ * -1.
+ *
+ * A static instruction has only slots of known shapes, which must be what its op infers, and no
+ * dynamic output. A dynamic one may have outputs of any kind; what it infers is held against what
+ * is known of its slots. Effects (`op->effect`) are never run beside others. */
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
@@ -78,8 +83,10 @@ typedef struct {
 /* Frames come from a small pool of the program: runs in several threads each take one. NULL: no
  * memory. */
 df_frame *df_program_enter(df_program *p);
-/* Stops at the first instruction that fails: its index is in `failed`, and nothing it would have
- * written to arguments is written. */
+/* Stops at the first instruction that fails: its index is in `failed`. Others of its wave may have
+ * run. The instruction that failed has written no argument, because ops with `writes` check before
+ * they write; only `check_numerics` looks at what is written already. The program stays usable.
+ * `poll` is asked every 50 ms at most, on the thread of the caller. */
 df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                          df_error *err);
 /* The tensor of a slot after a run, to be looked at or, where DYNAMIC and kept, taken over. */

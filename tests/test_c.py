@@ -1,4 +1,4 @@
-"""Builds and runs the C programs of tests/c: the runtime floor of csrc without Python."""
+"""Builds and runs the C programs of tests/c: csrc without the ops and without Python."""
 
 import os
 import shlex
@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-RUNTIME = [ROOT / "csrc" / f"{c}.c" for c in ("base", "dtype", "memory", "tensor", "cpu", "thread")]
+RUNTIME = [ROOT / "csrc" / f"{c}.c" for c in (
+    "base", "dtype", "memory", "tensor", "cpu", "thread", "infer", "tile", "op", "host",
+    "numerics", "program", "program_frame", "program_run",
+)]
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
 VARIANTS = {
     "plain": ["-O2"],

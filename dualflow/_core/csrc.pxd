@@ -9,6 +9,7 @@ cdef extern from "base.h" nogil:
         DF_BAD_DTYPE
         DF_OUT_OF_MEMORY
         DF_OVERFLOW
+        DF_CANCELLED
     ctypedef struct df_error:
         df_status status
         char text[1000]
@@ -140,6 +141,69 @@ cdef extern from "op.h" nogil:
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept
+
+cdef extern from "host.h" nogil:
+    ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,
+                                     df_error *err) noexcept nogil
+    void df_set_host(df_host_fn fn) noexcept
+
+cdef extern from "program.h" nogil:
+    ctypedef enum df_slot_kind:
+        DF_SLOT_ARENA
+        DF_SLOT_CONSTANT
+        DF_SLOT_ARG
+        DF_SLOT_RESULT
+        DF_SLOT_DYNAMIC
+    ctypedef struct df_slot:
+        df_slot_kind kind
+        df_dtype dtype
+        int ndim
+        const int64_t *shape
+        int64_t offset
+        int index
+        const void *data
+        int last_use
+    ctypedef struct df_instruction:
+        const df_op *op
+        int n_in
+        int n_out
+        int n_attrs
+        const int *in_ "in"
+        const int *out
+        const df_attr *attrs
+        int64_t workspace
+        bint dynamic
+        bint poll
+        int wave
+        double cost
+    ctypedef struct df_program_parts:
+        int n_slots
+        int n_instructions
+        int n_args
+        int n_results
+        const df_slot *slots
+        const df_instruction *instructions
+        int64_t arena_bytes
+    ctypedef struct df_program
+    ctypedef struct df_frame
+    df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
+                             df_error *err) noexcept
+    void df_program_free(df_program *p) noexcept
+    ctypedef struct df_profile:
+        int64_t *ns
+        int64_t *start
+    ctypedef struct df_run:
+        void *const *args
+        void *const *results
+        bint (*poll)(void *context) noexcept nogil
+        void *context
+        const df_profile *profile
+        bint check_numerics
+    df_frame *df_program_enter(df_program *p) noexcept
+    df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
+                             df_error *err) noexcept
+    df_tensor *df_frame_tensor(df_frame *frame, int slot) noexcept
+    void df_program_leave(df_program *p, df_frame *frame) noexcept
 
 cdef extern from "registry.h" nogil:
     df_status df_registry_init(df_error *err) noexcept
