@@ -99,16 +99,28 @@ DF_INLINE V FN(fold_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_f
 
 #define SHORT_ROW (LANES < 32 ? LANES : 32) /* beyond it a row is faster on its own */
 
+/* The same for one row: the bits of a result depend on its row alone, not on those beside it. */
+DF_INLINE T FN(fold_short_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
+                               FN(combine_fn) combine)
+{
+    V acc = identity;
+    for (int64_t c = 0; c < n; c++) acc = combine(acc, map(FN(splat)(x[c]), p));
+    return acc[0];
+}
+
 /* out[i] = fold of row i of x (n_rows, n); p has a number per row, or is NULL. */
 DF_INLINE void FN(fold_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n, T identity,
                              FN(map_fn) map, FN(combine_fn) combine)
 {
     const V none = {0}, start = FN(splat)(identity);
     int64_t i = 0;
-    if (n <= SHORT_ROW)
+    if (n <= SHORT_ROW) {
         for (; i + LANES <= n_rows; i += LANES)
             FN(store)(out + i, FN(fold_short_rows)(x + i * n, n, p ? FN(load)(p + i) : none, start,
                                                    map, combine));
+        for (; i < n_rows; i++)
+            out[i] = FN(fold_short_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
+    }
     for (; i < n_rows; i++)
         out[i] = FN(fold_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
 }

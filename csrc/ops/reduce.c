@@ -315,6 +315,61 @@ static df_status run(const df_call *call, const reduction *r)
     return DF_OK;
 }
 
+/* Rows for a cluster, as `run` folds rows of one chunk; a few at a time, so that the parameters
+ * stay here. */
+#define FEW_ROWS 64
+
+static void fold_few(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
+                     const void *x)
+{
+    char parameter[FEW_ROWS * sizeof(double)] __attribute__((aligned(DF_ALIGNMENT)));
+    char *p = r->parameter ? parameter : NULL;
+    if (p) {
+        r->parameter->first[dtype].rows(p, x, NULL, rows, n);
+        r->parameter->finish[dtype](rows, p, NULL, (double)n);
+    }
+    r->first[dtype].rows(out, x, p, rows, n);
+    if (r->finish[dtype]) r->finish[dtype](rows, out, p, (double)n);
+}
+
+static void fold_all(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
+                     const void *x)
+{
+    const int64_t bytes = df_dtypes[dtype].bytes;
+    for (int64_t i = 0; i < rows; i += FEW_ROWS)
+        fold_few(r, dtype, df_min(FEW_ROWS, rows - i), n, (char *)out + i * bytes,
+                 (const char *)x + i * n * bytes);
+}
+
+#define WHOLE(of, dtype)                                                                         \
+    static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
+    {                                                                                            \
+        fold_all(&of, dtype, rows, n, out, x);                                                   \
+    }
+#define WHOLE_FLOATS(of) WHOLE(of, DF_F32) WHOLE(of, DF_F64)
+#define WHOLE_NUMBERS(of)                                                                        \
+    WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32)       \
+    WHOLE(of, DF_I64)
+WHOLE_NUMBERS(sum)
+WHOLE_NUMBERS(prod)
+WHOLE_NUMBERS(max)
+WHOLE_NUMBERS(min)
+WHOLE(any, DF_BOOL)
+WHOLE(all, DF_BOOL)
+WHOLE_FLOATS(mean)
+WHOLE_FLOATS(euclidean_norm)
+WHOLE_FLOATS(variance)
+WHOLE_FLOATS(std)
+WHOLE_FLOATS(logsumexp)
+
+/* The `fold` of a record. */
+#define OF_BOOLS(of) .fold = {[DF_BOOL] = of##_whole_DF_BOOL}
+#define OF_FLOATS(of) .fold = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
+#define OF_NUMBERS(of)                                                                           \
+    .fold = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64,                         \
+             [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8, [DF_I16] = of##_whole_DF_I16, \
+             [DF_I32] = of##_whole_DF_I32, [DF_I64] = of##_whole_DF_I64}
+
 #define REDUCTION(of)                                                                            \
     static df_status of##_infer(const df_call *call, df_error *err)                              \
     {                                                                                            \
@@ -343,14 +398,14 @@ REDUCTION(variance)
 REDUCTION(std)
 REDUCTION(logsumexp)
 
-DF_OP(reduce_sum) = {REDUCTION_OP(sum)};
-DF_OP(reduce_prod) = {REDUCTION_OP(prod)};
-DF_OP(reduce_max) = {REDUCTION_OP(max)};
-DF_OP(reduce_min) = {REDUCTION_OP(min)};
-DF_OP(reduce_any) = {REDUCTION_OP(any)};
-DF_OP(reduce_all) = {REDUCTION_OP(all)};
-DF_OP(reduce_mean) = {REDUCTION_OP(mean), .promote = 1, .promote_to_float = true};
-DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm)};
-DF_OP(reduce_variance) = {REDUCTION_OP(variance)};
-DF_OP(reduce_std) = {REDUCTION_OP(std)};
-DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp)};
+DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum)};
+DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod)};
+DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max)};
+DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min)};
+DF_OP(reduce_any) = {REDUCTION_OP(any), OF_BOOLS(any)};
+DF_OP(reduce_all) = {REDUCTION_OP(all), OF_BOOLS(all)};
+DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), .promote = 1, .promote_to_float = true};
+DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidean_norm)};
+DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
+DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
+DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
