@@ -17,8 +17,9 @@
  * An elementwise step reads values of its own space; a FULL step may also read ROW values, each
  * repeated along its row. Inputs broadcast against the space they are read in. A step whose op is a
  * reduction has one operand, a FULL value, and yields a ROW value by the record's `fold`, bit for
- * bit what the op itself yields. Outputs are FULL or ROW values, dense. An output may lie in the
- * memory of an input of the same bytes per element that is read in place (no broadcast). */
+ * bit what the op itself yields; in the code it has no attributes. Outputs are results of steps,
+ * FULL or ROW, dense. An output may lie in the memory of an input of the same bytes per element
+ * that is read in place (no broadcast). */
 #ifndef DF_CLUSTER_H
 #define DF_CLUSTER_H
 
@@ -41,5 +42,7 @@ void df_cluster_free(df_cluster *c);
 df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err);
 /* Dtypes and shapes of the outputs from those of the inputs; what infer of `cluster` is. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
+/* The number of outputs in the code; 1 where it is malformed, which infer then reports. */
+int df_cluster_count_out(const df_call *call);
 
 #endif

@@ -114,6 +114,7 @@ cdef extern from "op.h" nogil:
         const void *prepared
     ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
                                 const df_attr *attrs) noexcept nogil
+    ctypedef void (*df_fold_fn)(int64_t rows, int64_t n, void *out, const void *x) noexcept nogil
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
     ctypedef struct df_op:
         const char *name
@@ -134,6 +135,7 @@ cdef extern from "op.h" nogil:
         int (*count_out)(const df_call *call) noexcept nogil
         int64_t (*workspace)(const df_call *call) noexcept nogil
         int64_t (*view)(const df_call *call) noexcept nogil
+        df_fold_fn fold[10]
         df_tile_fn tile[10]
         int tile_key
         double cost

@@ -20,6 +20,8 @@ cdef class Op:
     Attributes
     ----------
     name : str
+    index : int
+        Its place in the registry.
     attrs : tuple of str
         Attribute names in the record's order.
     rule : callable or None
@@ -33,6 +35,7 @@ cdef class Op:
     cdef FastPath fast
     cdef bint float_only
     cdef readonly str name
+    cdef readonly int64_t index
     cdef readonly tuple attrs
     cdef public object rule
     cdef public object why_no_gradient
@@ -90,6 +93,12 @@ cdef class Op:
         return tuple([df_dtypes[d].name.decode() for d in range(<int>DF_N_DTYPES)
                       if self.c.tile[d] != NULL])
 
+    @property
+    def folds(self):
+        """Names of the dtypes whose rows a cluster can fold with it."""
+        return tuple([df_dtypes[d].name.decode() for d in range(<int>DF_N_DTYPES)
+                      if self.c.fold[d] != NULL])
+
     def __repr__(self):
         return f"<dualflow op {self.name}>"
 
@@ -103,6 +112,7 @@ cdef _load_ops():
     for i in range(df_registry_size()):
         op = Op.__new__(Op)
         op.c = df_registry_op(i)
+        op.index = i
         op.name = op.c.name.decode()
         op.attrs = tuple([op.c.attrs[k].name.decode() for k in range(op.c.n_attrs)])
         op.fast = FAST_NONE

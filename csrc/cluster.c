@@ -1,0 +1,144 @@
+/* Runs clusters that are ready (cluster_plan.h): block by block, tile by tile, instruction by
+ * instruction. */
+#include "cluster_plan.h"
+#include "thread.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define STACK_SCRATCH 49152 /* bytes of slots and registers that need no allocation */
+#define FEW_OUTPUTS 64
+
+typedef struct {
+    const df_cluster *c;
+    const df_call *call;
+    const bool *direct; /* per output: written by its step, not copied at the end of the tile */
+    atomic_bool failed; /* no memory for the registers of a block */
+} run;
+
+static bool overlap(const char *a, int64_t a_bytes, const char *b, int64_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+/* Whether an output may be written while its tile is still being computed: its memory is not that
+ * of an input which a later step reads in place. */
+static bool writes_directly(const df_cluster *c, const df_call *call, int i)
+{
+    const df_cluster_output *o = &c->outputs[i];
+    if (!o->checked) return o->first;
+    const df_tensor *out = call->out[i];
+    for (int32_t k = 0; k < c->n_walking; k++) {
+        const df_cluster_load *load = &c->loads[c->walking[k]];
+        const df_tensor *in = call->in[load->input];
+        if (load->operand.mode == DF_DIRECT && load->last_use > o->step &&
+            overlap(out->data, df_tensor_bytes(out), in->data, df_tensor_bytes(in)))
+            return false;
+    }
+    return true;
+}
+
+static const void *load(const run *r, const df_cluster_load *l, int64_t begin, int64_t units,
+                        void *const *at)
+{
+    const char *data = r->call->in[l->input]->data;
+    const int64_t first = df_cluster_elements(r->c, l->space, begin);
+    if (l->operand.mode == DF_DIRECT) return data + first * l->operand.bytes;
+    return df_operand_load(&l->operand, data, first, df_cluster_elements(r->c, l->space, units),
+                           at[l->buffer]);
+}
+
+/* Each of n elements `length` times. */
+static void expand(char *to, const char *from, int bytes, int64_t n, int64_t length)
+{
+    for (int64_t i = 0; i < n; i++)
+        df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
+}
+
+static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
+{
+    const df_cluster *c = r->c;
+    const int64_t n[2] = {units * c->row_length, units};
+    const df_cluster_instruction *end = c->instructions + c->n_instructions;
+    for (const df_cluster_instruction *s = c->instructions; s < end; s++) {
+        if (s->action == DF_DO_TILE) {
+            const void *in[DF_TILE_MAX_IN] = {at[s->in[0]], at[s->in[1]], at[s->in[2]],
+                                              at[s->in[3]]};
+            s->fn.tile(n[s->space], at[s->out], in, s->attrs);
+        } else if (s->action == DF_DO_FOLD) {
+            s->fn.fold(units, c->row_length, at[s->out], at[s->in[0]]);
+        } else if (s->action == DF_DO_EXPAND) {
+            expand(at[s->out], at[s->in[0]], s->bytes, units, c->row_length);
+        } else {
+            at[s->out] = (void *)load(r, &c->loads[s->fn.load], begin, units, at);
+        }
+    }
+}
+
+static void run_tiles(const run *r, int64_t begin, int64_t end, char *scratch)
+{
+    const df_cluster *c = r->c;
+    void **at = (void **)scratch, **outputs = at + c->n_loads, **registers = outputs + c->n_outputs;
+    for (int32_t i = 0; i < c->n_registers; i++) registers[i] = scratch + c->offsets[i];
+    for (int32_t i = 0; i < c->n_periodic; i++) {
+        const int32_t k = c->periodic[i];
+        at[k] = (void *)load(r, &c->loads[k], begin, df_min(c->tile, end - begin), at);
+    }
+    for (int64_t u = begin; u < end; u += c->tile) {
+        const int64_t units = df_min(c->tile, end - u);
+        for (int32_t i = 0; i < c->n_walking; i++)
+            at[c->walking[i]] = (void *)load(r, &c->loads[c->walking[i]], u, units, at);
+        for (int32_t i = 0; i < c->n_outputs; i++) {
+            const df_cluster_output *o = &c->outputs[i];
+            outputs[i] = (char *)r->call->out[i]->data +
+                         df_cluster_elements(c, o->space, u) * o->bytes;
+            if (o->first && !r->direct[i]) outputs[i] = at[o->from];
+        }
+        run_tile(r, u, units, at);
+        for (int32_t i = 0; i < c->n_outputs; i++) {
+            const df_cluster_output *o = &c->outputs[i];
+            if (r->direct[i]) continue;
+            memcpy((char *)r->call->out[i]->data + df_cluster_elements(c, o->space, u) * o->bytes,
+                   at[o->from], (size_t)(df_cluster_elements(c, o->space, units) * o->bytes));
+        }
+    }
+}
+
+static void run_block(void *context, int64_t begin, int64_t end)
+{
+    run *r = context;
+    if (r->c->scratch_bytes <= STACK_SCRATCH) {
+        char scratch[STACK_SCRATCH] __attribute__((aligned(DF_ALIGNMENT)));
+        run_tiles(r, begin, end, scratch);
+        return;
+    }
+    df_buffer *scratch = df_buffer_new(r->c->scratch_bytes);
+    if (scratch) run_tiles(r, begin, end, scratch->data);
+    else atomic_store(&r->failed, true);
+    df_buffer_release(scratch);
+}
+
+df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err)
+{
+    bool few[FEW_OUTPUTS], *direct = few;
+    df_buffer *many = NULL;
+    if (c->n_outputs > FEW_OUTPUTS) {
+        many = df_buffer_new(c->n_outputs);
+        if (!many)
+            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %d outputs", call->op->name,
+                           c->n_outputs);
+        direct = many->data;
+    }
+    for (int i = 0; i < c->n_outputs; i++) direct[i] = writes_directly(c, call, i);
+    run r = {.c = c, .call = call, .direct = direct};
+    if (c->n_units <= c->grain) {
+        if (c->n_units > 0) run_block(&r, 0, c->n_units);
+    } else {
+        df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
+    }
+    df_buffer_release(many);
+    return atomic_load(&r.failed) ? df_fail(err, DF_OUT_OF_MEMORY,
+                                            "%s: no memory for %lld bytes of registers",
+                                            call->op->name, (long long)c->scratch_bytes)
+                                  : DF_OK;
+}

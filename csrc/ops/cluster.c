@@ -1,0 +1,27 @@
+/* cluster: tile code as an op (cluster.h). */
+#include "cluster.h"
+
+static df_status run_cluster(const df_call *call, df_error *err)
+{
+    if (call->prepared) return df_cluster_run(call->prepared, call, err);
+    df_cluster *c;
+    df_status status = df_cluster_new(call, &c, err);
+    if (status == DF_OK) status = df_cluster_run(c, call, err);
+    df_cluster_free(c);
+    return status;
+}
+
+static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
+{
+    df_cluster *c;
+    df_status status = df_cluster_new(call, &c, err);
+    *prepared = c;
+    return status;
+}
+
+static void release_cluster(void *prepared) { df_cluster_free(prepared); }
+
+DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
+                  .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
+                  .internal = true, .infer = df_cluster_infer, .count_out = df_cluster_count_out,
+                  .prepare = prepare_cluster, .release = release_cluster, .run = run_cluster};

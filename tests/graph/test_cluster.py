@@ -1,0 +1,310 @@
+"""Clusters equal their ops one by one, bit for bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from tests.graph.tile_code import FULL, ROW, Cluster
+
+
+def normal(*shape, dtype=np.float32, seed=0):
+    x = np.random.default_rng([seed, *shape]).normal(size=shape)
+    return df.constant((x * 3).astype(dtype) if np.dtype(dtype) != bool else x > 0)
+
+
+def number(x, dtype=np.float32):
+    return df.constant(np.asarray(x, dtype))
+
+
+def same(got, want, shape=None):
+    got, want = got.numpy(), want.numpy()
+    assert got.dtype == want.dtype
+    if shape is not None:
+        want = np.broadcast_to(want, shape)
+    assert got.shape == want.shape
+    assert got.tobytes() == np.ascontiguousarray(want).tobytes()
+
+
+def check(cluster, *outputs):
+    """Runs the cluster on 1 and 2 threads."""
+    row_shape = cluster.shape[:len(cluster.shape) - cluster.row_dims] + (1,) * cluster.row_dims
+    spaces = cluster.value_spaces()
+    before = _core.num_threads()
+    try:
+        for threads in (1, 2):
+            _core.set_num_threads(threads)
+            got = cluster.run(*outputs)
+            assert len(got) == len(outputs)
+            for y, want, v in zip(got, cluster.eager(*outputs), outputs, strict=True):
+                same(y, want, row_shape if spaces[v] == ROW else cluster.shape)
+    finally:
+        _core.set_num_threads(before)
+
+
+def gelu(x):
+    c = Cluster(x, *map(number, (0.044715, np.sqrt(2 / np.pi), 1, 0.5)), shape=x.shape)
+    cube = c.step("multiply", c.step("multiply", 0, 0), 0)
+    inner = c.step("multiply", c.step("add", 0, c.step("multiply", cube, 1)), 2)
+    one = c.step("add", c.step("tanh", inner), 3)
+    return c, c.step("multiply", c.step("multiply", 0, 4), one)
+
+
+def softmax(x):
+    c = Cluster(x, shape=x.shape, row_dims=1)
+    e = c.step("exp", c.step("subtract", 0, c.fold("reduce_max", 0)))
+    return c, c.step("divide", e, c.fold("reduce_sum", e))
+
+
+def layer_norm(x, gamma, beta, eps=1e-5):
+    c = Cluster(x, gamma, beta, number(eps), shape=x.shape, row_dims=1)
+    mean = c.fold("reduce_mean", 0)
+    centered = c.step("subtract", 0, mean)
+    variance = c.fold("reduce_mean", c.step("square", centered))
+    scale = c.step("rsqrt", c.step("add", variance, 3, space=ROW), space=ROW)
+    y = c.step("add", c.step("multiply", c.step("multiply", centered, scale), 1), 2)
+    return c, y, mean, variance
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (16,), (1000,), (3, 5, 7), (100_003,), (0,), (3, 0)])
+def test_gelu(shape):
+    check(*gelu(normal(*shape)))
+
+
+ROWS = [(1, 1), (5, 3), (100, 3), (7, 17), (1000, 17), (3, 100), (700, 100), (40, 1024), (5, 5000),
+        (2, 8192), (4, 1), (0, 4), (2, 3, 33)]
+
+
+@pytest.mark.parametrize("shape", ROWS)
+def test_softmax(shape):
+    check(*softmax(normal(*shape)))
+
+
+@pytest.mark.parametrize("shape", ROWS)
+def test_layer_norm(shape):
+    n = shape[-1]
+    check(*layer_norm(normal(*shape), normal(n, seed=1), normal(n, seed=2)))
+
+
+REDUCTIONS = [name for name in _core.ops() if "float32" in _core.get_op(name).folds]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_folds(name, dtype):
+    for shape in [(1, 1), (33, 3), (70, 16), (9, 17), (20, 33), (6, 1000), (3, 5000), (300, 40)]:
+        c = Cluster(normal(*shape, dtype=dtype), shape=shape, row_dims=1)
+        check(c, c.fold(name, 0))
+
+
+@pytest.mark.parametrize("name", ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
+def test_integer_folds(name, dtype):
+    c = Cluster(normal(50, 37, dtype=dtype), shape=(50, 37), row_dims=1)
+    check(c, c.fold(name, 0))
+
+
+@pytest.mark.parametrize("name", ["reduce_any", "reduce_all"])
+def test_bool_folds(name):
+    x = normal(40, 9, dtype=bool)
+    c = Cluster(x, shape=x.shape, row_dims=1)
+    check(c, c.fold(name, 0))
+
+
+def test_folds_of_no_elements():
+    c = Cluster(normal(5, 0), shape=(5, 0), row_dims=1)
+    check(c, c.fold("reduce_sum", 0), c.fold("reduce_mean", 0), c.fold("reduce_max", 0))
+
+
+def test_the_bits_of_a_row_depend_on_the_row_alone():
+    x = normal(37, 7)
+    whole = df.reduce_sum(x, 1).numpy()
+    for i in range(37):
+        assert df.reduce_sum(x[i:i + 1], 1).numpy().tobytes() == whole[i:i + 1].tobytes()
+
+
+def test_rows_of_several_dimensions():
+    x = normal(6, 3, 5, 7)
+    c = Cluster(x, normal(5, 7, seed=3), shape=x.shape, row_dims=2)
+    centered = c.step("subtract", 0, c.fold("reduce_mean", 0))
+    check(c, c.step("multiply", centered, 1), c.fold("reduce_variance", centered))
+
+
+def test_many_outputs_and_one_twice():
+    x = normal(50_000)
+    c = Cluster(x, number(2), shape=x.shape)
+    a = c.step("multiply", 0, 1)
+    b = c.step("subtract", a, 0)
+    s = c.step("square", b)
+    check(c, s, a, b, a, s)
+
+
+def test_mixed_dtypes():
+    x, k = normal(5000), normal(5000, dtype=np.int32, seed=1)
+    c = Cluster(x, k, number(0.5), shape=x.shape)
+    wide = c.cast(0, df.float64)
+    small = c.cast(c.step("abs", 1), df.uint8)
+    back = c.cast(c.step("square", wide), df.float32)
+    less = c.step("less", 0, 2)
+    picked = c.step("where", less, back, 0)
+    half = c.cast(picked, df.float16)
+    bits = c.step("logical_not", less)
+    check(c, wide, small, back, less, picked, half, bits)
+
+
+def test_attributes():
+    x = normal(3000)
+    c = Cluster(x, shape=x.shape)
+    a = c.step("leaky_relu", 0, alpha=0.3)
+    check(c, c.step("gelu", a, approximate=1), a)
+
+
+SHAPES = [(), (1,), (7,), (5, 1), (5, 7), (4, 1, 1), (4, 1, 7), (1, 5, 1), (4, 5, 1), (4, 5, 7)]
+
+
+@pytest.mark.parametrize("a, b", list(itertools.product(SHAPES, SHAPES)))
+def test_broadcasts(a, b):
+    c = Cluster(normal(4, 5, 7), normal(*a, seed=1), normal(*b, seed=2), shape=(4, 5, 7))
+    check(c, c.step("add", c.step("multiply", 0, 1), c.step("subtract", 0, 2)))
+
+
+@pytest.mark.parametrize("shape", [(2000,), (1, 1), (30, 1), (30, 2000), (6, 5, 1), (5, 2000),
+                                   (6, 1, 2000), (1, 5, 1), (6, 1, 1)])
+def test_broadcasts_beside_rows(shape):
+    x = normal(6, 5, 2000)
+    shape = (6, 5, 2000) if shape == (30, 2000) else (6, 5, 1) if shape == (30, 1) else shape
+    c = Cluster(x, normal(*shape, seed=1), shape=x.shape, row_dims=1)
+    top = c.fold("reduce_max", c.step("multiply", 0, 1))
+    if shape[-1] == 1:
+        top = c.step("add", top, 1, space=ROW)
+    check(c, c.step("subtract", 1, top), top)
+
+
+def test_many_scalars():
+    """More repeated inputs than registers are kept for."""
+    x = normal(30_000)
+    c = Cluster(x, *map(number, range(1, 40)), shape=x.shape)
+    y = 0
+    for i in range(1, 40):
+        y = c.step("add", c.step("multiply", y, i), 40 - i)
+    check(c, y)
+
+
+@pytest.mark.parametrize("n", [1, 16, 5000])
+def test_a_chain_of_ten_thousand_steps(n):
+    x = normal(n)
+    c = Cluster(x, number(0.999), number(0.001), shape=x.shape)
+    y = 0
+    for i in range(10_000):
+        y = c.step(("multiply", "add", "sin")[i % 3], *([y] if i % 3 == 2 else [y, 1 + i % 3]))
+    check(c, y)
+
+
+def test_many_values_alive():
+    x = normal(3000)
+    c = Cluster(x, number(1.5), shape=x.shape)
+    values = [0]
+    for _ in range(600):
+        values.append(c.step("multiply", values[-1], 1))
+        values[-1] = c.step("sin", values[-1])
+    y = values[0]
+    for v in values[1:]:
+        y = c.step("add", y, v)
+    check(c, y, *values[1:600:7])
+
+
+def test_a_step_that_nobody_reads():
+    x = normal(100)
+    c = Cluster(x, shape=x.shape)
+    c.step("exp", 0)
+    check(c, c.step("square", 0))
+
+
+def test_random_programs():
+    rng = np.random.default_rng(5)
+    unary, binary = ["sin", "square", "relu", "negative"], ["add", "multiply", "maximum"]
+    for n in (3, 33, 1500):
+        for _ in range(20):
+            shapes = [(40, n), (n,), (40, 1), (), (1, n)]
+            c = Cluster(*(normal(*s, seed=i) for i, s in enumerate(shapes)), shape=(40, n),
+                        row_dims=1)
+            full, row = list(range(5)), [2, 3]
+            made = []
+            for _ in range(40):
+                kind = rng.integers(4)
+                if kind == 0:
+                    made.append(c.fold("reduce_mean", rng.choice(full)))
+                    row.append(made[-1])
+                elif kind == 1:
+                    made.append(c.step(rng.choice(binary), *rng.choice(row, 2), space=ROW))
+                    row.append(made[-1])
+                elif kind == 2:
+                    made.append(c.step(rng.choice(unary), rng.choice(full + row)))
+                    full.append(made[-1])
+                else:
+                    made.append(c.step(rng.choice(binary), *rng.choice(full + row, 2)))
+                    full.append(made[-1])
+            check(c, *sorted({made[-1], *rng.choice(made, 4)}))
+
+
+def test_malformed_code():
+    """Good code with a number replaced or its end cut off: an error or a result, no crash."""
+    x = normal(8, 6)
+    c, y, mean, _ = layer_norm(x, normal(6), normal(6))
+    good = c.code(y, mean)
+
+    def run(code):
+        _core.apply("cluster", *c.inputs, shape=c.shape, code=code)
+
+    for n in range(len(good)):
+        with pytest.raises(df.errors.DualflowError):
+            run(good[:n])
+    with pytest.raises(df.errors.InvalidArgumentError, match="cluster"):
+        run([*good, 0])
+    raised = 0
+    for i, bad in itertools.product(range(len(good)), [-1, 0, 1, 5, 99, 2**31, 2**62, -2**63]):
+        try:
+            run([*good[:i], bad, *good[i + 1:]])
+        except df.errors.DualflowError:
+            raised += 1
+    assert raised > 4 * len(good)
+
+
+def code_of(*steps, outputs, row_length=1):
+    return [row_length, len(steps), *itertools.chain(*steps), len(outputs), *outputs]
+
+
+def index(name):
+    return _core.get_op(name).index
+
+
+@pytest.mark.parametrize("code, text", [
+    (code_of([index("add"), FULL, 2, 0, 1, 0], outputs=[1]), "does not exist"),
+    (code_of([index("exp"), FULL, 1, -1, 0], outputs=[1]), "does not exist"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[0]), "no step's result"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[2]), "no step's result"),
+    (code_of([index("exp"), ROW, 1, 0, 0], [index("exp"), FULL, 1, 1, 0],
+             [index("exp"), ROW, 1, 2, 0], outputs=[2], row_length=3), r"input 0|another space"),
+    (code_of([index("add"), FULL, 1, 0, 0], outputs=[1]), "number of operands"),
+    (code_of([index("matmul"), FULL, 1, 0, 0], outputs=[1]), "elementwise"),
+    (code_of([index("cluster"), FULL, 1, 0, 0], outputs=[1]), "cannot be a step"),
+    (code_of([index("assign"), FULL, 1, 0, 0], outputs=[1]), "cannot be a step"),
+    (code_of([index("reduce_sum"), FULL, 1, 0, 0], outputs=[1]), "ROW"),
+    (code_of([index("reduce_sum"), ROW, 1, 0, 1, 0], outputs=[1]), "attributes"),
+    (code_of([index("cast"), FULL, 1, 0, 1, 77], outputs=[1]), "dtype"),
+    (code_of([index("cast"), FULL, 1, 0, 0], outputs=[1]), "attributes"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[1], row_length=4), "trailing"),
+    (code_of([index("exp"), FULL, 1, 0, 0], outputs=[1], row_length=10**6), "row length"),
+    (code_of([index("logical_and"), FULL, 2, 0, 0, 0], outputs=[1]), "logical_and"),
+])
+def test_errors(code, text):
+    with pytest.raises(df.errors.DualflowError, match=text):
+        _core.apply("cluster", normal(2, 3), shape=(2, 3), code=code)
+
+
+def test_an_input_that_does_not_broadcast():
+    with pytest.raises(df.errors.ShapeError, match="input 0"):
+        _core.apply("cluster", normal(4), shape=(2, 3),
+                    code=code_of([index("exp"), FULL, 1, 0, 0], outputs=[1]))
