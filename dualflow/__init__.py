@@ -35,6 +35,8 @@ from dualflow.dtypes import (
     int64,
     uint8,
 )
+from dualflow.graph.gradients import gradients
+from dualflow.graph.graph import Graph, name_scope
 from dualflow.ops.arithmetic import (
     abs,
     add,
@@ -121,6 +123,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DType",
     "GradientTape",
+    "Graph",
     "Tensor",
     "TensorBase",
     "TensorSpec",
@@ -174,6 +177,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "grad",
+    "gradients",
     "greater",
     "greater_equal",
     "identity",
@@ -196,6 +200,7 @@ __all__ = [
     "meshgrid",
     "minimum",
     "multiply",
+    "name_scope",
     "negative",
     "nn",
     "norm",

@@ -346,6 +346,22 @@ cdef class RecordLog:
             o += 1
         return dims
 
+    def add(self, Op op, Attrs attrs, tuple inputs, tuple outputs):
+        """Keeps an application that a graph holds, if something watched flows into it."""
+        cdef Pointers p_in, p_out
+        p_in.tensors = p_in.few_tensors
+        p_in.objects = p_in.few_objects
+        p_out.tensors = p_out.few_tensors
+        p_out.objects = p_out.few_objects
+        try:
+            point_at(&p_in, list(inputs))
+            point_at(&p_out, list(outputs))
+            if p_out.n:
+                self.append(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
+        finally:
+            free_pointers(&p_in)
+            free_pointers(&p_out)
+
     def records(self):
         """The records, newest first."""
         cdef Entry *e = self.last
@@ -451,15 +467,18 @@ def record_function(str name, rule, list inputs, list outputs):
     cdef list fresh = []
     cdef Pointers p_in, p_out
     cdef Py_ssize_t n
-    for x in outputs:
-        fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
-    if log is None or not inputs:
-        return fresh
     op = Op.__new__(Op)
     op.c = &df_function_op
     op.name = name
     op.attrs = ()
     op.rule = rule
+    if df_trace_top != NULL:
+        inputs, fresh = (<object>df_trace_top).record_function(op, inputs, outputs)
+    else:
+        for x in outputs:
+            fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
+    if log is None or not inputs:
+        return fresh
     p_in.tensors = p_in.few_tensors
     p_in.objects = p_in.few_objects
     p_out.tensors = p_out.few_tensors

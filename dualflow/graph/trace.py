@@ -22,6 +22,7 @@ from dualflow._core import (
     Symbol,
     Tensor,
     Variable,
+    apply,
     as_tensor,
     constant,
     current_graph,
@@ -95,8 +96,11 @@ class Trace(Graph):
     guards : dict of Guard to None
     variables : dict of Variable to Symbol
         Its current version.
-    created : list of Variable
+    made_variables : list of Variable
         Made while it recorded.
+    functions : dict of Node to Node
+        By a node that hands on a result of something with a gradient rule of its own: the
+        application of that.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -104,6 +108,7 @@ class Trace(Graph):
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}
         self.made_variables: list[Variable] = []
+        self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
         self.finished: str | None = None
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
@@ -172,6 +177,21 @@ class Trace(Graph):
             y.node, y.index = node, k
         node.outputs = tuple(outputs)
         self.nodes.append(node)
+
+    def record_function(self, op: Op, inputs: list[Any],
+                        outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
+        """Notes that outputs come from inputs by a gradient rule of their own (`op`, which has no
+        kernel): the inputs as Symbols, and the outputs as nodes through which nothing flows back.
+        """
+        inputs = self.adopt(op, inputs)
+        log = push_graph(self)          # no tape sees the copies
+        try:
+            fresh = [apply("stop_gradient", y, name=op.name) for y in outputs]
+        finally:
+            pop_graph(log)
+        for y in fresh:
+            self.functions[y.node] = Node(op, inputs, None, fresh, op.name)
+        return inputs, fresh
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
         """The next version of the variable whose current version is `before`."""

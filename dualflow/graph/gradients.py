@@ -1,0 +1,119 @@
+"""Gradients of what a graph already holds.
+
+The nodes that lead to the targets are played into a log, as if a tape had been there when they were
+made; the one backward walker goes back through it. Rules are applied in the graph that records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow._core import RecordLog, Symbol, Variable, current_graph, tensor_id
+from dualflow.autodiff.backward import backward, zeros
+from dualflow.autodiff.nest import flatten
+from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gradients, wants_zero
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.graph import name_scope
+from dualflow.graph.ir import Node
+from dualflow.graph.trace import Trace
+
+__all__ = ["gradients"]
+
+
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
+              stop_gradients: Any = None,
+              unconnected_gradients: str = UnconnectedGradients.NONE) -> list[Any]:
+    """Gradient of the sum of `ys` with respect to each of `xs`, in the graph that holds them.
+
+    Parameters
+    ----------
+    ys : Tensor or nested lists of them
+        Traced in the graph that records.
+    xs : Tensor, Variable or nested lists of them
+    grad_ys : Tensor or the structure of `ys`, optional
+        What to multiply the elements of `ys` by before summing; None is ones.
+    name : str, default "gradients"
+        Scope of the nodes it adds.
+    stop_gradients : Tensor or nested lists of them, optional
+        Taken for constants.
+    unconnected_gradients : {"none", "zero"}
+        What stands for a gradient that does not exist.
+
+    Returns
+    -------
+    list, one for each of `xs`
+
+    Raises
+    ------
+    InvalidArgumentError
+        Outside a graph; there is `GradientTape` for eager mode.
+
+    Notes
+    -----
+    Of a variable that is assigned on the way, the gradient is with respect to every value it has
+    had, as with a `GradientTape`. The time is linear in the nodes that lead to `ys`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> g = df.Graph()
+    >>> with g.as_default():
+    ...     x = g.placeholder([])
+    ...     dx, = df.gradients(x * x * x, x)
+    ...     ddx, = df.gradients(dx, x)
+    >>> dx.shape, ddx.shape
+    ((), ())
+    """
+    graph = current_graph()
+    if graph is None:
+        raise InvalidArgumentError("gradients: no graph records in this thread; call it inside "
+                                   "graph.as_default(), or use GradientTape")
+    targets, wanted = flatten(ys), flatten(xs)
+    stopped = [] if stop_gradients is None else flatten(stop_gradients)
+    check_tensors("target", targets)
+    check_tensors("source", wanted)
+    with name_scope(name):
+        targets = graph.adopt(None, [y.value() if isinstance(y, Variable) else y for y in targets])
+        for y in targets:
+            if y.graph is not graph:
+                graph.escaped(y, "gradients")
+        log = RecordLog(False)
+        for x in wanted:
+            log.watch(x)
+        stops = {tensor_id(x) for x in stopped}
+        for node in leading_to(graph, targets, stops):
+            log.add(node.op, node.attrs, node.inputs, node.outputs)
+        seeds = seed_gradients(targets, ys, grad_ys)
+        found = backward(log, seeds, [tensor_id(x) for x in wanted], free=True)
+        zero = wants_zero(unconnected_gradients)
+        results = [found.get(tensor_id(x)) for x in wanted]
+        return [zeros(x) if g is None and zero else g for g, x in zip(results, wanted, strict=True)]
+
+
+def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Node]:
+    """The applications that targets are made by, each after those that make its inputs.
+
+    A value in `stops` is taken as it is, and so is a variable that was written: what was assigned
+    to it has nothing to do with it as a source.
+    """
+    order: list[Node] = []
+    seen: set[Node] = set()
+    pending: list[tuple[Node, bool]] = []
+
+    def visit(x: Symbol) -> None:
+        node = graph.functions.get(x.node, x.node)
+        if node not in seen and not node.op.writes and tensor_id(x) not in stops:
+            pending.append((node, False))
+
+    for y in targets:
+        visit(y)
+        while pending:
+            node, done = pending.pop()
+            if done:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                pending.append((node, True))
+                for x in node.inputs:
+                    visit(x)
+    return order

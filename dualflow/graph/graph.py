@@ -1,0 +1,136 @@
+"""A graph that people build themselves: scopes, names, looking up what is in it.
+
+Whether ops run or are recorded is decided by the thread's innermost graph; there is no default one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from dualflow._core import Symbol, current_graph
+from dualflow.dtypes import as_dtype, float32
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.ir import Node
+from dualflow.graph.trace import Trace
+from dualflow.ops.types import DTypeLike
+
+__all__ = ["Graph", "name_scope"]
+
+SIZE_HINT = 1009     # stands for the unknown dimensions of a placeholder while shape rules run: a
+                     # size that nothing else has, so that no op takes it for another's
+
+
+class Graph(Trace):
+    """Ops in the order in which they were applied, to be run later.
+
+    Parameters
+    ----------
+    name : str, default "graph"
+
+    Notes
+    -----
+    Inside `as_default` ops are recorded instead of run. Each records the line of the program that
+    applied it, and gets a name of its own: `name=` of the op, behind the scopes it was made in.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> g = df.Graph()
+    >>> with g.as_default():
+    ...     x = g.placeholder([2], name="x")
+    ...     y = df.square(x, name="y")
+    >>> [op.name for op in g.get_operations()]
+    ['x', 'y']
+    >>> g.get_tensor_by_name("y:0") is y
+    True
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        super().__init__(name)
+        self._by_name: dict[str, Node] = {}
+        self._n_indexed = 0
+
+    def as_default(self) -> AbstractContextManager[Trace]:
+        """Ops of this thread are recorded here inside the ``with`` block."""
+        return self.recording()
+
+    def placeholder(self, shape: Iterable[int | None], dtype: DTypeLike = float32,
+                    name: str = "placeholder") -> Symbol:
+        """A tensor that gets its value when the graph runs.
+
+        Parameters
+        ----------
+        shape : sequence of int or None
+            None: a dimension that may differ from run to run.
+        dtype : dtype, default float32
+        name : str, default "placeholder"
+
+        Returns
+        -------
+        Symbol
+        """
+        dims = tuple(shape)
+        hints = [SIZE_HINT if d is None else d for d in dims]
+        return self.parameter(len(self.inputs), name, as_dtype(dtype), dims, hints)
+
+    def get_operations(self) -> list[Node]:
+        """All nodes, each after those that make its inputs."""
+        return list(self.nodes)
+
+    def get_operation_by_name(self, name: str) -> Node:
+        """The node called `name`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none.
+        """
+        for node in self.nodes[self._n_indexed:]:
+            self._by_name[node.name] = node
+        self._n_indexed = len(self.nodes)
+        if name not in self._by_name:
+            hint = "; that is the name of a tensor" if ":" in name else ""
+            raise InvalidArgumentError(f"no operation of {self.name} is called {name!r}{hint}")
+        return self._by_name[name]
+
+    def get_tensor_by_name(self, name: str) -> Symbol:
+        """The tensor called `name`: that of its operation, a colon, which output it is.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none.
+        """
+        of, _, index = name.rpartition(":")
+        if not of or not index.isdigit():
+            raise InvalidArgumentError(f"{name!r} is no name of a tensor, want 'operation:index'")
+        outputs = self.get_operation_by_name(of).outputs
+        if int(index) >= len(outputs):
+            raise InvalidArgumentError(f"{of} has {len(outputs)} outputs, so none called {name!r}")
+        return outputs[int(index)]
+
+
+@contextmanager
+def name_scope(name: str) -> Iterator[str]:
+    """Nodes made in the ``with`` block get names that begin with `name/`; eagerly it does nothing.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> g = df.Graph()
+    >>> with g.as_default(), df.name_scope("layer") as scope:
+    ...     y = df.add(1., 2.)
+    >>> scope, y.name
+    ('layer/', 'layer/add:0')
+    """
+    graph = current_graph()
+    if graph is None:
+        yield f"{name}/"
+        return
+    with graph.name_scope(name) as scope:
+        yield scope
