@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = [ROOT / "csrc" / f"{c}.c" for c in (
-    "base", "dtype", "memory", "tensor", "cpu", "thread", "infer", "tile", "op", "host",
+    "base", "dtype", "memory", "tensor", "cpu", "thread", "infer", "operand", "tile", "op", "host",
     "numerics", "program", "program_frame", "program_run",
 )]
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
@@ -49,7 +49,9 @@ def flags(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "tests/c").glob("*_test.c")))
 def test_program(name, flags, tmp_path):
-    built = build([ROOT / "tests/c" / f"{name}.c", *RUNTIME], tmp_path / name, flags)
+    own = {*(ROOT / "csrc").glob(f"{name.removesuffix('_test')}*.c")} - {*RUNTIME}
+    sources = [ROOT / "tests/c" / f"{name}.c", *RUNTIME, *sorted(own)]
+    built = build(sources, tmp_path / name, flags)
     assert built.returncode == 0, built.stderr
     ran = run([tmp_path / name])
     assert ran.returncode == 0, ran.stderr
