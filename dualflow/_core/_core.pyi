@@ -297,6 +297,29 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               fit: Callable[[Any, Any], Any], zeros: Callable[[Any], Any],
               free: bool = False) -> dict[int, Any]: ...
 
+# --- programs -----------------------------------------------------------------------------------
+
+@final
+class Program:
+    ARENA: int
+    CONSTANT: int
+    ARG: int
+    RESULT: int
+    DYNAMIC: int
+    @property
+    def cost(self) -> float: ...
+    def __init__(self, slots: list[tuple[Any, ...]], instructions: list[tuple[Any, ...]],
+                 n_args: int, n_results: int, arena_bytes: int,
+                 results: list[tuple[int, int, int, tuple[int | None, ...]]],
+                 on_error: Callable[[int, Exception], Exception] | None = None) -> None: ...
+    def run(self, args: Sequence[Tensor | None],
+            check_numerics: bool = False) -> list[Tensor]: ...
+    def profile(self, args: Sequence[Tensor | None],
+                ) -> tuple[list[Tensor], list[int], list[int]]: ...
+
+def register_host(fn: Callable[..., object]) -> int: ...
+def unregister_host(id: int) -> None: ...
+
 # --- the process --------------------------------------------------------------------------------
 
 def isa() -> str: ...

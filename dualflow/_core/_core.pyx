@@ -34,4 +34,6 @@ include "variable.pxi"    # the one mutable thing
 include "symbol.pxi"      # tensors of a graph, and recording in it
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out
+include "host.pxi"        # from a running program back into Python
+include "program.pxi"     # programs: built, run, timed
 include "runtime.pxi"     # threads, memory, SIMD level

@@ -1,6 +1,9 @@
 # The C core as Cython sees it: externs only.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+cdef extern from "stdbool.h" nogil:
+    ctypedef bint c_bool "bool"        # where a function pointer must return just that
+
 cdef extern from "base.h" nogil:
     ctypedef enum df_status:
         DF_OK
@@ -9,6 +12,7 @@ cdef extern from "base.h" nogil:
         DF_BAD_DTYPE
         DF_OUT_OF_MEMORY
         DF_OVERFLOW
+        DF_UNIMPLEMENTED
         DF_CANCELLED
     ctypedef struct df_error:
         df_status status
@@ -197,7 +201,7 @@ cdef extern from "program.h" nogil:
     ctypedef struct df_run:
         void *const *args
         void *const *results
-        bint (*poll)(void *context) noexcept nogil
+        c_bool (*poll)(void *context) noexcept nogil
         void *context
         const df_profile *profile
         bint check_numerics

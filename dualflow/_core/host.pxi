@@ -1,0 +1,63 @@
+# Calls from a running program back into Python: a table of callables by number.
+
+from cpython.exc cimport PyErr_CheckSignals
+
+cdef extern from *:
+    """
+    /* What a callback left behind: Python keeps the exception with the thread. */
+    static int raise_pending(void) { return PyErr_Occurred() ? -1 : 0; }
+    """
+    int raise_pending() except -1
+
+ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
+
+cdef dict HOST = {}                # id -> callable
+cdef int64_t n_host_calls = 0
+
+
+def register_host(fn):
+    """Makes a callable known to the op `host_call`.
+
+    Parameters
+    ----------
+    fn : callable
+        Gets a Tensor for each input of the op, copies. What it raises comes out of the run.
+
+    Returns
+    -------
+    int
+        The op's attribute `id`; numbers are never used again.
+    """
+    global n_host_calls
+    n_host_calls += 1
+    HOST[n_host_calls] = fn
+    return n_host_calls
+
+
+def unregister_host(int64_t id):
+    """Forgets a callable, when no program that calls it is left."""
+    HOST.pop(id, None)
+
+
+cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins,
+                          df_error *err) except DF_UNIMPLEMENTED with gil:
+    cdef list args = []
+    cdef Tensor x
+    cdef int k
+    for k in range(n):
+        x = new_tensor(ins[k].dtype, ins[k].ndim, ins[k].shape, b"host_call")
+        if x.t.size:
+            memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
+        args.append(x)
+    HOST[id](*args)
+    return DF_OK
+
+
+cdef c_bool ask_signals(void *context) except True with gil:
+    PyErr_CheckSignals()
+    return False
+
+
+# C hears of a failure by the value; the exception waits with the thread for `raise_pending`.
+df_set_host(<df_host_fn>enter_host)
+cdef poll_fn POLL = <poll_fn>ask_signals

@@ -1,0 +1,422 @@
+# Programs as Python sees them: built from plain tuples, run on tensors. What a graph is, and which
+# variable an argument belongs to, is known above.
+
+cdef extern from "Python.h":
+    PyObject **PySequence_Fast_ITEMS(object o)     # of a list or tuple
+
+cdef enum:
+    INLINE_POINTERS = 48       # arguments and results of a run that need no memory of their own
+
+cdef double NOGIL_NS = 20000   # releasing the GIL costs more than shorter programs
+
+
+@cython.final
+@cython.no_gc
+cdef class ProgramParts:
+    """The parts of a program as C wants them, while it is built."""
+    cdef df_program_parts c
+    cdef df_slot *slots
+    cdef df_instruction *instructions
+    cdef int64_t *dims
+    cdef int *operands
+
+    def __cinit__(self, list slots, list instructions):
+        cdef Py_ssize_t n_dims = 0, n_operands = 0
+        for s in slots:
+            n_dims += len(s[2])
+        for i in instructions:
+            n_operands += len(i[1]) + len(i[2])
+        self.slots = <df_slot *>calloc(len(slots) + 1, sizeof(df_slot))
+        self.instructions = <df_instruction *>calloc(len(instructions) + 1, sizeof(df_instruction))
+        self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
+        self.operands = <int *>calloc(n_operands + 1, sizeof(int))
+        if self.slots == NULL or self.instructions == NULL or self.dims == NULL \
+                or self.operands == NULL:
+            raise MemoryError()
+        self.c.n_slots = <int>len(slots)
+        self.c.n_instructions = <int>len(instructions)
+        self.c.slots = self.slots
+        self.c.instructions = self.instructions
+        self.fill_slots(slots)
+        self.fill_instructions(instructions)
+
+    def __dealloc__(self):
+        free(self.slots)
+        free(self.instructions)
+        free(self.dims)
+        free(self.operands)
+
+    cdef int fill_slots(self, list slots) except -1:
+        cdef int64_t *dims = self.dims
+        cdef df_slot *s = self.slots
+        for kind, dtype, shape, offset, index, constant, last_use in slots:
+            s.kind = <df_slot_kind>(<int>kind)
+            s.dtype = <df_dtype>(<int>dtype)
+            s.ndim = <int>len(shape)
+            s.shape = dims
+            for d in shape:
+                dims[0] = DF_UNKNOWN if d is None else d
+                dims += 1
+            s.offset = offset
+            s.index = index
+            s.last_use = last_use
+            if constant is not None:
+                s.data = data_of_constant(s, constant)
+            s += 1
+        return 0
+
+    cdef int fill_instructions(self, list instructions) except -1:
+        cdef int *at = self.operands
+        cdef df_instruction *i = self.instructions
+        cdef Op op
+        cdef Attrs attrs
+        for op, ins, outs, attrs, workspace, dynamic, poll, wave, cost in instructions:
+            i.op = op.c
+            i.n_in = <int>len(ins)
+            i.in_ = at
+            for slot in ins:
+                at[0] = slot
+                at += 1
+            i.n_out = <int>len(outs)
+            i.out = at
+            for slot in outs:
+                at[0] = slot
+                at += 1
+            if attrs is not None:
+                i.n_attrs = <int>len(attrs.names)
+                i.attrs = attrs.c
+            i.workspace = workspace
+            i.dynamic = dynamic
+            i.poll = poll
+            i.wave = wave
+            i.cost = cost
+            i += 1
+        return 0
+
+
+cdef const void *data_of_constant(const df_slot *s, x) except NULL:
+    """The memory of a constant, which must be what its slot says."""
+    cdef Tensor value
+    cdef int d
+    if type(x) is not Tensor:
+        raise TypeError(f"a constant wants a Tensor, got {type(x).__name__}")
+    value = <Tensor>x
+    if value.t.dtype == s.dtype and value.t.ndim == s.ndim:
+        for d in range(s.ndim):
+            if value.t.shape[d] != s.shape[d]:
+                break
+        else:
+            return value.t.data
+    raise _errors.InvalidArgumentError(
+        f"program: the constant is {describe(value)}, its slot {dims_tuple(s.ndim, s.shape)}")
+
+
+cdef struct ResultSpec:
+    df_slot_kind kind
+    int index
+    df_dtype dtype
+    int ndim
+    int64_t *shape
+
+
+@cython.final
+cdef class Program:
+    """A flat list of instructions over planned memory (csrc/program.h), and what it returns.
+
+    Parameters
+    ----------
+    slots : list of (kind, dtype index, shape, offset, index, constant, last_use)
+        Kinds are ARENA, CONSTANT, ARG, RESULT and DYNAMIC; None in a shape is unknown.
+    instructions : list of (Op, in slots, out slots, Attrs or None, workspace, dynamic, poll, wave,
+            cost)
+        `workspace` is an offset in the arena or -1.
+    n_args, n_results : int
+        Arguments a run takes, and results of kind RESULT whose memory it brings.
+    arena_bytes : int
+    results : list of (kind, index, dtype index, shape)
+        What a run returns: fresh memory (RESULT, its index), a dynamic slot that is kept (DYNAMIC,
+        the slot), an argument as it came (ARG, its index) or a constant (CONSTANT, the slot).
+    on_error : callable (instruction, exception) -> exception, optional
+        Says which exception is raised for one that an instruction raised, when it is built or run.
+
+    Attributes
+    ----------
+    cost : float
+        Estimated ns of a run; those over 20,000 leave the GIL to others.
+    """
+    ARENA = <int>DF_SLOT_ARENA
+    CONSTANT = <int>DF_SLOT_CONSTANT
+    ARG = <int>DF_SLOT_ARG
+    RESULT = <int>DF_SLOT_RESULT
+    DYNAMIC = <int>DF_SLOT_DYNAMIC
+
+    cdef df_program *c
+    cdef int n_args, n_results, n_returned, n_instructions
+    cdef int64_t *needed           # bytes of each argument that instructions reach
+    cdef int64_t *dims
+    cdef ResultSpec *specs
+    cdef bint keeps_dynamic
+    cdef dict constants            # by slot
+    cdef object on_error
+    cdef readonly double cost
+
+    def __init__(self, list slots, list instructions, int n_args, int n_results,
+                 int64_t arena_bytes, list results, on_error=None):
+        cdef ProgramParts parts
+        cdef df_error err
+        cdef df_status status
+        cdef int failed = -1
+        if self.c != NULL:
+            raise TypeError("a Program is built once")
+        parts = ProgramParts(slots, instructions)
+        parts.c.n_args = n_args
+        parts.c.n_results = n_results
+        parts.c.arena_bytes = arena_bytes
+        self.on_error = on_error
+        status = df_program_new(&parts.c, &self.c, &failed, &err)
+        if status != DF_OK:
+            self.fail(status, failed, &err)
+        self.n_args = n_args
+        self.n_results = n_results
+        self.n_instructions = <int>len(instructions)
+        self.cost = sum([i[8] for i in instructions])
+        self.constants = {k: s[5] for k, s in enumerate(slots) if s[5] is not None}
+        self.measure_args(parts)
+        self.copy_results(parts, results)
+
+    def __dealloc__(self):
+        df_program_free(self.c)
+        free(self.needed)
+        free(self.dims)
+        free(self.specs)
+
+    cdef int measure_args(self, ProgramParts parts) except -1:
+        """How far into each argument the slots reach; they were checked for overflow."""
+        cdef df_slot *s
+        cdef int k
+        self.needed = <int64_t *>calloc(self.n_args + 1, sizeof(int64_t))
+        if self.needed == NULL:
+            raise MemoryError()
+        for k in range(parts.c.n_slots):
+            s = &parts.slots[k]
+            if s.kind == DF_SLOT_ARG:
+                self.needed[s.index] = max(self.needed[s.index], s.offset + slot_bytes(s))
+        return 0
+
+    cdef int copy_results(self, ProgramParts parts, list results) except -1:
+        cdef int64_t *dims
+        cdef ResultSpec *r
+        cdef Py_ssize_t n_dims = 0
+        cdef list returned = []
+        for kind, index, dtype, shape in results:
+            n_dims += len(shape)
+            if kind == self.RESULT:
+                returned.append(index)
+        if sorted(returned) != list(range(self.n_results)):
+            raise _errors.InvalidArgumentError(
+                f"program: {self.n_results} results, each is returned once")
+        self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
+        self.specs = <ResultSpec *>calloc(len(results) + 1, sizeof(ResultSpec))
+        if self.dims == NULL or self.specs == NULL:
+            raise MemoryError()
+        dims = self.dims
+        r = self.specs
+        for kind, index, dtype, shape in results:
+            r.kind = <df_slot_kind>(<int>kind)
+            r.index = index
+            r.dtype = <df_dtype>(<int>dtype)
+            r.ndim = <int>len(shape)
+            r.shape = dims
+            for d in shape:
+                dims[0] = DF_UNKNOWN if d is None else d
+                dims += 1
+            self.check_result(parts, r)
+            self.keeps_dynamic |= r.kind == DF_SLOT_DYNAMIC
+            r += 1
+            self.n_returned += 1
+        return 0
+
+    cdef int check_result(self, ProgramParts parts, ResultSpec *r) except -1:
+        """Whether what is returned exists, and slots stay inside the memory brought for it."""
+        cdef df_slot *s
+        cdef df_slot as_slot
+        cdef bint good = r.index >= 0
+        cdef int k
+        if r.kind == DF_SLOT_ARG:
+            good = good and r.index < self.n_args
+        elif r.kind == DF_SLOT_CONSTANT:
+            good = r.index in self.constants
+        elif r.kind == DF_SLOT_DYNAMIC:
+            good = good and r.index < parts.c.n_slots and \
+                parts.slots[r.index].kind == DF_SLOT_DYNAMIC and \
+                parts.slots[r.index].last_use == parts.c.n_instructions
+        elif r.kind == DF_SLOT_RESULT:
+            as_slot.dtype, as_slot.ndim, as_slot.shape = r.dtype, r.ndim, r.shape
+            for k in range(parts.c.n_slots):
+                s = &parts.slots[k]
+                if s.kind == DF_SLOT_RESULT and s.index == r.index:
+                    good = good and s.offset + slot_bytes(s) <= slot_bytes(&as_slot)
+        else:
+            good = False
+        if not good:
+            raise _errors.InvalidArgumentError(
+                f"program: cannot return number {r.index} of kind {<int>r.kind}, shape "
+                f"{dims_tuple(r.ndim, r.shape)}")
+        return 0
+
+    cdef int point_at_args(self, PyObject **args, void **pointers) except -1:
+        cdef Tensor x
+        cdef int k
+        for k in range(self.n_args):
+            if type(<object>args[k]) is Tensor:
+                x = <Tensor>args[k]
+                if df_tensor_bytes(&x.t) < self.needed[k]:
+                    raise _errors.ShapeError(
+                        f"program: argument {k} is {describe(x)}, {df_tensor_bytes(&x.t)} bytes, "
+                        f"want {self.needed[k]}")
+                pointers[k] = x.t.data
+            elif self.needed[k] or <object>args[k] is not None:
+                raise TypeError(f"program: argument {k} wants a Tensor, "
+                                f"got {type(<object>args[k]).__name__}")
+            else:
+                pointers[k] = NULL
+        return 0
+
+    cdef int make_results(self, PyObject **args, void **pointers, list results) except -1:
+        """Appends all that a run returns; dynamic ones come after it, here stands None."""
+        cdef ResultSpec *r
+        cdef Tensor x
+        cdef int k
+        for k in range(self.n_returned):
+            r = &self.specs[k]
+            if r.kind == DF_SLOT_RESULT:
+                x = new_tensor(r.dtype, r.ndim, r.shape, b"program")
+                pointers[r.index] = x.t.data
+                results.append(x)
+            elif r.kind == DF_SLOT_ARG:
+                results.append(<object>args[r.index])
+            else:
+                results.append(self.constants.get(r.index))
+        return 0
+
+    cdef int take_dynamic(self, df_frame *frame, list results, Py_ssize_t first) except -1:
+        cdef df_error err
+        cdef df_tensor *t
+        cdef Tensor x
+        cdef int k
+        for k in range(self.n_returned):
+            if self.specs[k].kind != DF_SLOT_DYNAMIC:
+                continue
+            t = df_frame_tensor(frame, self.specs[k].index)
+            x = Tensor.__new__(Tensor)
+            check(df_tensor_set(&x.t, t.dtype, t.ndim, t.shape, b"program", &err), &err)
+            df_buffer_retain(t.buffer)
+            x.t.buffer = t.buffer
+            x.t.data = t.data
+            results[first + k] = x
+        return 0
+
+    cdef int execute(self, PyObject **args, list results, const df_profile *profile,
+                     bint check_numerics) except -1:
+        """Runs on borrowed tensors (n_args of them) and appends what it returns to `results`."""
+        cdef void *few[INLINE_POINTERS]
+        cdef void **pointers = few
+        cdef df_frame *frame = NULL
+        cdef df_run run
+        cdef df_error err
+        cdef df_status status
+        cdef int failed = -1
+        cdef Py_ssize_t first = len(results)
+        if self.n_args + self.n_results > INLINE_POINTERS:
+            pointers = <void **>PyMem_Malloc((self.n_args + self.n_results) * sizeof(void *))
+            if pointers == NULL:
+                raise MemoryError()
+        try:
+            self.point_at_args(args, pointers)
+            self.make_results(args, pointers + self.n_args, results)
+            frame = df_program_enter(self.c)
+            if frame == NULL:
+                raise _errors.ResourceExhaustedError("program: no memory for a run")
+            run.args = pointers
+            run.results = pointers + self.n_args
+            run.poll = POLL
+            run.context = NULL
+            run.profile = profile
+            run.check_numerics = check_numerics
+            if self.cost > NOGIL_NS:
+                with nogil:
+                    status = df_program_run(self.c, frame, &run, &failed, &err)
+            else:
+                status = df_program_run(self.c, frame, &run, &failed, &err)
+            if status == DF_OK and self.keeps_dynamic:
+                self.take_dynamic(frame, results, first)
+        finally:
+            if frame != NULL:
+                df_program_leave(self.c, frame)
+            if pointers != few:
+                PyMem_Free(pointers)
+        if status != DF_OK:
+            self.fail(status, failed, &err)
+        return 0
+
+    cdef int fail(self, df_status status, int failed, df_error *err) except -1:
+        """Raises what a callback left behind, or else what C says."""
+        try:
+            raise_pending()
+            check(status, err)
+        except Exception as exc:           # swallows nothing: who built the program may say more
+            if self.on_error is None or failed < 0:
+                raise
+            raise self.on_error(failed, exc)
+
+    cdef tuple hold(self, args):
+        """The arguments, which nobody can take away while the run has left the GIL."""
+        cdef tuple held = tuple(args)
+        if self.c == NULL or len(held) != self.n_args:
+            raise TypeError(f"program: got {len(held)} arguments, want {self.n_args}")
+        return held
+
+    def run(self, args, bint check_numerics=False):
+        """Runs the program.
+
+        Parameters
+        ----------
+        args : sequence of Tensor or None
+            None where no instruction reads. Ops that write their inputs write these.
+        check_numerics : bool, default False
+            Stop at the first instruction that makes a NaN or an infinity.
+
+        Returns
+        -------
+        list of Tensor
+        """
+        cdef list results = []
+        cdef tuple held = self.hold(args)
+        self.execute(PySequence_Fast_ITEMS(held), results, NULL, check_numerics)
+        return results
+
+    def profile(self, args):
+        """Runs the program; results, ns of each instruction, and its start on the monotonic clock
+        in ns."""
+        cdef list results = []
+        cdef tuple held = self.hold(args)
+        cdef df_profile profile
+        cdef int n = self.n_instructions, k
+        cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
+        if times == NULL:
+            raise MemoryError()
+        profile.ns = times
+        profile.start = times + n
+        try:
+            self.execute(PySequence_Fast_ITEMS(held), results, &profile, False)
+            return (results, [times[k] for k in range(n)], [times[n + k] for k in range(n)])
+        finally:
+            free(times)
+
+
+cdef int64_t slot_bytes(const df_slot *s) noexcept:
+    cdef int64_t n = df_dtypes[<int>s.dtype].bytes
+    cdef int d
+    for d in range(s.ndim):
+        n *= s.shape[d]
+    return n

@@ -1,0 +1,355 @@
+"""Programs driven from Python with real ops: results, errors, dynamic slots, calls, signals."""
+
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from dualflow._core import Program
+
+F32, I64 = df.float32.index, df.int64.index
+
+
+class Builder:
+    """Slots and instructions one after the other, each value at a place of its own."""
+
+    def __init__(self):
+        self.slots, self.instructions, self.arena = [], [], 0
+
+    def slot(self, kind, shape, dtype=F32, index=0, constant=None, last_use=0):
+        offset = 0
+        if kind == Program.ARENA:
+            offset = self.reserve(8 * int(np.prod(shape)))
+        self.slots.append((kind, dtype, shape, offset, index, constant, last_use))
+        return len(self.slots) - 1
+
+    def reserve(self, n_bytes):
+        offset = self.arena
+        self.arena += -(-n_bytes // 64) * 64
+        return offset
+
+    def arg(self, index, shape, dtype=F32):
+        return self.slot(Program.ARG, shape, dtype, index)
+
+    def result(self, index, shape, dtype=F32):
+        return self.slot(Program.RESULT, shape, dtype, index)
+
+    def temp(self, shape, dtype=F32):
+        return self.slot(Program.ARENA, shape, dtype)
+
+    def add(self, op, ins, outs, workspace=-1, dynamic=False, poll=False, wave=0, cost=0.0,
+            **attrs):
+        op = _core.get_op(op)
+        packed = _core.make_attrs(op, **attrs)
+        self.instructions.append((op, ins, outs, packed, workspace, dynamic, poll, wave, cost))
+
+    def build(self, n_args, results, on_error=None):
+        n_results = sum(kind == Program.RESULT for kind, *_ in results)
+        return Program(self.slots, self.instructions, n_args, n_results, self.arena, results,
+                       on_error)
+
+
+def chain(n, shape=(4,), **options):
+    """result 0 = arg 0 + n * arg 1, one addition after the other."""
+    b = Builder()
+    x, y = b.arg(0, shape), b.arg(1, shape)
+    temps = [b.temp(shape), b.temp(shape)]
+    for k in range(n):
+        out = b.result(0, shape) if k == n - 1 else temps[k % 2]
+        b.add("add", (x, y), (out,), **options)
+        x = out
+    return b.build(2, [(Program.RESULT, 0, F32, shape)])
+
+
+def ones(*shape):
+    return df.constant(np.ones(shape, "float32"))
+
+
+def test_static():
+    program = chain(10)
+    x = df.constant([1.0, 2.0, 3.0, 4.0])
+    for _ in range(3):
+        assert program.run([x, ones(4)])[0].tolist() == [11, 12, 13, 14]
+    assert x.tolist() == [1, 2, 3, 4]
+    first, second = program.run([x, ones(4)])[0], program.run([x, x])[0]
+    assert (first.tolist(), second.tolist()) == ([11, 12, 13, 14], [11, 22, 33, 44])
+
+
+def test_same_bits_as_eager():
+    rng = np.random.default_rng(0)
+    a, b_ = (df.constant(rng.normal(size=s).astype("float32")) for s in ((33, 70), (70, 50)))
+    bias = df.constant(rng.normal(size=50).astype("float32"))
+    b = Builder()
+    x, w = b.arg(0, (33, 70)), b.arg(1, (70, 50))
+    bias_slot = b.slot(Program.CONSTANT, (50,), constant=bias)
+    product, summed, out = b.temp((33, 50)), b.temp((33, 50)), b.result(0, (33, 50))
+    b.add("matmul", (x, w), (product,), workspace=b.reserve(1 << 22), transpose_a=False,
+          transpose_b=False)
+    b.add("add", (product, bias_slot), (summed,))
+    b.add("exp", (summed,), (out,))
+    program = b.build(2, [(Program.RESULT, 0, F32, (33, 50)), (Program.ARG, 1, F32, (70, 50)),
+                          (Program.CONSTANT, bias_slot, F32, (50,))])
+    y, same, constant = program.run([a, b_])
+    np.testing.assert_array_equal(y.numpy(), df.exp(df.matmul(a, b_) + bias).numpy())
+    assert same is b_ and constant is bias
+
+
+def positive_program(on_error=None):
+    """where_indices(x > 0) kept, and how many there are; then x[index], which may fail."""
+    b = Builder()
+    x, i = b.arg(0, (6,)), b.arg(1, (2,), I64)
+    zero = b.slot(Program.CONSTANT, (), constant=df.constant(0.0))
+    mask = b.temp((6,), df.dtypes.as_dtype("bool").index)
+    kept = b.slot(Program.DYNAMIC, (None, 1), I64, last_use=5)
+    flat = b.slot(Program.DYNAMIC, (None,), I64, last_use=3)
+    count, picked = b.result(0, (), I64), b.result(1, (2,))
+    b.add("greater", (x, zero), (mask,))
+    b.add("where_indices", (mask,), (kept,), dynamic=True)
+    b.add("squeeze", (kept,), (flat,), dynamic=True, axis=[1])
+    b.add("reduce_sum", (flat,), (count,), dynamic=True, axes=[0], keepdims=False)
+    b.add("gather", (x, i), (picked,), axis=0, batch_dims=0)
+    return b.build(2, [(Program.DYNAMIC, kept, I64, (None, 1)), (Program.RESULT, 0, I64, ()),
+                       (Program.RESULT, 1, F32, (2,)), (Program.DYNAMIC, kept, I64, (None, 1))],
+                   on_error)
+
+
+def test_dynamic():
+    program = positive_program()
+    i = df.constant([0, 5], "int64")
+    for values in ([1, -1, 1, -1, 1, -1], [-1] * 6, [1] * 6):
+        x = df.constant(np.array(values, "float32"))
+        kept, total, picked, again = program.run([x, i])
+        want = np.argwhere(np.array(values) > 0)
+        np.testing.assert_array_equal(kept.numpy(), want)
+        np.testing.assert_array_equal(again.numpy(), want)
+        assert total.item() == want.sum() and picked.tolist() == [values[0], values[5]]
+
+
+def test_failing_instruction():
+    said = []
+
+    def on_error(index, exception):
+        said.append((index, type(exception)))
+        return type(exception)(f"{exception} [here]")
+
+    program = positive_program(on_error)
+    x = ones(6)
+    live = df.config.memory_stats()["live"]
+    for _ in range(3):
+        with pytest.raises(IndexError, match=r"\[here\]"):
+            program.run([x, df.constant([0, 6], "int64")])
+        assert program.run([x, df.constant([0, 5], "int64")])[1].item() == 15
+    assert said == [(4, df.errors.OutOfRangeError)] * 3
+    assert df.config.memory_stats()["live"] - live < 1 << 16
+
+
+def test_writes():
+    b = Builder()
+    v, delta = b.arg(0, (4,)), b.arg(1, (4,))
+    b.add("assign_add", (v, delta), ())
+    program = b.build(2, [])
+    x = ones(4)
+    assert program.run([x, df.constant([1.0, 2.0, 3.0, 4.0])]) == []
+    assert x.tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e5])
+def test_many_threads(cost):
+    program = chain(20, (1000,), cost=cost)
+
+    def use(seed):
+        x = df.constant(np.full(1000, seed, "float32"))
+        return all((program.run([x, x])[0].numpy() == 21 * seed).all() for _ in range(50))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(use, range(8)))
+
+
+def test_waves():
+    b = Builder()
+    x, outs = b.arg(0, (2000,)), [b.result(k, (2000,)) for k in range(8)]
+    for out in outs:
+        b.add("exp", (x,), (out,), wave=1, cost=1e4)
+    program = b.build(1, [(Program.RESULT, k, F32, (2000,)) for k in range(8)])
+    value = df.constant(np.linspace(-3, 3, 2000, dtype="float32"))
+    want = df.exp(value).numpy()
+    for _ in range(20):
+        assert all((y.numpy() == want).all() for y in program.run([value]))
+
+
+# --- host calls ---------------------------------------------------------------------------------
+
+def host_program(fn, cost=0.0):
+    b = Builder()
+    x, y = b.arg(0, (3,)), b.temp((3,))
+    b.add("negative", (x,), (y,), cost=cost)
+    number = _core.register_host(fn)
+    b.add("host_call", (x, y), (), id=number)
+    return b.build(1, []), number
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e6])
+def test_host_call(cost):
+    seen = []
+    program, number = host_program(lambda *xs: seen.extend(xs), cost)
+    program.run([df.constant([1.0, 2.0, 3.0])])
+    program.run([df.constant([4.0, 5.0, 6.0])])
+    assert [x.tolist() for x in seen] == [[1, 2, 3], [-1, -2, -3], [4, 5, 6], [-4, -5, -6]]
+    _core.unregister_host(number)
+    with pytest.raises(KeyError):
+        program.run([ones(3)])
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e6])
+def test_host_call_raises(cost):
+    def fail(x, y):
+        raise LookupError("no luck")
+
+    program, number = host_program(fail, cost)
+    for _ in range(3):
+        with pytest.raises(LookupError, match="no luck") as caught:
+            program.run([ones(3)])
+        assert "fail" in [frame.name for frame in caught.traceback]
+    _core.unregister_host(number)
+
+
+def test_host_call_runs_programs():
+    inner = chain(3, (3,))
+    sums = []
+    program, number = host_program(lambda x, y: sums.append(inner.run([x, x])[0].tolist()), 1e6)
+    program.run([ones(3)])
+    assert sums == [[4, 4, 4]]
+    _core.unregister_host(number)
+
+
+# --- stopping -----------------------------------------------------------------------------------
+
+def test_ctrl_c():
+    n = 2000
+    program = chain(n, (1 << 17,), poll=True, cost=1e5)
+    x = ones(1 << 17)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.02, lambda: signal.pthread_kill(main, signal.SIGINT))
+    deadline = time.monotonic() + 60
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while time.monotonic() < deadline:
+            program.run([x, x])
+    timer.join()
+    assert (program.run([x, x])[0].numpy() == n + 1).all()
+
+
+def test_signal_raised_in_a_host_call():
+    """The handler's exception leaves the run at an instruction, and names itself."""
+    def ring(x):
+        time.sleep(0.06)             # longer than between two polls
+        signal.raise_signal(signal.SIGUSR1)
+
+    def handler(number, frame):
+        raise InterruptedError("rung")
+
+    b = Builder()
+    x = b.arg(0, (3,))
+    number = _core.register_host(ring)
+    for _ in range(2):
+        b.add("host_call", (x,), (), poll=True, id=number)
+    program = b.build(1, [])
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(InterruptedError, match="rung"):
+            program.run([ones(3)])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        _core.unregister_host(number)
+
+
+# --- looking ------------------------------------------------------------------------------------
+
+def test_profile():
+    program = chain(5)
+    results, ns, start = program.profile([ones(4), ones(4)])
+    assert results[0].tolist() == [6] * 4
+    assert len(ns) == len(start) == 5 and min(ns) >= 0
+    assert start == sorted(start) and start[0] > 0
+
+
+def test_check_numerics():
+    b = Builder()
+    x, y, z = b.arg(0, (5,)), b.temp((5,)), b.result(0, (5,))
+    b.add("log", (x,), (y,))
+    b.add("exp", (y,), (z,))
+    program = b.build(1, [(Program.RESULT, 0, F32, (5,))])
+    bad = df.constant([1.0, 0.0, -1.0, 2.0, -3.0])
+    assert np.isnan(program.run([bad])[0].numpy()[2])
+    with pytest.raises(ValueError, match=r"^log: output 0, float32 \(5,\), has 2 NaN and 1 "
+                                         r"infinite of 5 elements, the first at flat index 1$"):
+        program.run([bad], check_numerics=True)
+    assert program.run([ones(5)], check_numerics=True)[0].tolist() == [1] * 5
+
+
+def test_memory_is_stable():
+    program, dynamic = chain(3), positive_program()
+    x, i = ones(4), df.constant([0, 5], "int64")
+    y = ones(6)
+    program.run([x, x])
+    dynamic.run([y, i])
+    before = df.config.memory_stats()["live"]
+    for _ in range(100_000):
+        program.run([x, x])
+    for _ in range(10_000):
+        dynamic.run([y, i])
+    assert df.config.memory_stats()["live"] == before
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+def test_bad_arguments():
+    program = chain(3)
+    x = ones(4)
+    for args, kind in (([x], TypeError), ([x, None], TypeError), ([x, [1.0] * 4], TypeError),
+                       ([x, df.Variable(x)], TypeError), ([x, ones(3)], ValueError)):
+        with pytest.raises(kind):
+            program.run(args)
+
+
+def test_unread_argument():
+    b = Builder()
+    b.add("negative", (b.arg(1, (2,)),), (b.result(0, (2,)),))
+    program = b.build(2, [(Program.RESULT, 0, F32, (2,))])
+    assert program.run([None, ones(2)])[0].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("results", [
+    [], [(Program.RESULT, 0, F32, (3,))], [(Program.RESULT, 1, F32, (4,))],
+    [(Program.RESULT, 0, F32, (4,))] * 2, [(Program.ARENA, 0, F32, (4,))],
+    [(Program.RESULT, 0, F32, (4,)), (Program.ARG, 1, F32, (4,))],
+    [(Program.RESULT, 0, F32, (4,)), (Program.DYNAMIC, 0, F32, (4,))],
+    [(Program.RESULT, 0, F32, (4,)), (Program.CONSTANT, 0, F32, (4,))],
+])
+def test_bad_results(results):
+    b = Builder()
+    b.add("negative", (b.arg(0, (4,)),), (b.result(0, (4,)),))
+    with pytest.raises(ValueError, match=r"^program"):
+        Program(b.slots, b.instructions, 1, 1, 0, results)
+
+
+def test_bad_instruction():
+    def on_error(index, exception):
+        return ValueError(f"{index}: {exception}")
+
+    b = Builder()
+    x = b.arg(0, (4,))
+    b.add("negative", (x,), (b.temp((4,)),))
+    b.add("negative", (x,), (b.temp((5,)),))
+    with pytest.raises(ValueError, match=r"^1: negative: output 0 is float32 \(4,\), planned was "
+                                         r"float32 \(5,\)$"):
+        b.build(1, [], on_error)
+    b = Builder()
+    with pytest.raises(ValueError, match="constant is float32"):
+        b.slot(Program.CONSTANT, (3,), constant=ones(4))
+        b.build(0, [])
