@@ -6,8 +6,40 @@ of threads, and ``DUALFLOW_ISA``, the SIMD level ("baseline", "avx2", "avx512", 
 
 from dualflow import _core
 
-__all__ = ["cpu_cores", "isa", "memory_stats", "num_threads", "reset_peak_memory",
-           "set_num_threads", "trim_memory"]
+__all__ = ["cpu_cores", "functions_run_eagerly", "isa", "memory_stats", "num_threads",
+           "reset_peak_memory", "run_functions_eagerly", "set_num_threads", "trim_memory"]
+
+
+class _Setting:
+    """What can be switched for the process."""
+
+    functions_run_eagerly = False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Makes every `dualflow.function` run as plain Python, to be stepped through, or not.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.run_functions_eagerly(True)
+    >>> df.config.functions_run_eagerly()
+    True
+    >>> df.config.run_functions_eagerly(False)
+    """
+    _Setting.functions_run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether functions run as plain Python.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.functions_run_eagerly()
+    False
+    """
+    return _Setting.functions_run_eagerly
 
 
 def isa() -> str:

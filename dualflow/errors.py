@@ -45,6 +45,10 @@ class GradientWarning(UserWarning):
     """A gradient is None; the message says why."""
 
 
+class RetracingWarning(UserWarning):
+    """A function is traced again and again, or does in Python what runs will not repeat."""
+
+
 # In the order of df_status in csrc/base.h; index 0 is success.
 BY_STATUS = (
     DualflowError,

@@ -6,6 +6,7 @@ It knows no op by name, except that Python's operators apply the ops they stand 
 from dualflow._core._core import (
     Attrs,
     Dim,
+    Executable,
     Op,
     Program,
     Record,
@@ -46,12 +47,15 @@ from dualflow._core._core import (
     tensor_id,
     trim_memory,
     unregister_host,
+    view_offset,
     walk_back,
+    workspace_bytes,
 )
 
 __all__ = [
     "Attrs",
     "Dim",
+    "Executable",
     "Op",
     "Program",
     "Record",
@@ -92,5 +96,7 @@ __all__ = [
     "tensor_id",
     "trim_memory",
     "unregister_host",
+    "view_offset",
     "walk_back",
+    "workspace_bytes",
 ]

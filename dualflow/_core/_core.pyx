@@ -19,6 +19,10 @@ from dualflow import errors as _errors
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object o)
     object PyLong_FromLongLong(long long v)
+    int PyErr_CheckSignals() except -1
+
+cdef extern from "unistd.h" nogil:
+    int usleep(unsigned int usec)
 
 include "errors.pxi"      # df_error to exception
 include "op.pxi"          # Op handles and packed attributes
@@ -32,6 +36,8 @@ include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
 include "symbol.pxi"      # tensors of a graph, and recording in it
+include "program.pxi"     # the executor's programs
+include "call.pxi"        # what a program is bound to, and a run of it
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out
 include "host.pxi"        # from a running program back into Python

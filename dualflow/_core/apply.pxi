@@ -98,6 +98,8 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         if type(<object>args[i]) is Tensor:
             ins[i] = args[i]
         elif type(<object>args[i]) is Variable:
+            if (<Variable>args[i]).busy:
+                return None
             ins[i] = <PyObject *>(<Variable>args[i]).value_
         elif n == 2 and (type(<object>args[i]) is float or type(<object>args[i]) is int):
             ins[i] = NULL
@@ -216,6 +218,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
                 raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
                                          f"got {type(a).__name__}")
             if df_trace_top == NULL:
+                read_variable(<Variable>a)         # waits for a program that writes it
                 (<Variable>a).make_exclusive()
         if type(a) is Tensor:
             x = <Tensor>a

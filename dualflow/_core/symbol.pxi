@@ -292,6 +292,42 @@ def evaluate(Op op, list inputs, Attrs attrs):
     return outs if type(outs) is tuple else () if outs is None else (outs,)
 
 
+cdef int64_t ask_call(Op op, list ins, list outs, Attrs attrs, bint view) except -2:
+    """What the record's `view` or `workspace` says of described operands; -1 without one."""
+    cdef Pointers p_in, p_out
+    cdef df_call call
+    memset(&call, 0, sizeof(call))
+    call.op = op.c
+    call.attrs = attrs.c if attrs is not None else NULL
+    p_in.tensors = p_in.few_tensors
+    p_in.objects = p_in.few_objects
+    p_out.tensors = p_out.few_tensors
+    p_out.objects = p_out.few_objects
+    try:
+        point_at(&p_in, ins)
+        point_at(&p_out, outs)
+        call.n_in = p_in.n
+        call.in_ = <const df_tensor *const *>p_in.tensors
+        call.n_out = p_out.n
+        call.out = <df_tensor *const *>p_out.tensors
+        if view:
+            return op.c.view(&call) if op.c.view != NULL else -1
+        return op.c.workspace(&call) if op.c.workspace != NULL else -1
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+
+
+def view_offset(Op op, inputs, outputs, Attrs attrs):
+    """Byte at which the output of a view begins in input 0, or -1 where it must be computed."""
+    return ask_call(op, list(inputs), list(outputs), attrs, True)
+
+
+def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
+    """Bytes of scratch memory of an application, or -1 where it needs none."""
+    return ask_call(op, list(inputs), list(outputs), attrs, False)
+
+
 cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
     """Outputs of an op while Python is traced: hints for all sizes, and which are unknown."""
     cdef list outs, hidden
@@ -355,6 +391,8 @@ cdef Tensor read_variable(Variable v):
     """The value of a variable: now, or while a graph records, the Symbol of its current version."""
     if df_trace_top != NULL:
         return <Tensor?>(<object>df_trace_top).read(v)
+    if v.busy:
+        v.wait()
     return v.value_
 
 

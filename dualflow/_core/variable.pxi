@@ -31,6 +31,7 @@ cdef class Variable(TensorBase):
     cdef readonly str name
     cdef readonly bint trainable
     cdef uint64_t id
+    cdef bint busy             # a program writes it, without the GIL
     cdef object __weakref__
 
     def __init__(self, initial_value, trainable=True, name=None, dtype=None):
@@ -54,6 +55,14 @@ cdef class Variable(TensorBase):
         value.id = self.id
         value.watch = self.trainable and df_is_float(x.t.dtype)
         self.value_ = value
+        return 0
+
+    cdef int wait(self) except -1:
+        """Until no program writes it."""
+        while self.busy:
+            with nogil:
+                usleep(20)
+            PyErr_CheckSignals()
         return 0
 
     cdef Tensor now(self):

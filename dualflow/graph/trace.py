@@ -21,6 +21,7 @@ from dualflow._core import (
     Op,
     Symbol,
     Tensor,
+    TensorSpec,
     Variable,
     apply,
     as_tensor,
@@ -47,10 +48,13 @@ class Argument(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A parameter that is asked for at each run: the next key of a generator, say."""
+    """A parameter that is asked for at each run: the next key of a generator, say.
 
-    make: Callable[[], Tensor]
-    name: str
+    `make(*args)` gives it; Dims among `args` are evaluated first.
+    """
+
+    make: Callable[..., Tensor]
+    args: tuple[Any, ...]
 
 
 class Number(NamedTuple):
@@ -234,11 +238,10 @@ class Trace(Graph):
         self.inputs.append(made)
         return made
 
-    def feed(self, make: Callable[[], Tensor], name: str) -> Symbol:
-        """A new parameter whose value `make` gives at each run."""
-        with suspended():
-            like = make()
-        made = self._leaf(PARAMETER, like, like.shape, like.shape, Feed(make, name), None, name)
+    def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
+             name: str) -> Symbol:
+        """A new parameter like `spec` whose value ``make(*args)`` gives at each run."""
+        made = self._leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args), None, name)
         self.inputs.append(made)
         return made
 
@@ -258,11 +261,11 @@ class Trace(Graph):
 
     def dim_of(self, x: Symbol) -> Dim | int:
         """The number in a traced integer of shape () that follows from sizes alone."""
-        return self._number_in(x, as_number(self.value_of(x)), ())
+        return self._number_in(x, known_value(x, self._refuse).item(), ())
 
     def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
         """The numbers in a traced list of integers that follow from sizes alone."""
-        values = self.value_of(x).tolist()
+        values = known_value(x, self._refuse).tolist()
         if not isinstance(values, list):
             return (self.dim_of(x),)
         return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
@@ -270,39 +273,9 @@ class Trace(Graph):
     def _number_in(self, x: Symbol, hint: int, at: tuple[int, ...]) -> Dim:
         return Dim(hint, "element", (x, *at), self)
 
-    def value_of(self, x: Symbol, read: Callable[[Symbol], Tensor] | None = None) -> Tensor:
-        """What a Symbol holds for the hinted sizes, if no argument's numbers flow into it.
-
-        `read` gives the value of a parameter or variable; by default that is an error.
-        """
-        values: dict[Symbol, Tensor] = {}
-        pending = [x]
-        while pending:
-            y = pending[-1]
-            node = y.node
-            if y in values:
-                pending.pop()
-                continue
-            waiting = [z for i, z in enumerate(node.inputs) if z not in values
-                       and not (node.op.shape_only >> i & 1)]
-            if waiting:
-                pending.extend(waiting)
-                continue
-            pending.pop()
-            if node.op is CONSTANT:
-                values[y] = node.data
-            elif node.op is PARAMETER and isinstance(node.data, Number):
-                with suspended():
-                    values[y] = constant(node.data.dim.hint, node.data.dtype)
-            elif node.op in (PARAMETER, VARIABLE) or node.op.effect:
-                if read is None:
-                    self.no_value(y if node.op is VARIABLE else x, "use as a size", "a Python int, "
-                                  "or a size taken from dualflow.shape")
-                values[y] = read(y)
-            else:
-                inputs = [values.get(z, z) for z in node.inputs]
-                values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
-        return values[x]
+    def _refuse(self, x: Symbol) -> Tensor:
+        self.no_value(x, "use as a size", "a Python int, or a size taken from dualflow.shape")
+        raise AssertionError  # no_value has raised
 
     # --- variables ---
 
@@ -316,7 +289,7 @@ class Trace(Graph):
         if isinstance(value, Variable):
             value = self.read(value)
         if type(value) is Symbol:
-            return self.value_of(value, self._now)
+            return known_value(value, self._now)
         return value
 
     def _now(self, x: Symbol) -> Tensor:
@@ -326,7 +299,7 @@ class Trace(Graph):
             with suspended():
                 return node.data.value()
         if isinstance(node.data, Feed):
-            return node.data.make()
+            return node.data.make(*[hint(a) for a in node.data.args])
         raise InvalidArgumentError(
             f"a variable's initial value depends on {x.name}, an argument of {self.name}; "
             "pass the value as a Python number or make the variable outside")
@@ -355,13 +328,45 @@ class Trace(Graph):
             "Variable")
 
 
+def hint(x: Any) -> Any:
+    """A number, or what stands for it while Python is traced."""
+    return x.hint if isinstance(x, Dim) else x
+
+
 class _Typed(NamedTuple):
     dtype: DType
 
 
-def as_number(x: Tensor) -> Any:
-    """The number in a tensor of shape ()."""
-    return as_tensor(x).item()
+def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+    """What a Symbol holds; numbers that may change have their hints.
+
+    `read` gives the value of a parameter, of a variable and of what an effect makes.
+    """
+    values: dict[Symbol, Tensor] = {}
+    pending = [x]
+    while pending:
+        y = pending[-1]
+        node = y.node
+        if y in values:
+            pending.pop()
+            continue
+        waiting = [z for i, z in enumerate(node.inputs) if z not in values
+                   and not (node.op.shape_only >> i & 1)]
+        if waiting and not node.op.effect:
+            pending.extend(waiting)
+            continue
+        pending.pop()
+        if node.op is CONSTANT:
+            values[y] = node.data
+        elif node.op is PARAMETER and isinstance(node.data, Number):
+            with suspended():
+                values[y] = constant(node.data.dim.hint, node.data.dtype)
+        elif node.op in (PARAMETER, VARIABLE) or node.op.effect:
+            values[y] = read(y)
+        else:
+            inputs = [values.get(z, z) for z in node.inputs]
+            values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
+    return values[x]
 
 
 def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Tensor, TensorBase, apply, constant
+from dualflow._core import Dim, Tensor, TensorBase, TensorSpec, apply, constant, current_graph
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
@@ -208,7 +208,8 @@ no_gradient("random_permutation", why="integer result")
 def _count(shape: Shape) -> int:
     """Elements of a shape; what is no shape is left to the op to refuse."""
     try:
-        return max(prod([shape] if isinstance(shape, int) else shape), 0)
+        n = prod([shape] if isinstance(shape, int) else shape)
+        return n if isinstance(n, Dim) else max(n, 0)
     except (TypeError, ValueError):
         return 0
 
@@ -223,7 +224,8 @@ class Generator:
 
     Notes
     -----
-    Threads may share a generator; each call gets numbers of its own.
+    Threads may share a generator; each call gets numbers of its own. A traced function draws from
+    it at each run, in the order of its ops, as eager mode does.
 
     Examples
     --------
@@ -238,9 +240,19 @@ class Generator:
         self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
         self.counter = 0
         self._lock = threading.Lock()
+        self._graph = current_graph()
 
     def key(self, n: int) -> Tensor:
-        """The key for a draw of `n` elements of any dtype, int64 (2,); moves past them."""
+        """The key for a draw of `n` elements of any dtype, int64 (2,); moves past them.
+
+        In a graph it is fed anew at each run, unless the generator was made in that graph.
+        """
+        graph = current_graph()
+        if graph is not None and graph is not self._graph:
+            return graph.feed(self._next, (n,), TensorSpec((2,), dtypes.int64), "key")
+        return self._next(n)
+
+    def _next(self, n: int) -> Tensor:
         with self._lock:
             counter = self.counter
             self.counter = (counter + 8 * (-(-n // 8)) + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -288,7 +300,8 @@ def set_seed(seed: int) -> None:
     >>> a == df.random.normal([2]).numpy().tolist()
     True
     """
-    _Global.generator = Generator(seed)
+    fresh, generator = Generator(seed), get_global_generator()
+    generator.seed, generator.counter = fresh.seed, 0
 
 
 def get_global_generator() -> Generator:

@@ -1,0 +1,118 @@
+"""Offsets of buffers in one arena, so that buffers alive at the same time never overlap.
+
+Knows sizes and lifetimes only. Two ways are tried and the smaller arena wins: largest first into the
+lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", MLSys
+2020, section 5.3), and, in linear time, best fit in the order of birth.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+
+ALIGNMENT = 64            # bytes; of every buffer
+LARGEST_FIRST_MAX = 600   # buffers; beyond it the quadratic search costs more than it saves
+
+
+@dataclass
+class Block:
+    """A piece of the arena, alive from step `start` to step `end`, both included."""
+
+    size: int
+    start: int
+    end: int
+    offset: int = 0
+
+
+def lower_bound(blocks: list[Block]) -> int:
+    """The most bytes alive at any step: no arena can be smaller."""
+    change: dict[int, int] = {}
+    for b in blocks:
+        change[b.start] = change.get(b.start, 0) + b.size
+        change[b.end + 1] = change.get(b.end + 1, 0) - b.size
+    alive = most = 0
+    for step in sorted(change):
+        alive += change[step]
+        most = max(most, alive)
+    return most
+
+
+def place(blocks: list[Block]) -> int:
+    """Sets the offset of each block; the bytes of the arena. Sizes are rounded up to ALIGNMENT."""
+    for b in blocks:
+        b.size = -(-b.size // ALIGNMENT) * ALIGNMENT
+    best = by_birth(blocks)
+    if best == lower_bound(blocks) or len(blocks) > LARGEST_FIRST_MAX:
+        return best
+    offsets = [b.offset for b in blocks]
+    other = largest_first(blocks)
+    if other <= best:
+        return other
+    for b, offset in zip(blocks, offsets, strict=True):
+        b.offset = offset
+    return best
+
+
+def largest_first(blocks: list[Block]) -> int:
+    """Places the largest first, each into the lowest gap it fits."""
+    placed: list[Block] = []        # by offset
+    total = 0
+    for b in sorted(blocks, key=lambda b: (-b.size, b.start)):
+        at = 0
+        for other in placed:
+            if other.start > b.end or b.start > other.end:
+                continue
+            if other.offset >= at + b.size:
+                break
+            at = max(at, other.offset + other.size)
+        b.offset = at
+        bisect.insort(placed, b, key=lambda p: p.offset)
+        total = max(total, at + b.size)
+    return total
+
+
+def by_birth(blocks: list[Block]) -> int:
+    """Places in the order of birth, each into the smallest free gap it fits."""
+    gaps: dict[int, int] = {}       # offset -> size
+    ends: dict[int, int] = {}       # end of a gap -> its offset
+    by_size: list[tuple[int, int]] = []
+    alive: list[tuple[int, int, int]] = []
+    top = 0
+
+    def free(offset: int, size: int) -> None:
+        if offset + size in gaps:
+            size += remove(offset + size)
+        if offset in ends:
+            before = ends[offset]
+            size += remove(before)
+            offset = before
+        gaps[offset] = size
+        ends[offset + size] = offset
+        bisect.insort(by_size, (size, offset))
+
+    def remove(offset: int) -> int:
+        size = gaps.pop(offset)
+        del ends[offset + size]
+        del by_size[bisect.bisect_left(by_size, (size, offset))]
+        return size
+
+    for b in sorted(blocks, key=lambda b: (b.start, -b.size)):
+        while alive and alive[0][0] < b.start:
+            _, offset, size = alive.pop(0)
+            free(offset, size)
+        at = bisect.bisect_left(by_size, (b.size, -1))
+        if at < len(by_size):
+            b.offset = by_size[at][1]
+            left = remove(b.offset) - b.size
+            if left:
+                free(b.offset + b.size, left)
+        elif top in ends:           # grow the gap at the top
+            b.offset = ends[top]
+            remove(b.offset)
+            top = b.offset + b.size
+        else:
+            b.offset = top
+            top += b.size
+        if b.size:
+            bisect.insort(alive, (b.end, b.offset, b.size))
+    return top

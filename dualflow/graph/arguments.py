@@ -1,0 +1,229 @@
+"""Arguments of a traced function: nested structures, leaves with paths, and the key of a call.
+
+A structure's skeleton is nested tuples, hashable; leaves come in the order in which they stand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Symbol, Tensor, TensorBase, TensorSpec, Variable, as_tensor
+from dualflow.errors import DTypeError, ShapeError
+
+LEAF = "leaf"
+
+
+def is_array(x: Any) -> bool:
+    """Whether a value comes in as a tensor although it is none: arrays and their scalars."""
+    return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and not isinstance(
+        x, TensorBase | type)
+
+
+def flatten(item: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
+    """Appends the leaves of an argument and their paths; the skeleton. As deep as its nesting."""
+    if isinstance(item, list | tuple) and not isinstance(item, str):
+        names = getattr(item, "_fields", range(len(item)))
+        inner = tuple([flatten(x, f"{path}.{n}" if isinstance(n, str) else f"{path}[{n}]", leaves,
+                               paths) for n, x in zip(names, item, strict=True)])
+        return type(item), inner
+    if isinstance(item, dict):
+        inner = tuple([flatten(x, f"{path}[{n!r}]", leaves, paths) for n, x in item.items()])
+        return type(item), tuple(item), inner
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        names = [f.name for f in dataclasses.fields(item) if f.init]
+        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths) for n in names])
+        return type(item), tuple(names), inner
+    leaves.append(as_tensor(item, None, path) if is_array(item) else item)
+    paths.append(path)
+    return LEAF
+
+
+def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
+    """The structure of a skeleton around other leaves."""
+    if skeleton is LEAF:
+        return next(leaves)
+    kind, inner = skeleton[0], [rebuild(s, leaves) for s in skeleton[-1]]
+    if issubclass(kind, dict):
+        return kind(zip(skeleton[1], inner, strict=True))
+    if dataclasses.is_dataclass(kind):
+        return kind(**dict(zip(skeleton[1], inner, strict=True)))
+    return kind(*inner) if hasattr(kind, "_fields") else kind(inner)
+
+
+def flat_skeleton(skeleton: Any) -> list[str]:
+    """The leaves of a skeleton."""
+    if skeleton is LEAF:
+        return [LEAF]
+    return [leaf for s in skeleton[-1] for leaf in flat_skeleton(s)]
+
+
+class TensorLeaf(NamedTuple):
+    """A leaf that is a tensor, in the key of a call: dtype and shape; None: any size."""
+
+    dtype: Any
+    shape: tuple[int | None, ...]
+
+    def admits(self, other: Any) -> bool:
+        """Whether a leaf of a call is one of these."""
+        return (isinstance(other, TensorLeaf) and other.dtype is self.dtype
+                and len(other.shape) == len(self.shape)
+                and all(m is None or m == n for m, n in zip(self.shape, other.shape, strict=True)))
+
+    def __str__(self) -> str:
+        dims = ", ".join("None" if d is None else str(d) for d in self.shape)
+        return f"{self.dtype.name} ({dims}{',' if len(self.shape) == 1 else ''})"
+
+
+class NumberLeaf(NamedTuple):
+    """A Python number that is an input of the program."""
+
+    kind: type
+
+    def admits(self, other: Any) -> bool:
+        return other == self or (isinstance(other, StaticLeaf) and type(other.value) is self.kind)
+
+    def __str__(self) -> str:
+        return f"any {self.kind.__name__}"
+
+
+class StaticLeaf:
+    """A Python value the trace was made for; compared by equality and type, else by identity."""
+
+    __slots__ = ("hash", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        try:
+            self.hash = hash(value)
+        except TypeError:
+            self.hash = id(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, StaticLeaf) or type(self.value) is not type(other.value):
+            return False
+        if self.value is other.value:
+            return True
+        if isinstance(self.value, TensorBase):
+            return False
+        return self.hash == other.hash and bool(self.value == other.value)
+
+    def admits(self, other: Any) -> bool:
+        return self == other
+
+    def __str__(self) -> str:
+        text = repr(self.value)
+        return text if len(text) <= 40 else f"a {type(self.value).__name__}"
+
+
+def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
+    """What a leaf contributes to the key of a call."""
+    if isinstance(x, Symbol):
+        return TensorLeaf(x.dtype, x.known_shape)
+    if isinstance(x, Tensor):
+        return TensorLeaf(x.dtype, x.shape)
+    if isinstance(x, TensorSpec):
+        return TensorLeaf(x.dtype, x.shape)
+    return StaticLeaf(x)
+
+
+class Arguments:
+    """The signature of a Python function, and calls bound to it.
+
+    Parameters
+    ----------
+    function : callable
+    signature : sequence of nested TensorSpec, optional
+        What the positional arguments must be.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str,
+                 signature: Sequence[Any] | None) -> None:
+        self.name = name
+        self.signature = inspect.signature(function)
+        self.names = list(self.signature.parameters)
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
+        self.simple = all(p.kind in plain for p in self.signature.parameters.values())
+        self.specs: list[TensorSpec | Any] | None = None
+        if signature is not None:
+            self.specs, self.spec_paths = [], []
+            self.spec_skeleton = tuple([
+                flatten(spec, n, self.specs, self.spec_paths)
+                for spec, n in zip(signature, self.names, strict=False)])
+            if len(signature) > len(self.names):
+                raise ShapeError(f"{name}: input_signature has {len(signature)} entries, the "
+                                 f"function takes {len(self.names)} arguments")
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any],
+                                                                           list[str]]:
+        """Skeleton, leaves and paths of a call's arguments, defaults filled in."""
+        leaves: list[Any] = []
+        paths: list[str] = []
+        if self.specs is not None:
+            args, kwargs = self._as_tensors(args, kwargs)
+        if self.simple and not kwargs and len(args) == len(self.names):
+            skeleton = tuple([flatten(a, n, leaves, paths)
+                              for a, n in zip(args, self.names, strict=True)])
+        else:
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            skeleton = tuple([flatten(a, n, leaves, paths) for n, a in bound.arguments.items()])
+        if self.specs is not None:
+            leaves = self._match(skeleton, leaves, paths)
+        return skeleton, leaves, paths
+
+    def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """Lists and numbers that stand where the signature wants one tensor become tensors."""
+        bound = self.signature.bind(*args, **kwargs)
+        specs = iter(self.specs or ())
+        for name, skeleton in zip(self.names, self.spec_skeleton, strict=False):
+            if skeleton is not LEAF:
+                for _ in flat_skeleton(skeleton):
+                    next(specs)
+                continue
+            spec, value = next(specs), bound.arguments.get(name)
+            if isinstance(spec, TensorSpec) and isinstance(value, list | tuple | int | float):
+                bound.arguments[name] = as_tensor(value, spec.dtype, name)
+        return bound.args, bound.kwargs
+
+    def _match(self, skeleton: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
+        """Leaves checked against, and converted to, the input signature."""
+        n = len(self.spec_skeleton)
+        if skeleton[:n] != self.spec_skeleton:
+            raise ShapeError(
+                f"{self.name}: the arguments are not built as the input_signature says: got leaves "
+                f"{', '.join(paths)}, want {', '.join(self.spec_paths)}")
+        assert self.specs is not None
+        out = list(leaves)
+        for k, spec in enumerate(self.specs):
+            out[k] = self._fit(spec, leaves[k], paths[k])
+        return out
+
+    def _fit(self, spec: Any, x: Any, path: str) -> Any:
+        if not isinstance(spec, TensorSpec):
+            return x
+        if not isinstance(x, TensorBase | TensorSpec):
+            x = as_tensor(x, spec.dtype, path)
+        elif isinstance(x, Variable):
+            x = x.value()
+        want = TensorLeaf(spec.dtype, spec.shape)
+        have = leaf_key(x)
+        if not want.admits(have):
+            error = DTypeError if have.dtype is not spec.dtype else ShapeError
+            raise error(f"{self.name}: argument {path} is {have}, its input_signature wants {want}")
+        return x
+
+    def call(self, function: Callable[..., Any], skeleton: Any, leaves: list[Any]) -> Any:
+        """Calls a function with a skeleton filled with other leaves."""
+        rest = iter(leaves)
+        values = [rebuild(s, rest) for s in skeleton]
+        if self.simple:
+            return function(*values)
+        bound = self.signature.bind_partial()
+        bound.arguments.update(zip(self.names, values, strict=True))
+        return function(*bound.args, **bound.kwargs)

@@ -1,0 +1,75 @@
+"""All the way from a trace to something that runs: specialize, optimise, plan, lower."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Executable, Symbol, Tensor
+from dualflow.graph.ir import Graph, check
+from dualflow.graph.lower import lower
+from dualflow.graph.options import Options
+from dualflow.graph.passes import optimize
+from dualflow.graph.plan import Plan, make_plan
+from dualflow.graph.specialize import Computed, specialize
+from dualflow.graph.trace import Argument, Feed, Trace
+
+
+class Compiled:
+    """A trace made ready for one set of sizes.
+
+    Attributes
+    ----------
+    traced : Graph
+        With all sizes filled in, before the passes.
+    graph : Graph
+        After the passes.
+    plan : Plan
+    executable : Executable
+    ms : float
+        What making it took.
+    """
+
+    def __init__(self, traced: Graph, options: Options) -> None:
+        start = time.perf_counter()
+        self.traced = traced
+        self.options = options
+        if options.check:
+            check(traced)
+        self.graph = optimize(traced, options) if options.passes else traced
+        self.plan: Plan = make_plan(self.graph)
+        self.program = lower(self.plan, self.graph, self.locate)
+        self.executable = Executable(self.program, [source(x) for x in self.graph.inputs],
+                                     self.plan.variables, self.plan.written)
+        distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
+        self.order = [distinct[x] for x in self.graph.outputs]
+        self.ms = (time.perf_counter() - start) * 1e3
+
+    def locate(self, index: int, error: BaseException) -> BaseException:
+        """The error of an instruction, with the line of the user's code that asked for it."""
+        node = self.plan.steps[index].node
+        if node.line is not None:
+            error.add_note(f"in {node.name} of {self.graph.name}, made at {node.line}")
+            if error.args and isinstance(error.args[0], str):
+                error.args = (f"{error.args[0]} (made at {node.line})", *error.args[1:])
+        return error
+
+
+def source(x: Symbol) -> int | Callable[[Any], Tensor]:
+    """Where the value of a parameter comes from: a leaf of the arguments, or a function of them."""
+    data = x.node.data
+    if isinstance(data, Argument):
+        return data.leaf
+    if isinstance(data, Feed):
+        make, args = data.make, data.args
+        return lambda leaves: make(*args)
+    assert isinstance(data, Computed)
+    return data.make
+
+
+def compile_trace(trace: Trace, shapes: dict[int, Sequence[int]],
+                  options: Options) -> Compiled | None:
+    """A trace made ready for the sizes of a call; None where it does not hold for them."""
+    graph = specialize(trace, shapes)
+    return None if graph is None else Compiled(graph, options)

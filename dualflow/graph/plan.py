@@ -1,0 +1,277 @@
+"""The memory plan: which values live where and when, and which nodes become instructions.
+
+Views become offsets, an op that may work in place does so where its input dies, an update writes its
+variable directly where nobody needs the old version. What is left gets a place in one arena.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
+from dualflow.graph.arena import Block, lower_bound, place
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
+
+ASSIGN, COPY = get_op("assign"), get_op("identity")
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Memory of one or more values.
+
+    Attributes
+    ----------
+    kind : {"arena", "argument", "constant", "result", "dynamic"}
+    size : int
+        Bytes.
+    start, end : int
+        Steps at which it is first written and last read.
+    index : int
+        Of an argument or a result.
+    data : Tensor or None
+        Of a constant.
+    variable : Variable or None
+    offset : int
+        In the arena.
+    """
+
+    kind: str
+    size: int
+    start: int = 0
+    end: int = 0
+    index: int = 0
+    data: Tensor | None = None
+    variable: Variable | None = None
+    offset: int = 0
+
+
+@dataclass
+class Step:
+    """A node that becomes an instruction, and the values it reads and makes."""
+
+    node: Node
+    inputs: tuple[Symbol, ...]
+    outputs: tuple[Symbol, ...]
+    position: int
+    dynamic: bool = False
+    workspace: Block | None = None
+
+
+@dataclass
+class Plan:
+    """Where everything is.
+
+    Attributes
+    ----------
+    steps : list of Step
+    where : dict of Symbol to (Buffer, byte offset in it)
+    variables : list of Variable
+        They are the arguments after the graph's parameters.
+    returned : dict of Symbol to Symbol
+        Copies that are returned in place of outputs whose memory is not theirs to give away.
+    arena_bytes, lower_bound : int
+        Bytes of the arena, and the most bytes alive in it at any step.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    where: dict[Symbol, tuple[Buffer, int]] = field(default_factory=dict)
+    buffers: list[Buffer] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+    written: list[bool] = field(default_factory=list)
+    returned: dict[Symbol, Symbol] = field(default_factory=dict)
+    arena_bytes: int = 0
+    lower_bound: int = 0
+
+
+def nbytes(x: Symbol) -> int:
+    """Bytes of a value of known size."""
+    return x.size * x.dtype.itemsize
+
+
+def is_dynamic(x: Symbol) -> bool:
+    """Whether the size of a value depends on data."""
+    return None in x.shape
+
+
+def last_uses(graph: Graph) -> dict[Symbol, int]:
+    """The last step at which somebody reads a value or what is viewed through it; -1: nobody."""
+    n = len(graph.nodes)
+    last = {y: -1 for node in graph.nodes for y in node.outputs}
+    last.update((x, n) for x in graph.outputs)
+    for k in range(n - 1, -1, -1):
+        node = graph.nodes[k]
+        for i, x in enumerate(node.inputs):
+            if not (node.op.shape_only >> i & 1 or (node.op is ASSIGN and i == 0)):
+                last[x] = max(last[x], k)
+        if node.op.kind == "view":
+            last[node.inputs[0]] = max(last[node.inputs[0]], last[node.outputs[0]])
+    return last
+
+
+class Planner:
+    """Goes through the nodes once, then places what needs a place."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan = Plan()
+        self.last = last_uses(graph)
+        self.writes: dict[Variable, list[int]] = {}         # steps, ascending
+        self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
+                         if node.op is ASSIGN}
+
+    def run(self) -> Plan:
+        """The plan."""
+        self._leaves()
+        for k, node in enumerate(self.graph.nodes):
+            if node.op not in LEAVES:
+                self._node(k, node)
+        self._results()
+        self._place()
+        return self.plan
+
+    # --- where values live ---
+
+    def _leaves(self) -> None:
+        plan, where = self.plan, self.plan.where
+        n = len(self.graph.inputs)
+        for k, x in enumerate(self.graph.inputs):
+            where[x] = Buffer("argument", nbytes(x), index=k), 0
+        owner: dict[Symbol, Variable] = {}
+        for k, node in enumerate(self.graph.nodes):
+            if node.op is VARIABLE:
+                y = node.outputs[0]
+                owner[y] = node.data
+                where[y] = Buffer("argument", nbytes(y), index=n + len(plan.variables),
+                                  variable=node.data), 0
+                plan.variables.append(node.data)
+            elif node.op is CONSTANT:
+                y = node.outputs[0]
+                where[y] = Buffer("constant", nbytes(y), data=node.data), 0
+            for before, after in node.written:
+                owner[after] = owner[before]
+                self.writes.setdefault(owner[before], []).append(k)
+        plan.written = [v in self.writes for v in plan.variables]
+
+    def _node(self, k: int, node: Node) -> None:
+        where = self.plan.where
+        own = node.outputs[:len(node.outputs) - len(node.written)]
+        dynamic = any(map(is_dynamic, own)) or any(map(is_dynamic, node.inputs))
+        if node.op is ASSIGN and where[node.inputs[0]] == where[node.inputs[1]]:
+            where[node.outputs[0]] = where[node.inputs[0]]
+            return              # the value was made in the variable
+        if node.op.kind == "view" and not dynamic and self._view(k, node):
+            return
+        step = Step(node, node.inputs, own, k, dynamic)
+        self.plan.steps.append(step)
+        taken: set[Buffer] = set()
+        for y in own:
+            buffer = None if dynamic else (self._variable_for(k, node, y)
+                                           or self._dying_input(k, node, y, taken))
+            if buffer is None:
+                buffer = Buffer("dynamic" if dynamic else "arena", 0 if dynamic else nbytes(y), k)
+                self.plan.buffers.append(buffer)
+            buffer.end = max(buffer.end, self.last[y], k)
+            taken.add(buffer)
+            where[y] = buffer, 0
+        for before, after in node.written:
+            where[after] = where[before]
+        if not dynamic:
+            size = workspace_bytes(node.op, node.inputs, own, node.attrs)
+            step.workspace = Block(size, k, k) if size >= 0 else None
+
+    def _view(self, k: int, node: Node) -> bool:
+        """Lets a view look at its input's memory; False where it must be computed."""
+        x, y = node.inputs[0], node.outputs[0]
+        buffer, at = self.plan.where[x]
+        offset = view_offset(node.op, node.inputs, node.outputs, node.attrs)
+        if offset < 0 or buffer.kind in ("constant", "dynamic"):
+            return False
+        if buffer.variable is not None and any(
+                k < write < self.last[y] for write in self.writes.get(buffer.variable, ())):
+            return False
+        self.plan.where[y] = buffer, at + offset
+        return True
+
+    def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
+        """The buffer of an input that nobody reads after step k, if `y` may be made in it."""
+        if not node.op.may_alias:
+            return None
+        for x in node.inputs:
+            buffer, offset = self.plan.where[x]
+            if (buffer.kind == "arena" and buffer.end == k and offset == 0 and buffer not in taken
+                    and self._in_place(node, buffer, y)):
+                return buffer
+        return None
+
+    def _variable_for(self, k: int, node: Node, y: Symbol) -> Buffer | None:
+        """The buffer of the variable that `y` is assigned to, if `y` may be made there at once."""
+        at, assign = self.assigned.get(y, (0, None))
+        if assign is None:
+            return None
+        before = assign.inputs[0]
+        buffer, _ = self.plan.where.get(before, (None, 0))
+        if buffer is None or buffer.variable is None or self.last[before] > k:
+            return None
+        if any(k < write < at or at < write <= self.last[y]
+               for write in self.writes[buffer.variable]):
+            return None
+        reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
+        if reads_it and not (node.op.may_alias and self._in_place(node, buffer, y)):
+            return None
+        return buffer
+
+    def _in_place(self, node: Node, buffer: Buffer, y: Symbol) -> bool:
+        """Whether each input that lies in `buffer` is read element by element as `y` is made."""
+        return buffer.size == nbytes(y) and all(
+            x.shape == y.shape and x.dtype.itemsize == y.dtype.itemsize
+            for x in node.inputs if self.plan.where[x][0] is buffer)
+
+    # --- what a run returns ---
+
+    def _results(self) -> None:
+        """Gives each output memory of its own, which the caller of a run brings; what is constant
+        or an argument is returned as it is."""
+        plan = self.plan
+        n_results = 0
+        seen: set[Symbol] = set()
+        for x in self.graph.outputs:
+            buffer, offset = plan.where[x]
+            as_is = buffer.kind in ("constant", "dynamic") or (
+                buffer.kind == "argument" and x.node.op is PARAMETER)
+            if as_is or x in seen:
+                continue
+            seen.add(x)
+            if buffer.kind != "arena" or offset or buffer.size != nbytes(x):
+                y, buffer = self._copy(x)
+                plan.returned[x] = y
+            buffer.kind, buffer.index = "result", n_results
+            n_results += 1
+
+    def _copy(self, x: Symbol) -> tuple[Symbol, Buffer]:
+        """A copy of a value, made at the end."""
+        end = len(self.graph.nodes)
+        node = Node(COPY, (x,), None, (), "copy")
+        y = symbol(self.graph, node, 0, x.dtype, x.shape)
+        node.outputs = (y,)
+        buffer = Buffer("arena", nbytes(x), end, end)
+        self.plan.steps.append(Step(node, (x,), (y,), end))
+        self.plan.buffers.append(buffer)
+        self.plan.where[y] = buffer, 0
+        return y, buffer
+
+    # --- the arena ---
+
+    def _place(self) -> None:
+        plan = self.plan
+        live = [b for b in plan.buffers if b.kind == "arena"]
+        blocks = [Block(b.size, b.start, b.end) for b in live]
+        spaces = [s.workspace for s in plan.steps if s.workspace is not None]
+        plan.arena_bytes = place(blocks + spaces)
+        plan.lower_bound = lower_bound(blocks + spaces)
+        for b, block in zip(live, blocks, strict=True):
+            b.offset = block.offset
+
+
+def make_plan(graph: Graph) -> Plan:
+    """Where the values of a graph live, and the steps that make them."""
+    return Planner(graph).run()
