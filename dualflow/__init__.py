@@ -35,6 +35,7 @@ from dualflow.dtypes import (
     int64,
     uint8,
 )
+from dualflow.function import ConcreteFunction, Function, function
 from dualflow.graph.gradients import gradients
 from dualflow.graph.graph import Graph, name_scope
 from dualflow.ops.arithmetic import (
@@ -121,7 +122,9 @@ from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConcreteFunction",
     "DType",
+    "Function",
     "GradientTape",
     "Graph",
     "Tensor",
@@ -174,6 +177,7 @@ __all__ = [
     "float64",
     "floor",
     "from_dlpack",
+    "function",
     "gather",
     "gather_nd",
     "grad",
@@ -182,10 +186,10 @@ __all__ = [
     "greater_equal",
     "identity",
     "initializers",
-    "int8",
     "int16",
     "int32",
     "int64",
+    "int8",
     "less",
     "less_equal",
     "linalg",

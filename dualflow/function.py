@@ -137,7 +137,7 @@ class ConcreteFunction:
         compiled = self.compiled(shapes_of(leaves, self.leaves))
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: this trace does not hold for these sizes")
-        return self.pack(compiled.executable.run(leaves))
+        return self.pack(compiled.run(leaves))
 
 
 def shapes_of(leaves: Sequence[Any], kinds: Sequence[Any]) -> dict[int, tuple[int, ...]]:
@@ -181,7 +181,7 @@ class Function:
             return self._inline(args, kwargs)
         skeleton, leaves, paths = self._bind(args, kwargs)
         concrete, compiled, leaves = self._find(skeleton, leaves, paths)
-        return concrete.pack(compiled.executable.run(leaves))
+        return concrete.pack(compiled.run(leaves))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         if self._arguments is None:

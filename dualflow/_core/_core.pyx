@@ -36,10 +36,9 @@ include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
 include "symbol.pxi"      # tensors of a graph, and recording in it
-include "program.pxi"     # the executor's programs
+include "host.pxi"        # from a running program back into Python
+include "program.pxi"     # programs: built, run, timed
 include "call.pxi"        # what a program is bound to, and a run of it
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out
-include "host.pxi"        # from a running program back into Python
-include "program.pxi"     # programs: built, run, timed
 include "runtime.pxi"     # threads, memory, SIMD level

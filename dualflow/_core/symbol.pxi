@@ -338,7 +338,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
         if type(x) is Symbol and (<Symbol>x).unknown is not None:
             some = True
     outs = infer_call(op, ins, attrs, False)
-    hidden = infer_call(op, ins, attrs, True) if some and not has_dims(attrs) else None
+    hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
     for k in range(<int>len(outs)):
         y = <Symbol>outs[k]
         y.graph = graph
@@ -350,6 +350,36 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
             unknown = tuple([(<Symbol>hidden[k]).t.shape[d] < 0 for d in range(y.t.ndim)])
             y.unknown = unknown if True in unknown else None
     return outs
+
+
+cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
+    """Outputs with -1 for what is unknown. Where the rule wants a size known, the trace is bound to
+    its hint: one size if that is enough, else all."""
+    cdef list known, places
+    try:
+        return infer_call(op, ins, attrs, True)
+    except _errors.DualflowError:
+        places = [(k, d) for k, x in enumerate(ins) if type(x) is Symbol
+                  and (<Symbol>x).unknown is not None
+                  for d, hidden in enumerate((<Symbol>x).unknown) if hidden]
+    for k, d in places:
+        known = list(ins)
+        known[k] = with_known(<Symbol>ins[k], d)
+        try:
+            outs = infer_call(op, known, attrs, True)
+        except _errors.DualflowError:
+            continue
+        (<Symbol>ins[k]).shape[d].__index__()
+        return outs
+    for k, d in places:
+        (<Symbol>ins[k]).shape[d].__index__()
+    return infer_call(op, ins, attrs, False)
+
+
+cdef Symbol with_known(Symbol x, int d):
+    """A description of `x` whose dimension d is known."""
+    return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape,
+                      tuple([hidden and k != d for k, hidden in enumerate(x.unknown)]))
 
 
 cdef Symbol data_sized(Symbol y):

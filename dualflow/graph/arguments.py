@@ -53,13 +53,6 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
     return kind(*inner) if hasattr(kind, "_fields") else kind(inner)
 
 
-def flat_skeleton(skeleton: Any) -> list[str]:
-    """The leaves of a skeleton."""
-    if skeleton is LEAF:
-        return [LEAF]
-    return [leaf for s in skeleton[-1] for leaf in flat_skeleton(s)]
-
-
 class TensorLeaf(NamedTuple):
     """A leaf that is a tensor, in the key of a call: dtype and shape; None: any size."""
 
@@ -149,15 +142,18 @@ class Arguments:
         self.names = list(self.signature.parameters)
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
         self.simple = all(p.kind in plain for p in self.signature.parameters.values())
-        self.specs: list[TensorSpec | Any] | None = None
+        self.given = signature
+        self.specs: list[Any] | None = None
         if signature is not None:
             self.specs, self.spec_paths = [], []
-            self.spec_skeleton = tuple([
-                flatten(spec, n, self.specs, self.spec_paths)
-                for spec, n in zip(signature, self.names, strict=False)])
-            if len(signature) > len(self.names):
-                raise ShapeError(f"{name}: input_signature has {len(signature)} entries, the "
-                                 f"function takes {len(self.names)} arguments")
+            try:
+                bound = self.signature.bind(*signature)
+            except TypeError as error:
+                raise ShapeError(f"{name}: input_signature does not fit its arguments: "
+                                 f"{error}") from None
+            bound.apply_defaults()
+            self.spec_skeleton = tuple([flatten(spec, n, self.specs, self.spec_paths)
+                                        for n, spec in bound.arguments.items()])
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any],
                                                                            list[str]]:
@@ -179,22 +175,21 @@ class Arguments:
 
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Lists and numbers that stand where the signature wants one tensor become tensors."""
-        bound = self.signature.bind(*args, **kwargs)
-        specs = iter(self.specs or ())
-        for name, skeleton in zip(self.names, self.spec_skeleton, strict=False):
-            if skeleton is not LEAF:
-                for _ in flat_skeleton(skeleton):
-                    next(specs)
-                continue
-            spec, value = next(specs), bound.arguments.get(name)
+        def convert(spec: Any, value: Any, name: str) -> Any:
             if isinstance(spec, TensorSpec) and isinstance(value, list | tuple | int | float):
-                bound.arguments[name] = as_tensor(value, spec.dtype, name)
-        return bound.args, bound.kwargs
+                return as_tensor(value, spec.dtype, name)
+            return value
+
+        specs = tuple(self.given or ())
+        names = [*self.names, *[self.names[-1]] * len(specs)] if self.names else []
+        wanted = dict(zip(self.names, specs, strict=False))
+        head = [convert(*one) for one in zip(specs, args, names, strict=False)]
+        return (*head, *args[len(head):]), {n: convert(wanted.get(n), v, n)
+                                            for n, v in kwargs.items()}
 
     def _match(self, skeleton: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
         """Leaves checked against, and converted to, the input signature."""
-        n = len(self.spec_skeleton)
-        if skeleton[:n] != self.spec_skeleton:
+        if skeleton != self.spec_skeleton:
             raise ShapeError(
                 f"{self.name}: the arguments are not built as the input_signature says: got leaves "
                 f"{', '.join(paths)}, want {', '.join(self.spec_paths)}")

@@ -24,7 +24,6 @@ from dualflow._core import (
     TensorSpec,
     Variable,
     apply,
-    as_tensor,
     constant,
     current_graph,
     dim_value,

@@ -1,0 +1,71 @@
+"""Every row as part of a graph: traced, with passes off, with unknown dimensions; bit for bit what
+eager mode gives, gradient included."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.ops import harness
+
+
+def leaves(args):
+    """The arrays among the arguments, as tensors, in order."""
+    found = []
+    harness.each(lambda a: found.append(harness.tensor(a))
+                 if isinstance(a, np.ndarray | np.generic) else None, list(args))
+    return found
+
+
+def calling(case, args, n_grad):
+    """A function of the row's tensors: results, then gradients of the first `n_grad` floats."""
+    def call(*tensors):
+        rest = iter(tensors)
+        filled = harness.each(lambda a: next(rest) if isinstance(a, np.ndarray | np.generic) else a,
+                              list(args))
+        with df.GradientTape() as tape:
+            for x in tensors[:n_grad]:
+                if x.dtype.is_floating:
+                    tape.watch(x)
+            out = harness.results(harness.function(case)(*filled, **case.kwargs))
+            floats = [y for y in out if isinstance(y, df.Tensor) and y.dtype.is_floating]
+            target = [y * df.cast(df.cos(df.cast(y, df.float64)), y.dtype)
+                      for y in floats if y.dtype.itemsize > 2]
+        watched = [x for x in tensors[:n_grad] if x.dtype.is_floating]
+        if not (watched and target and case.grad):
+            return out
+        return out + tape.gradient(target, watched, unconnected_gradients="zero")
+    return call
+
+
+def bits(outputs):
+    return [(y.shape, y.dtype, y.numpy().tobytes()) for y in outputs if isinstance(y, df.Tensor)]
+
+
+def compare(case, dtype, args, make):
+    tensors = leaves(args)
+    call = calling(case, args, len(tensors))
+    want = bits(call(*tensors))
+    traced = make(call, tensors)
+    for _ in range(2):                  # the second run goes through a used frame
+        got = bits(traced(*tensors))
+        assert got == want, traced.graph_for(*tensors)
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows())
+def test_traced(case, dtype):
+    compare(case, dtype, harness.make(case, dtype), lambda call, _: df.function(call))
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows())
+def test_passes_off(case, dtype):
+    compare(case, dtype, harness.make(case, dtype),
+            lambda call, _: df.function(call, passes=False))
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows())
+def test_unknown_dimensions(case, dtype):
+    def make(call, tensors):
+        return df.function(call, input_signature=[
+            df.TensorSpec([None] * x.ndim, x.dtype) for x in tensors])
+
+    compare(case, dtype, harness.make(case, dtype), make)
