@@ -118,27 +118,51 @@ static void run_block(void *context, int64_t begin, int64_t end)
     df_buffer_release(scratch);
 }
 
+static df_status fail_scratch(const run *r, df_error *err)
+{
+    return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of registers",
+                   r->call->op->name, (long long)r->c->scratch_bytes);
+}
+
+/* `few` serves FEW_OUTPUTS; for more, `many` is allocated, to be released. */
+static df_status find_direct(run *r, bool *few, df_buffer **many, df_error *err)
+{
+    bool *direct = few;
+    *many = NULL;
+    if (r->c->n_outputs > FEW_OUTPUTS) {
+        *many = df_buffer_new(r->c->n_outputs);
+        if (!*many)
+            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %d outputs",
+                           r->call->op->name, r->c->n_outputs);
+        direct = (*many)->data;
+    }
+    for (int i = 0; i < r->c->n_outputs; i++) direct[i] = writes_directly(r->c, r->call, i);
+    r->direct = direct;
+    return DF_OK;
+}
+
 df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err)
 {
-    bool few[FEW_OUTPUTS], *direct = few;
-    df_buffer *many = NULL;
-    if (c->n_outputs > FEW_OUTPUTS) {
-        many = df_buffer_new(c->n_outputs);
-        if (!many)
-            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %d outputs", call->op->name,
-                           c->n_outputs);
-        direct = many->data;
-    }
-    for (int i = 0; i < c->n_outputs; i++) direct[i] = writes_directly(c, call, i);
-    run r = {.c = c, .call = call, .direct = direct};
-    if (c->n_units <= c->grain) {
-        if (c->n_units > 0) run_block(&r, 0, c->n_units);
-    } else {
-        df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
-    }
+    bool few[FEW_OUTPUTS];
+    df_buffer *many;
+    run r = {.c = c, .call = call};
+    df_status status = find_direct(&r, few, &many, err);
+    if (status != DF_OK) return status;
+    if (c->n_units > c->grain) df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
+    else if (c->n_units > 0) run_block(&r, 0, c->n_units);
     df_buffer_release(many);
-    return atomic_load(&r.failed) ? df_fail(err, DF_OUT_OF_MEMORY,
-                                            "%s: no memory for %lld bytes of registers",
-                                            call->op->name, (long long)c->scratch_bytes)
-                                  : DF_OK;
+    return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
+}
+
+df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t end,
+                              df_error *err)
+{
+    bool few[FEW_OUTPUTS];
+    df_buffer *many;
+    run r = {.c = c, .call = call};
+    df_status status = find_direct(&r, few, &many, err);
+    if (status != DF_OK) return status;
+    run_block(&r, begin, end);
+    df_buffer_release(many);
+    return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
 }

@@ -29,7 +29,7 @@ TO_SPLIT = {f"dualflow/ops/{name}.py"
 C_FLOORS = [
     {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"}, {"tensor", "lanes"},
     {"host", "numerics"}, {"op", "vmath"}, {"infer", "operand", "registry"}, {"tile"}, {"cluster"},
-    {"epilogue"}, {"gemm"}, {"ops"}, {"optable"}, {"program"},
+    {"gemm"}, {"ops"}, {"optable"}, {"program"},
 ]
 C_FLOOR = {name: level for level, names in enumerate(C_FLOORS) for name in names}
 

@@ -10,6 +10,8 @@
 #include "gemm.h"
 #include "gemv.h"
 
+#include <stdlib.h>
+
 /* Registers for C, B and one element of A: 8 x 3 of 32, 4 x 3 of 16. */
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define ROWS 8
@@ -35,6 +37,7 @@
 #define MANY_JOBS 32      /* enough for any thread count to balance */
 #define SMALL_JOB 1e6     /* multiply-adds: not worth cutting further */
 #define BATCH_BLOCKS 16   /* workspaces when products of a batch run in parallel */
+#define SMALL_NS 2500     /* a product estimated below it runs in one piece: too short to share */
 #define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
 
 /* One column panel of C over all rows of a job. Element (i, p) of op(A) is at
@@ -316,15 +319,34 @@ static void multiply(product *t, void *workspace)
     }
 }
 
-/* A batch being run; blocks of `grain` products share a workspace of `bytes`. */
-typedef struct {
-    const df_gemm *g;
-    char *workspace;
+/* The same for a product that is_small: one pass on this thread, nothing to cut. */
+static void multiply_small(product *t, void *workspace)
+{
+    const int64_t n_blocks = df_ceil_div(t->g->m, ROWS);
+    t->packed_a = workspace;
+    t->packed_b = t->packed_a + t->packed_a_bytes;
+    t->panels = t->n_panels;
+    t->rows = t->g->m;
+    t->k = t->g->k;
+    if (t->packs_from < t->n_panels)
+        pack_b_task(t, 0, t->n_panels - t->packs_from);
+    if (t->packs_a)
+        pack_a_task(t, 0, n_blocks);
+    for (int64_t p = 0; p < t->n_panels; p++) panel_of_job(t, 0, t->rows, p);
+    if (t->g->epilogue)
+        finish_job(t, 0, t->rows, 0, t->n_panels);
+}
+
+/* Products of a batch; blocks of `grain` of them share a workspace of `bytes`. */
+struct df_gemm_plan {
+    df_gemm g;
     int64_t n, grain, bytes;
+    double cost;      /* estimated ns of a product */
     bool in_parallel; /* over the batch, each product on one thread */
-    bool is_vector;
-    product plan; /* of each product that is no vector's */
-} batch;
+    bool is_vector, is_small;
+    product one; /* of each product that is no vector's; points at nothing */
+    int64_t dims[]; /* of g's batch, where the plan owns them */
+};
 
 static int64_t batch_size(const df_gemm *g)
 {
@@ -333,90 +355,133 @@ static int64_t batch_size(const df_gemm *g)
     return n;
 }
 
-static batch plan_batch(const df_gemm *g)
+static void plan_batch(const df_gemm *g, df_gemm_plan *p)
 {
-    batch b = {.g = g, .n = batch_size(g)};
+    *p = (df_gemm_plan){.g = *g, .n = batch_size(g), .grain = 1};
+    if (p->n == 0 || g->m == 0 || g->n == 0 || g->k == 0)
+        return;
     const double macs = (double)g->m * (double)g->n * (double)g->k;
-    b.in_parallel = b.n > 1 && macs < LARGE_PRODUCT;
-    b.grain = b.in_parallel ? df_ceil_div(b.n, BATCH_BLOCKS) : b.n;
-    b.is_vector = df_gemv_applies(g);
-    if (b.is_vector) {
-        b.bytes = DF_SYM(df_gemv_workspace)(g);
-    } else {
-        b.plan = plan(g);
-        b.bytes = b.plan.packed_a_bytes + b.plan.packed_b_bytes;
+    p->cost = macs * 0.125 / (double)(DF_VEC_BYTES / KERNELS[g->dtype].bytes) + 50;
+    p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
+    p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
+    p->is_vector = df_gemv_applies(g);
+    if (p->is_vector) {
+        p->bytes = DF_SYM(df_gemv_workspace)(g);
+        return;
     }
-    return b;
+    p->one = plan(g);
+    p->bytes = p->one.packed_a_bytes + p->one.packed_b_bytes;
+    p->is_small = p->cost < SMALL_NS && p->one.depth == g->k && g->m <= ROW_GROUP &&
+                  p->one.n_panels <= PANEL_GROUP;
 }
+
+df_gemm_plan *DF_SYM(df_gemm_plan_new)(const df_gemm *g)
+{
+    const size_t ndim = (size_t)g->batch_ndim, bytes = ndim * sizeof(int64_t);
+    df_gemm_plan *p = malloc(sizeof *p + 3 * bytes);
+    if (!p)
+        return NULL;
+    plan_batch(g, p);
+    if (ndim) {
+        memcpy(p->dims, g->batch_shape, bytes);
+        memcpy(p->dims + ndim, g->a_strides, bytes);
+        memcpy(p->dims + 2 * ndim, g->b_strides, bytes);
+    }
+    p->g.batch_shape = p->dims;
+    p->g.a_strides = p->dims + ndim;
+    p->g.b_strides = p->dims + 2 * ndim;
+    return p;
+}
+
+/* One run of a plan. */
+typedef struct {
+    const df_gemm_plan *plan;
+    const df_gemm_data *data;
+    char *workspace;
+} batch_run;
 
 static void batch_task(void *context, int64_t begin, int64_t end)
 {
-    const batch *b = context;
-    const df_gemm *g = b->g;
-    const int64_t bytes = KERNELS[g->dtype].bytes;
-    char *workspace = b->workspace + begin / b->grain * b->bytes;
-    df_gemm one = *g;
-    product t = b->plan;
-    t.g = &one;
+    const batch_run *run = context;
+    const df_gemm_plan *plan = run->plan;
+    const int64_t bytes = KERNELS[plan->g.dtype].bytes;
+    char *workspace = run->workspace + begin / plan->grain * plan->bytes;
+    df_gemm one = plan->g;
+    one.context = run->data->context;
     for (int64_t i = begin; i < end; i++) {
-        int64_t a = 0, c = i * g->m * g->ldc, rest = i, w = 0;
-        for (int d = g->batch_ndim - 1; d >= 0; d--) {
-            int64_t at = rest % g->batch_shape[d];
-            rest /= g->batch_shape[d];
-            a += at * g->a_strides[d];
-            w += at * g->b_strides[d];
+        int64_t a = 0, c = i * one.m * one.ldc, rest = i, w = 0;
+        for (int d = one.batch_ndim - 1; d >= 0; d--) {
+            int64_t at = rest % one.batch_shape[d];
+            rest /= one.batch_shape[d];
+            a += at * one.a_strides[d];
+            w += at * one.b_strides[d];
         }
-        t.a = one.a = (const char *)g->a + a * bytes;
-        t.b = one.b = (const char *)g->b + w * bytes;
-        t.c = one.c = (char *)g->c + c * bytes;
-        t.batch_row = i * g->m;
-        if (b->is_vector)
-            DF_SYM(df_gemv)(&one, t.batch_row, workspace);
+        one.a = (const char *)run->data->a + a * bytes;
+        one.b = (const char *)run->data->b + w * bytes;
+        one.c = (char *)run->data->c + c * bytes;
+        if (plan->is_vector) {
+            DF_SYM(df_gemv)(&one, i * one.m, workspace);
+            continue;
+        }
+        product t = plan->one;
+        t.g = &one;
+        t.a = one.a;
+        t.b = one.b;
+        t.c = one.c;
+        t.batch_row = i * one.m;
+        if (plan->is_small)
+            multiply_small(&t, workspace);
         else
             multiply(&t, workspace);
     }
 }
 
-static bool is_empty(const df_gemm *g) { return g->m == 0 || g->n == 0 || batch_size(g) == 0; }
-
-int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)
-{
-    if (is_empty(g) || g->k == 0)
-        return 0;
-    batch b = plan_batch(g);
-    return df_ceil_div(b.n, b.grain) * b.bytes;
-}
-
 /* A product with k = 0: rows [begin, end) of the batch. */
 static void empty_sum_task(void *context, int64_t begin, int64_t end)
 {
-    const df_gemm *g = context;
+    const batch_run *run = context;
+    const df_gemm *g = &run->plan->g;
+    char *c = run->data->c;
     const int64_t bytes = KERNELS[g->dtype].bytes;
     if (!g->accumulate)
         for (int64_t i = begin; i < end; i++)
-            memset((char *)g->c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));
+            memset(c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));
     if (g->epilogue)
-        g->epilogue(g->context, begin, end - begin, 0, g->n,
-                    (char *)g->c + begin * g->ldc * bytes, g->ldc);
+        g->epilogue(run->data->context, begin, end - begin, 0, g->n, c + begin * g->ldc * bytes,
+                    g->ldc);
+}
+
+int64_t DF_SYM(df_gemm_plan_workspace)(const df_gemm_plan *plan)
+{
+    return df_ceil_div(plan->n, plan->grain) * plan->bytes;
+}
+
+void DF_SYM(df_gemm_run)(const df_gemm_plan *plan, const df_gemm_data *data, void *workspace)
+{
+    const df_gemm *g = &plan->g;
+    batch_run run = {.plan = plan, .data = data, .workspace = workspace};
+    if (plan->n == 0 || g->m == 0 || g->n == 0)
+        return;
+    if (g->k == 0)
+        df_parallel_for(plan->n * g->m, df_max(1, 16384 / g->n), 0.2 * (double)g->n,
+                        empty_sum_task, &run);
+    else if (plan->in_parallel)
+        df_parallel_for(plan->n, plan->grain, plan->cost, batch_task, &run);
+    else
+        batch_task(&run, 0, plan->n);
+}
+
+int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)
+{
+    df_gemm_plan plan;
+    plan_batch(g, &plan);
+    return DF_SYM(df_gemm_plan_workspace)(&plan);
 }
 
 void DF_SYM(df_gemm)(const df_gemm *g, void *workspace)
 {
-    if (is_empty(g))
-        return;
-    if (g->k == 0) {
-        df_gemm copy = *g;
-        df_parallel_for(batch_size(g) * g->m, df_max(1, 16384 / g->n), 0.2 * (double)g->n,
-                        empty_sum_task, &copy);
-        return;
-    }
-    batch b = plan_batch(g);
-    b.workspace = workspace;
-    if (b.in_parallel) {
-        const double macs = (double)g->m * (double)g->n * (double)g->k;
-        const double mac_ns = 0.125 / (double)(DF_VEC_BYTES / KERNELS[g->dtype].bytes);
-        df_parallel_for(b.n, b.grain, macs * mac_ns + 50, batch_task, &b);
-    } else {
-        batch_task(&b, 0, b.n);
-    }
+    df_gemm_plan plan;
+    plan_batch(g, &plan);
+    const df_gemm_data data = {.a = g->a, .b = g->b, .c = g->c, .context = g->context};
+    DF_SYM(df_gemm_run)(&plan, &data, workspace);
 }

@@ -43,4 +43,18 @@ int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);
 /* `workspace` is aligned to 64 bytes. Runs on the thread pool when the work is worth it. */
 void DF_SYM(df_gemm)(const df_gemm *g, void *workspace);
 
+/* How a product is computed, found once for many runs: a copy of its description, of which a run
+ * replaces the pointers. Read-only, so any number of runs share it. */
+typedef struct df_gemm_plan df_gemm_plan;
+
+typedef struct {
+    const void *a, *b;
+    void *c;
+    const void *context; /* of the epilogue */
+} df_gemm_data;
+
+df_gemm_plan *DF_SYM(df_gemm_plan_new)(const df_gemm *g); /* to be freed; NULL: no memory */
+int64_t DF_SYM(df_gemm_plan_workspace)(const df_gemm_plan *plan);
+void DF_SYM(df_gemm_run)(const df_gemm_plan *plan, const df_gemm_data *data, void *workspace);
+
 #endif

@@ -1,11 +1,16 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
  * matmul_cluster: the same with elementwise steps behind it.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
-#include "../epilogue.h"
+#include "../cluster.h"
 #include "../gemm/gemm.h"
 #include "../op.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 enum { TRANSPOSE_A, TRANSPOSE_B, CODE };
+
+#define MAX_INPUTS 64 /* of a product with an epilogue */
 
 /* Rows and columns of op(x) of a matrix or a batch of them. */
 static int64_t op_rows(const df_tensor *x, bool transpose)
@@ -141,33 +146,6 @@ static void describe(const df_call *call, matmul *m)
     fold_rows(g);
 }
 
-/* What infer of matmul says of inputs 0 and 1. */
-static df_status infer_product(const df_call *call, df_tensor *product, df_error *err)
-{
-    df_tensor_init(product);
-    df_call plain = *call;
-    plain.out = &product;
-    return infer(&plain, err);
-}
-
-static df_status infer_cluster(const df_call *call, df_error *err)
-{
-    if (call->n_in < 2)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want at least 2",
-                       call->op->name, call->n_in);
-    df_tensor product;
-    df_epilogue *e = NULL;
-    df_status status = infer_product(call, &product, err);
-    if (status == DF_OK)
-        status = df_epilogue_new(call, 2, call->attrs[CODE].list, &product, &e, err);
-    if (status == DF_OK)
-        status = df_tensor_set(call->out[0], df_epilogue_dtype(e), product.ndim, product.shape,
-                               call->op->name, err);
-    df_epilogue_free(e);
-    df_tensor_clear(&product);
-    return status;
-}
-
 static int64_t workspace(const df_call *call)
 {
     matmul m;
@@ -175,16 +153,89 @@ static int64_t workspace(const df_call *call)
     return DF_SYM(df_gemm_workspace)(&m.gemm);
 }
 
+static df_status fail_memory(const df_call *call, df_error *err)
+{
+    return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory to prepare it", call->op->name);
+}
+
+static df_status prepare(const df_call *call, void **prepared, df_error *err)
+{
+    matmul m;
+    describe(call, &m);
+    *prepared = DF_SYM(df_gemm_plan_new)(&m.gemm);
+    return *prepared ? DF_OK : fail_memory(call, err);
+}
+
 static df_status run(const df_call *call, df_error *err)
 {
     (void)err;
+    if (call->prepared) {
+        const df_gemm_data data = {call->in[0]->data, call->in[1]->data, call->out[0]->data, NULL};
+        DF_SYM(df_gemm_run)(call->prepared, &data, call->workspace);
+        return DF_OK;
+    }
     matmul m;
     describe(call, &m);
     DF_SYM(df_gemm)(&m.gemm, call->workspace);
     return DF_OK;
 }
 
-/* The product is computed in the output's memory where its elements are as large. */
+DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
+                 .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
+                 .promote = 3, .infer = infer, .workspace = workspace, .run = run,
+                 .prepare = prepare, .release = free};
+
+/* --- with an epilogue ------------------------------------------------------------------------- */
+
+/* The cluster behind a product, as a call of its own: value 0 is the product, a tensor that lies in
+ * the output's memory where its elements are as large, else in the workspace. */
+typedef struct {
+    df_call call;
+    df_tensor product;
+    const df_tensor *in[MAX_INPUTS];
+    df_attr attrs[2]; /* those of `cluster`: shape, code */
+    const df_cluster *cluster;
+    atomic_bool failed; /* some piece found no memory */
+} epilogue;
+
+/* The call of `e` once the product has its shape; `e` may not move afterwards. */
+static void set_call(epilogue *e, const df_call *call)
+{
+    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = 1, .in = e->in,
+                        .out = call->out, .attrs = e->attrs};
+    e->in[0] = &e->product;
+    for (int i = 2; i < call->n_in; i++) e->in[i - 1] = call->in[i];
+    e->attrs[0].list = (df_ints){e->product.shape, e->product.ndim};
+    e->attrs[1].list = call->attrs[CODE].list;
+}
+
+static df_status infer_epilogue(const df_call *call, epilogue *e, df_error *err)
+{
+    if (call->n_in < 2 || call->n_in > MAX_INPUTS)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want 2 to %d", call->op->name,
+                       call->n_in, MAX_INPUTS);
+    const df_ints code = call->attrs[CODE].list;
+    if (code.n < 1 || code.v[0] != 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element",
+                       call->op->name);
+    df_tensor *out = &e->product;
+    df_call plain = *call;
+    plain.out = &out;
+    df_status status = infer(&plain, err);
+    if (status == DF_OK) set_call(e, call);
+    return status;
+}
+
+static df_status infer_cluster(const df_call *call, df_error *err)
+{
+    epilogue e;
+    df_tensor_init(&e.product);
+    df_status status = infer_epilogue(call, &e, err);
+    if (status == DF_OK) status = df_cluster_infer(&e.call, err);
+    df_tensor_clear(&e.product);
+    return status;
+}
+
 static bool in_place(const df_call *call)
 {
     return df_dtypes[call->in[0]->dtype].bytes == df_dtypes[call->out[0]->dtype].bytes;
@@ -201,35 +252,91 @@ static int64_t workspace_cluster(const df_call *call)
     return product_bytes(call) + workspace(call);
 }
 
-static df_status run_cluster(const df_call *call, df_error *err)
+/* Rows of a piece follow each other in memory where it is as wide as the product. */
+static void run_epilogue(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
+                         void *c, int64_t ldc)
 {
-    df_epilogue *e = NULL;
-    df_tensor product;
-    df_status status = infer_product(call, &product, err);
-    if (status == DF_OK)
-        status = df_epilogue_new(call, 2, call->attrs[CODE].list, &product, &e, err);
-    if (status == DF_OK && product.size > 0) {
-        const df_epilogue_run finish = {.epilogue = e, .call = call, .out = call->out[0]->data,
-                                        .columns = product.shape[product.ndim - 1]};
-        matmul m;
-        describe(call, &m);
-        if (!in_place(call)) m.gemm.c = call->workspace;
-        m.gemm.epilogue = df_epilogue_block;
-        m.gemm.context = &finish;
-        DF_SYM(df_gemm)(&m.gemm, (char *)call->workspace + product_bytes(call));
+    epilogue *e = (epilogue *)context;
+    df_error err;
+    (void)c;
+    if (cols == ldc) {
+        cols *= rows;
+        rows = 1;
     }
-    df_epilogue_free(e);
-    df_tensor_clear(&product);
+    for (int64_t i = row; i < row + rows; i++) {
+        const int64_t begin = i * ldc + col0;
+        if (df_cluster_run_part(e->cluster, &e->call, begin, begin + cols, &err) != DF_OK)
+            atomic_store(&e->failed, true);
+    }
+}
+
+/* What is found once for many runs. */
+typedef struct {
+    df_gemm_plan *plan;
+    df_cluster *cluster;
+} prepared_cluster;
+
+static void release_cluster(void *prepared)
+{
+    prepared_cluster *p = prepared;
+    free(p->plan);
+    df_cluster_free(p->cluster);
+    free(p);
+}
+
+static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
+{
+    epilogue e;
+    matmul m;
+    prepared_cluster *p = calloc(1, sizeof *p);
+    if (!p) return fail_memory(call, err);
+    df_tensor_init(&e.product);
+    df_status status = infer_epilogue(call, &e, err);
+    if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
+    if (status == DF_OK) {
+        describe(call, &m);
+        m.gemm.epilogue = run_epilogue;
+        p->plan = DF_SYM(df_gemm_plan_new)(&m.gemm);
+        if (!p->plan) status = fail_memory(call, err);
+    }
+    df_tensor_clear(&e.product);
+    if (status == DF_OK) *prepared = p;
+    else release_cluster(p);
     return status;
 }
 
-DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
-                 .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
-                 .promote = 3, .infer = infer, .workspace = workspace, .run = run};
+static df_status run_prepared(const df_call *call, const prepared_cluster *p, df_error *err)
+{
+    epilogue e;
+    e.cluster = p->cluster;
+    atomic_init(&e.failed, false);
+    e.product = *call->out[0]; /* has the product's shape, borrowed */
+    e.product.dtype = call->in[0]->dtype;
+    if (!in_place(call)) e.product.data = call->workspace;
+    set_call(&e, call);
+    const df_gemm_data data = {call->in[0]->data, call->in[1]->data, e.product.data, &e};
+    DF_SYM(df_gemm_run)(p->plan, &data, (char *)call->workspace + product_bytes(call));
+    return atomic_load(&e.failed) ? df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for registers",
+                                            call->op->name)
+                                  : DF_OK;
+}
 
+static df_status run_cluster(const df_call *call, df_error *err)
+{
+    if (call->prepared) return run_prepared(call, call->prepared, err);
+    void *prepared;
+    df_status status = prepare_cluster(call, &prepared, err);
+    if (status != DF_OK) return status;
+    status = run_prepared(call, prepared, err);
+    release_cluster(prepared);
+    return status;
+}
+
+/* Inputs behind the first two may have any shape that broadcasts to the product's. */
 DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                          .n_out = 1, .n_attrs = 3, .internal = true,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},
                          .infer = infer_cluster, .workspace = workspace_cluster,
-                         .run = run_cluster};
+                         .run = run_cluster, .prepare = prepare_cluster,
+                         .release = release_cluster};
