@@ -75,15 +75,20 @@ static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
     }
 }
 
-static void run_tiles(const run *r, int64_t begin, int64_t end, char *scratch)
+/* Repeated inputs for the tiles from `begin` on: they see the same in each of them. */
+static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
 {
     const df_cluster *c = r->c;
-    void **at = (void **)scratch, **outputs = at + c->n_loads, **registers = outputs + c->n_outputs;
-    for (int32_t i = 0; i < c->n_registers; i++) registers[i] = scratch + c->offsets[i];
     for (int32_t i = 0; i < c->n_periodic; i++) {
         const int32_t k = c->periodic[i];
-        at[k] = (void *)load(r, &c->loads[k], begin, df_min(c->tile, end - begin), at);
+        at[k] = (void *)load(r, &c->loads[k], begin, df_min(c->tile, units), at);
     }
+}
+
+static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
+{
+    const df_cluster *c = r->c;
+    void **outputs = at + c->n_loads;
     for (int64_t u = begin; u < end; u += c->tile) {
         const int64_t units = df_min(c->tile, end - u);
         for (int32_t i = 0; i < c->n_walking; i++)
@@ -104,18 +109,50 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, char *scratch)
     }
 }
 
-static void run_block(void *context, int64_t begin, int64_t end)
+/* `n` units from `begin` on, `count` times at distance `step`. */
+typedef struct {
+    int64_t begin, n, count, step;
+} piece;
+
+/* Whether every repeated input looks the same `step` units further on. */
+static bool keeps_phase(const df_cluster *c, int64_t step)
 {
-    run *r = context;
+    for (int32_t i = 0; i < c->n_periodic; i++) {
+        const df_cluster_load *l = &c->loads[c->periodic[i]];
+        if (df_cluster_elements(c, l->space, step) % l->operand.period != 0) return false;
+    }
+    return true;
+}
+
+static void run_piece_in(const run *r, const piece *p, char *scratch)
+{
+    const df_cluster *c = r->c;
+    void **at = (void **)scratch, **registers = at + c->n_loads + c->n_outputs;
+    for (int32_t i = 0; i < c->n_registers; i++) registers[i] = scratch + c->offsets[i];
+    const bool once = p->count == 1 || keeps_phase(c, p->step);
+    for (int64_t i = 0; i < p->count; i++) {
+        const int64_t begin = p->begin + i * p->step;
+        if (i == 0 || !once) load_periodic(r, begin, p->n, at);
+        run_tiles(r, begin, begin + p->n, at);
+    }
+}
+
+static void run_piece(run *r, const piece *p)
+{
     if (r->c->scratch_bytes <= STACK_SCRATCH) {
         char scratch[STACK_SCRATCH] __attribute__((aligned(DF_ALIGNMENT)));
-        run_tiles(r, begin, end, scratch);
+        run_piece_in(r, p, scratch);
         return;
     }
     df_buffer *scratch = df_buffer_new(r->c->scratch_bytes);
-    if (scratch) run_tiles(r, begin, end, scratch->data);
+    if (scratch) run_piece_in(r, p, scratch->data);
     else atomic_store(&r->failed, true);
     df_buffer_release(scratch);
+}
+
+static void run_block(void *context, int64_t begin, int64_t end)
+{
+    run_piece(context, &(piece){.begin = begin, .n = end - begin, .count = 1});
 }
 
 static df_status fail_scratch(const run *r, df_error *err)
@@ -154,15 +191,15 @@ df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err
     return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
 }
 
-df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t end,
-                              df_error *err)
+df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
+                              int64_t count, int64_t step, df_error *err)
 {
     bool few[FEW_OUTPUTS];
     df_buffer *many;
     run r = {.c = c, .call = call};
     df_status status = find_direct(&r, few, &many, err);
     if (status != DF_OK) return status;
-    run_block(&r, begin, end);
+    run_piece(&r, &(piece){begin, n, count, step});
     df_buffer_release(many);
     return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
 }

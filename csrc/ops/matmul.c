@@ -263,11 +263,8 @@ static void run_epilogue(const void *context, int64_t row, int64_t rows, int64_t
         cols *= rows;
         rows = 1;
     }
-    for (int64_t i = row; i < row + rows; i++) {
-        const int64_t begin = i * ldc + col0;
-        if (df_cluster_run_part(e->cluster, &e->call, begin, begin + cols, &err) != DF_OK)
-            atomic_store(&e->failed, true);
-    }
+    if (df_cluster_run_part(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc, &err) != DF_OK)
+        atomic_store(&e->failed, true);
 }
 
 /* What is found once for many runs. */
