@@ -55,12 +55,43 @@ static void expand(char *to, const char *from, int bytes, int64_t n, int64_t len
         df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
 }
 
+/* What the next tile streams from and to memory is asked for a few lines before each instruction of
+ * this one: the first and the last instruction would wait for it while those between leave memory
+ * idle. GELU of 16 M floats by hand took 10.2 ms without it on one thread, 7.2 with it. */
+#define LINE 64
+typedef struct {
+    const df_cluster *c;
+    int32_t stream;
+    int64_t line, lines; /* of this stream; before each instruction */
+} ahead;
+
+static ahead start_ahead(const df_cluster *c, bool wanted)
+{
+    if (!wanted) return (ahead){.c = c, .stream = c->n_streams};
+    const int64_t lines = c->tile_stream_bytes / LINE;
+    return (ahead){.c = c, .lines = df_ceil_div(lines, c->n_instructions)};
+}
+
+static inline void fetch_ahead(ahead *a, void *const *at)
+{
+    const df_cluster_stream *s = &a->c->streams[a->stream];
+    const char *next = (const char *)at[s->slot] + s->tile_bytes;
+    const int64_t end = df_min(a->line + a->lines * LINE, s->tile_bytes);
+    if (s->slot < a->c->n_loads)
+        for (; a->line < end; a->line += LINE) __builtin_prefetch(next + a->line, 0);
+    else
+        for (; a->line < end; a->line += LINE) __builtin_prefetch(next + a->line, 1);
+    if (end == s->tile_bytes) a->line = 0, a->stream++;
+}
+
 static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
 {
     const df_cluster *c = r->c;
     const int64_t n[2] = {units * c->row_length, units};
     const df_cluster_instruction *end = c->instructions + c->n_instructions;
+    ahead next = start_ahead(c, c->n_units - begin >= 2 * c->tile);
     for (const df_cluster_instruction *s = c->instructions; s < end; s++) {
+        if (next.stream < c->n_streams) fetch_ahead(&next, at);
         if (s->action == DF_DO_TILE) {
             const void *in[DF_TILE_MAX_IN] = {at[s->in[0]], at[s->in[1]], at[s->in[2]],
                                               at[s->in[3]]};

@@ -38,18 +38,26 @@ typedef struct {
     int64_t step;
 } df_cluster_output;
 
+/* What is read or written in place, tile after tile. */
+typedef struct {
+    int32_t slot;
+    int64_t tile_bytes;
+} df_cluster_stream;
+
 /* Slots: loads, outputs, registers. A unit is a row, or an element where rows have one. */
 struct df_cluster {
     int64_t row_length, n_units, tile, grain; /* the last three in units */
     double cost;                              /* ns per unit */
     int64_t n_instructions, scratch_bytes;
-    int32_t n_loads, n_outputs, n_registers, n_walking, n_periodic;
+    int32_t n_loads, n_outputs, n_registers, n_walking, n_periodic, n_streams;
     df_cluster_instruction *instructions;
     df_cluster_load *loads;
     df_cluster_output *outputs;
     int64_t *offsets;  /* of the registers, in bytes */
     int32_t *walking;  /* loads done at the start of each tile: read in place, or into a register */
     int32_t *periodic; /* loads done at the start of each block */
+    df_cluster_stream *streams; /* worth fetching ahead */
+    int64_t tile_stream_bytes;
     df_attr *attrs;
 };
 
