@@ -7,6 +7,8 @@ import pytest
 
 import dualflow as df
 from dualflow import _core, dtypes
+from dualflow._core import Program
+from tests.graph.test_program import Builder
 
 # m, k, n: vectors, tiny products, remainders, packed and threaded ones, several passes over k
 SHAPES = [
@@ -21,7 +23,7 @@ def tile_code(steps, n_inputs, result=None):
     """Tile code of elementwise steps (op, operand values, attribute words) and one output."""
     code = [1, len(steps)]
     for op, operands, *words in steps:
-        code += [_core.ops().index(op), 0, len(operands), *operands, len(words), *words]
+        code += [_core.get_op(op).index, 0, len(operands), *operands, len(words), *words]
     return [*code, 1, n_inputs + len(steps) - 1 if result is None else result]
 
 
@@ -116,6 +118,43 @@ def test_attributes(threads):
     same_bits(product(a, b, [], code), df.nn.leaky_relu(df.matmul(a, b), 0.3))
 
 
+@pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True)])
+def test_prepared_once_and_run_often(threads, transposes):
+    """A program prepares its instructions; its runs share what was prepared."""
+    rng = np.random.default_rng(9)
+    ta, tb = transposes
+    steps = [("add", [0, 1]), ("relu", [2]), ("cast", [3], df.float64.index)]
+    for m, k, n in SHAPES:
+        shapes = [(k, m) if ta else (m, k), (n, k) if tb else (k, n), (n,)]
+        b = Builder()
+        slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
+        results = [b.result(0, (m, n)), b.result(1, (m, n), df.float64.index)]
+        room = b.reserve(1 << 22)
+        both = {"transpose_a": ta, "transpose_b": tb, "workspace": room}
+        b.add("matmul", slots[:2], results[:1], **both)
+        b.add("matmul_cluster", slots, results[1:], code=tile_code(steps, 2), **both)
+        program = b.build(3, [(Program.RESULT, 0, df.float32.index, (m, n)),
+                              (Program.RESULT, 1, df.float64.index, (m, n))])
+        for _ in range(3):
+            x, w, bias = (normal(rng, shape, "float32") for shape in shapes)
+            plain, fused = program.run([x, w, bias])
+            same_bits(plain, df.matmul(x, w, ta, tb))
+            same_bits(fused, df.cast(df.nn.relu(plain + bias), "float64"))
+
+
+def test_prepared_batch(threads):
+    rng = np.random.default_rng(10)
+    shapes, out = [(5, 2, 9, 8), (2, 8, 7)], (5, 2, 9, 7)
+    b = Builder()
+    slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
+    b.add("matmul", slots, (b.result(0, out),), transpose_a=False, transpose_b=False,
+          workspace=b.reserve(1 << 16))
+    program = b.build(2, [(Program.RESULT, 0, df.float32.index, out)])
+    for _ in range(3):
+        x, w = (normal(rng, shape, "float32") for shape in shapes)
+        same_bits(program.run([x, w])[0], df.matmul(x, w))
+
+
 def test_many_steps():
     rng = np.random.default_rng(7)
     a, b, c = (normal(rng, (9, 9), "float32") for _ in range(3))
@@ -127,7 +166,7 @@ def test_many_steps():
 
 
 GOOD = tile_code([("add", [0, 1])], 2)
-ADD = _core.ops().index("add")
+ADD = _core.get_op("add").index
 
 
 @pytest.mark.parametrize("code", [

@@ -28,9 +28,11 @@ def test_level(level, request):
     if probe.returncode:
         assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
         pytest.skip(f"this build on this CPU has no {level}")
-    few = [] if request.config.getoption("exhaustive") else ["-k", "float32 or int32 or bool"]
+    some = "float32 or int32 or bool or epilogue"
+    few = [] if request.config.getoption("exhaustive") else ["-k", some]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-              "tests/ops/test_values.py", "tests/ops/test_edges.py", *few)
+              "tests/ops/test_values.py", "tests/ops/test_edges.py",
+              "tests/graph/test_matmul_epilogue.py", *few)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
 
