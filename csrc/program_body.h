@@ -6,6 +6,7 @@
 #define DF_PROGRAM_BODY_H
 
 #include "program.h"
+#include "tile.h"
 
 #include <stdatomic.h>
 
@@ -21,6 +22,7 @@ typedef struct {
 /* An instruction made ready. */
 typedef struct {
     df_status (*run)(const df_call *call, df_error *err);
+    df_tile_fn tile; /* instead of run, where operands are short and of one shape */
     const df_op *op;
     bool simple; /* just run it: static, alone, not polled */
     bool dynamic, poll;

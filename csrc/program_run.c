@@ -101,6 +101,15 @@ static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_err
     return status;
 }
 
+static inline df_status run_static(const df_step *s, const df_call *call, df_error *err)
+{
+    const void *in[DF_TILE_MAX_IN];
+    if (!s->tile) return s->run(call, err);
+    for (int k = 0; k < s->n_in; k++) in[k] = call->in[k]->data;
+    s->tile(call->out[0]->size, call->out[0]->data, in, s->attrs);
+    return DF_OK;
+}
+
 static df_status check_finite(const df_step *s, const df_tensor *t, const char *what, int k,
                               df_error *err)
 {
@@ -129,7 +138,7 @@ static df_status run_step(const execution *x, int i, df_error *err)
     const df_call *call = &x->frame->calls[i];
     const df_profile *profile = x->run->profile;
     int64_t start = profile ? now_ns() : 0;
-    df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : s->run(call, err);
+    df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
     if (profile && profile->ns) profile->ns[i] += now_ns() - start;
     if (profile && profile->start && !profile->start[i]) profile->start[i] = start;
     if (status == DF_OK && x->run->check_numerics) status = check_numerics(s, call, err);
@@ -246,7 +255,7 @@ df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int 
         if (!s->simple || x.watched) {
             status = run_group(&x, i, &n);
         } else {
-            status = s->run(&frame->calls[i], err);
+            status = run_static(s, &frame->calls[i], err);
             if (status != DF_OK) x.failed = i;
         }
     }

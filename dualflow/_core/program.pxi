@@ -117,6 +117,7 @@ cdef struct ResultSpec:
     df_dtype dtype
     int ndim
     int64_t *shape
+    int64_t size                   # elements
 
 
 @cython.final
@@ -251,6 +252,7 @@ cdef class Program:
                 parts.slots[r.index].kind == DF_SLOT_DYNAMIC and \
                 parts.slots[r.index].last_use == parts.c.n_instructions
         elif r.kind == DF_SLOT_RESULT:
+            r.size = checked_size(r)
             as_slot.dtype, as_slot.ndim, as_slot.shape = r.dtype, r.ndim, r.shape
             for k in range(parts.c.n_slots):
                 s = &parts.slots[k]
@@ -290,7 +292,7 @@ cdef class Program:
         for k in range(self.n_returned):
             r = &self.specs[k]
             if r.kind == DF_SLOT_RESULT:
-                x = new_tensor(r.dtype, r.ndim, r.shape, b"program")
+                x = new_result(r)
                 pointers[r.index] = x.t.data
                 results.append(x)
             elif r.kind == DF_SLOT_ARG:
@@ -412,6 +414,42 @@ cdef class Program:
             return (results, [times[k] for k in range(n)], [times[n + k] for k in range(n)])
         finally:
             free(times)
+
+
+cdef int64_t checked_size(const ResultSpec *r) except -1:
+    """Elements of a result, whose bytes 64 bits can count."""
+    cdef df_error err
+    cdef df_tensor t
+    cdef int64_t size
+    df_tensor_init(&t)
+    check(df_tensor_set(&t, r.dtype, r.ndim, r.shape, b"program", &err), &err)
+    size = t.size
+    df_tensor_clear(&t)
+    if size < 0:
+        raise _errors.ShapeError(f"program: result {r.index} has unknown dimensions")
+    return size
+
+
+cdef inline Tensor new_result(const ResultSpec *r):
+    """An uninitialised tensor; sizes were checked when the program was built."""
+    cdef Tensor x
+    cdef df_buffer *buffer
+    cdef int d
+    if r.ndim > DF_INLINE_NDIM:
+        return new_tensor(r.dtype, r.ndim, r.shape, b"program")
+    x = Tensor.__new__(Tensor)
+    buffer = df_buffer_new(r.size * df_dtypes[<int>r.dtype].bytes)
+    if buffer == NULL:
+        raise _errors.ResourceExhaustedError(
+            f"program: no memory for {DTYPES[<int>r.dtype]} {dims_tuple(r.ndim, r.shape)}")
+    x.t.dtype = r.dtype
+    x.t.ndim = r.ndim
+    x.t.size = r.size
+    for d in range(r.ndim):
+        x.t.dims[d] = r.shape[d]
+    x.t.buffer = buffer
+    x.t.data = buffer.data
+    return x
 
 
 cdef int64_t slot_bytes(const df_slot *s) noexcept:

@@ -354,6 +354,31 @@ static void test_poll(void)
     df_program_free(p);
 }
 
+/* Elementwise ops of one shape, and broadcast: both give what the loader does. */
+static void add_tile(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+{
+    (void)attrs;
+    for (int64_t i = 0; i < n; i++)
+        ((float *)out)[i] = ((const float *)in[0])[i] + ((const float *)in[1])[i];
+}
+
+static void test_elementwise(void)
+{
+    static const df_op plus = {.name = "plus", .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1,
+                               .infer = df_infer_broadcast, .tile = {[DF_F32] = add_tile}};
+    const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0),
+                             {.kind = DF_SLOT_ARG, .dtype = DF_F32, .index = 1, .shape = shape},
+                             STATIC(DF_SLOT_RESULT, 0, 0), STATIC(DF_SLOT_RESULT, 0, 1)};
+    const df_instruction ins[] = {CALL(plus, 2, 1, 0, 1, 2), CALL(plus, 2, 1, 0, 2, 3)};
+    df_program *p = build(&(df_program_parts){4, 2, 2, 2, slots, ins, 0});
+    float x[N] = {1, 2, 3, 4, 5, 6}, y[1] = {10}, first[N], second[N];
+    df_error err;
+    int failed;
+    CHECK(run(p, (void *[]){x, y}, (void *[]){first, second}, &failed, &err) == DF_OK);
+    for (int i = 0; i < N; i++) CHECK(first[i] == x[i] + 10 && second[i] == 2 * x[i] + 10);
+    df_program_free(p);
+}
+
 static int64_t told[8];
 static int n_told;
 
@@ -477,6 +502,7 @@ int main(void)
     CHECK(df_set_num_threads(4, &err) == DF_OK);
     test_static();
     test_refusals();
+    test_elementwise();
     for (int wave = 0; wave < 2; wave++) test_threads(wave);
     for (int wave = 0; wave < 2; wave++) test_failures(wave);
     test_dynamic();
