@@ -56,8 +56,10 @@ static bool in_range(int n, const int *slots, int n_slots)
     return n >= 0;
 }
 
-/* What has to hold of an instruction before its op is asked anything. */
-static df_status check_instruction(const df_program_parts *parts, int i, df_error *err)
+/* What has to hold of an instruction before its op is asked anything. `made`: the slots that are
+ * outputs of those before. */
+static df_status check_instruction(const df_program_parts *parts, int i, const bool *made,
+                                   df_error *err)
 {
     const df_instruction *in = &parts->instructions[i];
     const char *wrong = NULL;
@@ -70,11 +72,13 @@ static df_status check_instruction(const df_program_parts *parts, int i, df_erro
         if (s->kind == DF_SLOT_CONSTANT) wrong = "output (a constant)";
         if (s->kind != DF_SLOT_DYNAMIC) continue;
         if (!in->dynamic) wrong = "output (a dynamic slot of a static instruction)";
+        if (made[in->out[k]]) wrong = "output (a dynamic slot made twice)";
         if (s->last_use < i) wrong = "output (used last before it is made)";
     }
     for (int k = 0; !wrong && k < in->n_in; k++) {
         const df_slot *s = &parts->slots[in->in[k]];
-        if (s->kind == DF_SLOT_DYNAMIC && s->last_use < i) wrong = "input (freed before)";
+        if (s->kind == DF_SLOT_DYNAMIC && (s->last_use < i || !made[in->in[k]]))
+            wrong = "input (freed before, or not made)";
         if (k < 32 && in->op->writes >> k & 1 && s->kind == DF_SLOT_CONSTANT)
             wrong = "written input (a constant)";
     }
@@ -86,14 +90,24 @@ static df_status check_instruction(const df_program_parts *parts, int i, df_erro
 static df_status check_parts(const df_program_parts *parts, int *failed, df_error *err)
 {
     df_status status = DF_OK;
+    bool *made = NULL;
     if (parts->n_slots < 0 || parts->n_instructions < 0 || parts->n_args < 0 ||
         parts->n_results < 0 || parts->arena_bytes < 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "program: a count is negative");
     for (int i = 0; i < parts->n_slots && status == DF_OK; i++) status = check_slot(parts, i, err);
+    if (status != DF_OK) return status;
+    made = calloc((size_t)parts->n_slots + 1, sizeof *made);
+    if (!made) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     for (int i = 0; i < parts->n_instructions && status == DF_OK; i++) {
-        status = check_instruction(parts, i, err);
+        const df_instruction *in = &parts->instructions[i];
+        status = check_instruction(parts, i, made, err);
         if (status != DF_OK) *failed = i;
+        for (int k = 0; k < in->n_out && status == DF_OK; k++) made[in->out[k]] = true;
     }
+    for (int i = 0; i < parts->n_slots && status == DF_OK; i++)
+        if (parts->slots[i].kind == DF_SLOT_DYNAMIC && !made[i])
+            status = df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is made by none", i);
+    free(made);
     return status;
 }
 

@@ -367,8 +367,8 @@ cdef class Program:
             raise_pending()
             check(status, err)
         except Exception as exc:           # swallows nothing: who built the program may say more
-            if self.on_error is None or failed < 0:
-                raise
+            if self.on_error is None or failed < 0 or status == DF_CANCELLED:
+                raise                      # a signal's exception is nobody's fault
             raise self.on_error(failed, exc)
 
     cdef tuple hold(self, args):

@@ -479,21 +479,38 @@ static void test_refusals(void)
                            {.kind = DF_SLOT_ARENA, .dtype = DF_F32, .ndim = 1, .shape = unknown},
                            {.kind = DF_SLOT_ARENA, .dtype = DF_N_DTYPES},
                            {.kind = 9, .dtype = DF_F32}};
-    const df_slot good[] = {STATIC(DF_SLOT_ARG, 0, 0), STATIC(DF_SLOT_ARENA, 0, 0), DYNAMIC(1),
-                            {.kind = DF_SLOT_ARENA, .dtype = DF_F32, .shape = shape}};
+    const df_slot good[] = {STATIC(DF_SLOT_ARG, 0, 0), STATIC(DF_SLOT_ARENA, 0, 0),
+                            {.kind = DF_SLOT_ARENA, .dtype = DF_F32, .shape = shape}, DYNAMIC(1)};
     const df_instruction fine = CALL(add, 2, 1, 0, 0, 1);
     const df_instruction ins[] = {CALL(add, 2, 1, 0, 0, 4), CALL(add, 2, 1, -1, 0, 1),
-                                  CALL(add, 2, 1, 0, 0, 2), CALL(add, 2, 1, 2, 0, 1),
-                                  CALL(add, 2, 1, 0, 0, 3), CALL(add, 1, 1, 0, 1),
+                                  CALL(add, 2, 1, 0, 0, 2), CALL(add, 1, 1, 0, 1),
                                   CALL(add, 2, 0, 0, 0),    CALL(shift, 1, 1, 0, 1)};
+    const df_instruction dynamic[] = {CALL(add, 2, 1, 0, 0, 3), CALL(add, 2, 1, 3, 0, 1)};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse(&bad[i], 1, &fine, -1);
-    for (size_t i = 0; i < sizeof ins / sizeof *ins; i++) refuse(good, 4, &ins[i], 0);
+    for (size_t i = 0; i < sizeof ins / sizeof *ins; i++) refuse(good, 3, &ins[i], 0);
+    for (size_t i = 0; i < 2; i++) refuse(good, 4, &dynamic[i], 0);
+    refuse(good, 4, &fine, -1);
     df_instruction far = CALL(shift, 1, 1, 0, 1);
     far.attrs = &(df_attr){.list = {NULL, 0}};
     far.n_attrs = 1;
-    refuse(good, 4, &far, 0);
+    refuse(good, 3, &far, 0);
     far.workspace = 63;
-    refuse(good, 4, &far, 0);
+    refuse(good, 3, &far, 0);
+}
+
+/* A dynamic slot is made once, and before it is read. */
+static void test_dynamic_refusals(void)
+{
+    const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), DYNAMIC(2)};
+    df_instruction pair[] = {CALL(positive, 1, 1, 0, 1), CALL(positive, 1, 1, 0, 1)};
+    df_program_parts parts = {2, 2, 1, 0, slots, pair, 64};
+    df_program *p;
+    df_error err;
+    int failed;
+    pair[0].dynamic = pair[1].dynamic = true;
+    CHECK(df_program_new(&parts, &p, &failed, &err) == DF_INVALID_ARGUMENT && failed == 1);
+    pair[0].in = pair[0].out;
+    CHECK(df_program_new(&parts, &p, &failed, &err) == DF_INVALID_ARGUMENT && failed == 0);
 }
 
 int main(void)
@@ -502,6 +519,7 @@ int main(void)
     CHECK(df_set_num_threads(4, &err) == DF_OK);
     test_static();
     test_refusals();
+    test_dynamic_refusals();
     test_elementwise();
     for (int wave = 0; wave < 2; wave++) test_threads(wave);
     for (int wave = 0; wave < 2; wave++) test_failures(wave);
