@@ -8,8 +8,9 @@
 #include "each_int.h"
 #undef TEMPLATE
 
-DF_OP(maximum) = {BINARY_OP("maximum"), .commutative = true, .tile = {NUMBERS(maximum)}};
-DF_OP(minimum) = {BINARY_OP("minimum"), .commutative = true, .tile = {NUMBERS(minimum)}};
+/* Not commutative: of zeros that differ in sign they give the second. */
+DF_OP(maximum) = {BINARY_OP("maximum"), .tile = {NUMBERS(maximum)}};
+DF_OP(minimum) = {BINARY_OP("minimum"), .tile = {NUMBERS(minimum)}};
 /* clip_by_value(x, low, high) */
 DF_OP(clip_by_value) = {TERNARY_OP("clip_by_value"), .tile = {NUMBERS(clip_by_value)}};
 

@@ -182,10 +182,20 @@ cdef class Attrs:
 
     def __eq__(self, other):
         return (isinstance(other, Attrs) and (<Attrs>self).names == (<Attrs>other).names
-                and (<Attrs>self).values == (<Attrs>other).values)
+                and (<Attrs>self).values == (<Attrs>other).values
+                and same_floats(<Attrs>self, <Attrs>other))
 
     def __hash__(self):
         return hash(self.values)
+
+
+cdef bint same_floats(Attrs a, Attrs b):
+    """Whether numbers that compare equal are so to the bit: 0.0 and -0.0 are not."""
+    cdef Py_ssize_t k
+    for k in range(len(a.values)):
+        if type(a.values[k]) is float and memcmp(&a.c[k].f, &b.c[k].f, sizeof(double)):
+            return False
+    return True
 
 
 cdef bint all_ints(tuple values):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Executable, Symbol, Tensor
-from dualflow.graph.ir import Graph, check
+from dualflow.graph.ir import Graph
 from dualflow.graph.lower import lower
 from dualflow.graph.options import Options
 from dualflow.graph.passes import optimize
@@ -35,9 +35,7 @@ class Compiled:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        if options.check:
-            check(traced)
-        self.graph = optimize(traced, options) if options.passes else traced
+        self.graph = optimize(traced, options)
         self.plan: Plan = make_plan(self.graph)
         self.program = lower(self.plan, self.graph, self.locate)
         self.executable = Executable(self.program, [source(x) for x in self.graph.inputs],

@@ -110,6 +110,7 @@ class Trace(Graph):
         super().__init__(name)
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}
+        self._owner: dict[Symbol, Variable] = {}
         self.made_variables: list[Variable] = []
         self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
@@ -198,17 +199,11 @@ class Trace(Graph):
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
         """The next version of the variable whose current version is `before`."""
-        variable = self.owner(before)
+        variable = self._owner[before]
         after = symbol(self, node, 0, before.dtype, before.shape, stands_for=variable)
         self.variables[variable] = after
+        self._owner[after] = variable
         return after
-
-    def owner(self, version: Symbol) -> Variable:
-        """The variable whose version a Symbol is."""
-        node = version.node
-        while node.op is not VARIABLE:
-            node = next(before for before, after in node.written if after is version).node
-        return node.data
 
     def read(self, variable: Variable) -> Symbol:
         """The current version of a variable."""
@@ -219,6 +214,7 @@ class Trace(Graph):
             found = self._leaf(VARIABLE, now, now.shape, now.shape, variable, variable,
                                variable.name)
             self.variables[variable] = found
+            self._owner[found] = variable
         return found
 
     def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int],

@@ -1,9 +1,61 @@
-"""Passes over graphs, in order."""
+"""The passes over a graph, in the order they run.
 
+Each module has one function ``run(graph, options) -> graph``; it may change the graph it is given.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+
+from dualflow.graph import ir
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import Options
+from dualflow.graph.passes import algebra, assign, common, dead_code, fold, reshapes, versions
+
+# What a graph needs to be lowered at all, however it was traced.
+NEEDED = (versions,)
+# Cheap, and each finds work that another made: run again while they find any, at most ROUNDS times.
+SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
+ROUNDS = 2
+# After them.
+LAST: tuple[ModuleType, ...] = ()
+PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
+
+Watch = Callable[[str, Graph], None]
 
 
-def optimize(graph: Graph, options: Options) -> Graph:
-    """The graph after all passes."""
+def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Graph:
+    """Runs the passes over a specialised graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        Is left as it is.
+    options : Options
+    watch : callable (name, graph), optional
+        Called after each pass with the name of its module. The next pass changes the graph it gets.
+
+    Returns
+    -------
+    Graph
+    """
+    def apply(modules: tuple[ModuleType, ...]) -> None:
+        nonlocal graph
+        for module in modules:
+            graph = module.run(graph, options)
+            if options.check:
+                ir.check(graph)
+            if watch is not None:
+                watch(module.__name__.rpartition(".")[2], graph)
+
+    graph = ir.copy(graph)
+    apply(NEEDED)
+    if not options.passes:
+        return graph
+    apply((dead_code,))
+    for _ in range(ROUNDS):
+        before = graph.changes
+        apply(SIMPLE)
+        if graph.changes == before:
+            break
+    apply(LAST)
     return graph

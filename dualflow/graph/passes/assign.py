@@ -1,0 +1,92 @@
+"""Updates of variables in one form, so that what is computed for them can join a cluster.
+
+    assign_add(v, d)   ->  s = add(v, d);       assign(v, s)    the kernel is add's tile function
+    assign_sub(v, d)   ->  s = subtract(v, d);  assign(v, s)    and subtract's: the same bits
+
+Who reads the version made by ``assign(v, x)`` reads x itself. So an assignment that another one
+follows has no readers left, and is dropped. Where x is a version of a variable that is overwritten
+later, reads stay as they are.
+"""
+
+from dualflow._core import Symbol, get_op
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import Options
+
+ASSIGN = get_op("assign")
+COMPUTED = {get_op("assign_add"): get_op("add"), get_op("assign_sub"): get_op("subtract")}
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Rewrites the nodes that write, and who reads what they wrote."""
+    if not any([node.op.writes for node in graph.nodes]):
+        return graph
+    old, graph.nodes = graph.nodes, []
+    return _Run(graph).go(old)
+
+
+class _Run:
+    """One walk over the nodes.
+
+    `reads` and `versions` say what stands for a version of a variable where it is read, and where
+    it is overwritten; `unread` which assignment made a version that nobody reads any more.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.reads: dict[Symbol, Symbol] = {}
+        self.versions: dict[Symbol, Symbol] = {}
+        self.unread: dict[Symbol, Node] = {}
+        self.dropped: set[Node] = set()
+        self.overwritten: set[Symbol] = set()
+
+    def go(self, old: list[Node]) -> Graph:
+        graph, reads = self.graph, self.reads
+        self.overwritten.update([before for node in old for before, _ in node.written])
+        for node in old:
+            if node.op is ASSIGN:
+                self.assign(node, node.inputs[0], reads.get(node.inputs[1], node.inputs[1]))
+            elif node.op in COMPUTED and node.outputs[0].dtype.name in COMPUTED[node.op].dtypes:
+                self.compute(node)
+            else:
+                node.inputs = self.inputs_of(node)
+                graph.nodes.append(node)
+        graph.nodes = [node for node in graph.nodes if node not in self.dropped]
+        graph.outputs = [reads.get(x, x) for x in graph.outputs]
+        return graph
+
+    def inputs_of(self, node: Node) -> tuple[Symbol, ...]:
+        """Its inputs, up to date."""
+        if not self.reads and not self.versions:
+            return node.inputs
+        return tuple([(self.versions if node.op.writes >> i & 1 else self.reads).get(x, x)
+                      for i, x in enumerate(node.inputs)])
+
+    def compute(self, node: Node) -> None:
+        """Splits a node into what it computes and an assignment of that."""
+        variable, change = [self.reads.get(x, x) for x in node.inputs]
+        value = self.graph.add(COMPUTED[node.op], (variable, change), None, f"{node.name}/value",
+                               node.line).outputs[0]
+        self.graph.changes += 1
+        self.assign(node, node.inputs[0], value)
+
+    def assign(self, node: Node, variable: Symbol, value: Symbol) -> None:
+        """Makes the version that `node` makes by assigning `value`."""
+        version, after = self.versions.get(variable, variable), node.outputs[0]
+        if value is self.reads.get(variable, variable):
+            self.reads[after], self.versions[after] = value, version
+            self.graph.changes += 1
+            return
+        before = self.unread.get(version)
+        if before is not None:
+            self.dropped.add(before)
+            self.graph.changes += 1
+            version = before.inputs[0]
+        if node.op is ASSIGN:
+            node.inputs = (version, value)
+            self.graph.nodes.append(node)
+        else:
+            node = self.graph.add(ASSIGN, (version, value), None, node.name, node.line)
+            self.versions[after] = node.outputs[0]
+        if value not in self.overwritten:
+            self.reads[after] = value
+            self.unread[node.outputs[0]] = node

@@ -1,0 +1,45 @@
+"""What passes ask about a value, and how they put a node in the place of another.
+
+Knows no op by name but `broadcast_to`, which makes a large value of one number.
+"""
+
+from typing import Any
+
+from dualflow._core import Symbol, Tensor, get_op, make_attrs
+from dualflow.graph.ir import CONSTANT, Graph, Node
+
+BROADCAST = get_op("broadcast_to")
+
+
+def stand_in(graph: Graph, node: Node, op: str, *inputs: Symbol, **attrs: Any) -> Symbol:
+    """The output of a new node that carries on the name and line of `node`."""
+    handle = get_op(op)
+    made = graph.add(handle, inputs, make_attrs(handle, **attrs), node.name, node.line)
+    return made.outputs[0]
+
+
+def constant_of(x: Symbol) -> Tensor | None:
+    """The tensor a constant stands for; None for anything else."""
+    return x.node.data if x.node.op is CONSTANT else None
+
+
+def source(x: Symbol) -> Symbol:
+    """What is repeated to give `x`, if `x` is a broadcast; else `x`."""
+    return x.node.inputs[0] if x.node.op is BROADCAST else x
+
+
+def uniform(x: Symbol) -> Tensor | None:
+    """The constant of one element that `x` holds everywhere, if there is one."""
+    data = constant_of(source(x))
+    return data if data is not None and data.size == 1 else None
+
+
+def number(x: Symbol) -> Any:
+    """The Python number that `x` holds everywhere, or None."""
+    data = uniform(x)
+    return None if data is None else data.item()
+
+
+def is_known(x: Symbol) -> bool:
+    """Whether no size depends on data."""
+    return None not in x.known_shape

@@ -1,0 +1,117 @@
+"""Graphs for tests, and the comparison of a graph with what a pass makes of it."""
+
+from collections.abc import Callable
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+
+import dualflow as df
+from dualflow.graph import ir
+from dualflow.graph.interpret import interpret
+from dualflow.graph.options import Options
+from dualflow.graph.trace import Trace
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.5, np.inf, -np.inf, np.nan, 1e-42, 3e38, 7.25]
+
+
+def x(*shape: int, dtype: str = "float32") -> tuple[str, tuple[int, ...]]:
+    """What a parameter is."""
+    return dtype, shape
+
+
+def traced(f: Callable[..., Any], *parameters: tuple[str, tuple[int, ...]]) -> ir.Graph:
+    """The specialised graph of `f`, which gives tensors."""
+    trace = Trace("f")
+    with trace.recording():
+        args = [trace.parameter(i, "abcdefgh"[i], df.as_dtype(dtype), shape, shape)
+                for i, (dtype, shape) in enumerate(parameters)]
+        found = f(*args)
+    trace.outputs = list(found) if isinstance(found, tuple | list) else [found]
+    return ir.rewrite(trace, lambda *_: None)
+
+
+def clone(graph: ir.Graph) -> ir.Graph:
+    """A copy that a pass may change."""
+    return ir.rewrite(graph, lambda *_: None)
+
+
+def text(graph: ir.Graph) -> str:
+    return ir.to_text(graph, lines=False)
+
+
+def lines(graph: ir.Graph) -> list[str]:
+    """The printed nodes without values' types, and what is returned: `%2 = add(%0, %1)`."""
+    return [line.partition(" : ")[0].strip() for line in text(graph).splitlines()[1:]]
+
+
+def body(graph: ir.Graph) -> list[str]:
+    """`lines` but those of parameters and variables."""
+    return [line for line in lines(graph)
+            if "= parameter(" not in line and "= variable(" not in line]
+
+
+def ops(graph: ir.Graph) -> list[str]:
+    """Names of the ops that compute."""
+    return [node.type for node in graph.nodes if node.op not in ir.LEAVES]
+
+
+def random_args(graph: ir.Graph, seed: int = 0) -> list[df.Tensor]:
+    """Arguments with NaN, infinities and both zeros among them."""
+    rng = np.random.default_rng(seed)
+    return [df.constant(values(rng, p.shape, p.dtype.name)) for p in graph.inputs]
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype.startswith(("int", "uint")):
+        info = np.iinfo(dtype)
+        drawn = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+        return np.where(rng.random(shape) < 0.5, drawn, rng.integers(0, 4, shape)).astype(dtype)
+    special = rng.choice(SPECIAL, shape)
+    with np.errstate(over="ignore"):
+        return np.where(rng.random(shape) < 0.5, special, rng.normal(size=shape)).astype(dtype)
+
+
+def assert_same(got: Any, want: Any) -> None:
+    """Equal bit for bit; any NaN is like another."""
+    a, b = got.numpy(), want.numpy()
+    assert a.dtype == b.dtype
+    assert a.shape == b.shape
+    np.testing.assert_array_equal(a, b)
+    if a.dtype.kind == "f":
+        number = ~np.isnan(a)
+        np.testing.assert_array_equal(np.signbit(a[number]), np.signbit(b[number]))
+
+
+def assert_exact(before: ir.Graph, after: ir.Graph, seeds: int = 3) -> None:
+    """Both graphs give the same bits and leave the same in variables."""
+    for seed in range(seeds):
+        args = random_args(before, seed)
+        want, got = interpret(before, args), interpret(after, args)
+        for g, w in zip(got.outputs, want.outputs, strict=True):
+            assert_same(g, w)
+        assert got.variables.keys() == want.variables.keys()
+        for variable, value in want.variables.items():
+            assert_same(got.variables[variable], value)
+
+
+def passed(module: Any, graph: ir.Graph, exact: bool = True, **options: Any) -> ir.Graph:
+    """What a pass makes of a copy of the graph, checked, and compared with the graph."""
+    after = module.run(clone(graph), Options(**options))
+    ir.check(after)
+    if exact:
+        assert_exact(graph, after)
+    return after
+
+
+def is_block(expected: str, graph: ir.Graph) -> None:
+    """The printed body is `expected`."""
+    assert body(graph) == [line.strip() for line in dedent(expected).strip().splitlines()]
+
+
+def variable(*shape: int, name: str = "v") -> df.Variable:
+    return df.Variable(np.arange(1, 1 + np.prod(shape), dtype="float32").reshape(shape), name=name)
+
+

@@ -1,0 +1,93 @@
+"""The same is computed once."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from dualflow.graph.passes import common
+from tests.graph.build import assert_same, body, is_block, ops, passed, traced, values, variable, x
+
+
+def test_equal_nodes_and_constants_merge():
+    def f(a, b):
+        return (a + b) * 2.0, (b + a) * 2.0
+
+    is_block("""
+        %2 = add(%0, %1)
+        %3 = constant(2.0)
+        %4 = multiply(%2, %3)
+        return %4, %4
+    """, passed(common, traced(f, x(3), x(3))))
+
+
+def test_attributes_inputs_and_order_differ():
+    def f(a):
+        return (df.reduce_sum(a, 0), df.reduce_sum(a, 1), df.reduce_max(a, 0), a - a * a,
+                a * a - a)
+
+    after = passed(common, traced(f, x(3, 3)))
+    assert ops(after).count("multiply") == 1
+    assert ops(after).count("subtract") == 2
+    assert len([op for op in ops(after) if op.startswith("reduce")]) == 3
+
+
+def test_attributes_that_differ_in_the_sign_of_zero():
+    def f(a):
+        return df.nn.leaky_relu(a, 0.0), df.nn.leaky_relu(a, -0.0)
+
+    assert len(ops(passed(common, traced(f, x(5))))) == 2
+
+
+def test_constants_differ_by_dtype_shape_and_bits():
+    def f(a):
+        return (a + df.constant(0.0), a + df.constant(-0.0), a + df.constant([0.0]),
+                a + df.constant([0.0]))
+
+    assert len([line for line in body(passed(common, traced(f, x(3)))) if "constant" in line]) == 3
+
+
+def test_large_constants_are_the_same_only_as_objects():
+    big = np.zeros(100_000, np.float32)
+    one, other = df.constant(big), df.constant(big)
+    after = passed(common, traced(lambda a: (a + one, a + one, a + other), x(100_000)))
+    assert ops(after) == ["add", "add"]
+
+
+def test_effects_do_not_merge():
+    v = variable(3)
+
+    def f(a):
+        v.assign_add(a)
+        v.assign_add(a)
+        return a
+
+    assert ops(passed(common, traced(f, x(3)))) == ["assign_add", "assign_add"]
+
+
+def test_several_outputs():
+    def f(a):
+        return (*df.split(a, 2), *df.split(a, 2))
+
+    is_block("""
+        %1, %2 = split(%0, axis=0, sizes=(), num=2)
+        return %1, %2, %1, %2
+    """, passed(common, traced(f, x(4))))
+
+
+COMMUTATIVE = [name for name in _core.ops() if _core.get_op(name).commutative]
+
+
+@pytest.mark.parametrize("name", COMMUTATIVE)
+def test_commutative_ops_are_so_bit_for_bit(name):
+    op = _core.get_op(name)
+    special = np.array(np.meshgrid([0.0, -0.0, 1.0, np.nan, np.inf, -np.inf, 1e-42], np.arange(7)))
+    for dtype in op.dtypes:
+        a = values(np.random.default_rng(0), (200,), dtype)
+        b = values(np.random.default_rng(1), (200,), dtype)
+        if dtype.startswith("float"):
+            row = np.array(special[0][0], dtype)
+            a = np.concatenate([a, np.repeat(row, 7)])
+            b = np.concatenate([b, np.tile(row, 7)])
+        pair = [df.constant(a), df.constant(b)]
+        assert_same(*[_core.evaluate(op, p, None)[0] for p in (pair, pair[::-1])])

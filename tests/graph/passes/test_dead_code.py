@@ -1,0 +1,44 @@
+"""What nothing needs is dropped; parameters and effects stay."""
+
+import dualflow as df
+from dualflow.graph import ir
+from dualflow.graph.passes import dead_code
+from tests.graph.build import clone, is_block, passed, traced, variable, x
+
+
+def test_unused_nodes_constants_and_variables_go():
+    v = variable(3)
+
+    def f(a, b):
+        df.exp(a + v) * 2.0
+        return a * 3.0
+
+    after = passed(dead_code, traced(f, x(3), x(3)))
+    is_block("""
+        %2 = constant(3.0)
+        %3 = multiply(%0, %2)
+        return %3
+    """, after)
+    assert [p.node.name for p in after.inputs] == ["a", "b"]
+    assert sum(node.op is ir.VARIABLE for node in after.nodes) == 0
+
+
+def test_effects_stay_with_what_they_read():
+    v = variable(3)
+
+    def f(a):
+        v.assign_add(df.exp(a))
+        return a
+
+    is_block("""
+        %1 = exp(%0)
+        %3 = assign_add(%2, %1)
+        return %0
+    """, passed(dead_code, traced(f, x(3))))
+
+
+def test_a_graph_with_nothing_to_drop_is_unchanged():
+    graph = traced(lambda a: df.sin(a), x(3))
+    kept = clone(graph)
+    nodes = list(kept.nodes)
+    assert dead_code.run(kept, None).nodes == nodes

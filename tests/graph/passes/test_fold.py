@@ -1,0 +1,84 @@
+"""What is known beforehand is computed beforehand, nothing large is made."""
+
+import dualflow as df
+from dualflow.graph.passes import fold
+from tests.graph.build import body, is_block, lines, ops, passed, traced, x
+
+
+def test_constants_fold():
+    def f(a):
+        return a + df.exp(df.constant([0.0, 0.0, 0.0])) * 2.0
+
+    after = passed(fold, traced(f, x(3)))
+    assert ops(after) == ["add"]
+    assert "%4 = constant([2.0, 2.0, 2.0])" in lines(after)
+
+
+def test_shapes_fold_when_known():
+    def f(a):
+        return df.size(a) + df.shape(a)[0]
+
+    after = passed(fold, traced(f, x(3, 4)))
+    assert ops(after) == []
+    assert body(after)[-1] == "return %4"
+
+
+def test_a_shape_that_depends_on_data_does_not_fold():
+    def f(a):
+        return df.size(df.unique(a)[0])
+
+    assert ops(passed(fold, traced(f, x(3)))) == ["unique", "size"]
+
+
+def test_broadcasts_stay_and_are_seen_through():
+    def f(a):
+        return a + df.exp(df.zeros((2, 3)) - 1.0) * df.ones((2, 1))
+
+    after = passed(fold, traced(f, x(2, 3)))
+    assert ops(after)[-1] == "add"
+    assert set(ops(after)) == {"add", "broadcast_to"}
+
+
+def test_nothing_huge_is_made():
+    def f(a):
+        return (df.zeros((10**6, 10**6)) + 1.0)[0, 0] + a
+
+    after = passed(fold, traced(f, x()), exact=False)
+    assert ops(after) == ["broadcast_to", "broadcast_to", "strided_slice", "add"]
+
+
+def test_limit():
+    c = df.constant([[1.0, 2.0]] * 10)
+
+    def f():
+        return df.transpose(c)
+
+    assert ops(passed(fold, traced(f), fold_limit=19)) == ["transpose"]
+    assert ops(passed(fold, traced(f), fold_limit=20)) == []
+
+
+def test_effects_and_random_numbers_do_not_fold():
+    v = df.Variable([1.0])
+
+    def f(key):
+        v.assign([2.0])
+        return df._core.apply("random_uniform", key, shape=(2,), minval=0.0,
+                              maxval=1.0, dtype="float32")
+
+    after = passed(fold, traced(f, x(2, dtype="int64")), exact=False)
+    assert ops(after) == ["assign", "random_uniform"]
+
+
+def test_several_outputs():
+    def f(a):
+        one, two = df.split(df.constant([1.0, 2.0]), 2)
+        return a + one, a + two
+
+    is_block("""
+        %1 = constant([1.0, 2.0])
+        %2 = constant([1.0])
+        %3 = constant([2.0])
+        %4 = add(%0, %2)
+        %5 = add(%0, %3)
+        return %4, %5
+    """, passed(fold, traced(f, x(1))))
