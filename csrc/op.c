@@ -1,7 +1,9 @@
 /* What every caller of an op does in the same order: arity, shape rule, kernel. */
 #include "op.h"
+#include "numerics.h"
 #include "tile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static df_status fail_no_tile(const df_call *call, df_error *err)
@@ -30,4 +32,60 @@ df_status df_op_infer(const df_call *call, df_error *err)
 df_status df_op_run(const df_call *call, df_error *err)
 {
     return call->op->kind == DF_ELEMENTWISE ? df_tile_run(call, err) : call->op->run(call, err);
+}
+
+/* Whether the kernel may have overwritten input `k`, so that it says nothing of what came in. */
+static bool overwritten(const df_call *call, int k)
+{
+    if (k < 32 && call->op->writes >> k & 1) return true;
+    for (int j = 0; j < call->n_out; j++)
+        if (call->out[j]->data == call->in[k]->data) return true;
+    return false;
+}
+
+/* "; of float32 (2, 3), float32 (3,) with 1 NaN and 0 infinite", as far as there is room. Returns
+ * whether an input is not finite. */
+static bool describe_inputs(const df_call *call, char *text, size_t room)
+{
+    bool found_any = false;
+    size_t at = 0;
+    text[0] = '\0';
+    for (int k = 0; k < call->n_in; k++) {
+        if (overwritten(call, k)) continue;
+        const df_nonfinite found = df_find_nonfinite(call->in[k]);
+        found_any |= found.first >= 0;
+        if (at + 2 * DF_TEXT_BYTES > room) continue;
+        at += (size_t)snprintf(text + at, room - at, "%s%s", at ? ", " : "; of ",
+                               df_tensor_text(call->in[k]).text);
+        if (found.first >= 0)
+            at += (size_t)snprintf(text + at, room - at, " with %lld NaN and %lld infinite",
+                                   (long long)found.n_nan, (long long)found.n_inf);
+    }
+    return found_any;
+}
+
+static df_status check_finite(const df_call *call, const df_tensor *t, const char *what, int k,
+                              df_error *err)
+{
+    char inputs[6 * DF_TEXT_BYTES];
+    const df_nonfinite found = df_find_nonfinite(t);
+    if (found.first < 0) return DF_OK;
+    if (describe_inputs(call, inputs, sizeof inputs) && found.n_nan == 0) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT,
+                   "%s: %s %d, %s, has %lld NaN and %lld infinite of %lld elements, the first at "
+                   "flat index %lld%s",
+                   call->op->name, what, k, df_tensor_text(t).text, (long long)found.n_nan,
+                   (long long)found.n_inf, (long long)t->size, (long long)found.first, inputs);
+}
+
+df_status df_op_check_numerics(const df_call *call, df_error *err)
+{
+    df_status status = DF_OK;
+    if (call->op->kind == DF_VIEW) return DF_OK;
+    for (int k = 0; k < call->n_out && status == DF_OK; k++)
+        status = check_finite(call, call->out[k], "output", k, err);
+    for (int k = 0; k < call->n_in && k < 32 && status == DF_OK; k++)
+        if (call->op->writes >> k & 1)
+            status = check_finite(call, call->in[k], "written input", k, err);
+    return status;
 }

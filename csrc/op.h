@@ -125,4 +125,8 @@ df_status df_op_infer(const df_call *call, df_error *err);
  * tile loader, others by their run. */
 df_status df_op_run(const df_call *call, df_error *err);
 
+/* After a run: fails if the call made a NaN or an infinity. Infinities are not made where an input
+ * is not finite (a mask of them is handed on); a NaN is reported by whoever meets it first. */
+df_status df_op_check_numerics(const df_call *call, df_error *err);
+
 #endif

@@ -2,7 +2,6 @@
  * instructions. */
 #include "program_body.h"
 
-#include "numerics.h"
 #include "thread.h"
 
 #include <stdlib.h>
@@ -110,28 +109,6 @@ static inline df_status run_static(const df_step *s, const df_call *call, df_err
     return DF_OK;
 }
 
-static df_status check_finite(const df_step *s, const df_tensor *t, const char *what, int k,
-                              df_error *err)
-{
-    df_nonfinite found = df_find_nonfinite(t);
-    if (found.first < 0) return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT,
-                   "%s: %s %d, %s, has %lld NaN and %lld infinite of %lld elements, the first at "
-                   "flat index %lld",
-                   s->op->name, what, k, df_tensor_text(t).text, (long long)found.n_nan,
-                   (long long)found.n_inf, (long long)t->size, (long long)found.first);
-}
-
-static df_status check_numerics(const df_step *s, const df_call *call, df_error *err)
-{
-    df_status status = DF_OK;
-    for (int k = 0; k < s->n_out && status == DF_OK; k++)
-        status = check_finite(s, call->out[k], "output", k, err);
-    for (int k = 0; k < s->n_in && k < 32 && status == DF_OK; k++)
-        if (s->op->writes >> k & 1) status = check_finite(s, call->in[k], "written input", k, err);
-    return status;
-}
-
 static df_status run_step(const execution *x, int i, df_error *err)
 {
     const df_step *s = &x->p->steps[i];
@@ -141,7 +118,7 @@ static df_status run_step(const execution *x, int i, df_error *err)
     df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
     if (profile && profile->ns) profile->ns[i] += now_ns() - start;
     if (profile && profile->start && !profile->start[i]) profile->start[i] = start;
-    if (status == DF_OK && x->run->check_numerics) status = check_numerics(s, call, err);
+    if (status == DF_OK && x->run->check_numerics) status = df_op_check_numerics(call, err);
     return status;
 }
 

@@ -6,6 +6,18 @@ cdef enum:
     SPLAT_ELEMENTS = 1024      # up to here a scalar operand is copied out rather than broadcast
     NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
 
+cdef bint checking_numerics = False        # whether every op's result is looked at
+
+
+def set_check_numerics(bint on):
+    """Whether an op that makes a NaN or an infinity raises; of ops that run at once."""
+    global checking_numerics
+    checking_numerics = on
+
+
+def checks_numerics():
+    return checking_numerics
+
 
 def apply(op, *inputs, name=None, **attrs):
     """Applies the op called `op`.
@@ -71,7 +83,7 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     cdef list ins
     if df_trace_top != NULL:
         return trace_op(op, args, n, attrs, name)
-    if op.fast != FAST_NONE:
+    if op.fast != FAST_NONE and not checking_numerics:
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
             return out
@@ -324,6 +336,8 @@ cdef object run(Op op, list ins, Attrs attrs):
         check(df_op_infer(&call, &err), &err)
         if not share_view(op, &call, ins, outs):
             compute(op, &call)
+            if checking_numerics:
+                check(df_op_check_numerics(&call, &err), &err)
         if df_log_top != NULL and call.n_out:
             record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
     finally:

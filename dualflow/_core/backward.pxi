@@ -69,7 +69,7 @@ cdef class Walk:
         cdef Py_ssize_t k, n_in = len(r.inputs), n_out = len(r.outputs)
         cdef uint64_t *ids = r.ids
         cdef bint useful = False
-        cdef object g, results
+        cdef object g, results, graph = current_graph()
         for k in range(n_out):
             useful |= ids[n_in + k] != 0 and map_find(&self.pending, ids[n_in + k]) >= 0
         if not useful:
@@ -90,6 +90,7 @@ cdef class Walk:
                 if g[k] is None and r.outputs[k].dtype.is_floating:
                     g[k] = self.zeros(r.outputs[k])
             g = tuple(g)
+        of = graph.differentiate(r.op.name, r.outputs[0]) if graph is not None else None
         try:
             results = call_rule(r, g)
             g = None
@@ -97,6 +98,9 @@ cdef class Walk:
         except Exception as error:
             error.add_note(f"in the gradient of {r.op.name}")
             raise
+        finally:
+            if graph is not None:
+                graph.differentiate(of, None)
         return 0
 
     cdef int hand_out(self, Record r, results) except -1:

@@ -147,6 +147,7 @@ cdef extern from "op.h" nogil:
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept
+    df_status df_op_check_numerics(const df_call *call, df_error *err) noexcept
 
 cdef extern from "host.h" nogil:
     ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,

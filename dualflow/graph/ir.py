@@ -15,14 +15,16 @@ LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
 
 
 class Line(NamedTuple):
-    """Where in the user's code a node was made."""
+    """Where in the user's code a node was made, and of which op it is the gradient, if of one."""
 
     file: str
     line: int
     function: str
+    gradient_of: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}, in {self.function}"
+        of = f", in the gradient of {self.gradient_of}" if self.gradient_of else ""
+        return f"{self.file}:{self.line}, in {self.function}{of}"
 
 
 class Node:

@@ -83,7 +83,7 @@ def suspended() -> Iterator[None]:
 
 def user_line() -> Line | None:
     """The innermost frame outside the package."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(3)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     if frame is None:
@@ -119,6 +119,7 @@ class Trace(Graph):
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self._names: dict[str, int] = {}
         self._scope: list[str] = []
+        self._gradient_of = ""
         self._lock = threading.RLock()
 
     @contextmanager
@@ -158,7 +159,7 @@ class Trace(Graph):
 
     # --- applications (called by the core) ---
 
-    def adopt(self, op: Op, inputs: list[Tensor]) -> list[Tensor]:
+    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
         """Inputs of an application as Symbols: tensors that exist already become constants."""
         return [x if type(x) is Symbol else self.capture(x) for x in inputs]
 
@@ -173,7 +174,7 @@ class Trace(Graph):
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
                name: str | None) -> None:
         """Appends an application whose outputs are inferred."""
-        node = Node(op, inputs, attrs, (), self._unique(name or op.name), user_line())
+        node = Node(op, inputs, attrs, (), self._unique(name or op.name), self._line())
         if op.writes:
             outputs = outputs + [self._overwrite(node, x) for i, x in enumerate(inputs)
                                  if op.writes >> i & 1]
@@ -181,6 +182,18 @@ class Trace(Graph):
             y.node, y.index = node, k
         node.outputs = tuple(outputs)
         self.nodes.append(node)
+
+    def differentiate(self, of: str, output: Any) -> str:
+        """Nodes made from now on belong to the gradient of `output`, of op `of`; what they belonged
+        to before, to be given back as `of`."""
+        before = self._gradient_of
+        line = output.node.line if type(output) is Symbol else None
+        self._gradient_of = f"{of} at {line.file}:{line.line}" if line else of
+        return before
+
+    def _line(self) -> Line | None:
+        line = user_line()
+        return line._replace(gradient_of=self._gradient_of) if line and self._gradient_of else line
 
     def record_function(self, op: Op, inputs: list[Any],
                         outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
@@ -219,7 +232,7 @@ class Trace(Graph):
 
     def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int],
               data: Any, stands_for: Any, name: str) -> Symbol:
-        node = Node(op, (), None, (), self._unique(name), user_line(), data)
+        node = Node(op, (), None, (), self._unique(name), self._line(), data)
         node.outputs = (symbol(self, node, 0, like.dtype, shape, hints, stands_for),)
         self.nodes.append(node)
         return node.outputs[0]

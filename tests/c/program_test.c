@@ -430,7 +430,8 @@ static void test_profile(void)
     r = (df_run){.args = r.args, .results = r.results, .check_numerics = true};
     CHECK(df_program_run(p, frame, &r, &failed, &err) == DF_INVALID_ARGUMENT && failed == 0);
     CHECK(!strcmp(err.text, "add: output 0, float32 (2, 3), has 1 NaN and 2 infinite of 6 "
-                            "elements, the first at flat index 2"));
+                            "elements, the first at flat index 2; of float32 (2, 3), float32 "
+                            "(2, 3) with 1 NaN and 2 infinite"));
     df_program_leave(p, frame);
     df_program_free(p);
 }

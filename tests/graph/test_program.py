@@ -287,7 +287,8 @@ def test_check_numerics():
     bad = df.constant([1.0, 0.0, -1.0, 2.0, -3.0])
     assert np.isnan(program.run([bad])[0].numpy()[2])
     with pytest.raises(ValueError, match=r"^log: output 0, float32 \(5,\), has 2 NaN and 1 "
-                                         r"infinite of 5 elements, the first at flat index 1$"):
+                                         r"infinite of 5 elements, the first at flat index 1; of "
+                                         r"float32 \(5,\)$"):
         program.run([bad], check_numerics=True)
     assert program.run([ones(5)], check_numerics=True)[0].tolist() == [1] * 5
 
