@@ -55,6 +55,10 @@ class Graph(Trace):
         """Ops of this thread are recorded here inside the ``with`` block."""
         return self.recording()
 
+    def name_scope(self, name: str) -> AbstractContextManager[str]:
+        """Nodes made in the ``with`` block get names that begin with `name/`."""
+        return self.names.scope(name)
+
     def placeholder(self, shape: Iterable[int | None], dtype: DTypeLike = float32,
                     name: str = "placeholder") -> Symbol:
         """A tensor that gets its value when the graph runs.
@@ -132,5 +136,5 @@ def name_scope(name: str) -> Iterator[str]:
     if graph is None:
         yield f"{name}/"
         return
-    with graph.name_scope(name) as scope:
+    with graph.names.scope(name) as scope:
         yield scope

@@ -35,6 +35,7 @@ from dualflow._core import (
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
+from dualflow.graph.names import Names
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -96,6 +97,8 @@ class Trace(Graph):
 
     Attributes
     ----------
+    names : Names
+        Of its nodes.
     guards : dict of Guard to None
     variables : dict of Variable to Symbol
         Its current version.
@@ -117,8 +120,7 @@ class Trace(Graph):
         self.finished: str | None = None
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
-        self._names: dict[str, int] = {}
-        self._scope: list[str] = []
+        self.names = Names()
         self._gradient_of = ""
         self._lock = threading.RLock()
 
@@ -130,32 +132,6 @@ class Trace(Graph):
             yield self
         finally:
             pop_graph(before)
-
-    # --- names ---
-
-    @contextmanager
-    def name_scope(self, name: str) -> Iterator[str]:
-        """Nodes made inside get names that begin with `name/`."""
-        self._scope.append(self._unique(name))
-        try:
-            yield self._scope[-1] + "/"
-        finally:
-            self._scope.pop()
-
-    def _unique(self, name: str) -> str:
-        if self._scope:
-            name = f"{self._scope[-1]}/{name}"
-        n = self._names.get(name, 0)
-        self._names[name] = n + 1
-        if n == 0:
-            return name
-        fresh = f"{name}_{n}"
-        while fresh in self._names:
-            n += 1
-            fresh = f"{name}_{n}"
-        self._names[name] = n + 1
-        self._names[fresh] = 1
-        return fresh
 
     # --- applications (called by the core) ---
 
@@ -174,7 +150,7 @@ class Trace(Graph):
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
                name: str | None) -> None:
         """Appends an application whose outputs are inferred."""
-        node = Node(op, inputs, attrs, (), self._unique(name or op.name), self._line())
+        node = Node(op, inputs, attrs, (), self.names.unique(name or op.name), self._line())
         if op.writes:
             outputs = outputs + [self._overwrite(node, x) for i, x in enumerate(inputs)
                                  if op.writes >> i & 1]
@@ -232,7 +208,7 @@ class Trace(Graph):
 
     def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int],
               data: Any, stands_for: Any, name: str) -> Symbol:
-        node = Node(op, (), None, (), self._unique(name), self._line(), data)
+        node = Node(op, (), None, (), self.names.unique(name), self._line(), data)
         node.outputs = (symbol(self, node, 0, like.dtype, shape, hints, stands_for),)
         self.nodes.append(node)
         return node.outputs[0]

@@ -1,0 +1,39 @@
+"""Names of nodes: scopes, and numbers behind what is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Names:
+    """The names given so far, and the scope that new ones begin with."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+        self._scopes: list[str] = []
+
+    @contextmanager
+    def scope(self, name: str) -> Iterator[str]:
+        """Names given inside the block begin with the scope's, which it yields with a slash."""
+        self._scopes.append(self.unique(name))
+        try:
+            yield self._scopes[-1] + "/"
+        finally:
+            self._scopes.pop()
+
+    def unique(self, name: str) -> str:
+        """`name` in the scope, with a number behind it where that was given before."""
+        if self._scopes:
+            name = f"{self._scopes[-1]}/{name}"
+        n = self._taken.get(name, 0)
+        self._taken[name] = n + 1
+        if n == 0:
+            return name
+        fresh = f"{name}_{n}"
+        while fresh in self._taken:
+            n += 1
+            fresh = f"{name}_{n}"
+        self._taken[name] = n + 1
+        self._taken[fresh] = 1
+        return fresh
