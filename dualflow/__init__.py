@@ -118,6 +118,7 @@ from dualflow.ops.slicing import pad, repeat, reverse, roll, slice, strided_slic
 from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
 from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
+from dualflow.printing import print
 
 __version__ = "0.1.0"
 
@@ -216,6 +217,7 @@ __all__ = [
     "optimizers",
     "pad",
     "pow",
+    "print",
     "random",
     "range",
     "rank",

@@ -15,10 +15,10 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
-    {"errors", "dtypes"}, {"_core"}, {"gradients", "config"}, {"ops"}, {"autodiff"}, {"graph"},
-    {"function"},
+    {"errors", "dtypes"}, {"_core"}, {"gradients", "config"}, {"ops"}, {"autodiff"}, {"printing"},
+    {"graph"}, {"function"},
     {"math", "nn", "linalg", "random", "bitwise", "optimizers", "data", "io", "summary",
-     "testing", "initializers", "experimental"},
+     "testing", "initializers", "experimental", "debugging"},
     {"compat"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

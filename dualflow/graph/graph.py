@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from dualflow._core import Symbol, current_graph
+from dualflow._core import Symbol, current_graph, pop_graph, push_graph
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.ir import Node
@@ -51,9 +51,14 @@ class Graph(Trace):
         self._by_name: dict[str, Node] = {}
         self._n_indexed = 0
 
-    def as_default(self) -> AbstractContextManager[Trace]:
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
         """Ops of this thread are recorded here inside the ``with`` block."""
-        return self.recording()
+        before = push_graph(self)
+        try:
+            yield self
+        finally:
+            pop_graph(before)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         """Nodes made in the ``with`` block get names that begin with `name/`."""

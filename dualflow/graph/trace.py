@@ -36,6 +36,7 @@ from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
 from dualflow.graph.names import Names
+from dualflow.printing import printing_when_run
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -126,10 +127,12 @@ class Trace(Graph):
 
     @contextmanager
     def recording(self) -> Iterator[Trace]:
-        """Ops of this thread are recorded here inside the block."""
+        """Ops of this thread are recorded here inside the block, and so is Python's print of traced
+        tensors."""
         before = push_graph(self)
         try:
-            yield self
+            with printing_when_run():
+                yield self
         finally:
             pop_graph(before)
 

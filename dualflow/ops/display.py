@@ -6,7 +6,7 @@ from dualflow._core import Tensor, TensorBase, Variable, apply, bind
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
 
-__all__ = ["contains", "to_text", "tolist"]
+__all__ = ["contains", "to_text", "tolist", "values_text"]
 
 _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
@@ -28,24 +28,32 @@ def tolist(x: Tensor) -> Any:
     return flat
 
 
-def _values(x: Tensor) -> str:
+def values_text(x: Tensor, summarize: int | None = None) -> str:
+    """The elements as NumPy prints them, cut where they are many: to `summarize` at both ends of
+    each dimension, -1: not at all."""
     if x.ndim == 0:
         return str(x.item())
     if x.ndim > _NUMPY_NDIM:
         return "..."
     import numpy as np  # loaded when somebody first asks for an array
 
-    return np.array2string(np.asarray(_readable(x)), separator=" ")
+    array = np.asarray(_readable(x))
+    if summarize is None:
+        return np.array2string(array, separator=" ")
+    return np.array2string(array, separator=" ", threshold=x.size if summarize < 0 else 0,
+                           edgeitems=max(summarize, 1))
 
 
-def to_text(x: Tensor | Variable) -> str:
-    """What a REPL shows: shape, dtype and the values, summarised where they are many."""
+def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
+    """What a REPL shows: shape, dtype and the values, summarised where they are many.
+
+    `variable` is the name of the variable whose value a Tensor is.
+    """
     if isinstance(x, Variable):
-        kind, value = f"Variable {x.name!r}", x.value()
-    else:
-        kind, value = "Tensor", x
+        variable, x = x.name, x.value()
+    kind = "Tensor" if variable is None else f"Variable {variable!r}"
     gap = " " if x.ndim == 0 else "\n"
-    return f"<dualflow.{kind} shape={x.shape} dtype={x.dtype}{gap}{_values(value)}>"
+    return f"<dualflow.{kind} shape={x.shape} dtype={x.dtype}{gap}{values_text(x)}>"
 
 
 def contains(x: TensorBase, item: Any) -> bool:

@@ -1,0 +1,43 @@
+"""Calls of Python functions in the order of ops: at once, or each time a graph runs."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import apply, as_tensor, current_graph, register_host, unregister_host
+from dualflow.ops.types import TensorLike
+
+__all__ = ["host_call"]
+
+
+def host_call(function: Callable[..., Any], inputs: Sequence[TensorLike],
+              name: str | None = None) -> None:
+    """Calls a function with the values of `inputs`, Tensors.
+
+    Parameters
+    ----------
+    function : callable
+        What it gives is dropped, what it raises comes out of the run.
+    inputs : sequence of Tensor
+    name : str, optional
+
+    Notes
+    -----
+    While a graph records, the call becomes a node that is never dropped, and stays in its place
+    among others of that kind and among updates of what it reads. The graph keeps the function.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> seen = []
+    >>> df.ops.host.host_call(seen.append, [df.constant(3.)])
+    >>> seen[0].item()
+    3.0
+    """
+    graph = current_graph()
+    if graph is None:
+        function(*[as_tensor(x) for x in inputs])
+        return
+    number = register_host(function if inputs else lambda _: function())
+    weakref.finalize(graph, unregister_host, number).atexit = False
+    apply("host_call", *(inputs or [0]), id=number, name=name)

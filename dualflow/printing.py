@@ -1,0 +1,133 @@
+"""Printing in the order of ops: at once, or each time a graph runs.
+
+`print` is dualflow's; `python_print` stands in for Python's while a thread traces.
+"""
+
+import builtins
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow._core import Symbol, Tensor, TensorBase, Variable, current_graph
+from dualflow.autodiff.nest import flatten, pack_like
+from dualflow.ops.display import to_text, values_text
+from dualflow.ops.host import host_call
+
+__all__ = ["print"]
+
+
+def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = None,
+          summarize: int | None = None, name: str | None = None) -> None:
+    """Prints values, in a traced function each time it runs, in order.
+
+    Parameters
+    ----------
+    *values : Tensor, Variable, any Python value, or nested lists, tuples, dicts of them
+        Of tensors the elements are printed.
+    sep, end : str
+        What stands between values and behind them, as with Python's.
+    output_stream : file, optional
+        Where to; by default ``sys.stdout`` at the time of printing.
+    summarize : int, optional
+        How many elements at both ends of a dimension are shown; -1: all. By default NumPy's way.
+    name : str, optional
+
+    Returns
+    -------
+    None
+
+    Notes
+    -----
+    Python's own ``print(x)`` does the same with traced tensors, in the form of a REPL. A traced
+    tensor in an f-string is described as it is while Python is traced: by shape and dtype.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.print("x:", df.constant([1., 2.]), {"n": df.constant(3)})
+    x: [1. 2.] {'n': 3}
+    """
+    _emit(values, lambda x, of: values_text(x, summarize), sep, end, output_stream, False, name)
+
+
+class _Text:
+    """Stands in nested values for a tensor that is printed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _freeze(value: Any) -> Any:
+    """A value as it looks now, with its tensors in their places."""
+    leaves = flatten(value)
+    if not any(isinstance(x, TensorBase) for x in leaves):
+        return str(value)
+    return pack_like(value, [x if isinstance(x, TensorBase) else _Text(repr(x)) for x in leaves])
+
+
+def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
+          stream: Any, flush: bool, name: str | None) -> None:
+    """Writes values now, or when the graph that records runs; `show` gives the text of a tensor,
+    told what stood for it."""
+    parts = [_freeze(v) for v in values]
+    traced = [x for part in parts for x in flatten(part) if isinstance(x, TensorBase)]
+
+    def write(*now: Tensor) -> None:
+        rest = iter(now)
+        texts = [str(pack_like(part, [_Text(show(next(rest), x)) if isinstance(x, TensorBase) else x
+                                      for x in flatten(part)])) for part in parts]
+        file = sys.stdout if stream is None else stream
+        file.write(sep.join(texts) + end)
+        if flush:
+            file.flush()
+
+    host_call(write, traced, name or "print")
+
+
+def _show_as_python(x: Tensor, of: Any) -> str:
+    return to_text(x, of.name if isinstance(of, Variable) else None)
+
+
+# --- Python's own print, while a thread traces ---------------------------------------------------
+
+_lock = threading.Lock()
+_tracing = 0                        # threads that trace
+_original: Callable[..., None] = builtins.print
+
+
+def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
+                 flush: bool = False) -> None:
+    """Python's print, except that traced tensors are printed when their graph runs."""
+    if current_graph() is None or not any(isinstance(x, Symbol | Variable)
+                                          for x in flatten(list(values))):
+        _original(*values, sep=sep, end=end, file=file, flush=flush)
+        return
+    _emit(values, _show_as_python, " " if sep is None else sep, "\n" if end is None else end, file,
+          flush, None)
+
+
+@contextmanager
+def printing_when_run() -> Iterator[None]:
+    """Inside, ``print(x)`` of a traced tensor prints when its graph runs.
+
+    `builtins.print` is replaced while any thread is inside; what a thread that is not prints goes
+    straight on to the original, as does all that holds no traced tensor.
+    """
+    global _tracing, _original
+    with _lock:
+        if _tracing == 0 and builtins.print is not python_print:
+            _original = builtins.print
+            builtins.print = python_print
+        _tracing += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _tracing -= 1
+            if _tracing == 0 and builtins.print is python_print:
+                builtins.print = _original
