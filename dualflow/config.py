@@ -19,6 +19,10 @@ class _Setting:
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Makes every `dualflow.function` run as plain Python, to be stepped through, or not.
 
+    Parameters
+    ----------
+    run_eagerly : bool
+
     Examples
     --------
     >>> import dualflow as df

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import config
-from dualflow._core import Dim, Symbol, Tensor, TensorSpec, Variable, as_tensor, current_graph
+from dualflow._core import Dim, Symbol, TensorSpec, Variable, as_tensor, current_graph
 from dualflow.errors import InvalidArgumentError, RetracingWarning
 from dualflow.graph.arguments import (
     Arguments,
@@ -156,7 +156,8 @@ class Function:
             raise InvalidArgumentError(f"function: got a {type(python_function).__name__}, want a "
                                        "callable")
         self.python_function = python_function
-        self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        self.name = name or str(getattr(python_function, "__name__",
+                                            type(python_function).__name__))
         self.input_signature = input_signature
         self.options = Options(passes=passes, fast_math=fast_math)
         self._arguments: Arguments | None = None

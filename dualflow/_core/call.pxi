@@ -33,9 +33,24 @@ cdef class Executable:
 
     def run(self, list leaves, bint check_numerics=False):
         """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""
-        return self.execute(leaves, check_numerics)
+        return self.execute(leaves, NULL, check_numerics)
 
-    cdef list execute(self, list leaves, bint check_numerics):
+    def profile(self, list leaves):
+        """Runs; time of each instruction and its start on the monotonic clock, in ns."""
+        cdef df_profile profile
+        cdef int n = self.program.n_instructions, k
+        cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
+        if times == NULL:
+            raise MemoryError()
+        profile.ns = times
+        profile.start = times + n
+        try:
+            self.execute(leaves, &profile, False)
+            return [times[k] for k in range(n)], [times[n + k] for k in range(n)]
+        finally:
+            free(times)
+
+    cdef list execute(self, list leaves, const df_profile *profile, bint check_numerics):
         cdef PyObject *few[32]
         cdef PyObject **args = few
         cdef list held = []            # keeps alive what `args` borrows
@@ -66,7 +81,7 @@ cdef class Executable:
                 if not self.written[k]:
                     held.append(x)
                 args[self.n_sources + k] = <PyObject *>x
-            self.program.execute(args, made, NULL, check_numerics)
+            self.program.execute(args, made, profile, check_numerics)
             return made
         finally:
             if locked:

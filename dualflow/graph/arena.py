@@ -1,8 +1,8 @@
 """Offsets of buffers in one arena, so that buffers alive at the same time never overlap.
 
-Knows sizes and lifetimes only. Two ways are tried and the smaller arena wins: largest first into the
-lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", MLSys
-2020, section 5.3), and, in linear time, best fit in the order of birth.
+Knows sizes and lifetimes only. Two ways are tried and the smaller arena wins: largest first into
+the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
+MLSys 2020, section 5.3), and, in linear time, best fit in the order of birth.
 """
 
 from __future__ import annotations

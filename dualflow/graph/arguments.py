@@ -45,12 +45,15 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
     """The structure of a skeleton around other leaves."""
     if skeleton is LEAF:
         return next(leaves)
-    kind, inner = skeleton[0], [rebuild(s, leaves) for s in skeleton[-1]]
+    kind: Any = skeleton[0]
+    inner = [rebuild(s, leaves) for s in skeleton[-1]]
     if issubclass(kind, dict):
         return kind(zip(skeleton[1], inner, strict=True))
-    if dataclasses.is_dataclass(kind):
-        return kind(**dict(zip(skeleton[1], inner, strict=True)))
-    return kind(*inner) if hasattr(kind, "_fields") else kind(inner)
+    if hasattr(kind, "_fields"):
+        return kind(*inner)
+    if issubclass(kind, list | tuple):
+        return kind(inner)
+    return kind(**dict(zip(skeleton[1], inner, strict=True)))           # a dataclass
 
 
 class TensorLeaf(NamedTuple):
@@ -144,8 +147,9 @@ class Arguments:
         self.simple = all(p.kind in plain for p in self.signature.parameters.values())
         self.given = signature
         self.specs: list[Any] | None = None
+        self.spec_paths: list[str] = []
         if signature is not None:
-            self.specs, self.spec_paths = [], []
+            self.specs = []
             try:
                 bound = self.signature.bind(*signature)
             except TypeError as error:
@@ -209,7 +213,7 @@ class Arguments:
         want = TensorLeaf(spec.dtype, spec.shape)
         have = leaf_key(x)
         if not want.admits(have):
-            error = DTypeError if have.dtype is not spec.dtype else ShapeError
+            error = DTypeError if x.dtype is not spec.dtype else ShapeError
             raise error(f"{self.name}: argument {path} is {have}, its input_signature wants {want}")
         return x
 

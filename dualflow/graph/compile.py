@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from dualflow._core import Executable, Symbol, Tensor
+from dualflow._core import Executable, Symbol, Tensor, checks_numerics
 from dualflow.graph.ir import Graph
 from dualflow.graph.lower import lower
 from dualflow.graph.options import Options
@@ -36,7 +38,7 @@ class Compiled:
         self.traced = traced
         self.options = options
         self.graph = optimize(traced, options)
-        self.plan: Plan = make_plan(self.graph)
+        self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
         self.program = lower(self.plan, self.graph, self.locate)
         self.executable = Executable(self.program, [source(x) for x in self.graph.inputs],
                                      self.plan.variables, self.plan.written)
@@ -46,8 +48,15 @@ class Compiled:
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments."""
-        made = self.executable.run(leaves)
+        if checks_numerics() and not self.options.check_numerics:
+            return self.checked.run(leaves)
+        made = self.executable.run(leaves, self.options.check_numerics)
         return [made[k] for k in self.order]
+
+    @functools.cached_property
+    def checked(self) -> Compiled:
+        """The same without fusion, looking at what every op makes."""
+        return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))
 
     def locate(self, index: int, error: BaseException) -> BaseException:
         """The error of an instruction, with the line of the user's code that asked for it."""
@@ -71,7 +80,7 @@ def source(x: Symbol) -> int | Callable[[Any], Tensor]:
     return data.make
 
 
-def compile_trace(trace: Trace, shapes: dict[int, Sequence[int]],
+def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]],
                   options: Options) -> Compiled | None:
     """A trace made ready for the sizes of a call; None where it does not hold for them."""
     graph = specialize(trace, shapes)

@@ -19,9 +19,12 @@ class Options:
         Constants of more elements are not computed ahead.
     check : bool
         Whether the rules of the IR are checked after every pass.
+    check_numerics : bool
+        Whether the program stops at the first op that makes a NaN or an infinity.
     """
 
     passes: bool = True
     fast_math: bool = False
     fold_limit: int = FOLD_LIMIT
     check: bool = False
+    check_numerics: bool = False

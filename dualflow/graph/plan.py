@@ -1,7 +1,7 @@
 """The memory plan: which values live where and when, and which nodes become instructions.
 
-Views become offsets, an op that may work in place does so where its input dies, an update writes its
-variable directly where nobody needs the old version. What is left gets a place in one arena.
+Views become offsets, an op that may work in place does so where its input dies, an update writes
+its variable directly where nobody needs the old version. What is left gets a place in one arena.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ def last_uses(graph: Graph) -> dict[Symbol, int]:
 class Planner:
     """Goes through the nodes once, then places what needs a place."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, in_place: bool) -> None:
         self.graph = graph
+        self.in_place = in_place
         self.plan = Plan()
         self.last = last_uses(graph)
         self.writes: dict[Variable, list[int]] = {}         # steps, ascending
@@ -194,7 +195,7 @@ class Planner:
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
         """The buffer of an input that nobody reads after step k, if `y` may be made in it."""
-        if not node.op.may_alias:
+        if not (self.in_place and node.op.may_alias):
             return None
         for x in node.inputs:
             buffer, offset = self.plan.where[x]
@@ -272,6 +273,7 @@ class Planner:
             b.offset = block.offset
 
 
-def make_plan(graph: Graph) -> Plan:
-    """Where the values of a graph live, and the steps that make them."""
-    return Planner(graph).run()
+def make_plan(graph: Graph, in_place: bool = True) -> Plan:
+    """Where the values of a graph live, and the steps that make them; `in_place`: whether a result
+    may take the place of an input that nobody reads any more."""
+    return Planner(graph, in_place).run()

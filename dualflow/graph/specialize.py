@@ -6,13 +6,13 @@ say that Python would have decided otherwise does not hold for these sizes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, map_attrs
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError, UnimplementedError
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
+from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Node
 from dualflow.graph.trace import Argument, Feed, Number, Trace, dim_now, known_value, suspended
 
 
@@ -34,7 +34,7 @@ class Computed(NamedTuple):
 class Specializer:
     """One walk."""
 
-    def __init__(self, trace: Trace, shapes: dict[int, Sequence[int]]) -> None:
+    def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]]) -> None:
         self.trace = trace
         self.shapes = shapes
         self.graph = Graph(trace.name)
@@ -141,7 +141,7 @@ def deciding_arguments(trace: Trace) -> set[int]:
     return {d.args[0] for dim in dims for d in leaves(dim) if d.kind == "argument"}
 
 
-def specialize(trace: Trace, shapes: dict[int, Sequence[int]]) -> Graph | None:
+def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]]) -> Graph | None:
     """The graph of a trace for the sizes of one call.
 
     Parameters

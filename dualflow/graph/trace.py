@@ -209,7 +209,7 @@ class Trace(Graph):
             self._owner[found] = variable
         return found
 
-    def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int],
+    def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
               data: Any, stands_for: Any, name: str) -> Symbol:
         node = Node(op, (), None, (), self.names.unique(name), self._line(), data)
         node.outputs = (symbol(self, node, 0, like.dtype, shape, hints, stands_for),)
@@ -257,7 +257,7 @@ class Trace(Graph):
             return (self.dim_of(x),)
         return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
 
-    def _number_in(self, x: Symbol, hint: int, at: tuple[int, ...]) -> Dim:
+    def _number_in(self, x: Symbol, hint: int | float, at: tuple[int, ...]) -> Dim:
         return Dim(hint, "element", (x, *at), self)
 
     def _refuse(self, x: Symbol) -> Tensor:

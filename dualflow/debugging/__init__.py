@@ -1,0 +1,47 @@
+"""Finding what goes wrong: the first NaN or infinity, and assertions, in both modes."""
+
+from dualflow.debugging.assertions import (
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_shapes,
+    assert_true,
+    assert_type,
+)
+from dualflow.debugging.numerics import (
+    assert_all_finite,
+    check_numerics,
+    disable_check_numerics,
+    enable_check_numerics,
+)
+
+__all__ = [
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_shapes",
+    "assert_true",
+    "assert_type",
+    "check_numerics",
+    "disable_check_numerics",
+    "enable_check_numerics",
+]

@@ -1,0 +1,341 @@
+"""Assertions that hold in eager and traced code.
+
+One about values runs where it stands: at once eagerly, each time in a traced function. One about
+shapes or dtypes is decided while Python runs.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.dtypes import as_dtype
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal
+from dualflow.ops.display import values_text
+from dualflow.ops.host import host_call
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = [
+    "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
+    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
+    "assert_none_equal", "assert_positive", "assert_rank", "assert_shapes", "assert_true",
+    "assert_type",
+]
+
+SHOWN = 3        # elements of each tensor that a message shows at both ends of a dimension
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], message: str | None,
+            summarize: int | None, name: str | None) -> None:
+    """Raises, where it runs, unless all elements of `condition` are true."""
+    edge = SHOWN if summarize is None else summarize
+
+    def check(good: Tensor, *values: Tensor) -> None:
+        wrong = good.size - int(reduce_sum(cast(good, "int64")).item())
+        if wrong:
+            told = "; ".join(f"{label} = {values_text(x, edge)}"
+                             for (label, _), x in zip(shown, values, strict=True))
+            head = f"{message}: " if message else ""
+            raise InvalidArgumentError(f"{head}want {what}, which fails for {wrong} of {good.size} "
+                                       f"elements{': ' if told else ''}{told}")
+
+    host_call(check, [condition, *[x for _, x in shown]], name or "assert")
+
+
+def _compare(op: Callable[..., Tensor], sign: str, x: TensorLike, y: TensorLike,
+             message: str | None, summarize: int | None, name: str | None) -> None:
+    a, b = as_tensor(x), as_tensor(y)
+    _demand(op(a, b), f"x {sign} y", [("x", a), ("y", b)], message, summarize, name)
+
+
+def _against_zero(op: Callable[..., Tensor], sign: str, x: TensorLike, message: str | None,
+                  summarize: int | None, name: str | None) -> None:
+    a = as_tensor(x)
+    _demand(op(a, 0), f"x {sign} 0", [("x", a)], message, summarize, name)
+
+
+def assert_true(condition: TensorLike, data: Iterable[TensorLike] = (),
+                summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless all elements of a condition are true.
+
+    Parameters
+    ----------
+    condition : Tensor, bool
+    data : sequence of Tensor
+        Shown in the error.
+    summarize : int, optional
+        How many elements at both ends of a dimension are shown; -1: all.
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_true(df.constant(1.) < 2.)
+    """
+    shown = [(f"data[{k}]", as_tensor(x)) for k, x in enumerate(data)]
+    _demand(as_tensor(condition, "bool"), "a true condition", shown, None, summarize, name)
+
+
+def assert_equal(x: TensorLike, y: TensorLike, message: str | None = None,
+                 summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x == y for all elements, broadcast.
+
+    Parameters
+    ----------
+    x, y : Tensor
+    message : str, optional
+    summarize : int, optional
+        How many elements at both ends of a dimension are shown; -1: all.
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_equal([1, 2], [1, 2])
+    """
+    _compare(equal, "==", x, y, message, summarize, name)
+
+
+def assert_none_equal(x: TensorLike, y: TensorLike, message: str | None = None,
+                      summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x != y for all elements, broadcast; `message` and `summarize` as in
+    `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_none_equal([1, 2], 3)
+    """
+    _compare(not_equal, "!=", x, y, message, summarize, name)
+
+
+def assert_less(x: TensorLike, y: TensorLike, message: str | None = None,
+                summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x < y for all elements, broadcast; `message` and `summarize` as in
+    `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_less([1, 2], 3)
+    """
+    _compare(less, "<", x, y, message, summarize, name)
+
+
+def assert_less_equal(x: TensorLike, y: TensorLike, message: str | None = None,
+                      summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x <= y for all elements, broadcast; `message` and `summarize` as in
+    `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_less_equal([1, 2], 2)
+    """
+    _compare(less_equal, "<=", x, y, message, summarize, name)
+
+
+def assert_greater(x: TensorLike, y: TensorLike, message: str | None = None,
+                   summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x > y for all elements, broadcast; `message` and `summarize` as in
+    `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_greater([1, 2], 0)
+    """
+    _compare(greater, ">", x, y, message, summarize, name)
+
+
+def assert_greater_equal(x: TensorLike, y: TensorLike, message: str | None = None,
+                         summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless x >= y for all elements, broadcast; `message` and `summarize` as in
+    `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_greater_equal([1, 2], 1)
+    """
+    _compare(greater_equal, ">=", x, y, message, summarize, name)
+
+
+def assert_near(x: TensorLike, y: TensorLike, rtol: float | None = None, atol: float | None = None,
+                message: str | None = None, summarize: int | None = None,
+                name: str | None = None) -> None:
+    """Raises unless ``|x - y| <= atol + rtol |y|`` for all elements, broadcast.
+
+    Parameters
+    ----------
+    x, y : Tensor, floating
+    rtol, atol : float, optional
+        By default ten times the spacing of the dtype's numbers at 1.
+    message : str, optional
+    summarize : int, optional
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_near([1., 2.], [1., 2.0000001])
+    """
+    a, b = as_tensor(x), as_tensor(y)
+    default = 10 * 2.0 ** -SPACING.get(a.dtype.name, 23)
+    near = (default if atol is None else atol) + (default if rtol is None else rtol) * abs(b)
+    _demand(less_equal(abs(a - b), near), "|x - y| <= atol + rtol |y|", [("x", a), ("y", b)],
+            message, summarize, name)
+
+
+SPACING = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}     # bits of the mantissa
+
+
+def assert_positive(x: TensorLike, message: str | None = None, summarize: int | None = None,
+                    name: str | None = None) -> None:
+    """Raises unless x > 0 for all elements; `message` and `summarize` as in `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_positive([1, 2])
+    """
+    _against_zero(greater, ">", x, message, summarize, name)
+
+
+def assert_negative(x: TensorLike, message: str | None = None, summarize: int | None = None,
+                    name: str | None = None) -> None:
+    """Raises unless x < 0 for all elements; `message` and `summarize` as in `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_negative([-1, -2])
+    """
+    _against_zero(less, "<", x, message, summarize, name)
+
+
+def assert_non_negative(x: TensorLike, message: str | None = None, summarize: int | None = None,
+                        name: str | None = None) -> None:
+    """Raises unless x >= 0 for all elements; `message` and `summarize` as in `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_non_negative([0, 2])
+    """
+    _against_zero(greater_equal, ">=", x, message, summarize, name)
+
+
+def assert_non_positive(x: TensorLike, message: str | None = None, summarize: int | None = None,
+                        name: str | None = None) -> None:
+    """Raises unless x <= 0 for all elements; `message` and `summarize` as in `assert_equal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_non_positive([0, -2])
+    """
+    _against_zero(less_equal, "<=", x, message, summarize, name)
+
+
+# --- shapes and dtypes ---------------------------------------------------------------------------
+
+def assert_rank(x: TensorLike, rank: int, message: str | None = None,
+                name: str | None = None) -> None:
+    """Raises unless `x` has `rank` dimensions.
+
+    Parameters
+    ----------
+    x : Tensor
+    rank : int
+    message : str, optional
+
+    Raises
+    ------
+    ShapeError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_rank([[1, 2]], 2)
+    """
+    t = as_tensor(x)
+    if t.ndim != rank:
+        raise ShapeError(f"{message or name or 'assert_rank'}: got shape {t.shape}, "
+                         f"want {rank} dimensions")
+
+
+def assert_type(tensor: TensorLike, dtype: DTypeLike, message: str | None = None,
+                name: str | None = None) -> None:
+    """Raises unless a tensor has a dtype.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    dtype : dtype
+    message : str, optional
+
+    Raises
+    ------
+    DTypeError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_type(df.constant(1.), df.float32)
+    """
+    t, wanted = as_tensor(tensor), as_dtype(dtype)
+    if t.dtype is not wanted:
+        raise DTypeError(f"{message or name or 'assert_type'}: got {t.dtype}, want {wanted}")
+
+
+def assert_shapes(shapes: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raises unless tensors have shapes, in which letters stand for sizes that agree.
+
+    Parameters
+    ----------
+    shapes : dict or sequence of (Tensor, shape)
+        A dimension is an int, a name (each has one size throughout), or None or "." for any.
+    message : str, optional
+
+    Raises
+    ------
+    ShapeError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x, w = df.zeros([5, 3]), df.zeros([3, 2])
+    >>> df.debugging.assert_shapes([(x, ("n", "k")), (w, ("k", 2))])
+    """
+    pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
+    sizes: dict[str, tuple[int, int]] = {}                # by name: size, and of which tensor
+    who = message or name or "assert_shapes"
+    for k, (x, wanted) in enumerate(pairs):
+        have = as_tensor(x).shape
+        want = tuple(wanted) if isinstance(wanted, tuple | list | str) else (wanted,)
+        if len(have) != len(want):
+            raise ShapeError(f"{who}: tensor {k} has shape {have}, want {len(want)} dimensions, "
+                             f"{want}")
+        for d, (size, dim) in enumerate(zip(have, want, strict=True)):
+            if dim is None or dim == ".":
+                continue
+            expected, since = sizes.setdefault(dim, (size, k)) if isinstance(dim, str) else (dim, k)
+            if size != expected:
+                reason = f"{dim!r} is {expected} in tensor {since}" if isinstance(dim, str) \
+                    else f"want {dim}"
+                raise ShapeError(f"{who}: tensor {k} has shape {have}; dimension {d} is {size}, "
+                                 f"{reason}")

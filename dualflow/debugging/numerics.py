@@ -1,0 +1,114 @@
+"""The first NaN or infinity, in eager and traced code."""
+
+from dualflow import _core
+from dualflow._core import Tensor, as_tensor
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.array import identity
+from dualflow.ops.cast import cast
+from dualflow.ops.host import host_call
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.rounding import is_inf, is_nan
+from dualflow.ops.types import TensorLike
+
+__all__ = ["assert_all_finite", "check_numerics", "disable_check_numerics",
+           "enable_check_numerics"]
+
+
+def enable_check_numerics() -> None:
+    """From now on the first op that makes a NaN or an infinity raises, in all threads.
+
+    Returns
+    -------
+    None
+
+    Notes
+    -----
+    The error names the op, its inputs, how many elements are not finite, and in a traced function
+    the line that asked for the op; in a gradient, the op it is the gradient of. Traced functions
+    run without fusion meanwhile, so that every op is looked at. Infinities that an op was given are
+    no fault of its own (masks are made of them); a NaN is reported by the first op that reads it.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.enable_check_numerics()
+    >>> df.math.log(df.constant([1., 0.]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    dualflow.errors.InvalidArgumentError: log: output 0, float32 (2,), has 0 NaN and 1 infinite ...
+    >>> df.debugging.disable_check_numerics()
+    """
+    _core.set_check_numerics(True)
+
+
+def disable_check_numerics() -> None:
+    """Ends what `enable_check_numerics` began.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.disable_check_numerics()
+    """
+    _core.set_check_numerics(False)
+
+
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """`tensor`, after making sure that all its elements are finite.
+
+    Parameters
+    ----------
+    tensor : Tensor, floating
+    message : str
+        Begins the error's text.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an element is NaN or infinite.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.check_numerics([1., 2.], "x").tolist()
+    [1.0, 2.0]
+    """
+    x = as_tensor(tensor)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"check_numerics: got {x.dtype}, want a floating dtype")
+    counts = [reduce_sum(cast(test(x), "int64")) for test in (is_nan, is_inf)]
+
+    def check(n_nan: Tensor, n_inf: Tensor) -> None:
+        if n_nan.item() or n_inf.item():
+            raise InvalidArgumentError(f"{message}: a tensor has {n_nan.item()} NaN and "
+                                       f"{n_inf.item()} infinite elements")
+
+    host_call(check, counts, name or "check_numerics")
+    return identity(x)
+
+
+def assert_all_finite(x: TensorLike, message: str = "assert_all_finite",
+                      name: str | None = None) -> None:
+    """Raises unless all elements are finite.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    message : str
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.debugging.assert_all_finite([1., 2.])
+    """
+    check_numerics(x, message, name)
