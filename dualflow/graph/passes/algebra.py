@@ -1,8 +1,375 @@
-"""stub"""
-from dualflow.graph.ir import Graph
+"""Algebra: rewrites that give the same bits, and behind `fast_math` some that do not quite.
+
+Why the exact ones are exact. A NaN is any NaN: its sign and payload are nobody's promise. Integers
+wrap around, so what holds for whole numbers holds for them.
+
+    x + 0, 0 + x       integers; of floats only -0.0 is neutral, as -0.0 + 0.0 is 0.0
+    x - 0              integers; of floats 0.0 is neutral, as -0.0 - 0.0 is -0.0; -0.0 is not
+    0 - x              integers: -x; of floats -0.0 - x is -x, and 0.0 - 0.0 is not -0.0
+    x + (-y), x - (-y) are x - y and x + y by definition (IEEE 754), zeros included
+    x * 1, x / 1       any x; by -1 only the sign changes, of zeros and infinities too
+    x / c              c a power of two: x * (1 / c) rounds the same exact quotient
+    1 / x              the formula of reciprocal, as x * x is that of square
+    --x, not not x     a bit flipped twice
+    square(-x)         the signs of a product of equals cancel; abs(-x), (-x) * (-y) likewise
+    f(f(x))            of rounding, limiting and signs: results are fixed points
+    min(x, x)          and max, and, or
+    where(c, a, a)     a; a condition known is a choice made
+    cast               to its own dtype; after a cast that loses nothing
+    add_n              of few: sums from the first to the last by add's own formula
+    reductions         of one number: products (1 * x), extremes, any, all; of integers sums too.
+                       A float sum begins with 0.0 and gives 0.0 for -0.0
+    pow                of integers, by small exponents. Floats' pow rounds unlike products do
+
+A result must have the shape its node had: where a broadcast made it larger, nothing is done.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from dualflow._core import Symbol, constant, get_op
+from dualflow.dtypes import DType
+from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.options import Options
+from dualflow.graph.passes.values import is_known, number, stand_in
+
+ADD_N_MAX = 4  # sums of more read each operand once in one node; as additions they would not
+POWER_MAX = 64
+DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
+
+# make(op, *inputs, **attrs) -> Symbol adds a node; y is the output to replace.
+Rule = Callable[..., Symbol | None]
+RULES: dict[str, list[tuple[Rule, bool]]] = {}
+
+
+def rule(*ops: str, fast: bool = False) -> Callable[[Rule], Rule]:
+    """Registers a rule (make, y, *inputs) -> Symbol or None for some ops; `fast`: it is inexact."""
+    def register(f: Rule) -> Rule:
+        for op in ops:
+            get_op(op)
+            RULES.setdefault(op, []).append((f, fast))
+        return f
+
+    return register
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Nothing yet."""
-    return graph
+    """Applies the first rule that fits to each node, in order."""
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        rules = RULES.get(node.op.name)
+        if rules is None:
+            return None
+        y = node.outputs[0]
+        start = len(graph.nodes)
+        make = partial(stand_in, graph, node)
+        for apply, fast in rules:
+            if fast and not options.fast_math:
+                continue
+            found = apply(make, y, *node.inputs)
+            if found is not None and found.known_shape == y.known_shape and _is_clear(node):
+                return (found,)
+            del graph.nodes[start:]
+        return None
+
+    return edit(graph, visit)
+
+
+def _is_clear(node: Node) -> bool:
+    """Whether sizes that depend on data come from one input, so that the output has its shape."""
+    return is_known(node.outputs[0]) or len({x for x in node.inputs if not is_known(x)}) <= 1
+
+
+def made_by(x: Symbol, op: str) -> tuple[Symbol, ...] | None:
+    """The inputs of the node that makes x, if it applies `op`."""
+    return x.node.inputs if x.node.op.name == op else None
+
+
+def is_zero(value: Any, negative: bool = False) -> bool:
+    """Whether a number is 0.0 (or -0.0 if `negative`); None is not."""
+    return value is not None and value == 0 and (math.copysign(1, value) < 0) == negative
+
+
+# --- what changes nothing -----------------------------------------------------------------------
+
+@rule("identity", "stop_gradient")
+def _(make, y, x):
+    return x
+
+
+@rule("negative", "logical_not", "bitwise_not")
+def _(make, y, x):
+    twice = made_by(x, y.node.op.name)
+    return twice[0] if twice else None
+
+
+@rule("abs", "sign", "floor", "ceil", "round", "trunc", "relu", "relu6")
+def _(make, y, x):
+    return x if x.node.op is y.node.op else None
+
+
+@rule("maximum", "minimum", "bitwise_and", "bitwise_or", "logical_and", "logical_or")
+def _(make, y, a, b):
+    return a if a is b else None
+
+
+# --- sums ---------------------------------------------------------------------------------------
+
+@rule("add")
+def _(make, y, a, b):
+    for x, zero in ((a, number(b)), (b, number(a))):
+        if zero is not None and is_zero(zero, negative=y.dtype.is_floating):
+            return x
+    return None
+
+
+@rule("add", fast=True)
+def _(make, y, a, b):
+    for x, zero in ((a, number(b)), (b, number(a))):
+        if is_zero(zero):
+            return x
+    return None
+
+
+@rule("add")
+def _(make, y, a, b):
+    minus_b, minus_a = made_by(b, "negative"), made_by(a, "negative")
+    if minus_b:
+        return make("subtract", a, minus_b[0])
+    return make("subtract", b, minus_a[0]) if minus_a else None
+
+
+@rule("subtract")
+def _(make, y, a, b):
+    if is_zero(number(b)):
+        return a
+    if is_zero(number(a), negative=y.dtype.is_floating):
+        return make("negative", b)
+    minus_b = made_by(b, "negative")
+    return make("add", a, minus_b[0]) if minus_b else None
+
+
+@rule("add", "multiply")
+def _(make, y, a, b):
+    return None if y.dtype.is_floating else _gather_constants(make, y, a, b)
+
+
+@rule("add", "multiply", fast=True)
+def _(make, y, a, b):
+    return _gather_constants(make, y, a, b)
+
+
+def _gather_constants(make, y, a, b):
+    """(x + c) + d as x + (c + d), and products likewise."""
+    op = y.node.op.name
+    for outer, d in ((a, b), (b, a)):
+        inner = made_by(outer, op)
+        if inner is None or number(d) is None:
+            continue
+        for x, c in (inner, inner[::-1]):
+            if number(c) is not None:
+                return make(op, x, make(op, c, d))
+    return None
+
+
+@rule("add", fast=True)
+def _(make, y, a, b):
+    """a c + b c as (a + b) c."""
+    left, right = made_by(a, "multiply"), made_by(b, "multiply")
+    if left and right:
+        for p, c in (left, left[::-1]):
+            for q, d in (right, right[::-1]):
+                if c is d and p.known_shape == q.known_shape:
+                    return make("multiply", make("add", p, q), c)
+    return None
+
+
+@rule("add_n")
+def _(make, y, *terms):
+    if len(terms) > ADD_N_MAX:
+        return None
+    total = terms[0]
+    for x in terms[1:]:
+        total = make("add", total, x)
+    return total
+
+
+# --- products -----------------------------------------------------------------------------------
+
+@rule("multiply")
+def _(make, y, a, b):
+    if a is b:
+        return make("square", a)
+    for x, one in ((a, number(b)), (b, number(a))):
+        if one == 1:
+            return x
+        if one == -1:
+            return make("negative", x)
+    minus_a, minus_b = made_by(a, "negative"), made_by(b, "negative")
+    return make("multiply", minus_a[0], minus_b[0]) if minus_a and minus_b else None
+
+
+@rule("divide")
+def _(make, y, a, b):
+    divisor = number(b)
+    if divisor == 1:
+        return a
+    if divisor == -1:
+        return make("negative", a)
+    if number(a) == 1:
+        return make("reciprocal", b)
+    if divisor and abs(math.frexp(divisor)[0]) == 0.5:
+        return _times_inverse(make, y, a, divisor)
+    return None
+
+
+@rule("divide", fast=True)
+def _(make, y, a, b):
+    divisor = number(b)
+    return _times_inverse(make, y, a, divisor) if divisor and math.isfinite(divisor) else None
+
+
+def _times_inverse(make, y, a, divisor):
+    """a * (1 / divisor) if that can be told from 0 and infinity in the dtype."""
+    inverse = constant(1 / divisor, y.dtype)
+    exact = inverse.item() * divisor
+    if not math.isclose(exact, 1, rel_tol=1e-6):
+        return None
+    return make("multiply", a, y.graph.constant(inverse))
+
+
+@rule("square", "abs")
+def _(make, y, x):
+    inside = made_by(x, "negative") or (made_by(x, "abs") if y.node.op.name == "square" else None)
+    return make(y.node.op.name, inside[0]) if inside else None
+
+
+@rule("reciprocal", fast=True)
+def _(make, y, x):
+    inside = made_by(x, "sqrt")
+    return make("rsqrt", inside[0]) if inside else None
+
+
+# --- powers -------------------------------------------------------------------------------------
+
+@rule("pow")
+def _(make, y, x, exponent):
+    n = number(exponent)
+    return None if n is None or y.dtype.is_floating else _small_power(make, x, n)
+
+
+@rule("pow", fast=True)
+def _(make, y, x, exponent):
+    n = number(exponent)
+    if n == -1:
+        return make("reciprocal", x)
+    return None if n is None else _small_power(make, x, n)
+
+
+def _small_power(make, x, n):
+    return power(make, x, int(n)) if n in (1, 2, 3, 4) else None
+
+
+def power(make, x, n):
+    """x^n by squaring; n at least 1."""
+    found = x
+    for bit in bin(n)[3:]:
+        found = make("square", found)
+        if bit == "1":
+            found = make("multiply", found, x)
+    return found
+
+
+@rule("multiply", fast=True)
+def _(make, y, a, b):
+    """x x x x as two squares: fewer products wherever a power is multiplied up."""
+    for x in (a, b):
+        n, products = _exponent(y, x)
+        if 4 <= n <= POWER_MAX and products > n.bit_length() + n.bit_count() - 2:
+            return power(make, x, n)
+    return None
+
+
+def _exponent(y, x):
+    """n if y is x^n made by multiplying with x and squaring, and by how many products; else 0."""
+    n, weight, products, at = 0, 1, 0, y
+    while at is not x and products < POWER_MAX:
+        products += 1
+        square, product = made_by(at, "square"), made_by(at, "multiply")
+        if square:
+            weight *= 2
+            at = square[0]
+        elif product and (product[0] is x or product[1] is x):
+            n += weight
+            at = product[0] if product[1] is x else product[1]
+        else:
+            return 0, 0
+    return (n + weight, products) if at is x else (0, 0)
+
+
+# --- choices and dtypes -------------------------------------------------------------------------
+
+@rule("where")
+def _(make, y, condition, a, b):
+    known = number(condition)
+    if a is b or known is not None:
+        return a if a is b or known else b
+    opposite = made_by(condition, "logical_not")
+    return make("where", opposite[0], b, a) if opposite else None
+
+
+@rule("cast")
+def _(make, y, x):
+    if x.dtype is y.dtype:
+        return x
+    inside = made_by(x, "cast")
+    if inside and passes_through(inside[0].dtype, x.dtype, y.dtype):
+        return make("cast", inside[0], dtype=y.dtype)
+    return None
+
+
+def passes_through(a: DType, b: DType, c: DType) -> bool:
+    """Whether casting a to b to c is casting a to c: b holds all of a, and what an integer does
+    beyond the range of c (it wraps) is not asked of a float (which stops at its end)."""
+    if not holds(b, a):
+        return False
+    return not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a)
+
+
+def holds(wide: DType, narrow: DType) -> bool:
+    """Whether every number of `narrow` is one of `wide`."""
+    if narrow.is_bool or wide is narrow:
+        return True
+    if wide.is_bool or (narrow.is_floating and not wide.is_floating):
+        return False
+    if narrow.is_floating:
+        return wide.itemsize > narrow.itemsize
+    unsigned = narrow.name.startswith("u")
+    if wide.is_floating:
+        return DIGITS[wide.name] >= 8 * narrow.itemsize - (not unsigned)
+    return wide.itemsize > narrow.itemsize and (unsigned or not wide.name.startswith("u"))
+
+
+# --- reductions ---------------------------------------------------------------------------------
+
+@rule("reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all")
+def _(make, y, x):
+    return _of_one(make, y, x)
+
+
+@rule("reduce_sum")
+def _(make, y, x):
+    return None if y.dtype.is_floating else _of_one(make, y, x)
+
+
+@rule("reduce_sum", "reduce_mean", fast=True)
+def _(make, y, x):
+    return _of_one(make, y, x)
+
+
+def _of_one(make, y, x):
+    """x in the shape of y, where each number of y comes from one of x."""
+    if not is_known(x) or x.size != y.size:
+        return None
+    return make("reshape", x, shape=y.known_shape)

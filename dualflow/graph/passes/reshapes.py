@@ -1,8 +1,157 @@
-"""stub"""
-from dualflow.graph.ir import Graph
+"""Shapes, transposes and broadcasts that cancel, or that the op which reads them can do itself.
+
+    reshape, expand_dims, squeeze in a row      one reshape, or nothing
+    transpose of a transpose                    one transpose, or nothing
+    transpose that moves sizes of 1 only        a reshape, which moves no memory
+    broadcast_to its own shape                  nothing; of another broadcast: one
+    a view of one number repeated               the number repeated to its shape
+    matmul of matrices transposed               transpose_a, transpose_b
+    an elementwise op on broadcasts             on what is repeated; then the result is, if need be
+
+All move or repeat numbers, so bits cannot change, but for matmul: a product with a vector adds in
+another order where its matrix is transposed. So a matrix with one row or column keeps its
+transpose, but for integers and fast_math.
+"""
+
+from collections.abc import Callable, Sequence
+
+from dualflow._core import Op, Symbol, get_op
+from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.options import Options
+from dualflow.graph.passes.values import BROADCAST, is_known, source, stand_in
+
+RESHAPES = frozenset(map(get_op, ("reshape", "expand_dims", "squeeze")))
+TRANSPOSE, MATMUL = get_op("transpose"), get_op("matmul")
+
+Shape = tuple[int | None, ...]
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Nothing yet."""
-    return graph
+    """Simplifies each node by the nodes that make its inputs."""
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        op = node.op
+        if op.kind == "elementwise":
+            found = _on_sources(graph, node)
+        elif op.kind == "view" and is_one_number(node.inputs[0]):
+            found = _spread(graph, node, node.inputs[0].node.inputs[0])
+        elif op in RULES:
+            found = RULES[op](graph, node)
+        elif op is MATMUL:
+            found = _matmul(graph, node, options.fast_math)
+        else:
+            return None
+        return None if found is None else (found,)
+
+    return edit(graph, visit)
+
+
+def _reshape(graph: Graph, node: Node) -> Symbol | None:
+    x, y = node.inputs[0], node.outputs[0]
+    root = x
+    while root.node.op in RESHAPES:
+        root = root.node.inputs[0]
+    shape = y.known_shape
+    if root.known_shape == shape and is_known(y):
+        return root
+    if root is x or not is_known(y):
+        return None
+    return stand_in(graph, node, "reshape", root, shape=shape)
+
+
+def _transpose(graph: Graph, node: Node) -> Symbol | None:
+    x, y = node.inputs[0], node.outputs[0]
+    order, root = perm(node), x
+    if x.node.op is TRANSPOSE:
+        order, root = tuple([perm(x.node)[p] for p in order]), x.node.inputs[0]
+    if order == tuple(range(len(order))):
+        return root
+    moved = [p for p in order if root.known_shape[p] != 1]
+    if moved == sorted(moved) and is_known(y):
+        return stand_in(graph, node, "reshape", root, shape=y.known_shape)
+    return None if root is x else stand_in(graph, node, "transpose", root, perm=order)
+
+
+def _broadcast(graph: Graph, node: Node) -> Symbol | None:
+    x, y = node.inputs[0], node.outputs[0]
+    if not is_known(x):
+        return None
+    if x.known_shape == y.known_shape:
+        return x
+    if x.node.op is BROADCAST and is_known(x.node.inputs[0]):
+        return _spread(graph, node, x.node.inputs[0])
+    return None
+
+
+RULES: dict[Op, Callable[[Graph, Node], Symbol | None]] = {
+    **dict.fromkeys(RESHAPES, _reshape), TRANSPOSE: _transpose, BROADCAST: _broadcast}
+
+
+def _spread(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
+    """x repeated to the shape of the node's output."""
+    shape = node.outputs[0].known_shape
+    if x.known_shape == shape:
+        return x
+    return None if None in shape else stand_in(graph, node, "broadcast_to", x, shape=shape)
+
+
+def perm(node: Node) -> tuple[int, ...]:
+    """The order of dimensions of a transpose."""
+    order: tuple[int, ...] = node.attrs.values[0]  # type: ignore[union-attr, assignment]
+    return order
+
+
+def is_one_number(x: Symbol) -> bool:
+    """Whether x is a scalar repeated."""
+    return x.node.op is BROADCAST and x.node.inputs[0].known_shape == ()
+
+
+# --- matmul -------------------------------------------------------------------------------------
+
+def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
+    y = node.outputs[0]
+    exact = not y.dtype.is_floating or not {0, 1} & set(y.known_shape[-2:])
+    if not (exact or fast_math) or not any([x.node.op is TRANSPOSE for x in node.inputs]):
+        return None
+    given = node.attrs.as_dict()  # type: ignore[union-attr]
+    flags = [given["transpose_a"], given["transpose_b"]]
+    inputs = list(node.inputs)
+    for i, x in enumerate(inputs):
+        if x.node.op is TRANSPOSE and swaps_last_two(perm(x.node)):
+            inputs[i], flags[i] = x.node.inputs[0], not flags[i]
+    if flags == [given["transpose_a"], given["transpose_b"]]:
+        return None
+    return stand_in(graph, node, "matmul", *inputs, transpose_a=flags[0], transpose_b=flags[1])
+
+
+def swaps_last_two(order: tuple[int, ...]) -> bool:
+    """Whether a transpose leaves all dimensions before the last two."""
+    n = len(order)
+    return n >= 2 and order == (*range(n - 2), n - 1, n - 2)
+
+
+# --- elementwise --------------------------------------------------------------------------------
+
+def _on_sources(graph: Graph, node: Node) -> Symbol | None:
+    """The op on what its inputs repeat, and the result repeated where all of them were."""
+    inputs = [source(x) for x in node.inputs]
+    if all([a is b for a, b in zip(inputs, node.inputs, strict=True)]):
+        return None
+    shape, want = broadcast_shape(inputs), node.outputs[0].known_shape
+    if shape is None or 0 in want:
+        return None
+    made = graph.add(node.op, inputs, node.attrs, node.name, node.line).outputs[0]
+    return made if shape == want else _spread(graph, node, made)
+
+
+def broadcast_shape(inputs: Sequence[Symbol]) -> Shape | None:
+    """The shape that inputs broadcast to; None where a size depends on data."""
+    shapes = [x.known_shape for x in inputs]
+    ndim = max(map(len, shapes))
+    found: list[int | None] = [1] * ndim
+    for shape in shapes:
+        if None in shape:
+            return None
+        for d, n in enumerate(shape, ndim - len(shape)):
+            if n != 1:
+                found[d] = n
+    return tuple(found)

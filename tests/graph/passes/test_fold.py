@@ -1,7 +1,8 @@
 """What is known beforehand is computed beforehand, nothing large is made."""
 
 import dualflow as df
-from dualflow.graph.passes import fold
+from dualflow.graph.options import Options
+from dualflow.graph.passes import fold, optimize
 from tests.graph.build import body, is_block, lines, ops, passed, traced, x
 
 
@@ -34,17 +35,16 @@ def test_broadcasts_stay_and_are_seen_through():
     def f(a):
         return a + df.exp(df.zeros((2, 3)) - 1.0) * df.ones((2, 1))
 
-    after = passed(fold, traced(f, x(2, 3)))
-    assert ops(after)[-1] == "add"
-    assert set(ops(after)) == {"add", "broadcast_to"}
+    assert ops(optimize(traced(f, x(2, 3)), Options(check=True))) == ["add"]
 
 
 def test_nothing_huge_is_made():
     def f(a):
         return (df.zeros((10**6, 10**6)) + 1.0)[0, 0] + a
 
-    after = passed(fold, traced(f, x()), exact=False)
-    assert ops(after) == ["broadcast_to", "broadcast_to", "strided_slice", "add"]
+    graph = traced(f, x())
+    assert [op for op in ops(passed(fold, graph, exact=False)) if op == "broadcast_to"]
+    assert ops(optimize(graph, Options(check=True))) == ["add"]
 
 
 def test_limit():
@@ -82,3 +82,10 @@ def test_several_outputs():
         %5 = add(%0, %3)
         return %4, %5
     """, passed(fold, traced(f, x(1))))
+
+
+def test_what_fails_is_left_to_the_run():
+    def f(a):
+        return a + df.gather(df.constant([1.0, 2.0]), df.constant(7))
+
+    assert ops(passed(fold, traced(f, x(2)), exact=False)) == ["gather", "add"]
