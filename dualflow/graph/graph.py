@@ -5,12 +5,14 @@ Whether ops run or are recorded is decided by the thread's innermost graph; ther
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from dualflow._core import Symbol, current_graph, pop_graph, push_graph
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
+from dualflow.graph.draw import draw
 from dualflow.graph.ir import Node
 from dualflow.graph.trace import Trace
 from dualflow.ops.types import DTypeLike
@@ -82,6 +84,10 @@ class Graph(Trace):
         dims = tuple(shape)
         hints = [SIZE_HINT if d is None else d for d in dims]
         return self.parameter(len(self.inputs), name, as_dtype(dtype), dims, hints)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A drawing: SVG, or DOT where `path` ends in ``.dot``; written to `path` if given."""
+        return draw(self, path)
 
     def get_operations(self) -> list[Node]:
         """All nodes, each after those that make its inputs."""

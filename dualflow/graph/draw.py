@@ -1,0 +1,292 @@
+"""Drawings of graphs: DOT for Graphviz, and SVG by a layout of our own, which needs nothing.
+
+Parameters, constants, variables and results have shapes of their own, ops with effects a thick
+border; a tooltip says attributes and the user's line. Of a long graph the middle is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from dualflow._core import Symbol
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph import tile_text
+from dualflow.graph.ir import (
+    CONSTANT,
+    LEAVES,
+    PARAMETER,
+    Graph,
+    Node,
+    attrs_text,
+    data_text,
+    type_text,
+)
+from dualflow.graph.layout import Layout, lay_out
+
+__all__ = ["draw", "to_dot", "to_svg"]
+
+MOST_BOXES = 400          # of a drawing
+LABEL = 44                # characters of a line in a box
+
+
+@dataclass
+class Box:
+    """What is drawn of a node."""
+
+    kind: str             # a key of STYLES
+    title: str
+    subtitle: str
+    tooltip: str
+    scope: tuple[str, ...]
+
+
+@dataclass
+class Picture:
+    """Boxes, each after those it comes from, and edges between them with what flows."""
+
+    boxes: list[Box]
+    edges: list[tuple[int, int, str]]
+
+
+# DOT shape; fill and border of both.
+STYLES = {
+    "parameter": ("ellipse", "#dbeafe", "#2563eb"),
+    "constant": ("note", "#f3f4f6", "#9ca3af"),
+    "variable": ("cylinder", "#dcfce7", "#16a34a"),
+    "op": ("box", "#ffffff", "#6b7280"),
+    "cluster": ("box3d", "#fef9c3", "#ca8a04"),
+    "effect": ("box", "#fee2e2", "#dc2626"),
+    "result": ("ellipse", "#ede9fe", "#7c3aed"),
+    "rest": ("plaintext", "#ffffff", "#ffffff"),
+}
+
+
+def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
+    """The text of a drawing, written to `path` if one is given.
+
+    Parameters
+    ----------
+    graph : Graph
+    path : str or path, optional
+        ``.svg``, or ``.dot`` or ``.gv``; without it the text is that of an SVG.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the path ends otherwise.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.graph.draw import draw
+    >>> g = df.Graph()
+    >>> with g.as_default():
+    ...     y = df.exp(g.placeholder([2], name="x"))
+    >>> draw(g)[:4]
+    '<svg'
+    """
+    suffix = ".svg" if path is None else os.path.splitext(os.fspath(path))[1].lower()
+    writers = {".svg": to_svg, ".dot": to_dot, ".gv": to_dot}
+    if suffix not in writers:
+        raise InvalidArgumentError(f"draw: {path} ends in {suffix!r}, want .svg, .dot or .gv")
+    text = writers[suffix](graph)
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return text
+
+
+# --- what is drawn -------------------------------------------------------------------------------
+
+def picture(graph: Graph) -> Picture:
+    """The boxes and edges of a graph; constants of one element stand in the boxes that read them,
+    leaves that nobody reads are left out."""
+    read = {x for node in graph.nodes for x in node.inputs} | set(graph.outputs)
+    shown = [node for node in graph.nodes
+             if not _is_inline(node) and (node.op not in LEAVES or node.outputs[0] in read)]
+    out = Picture([], [])
+    hidden: dict[Node, int] = {}
+    if len(shown) > MOST_BOXES:
+        half = MOST_BOXES // 2
+        hidden = dict.fromkeys(shown[half:-half], half)
+        n_hidden, shown = len(hidden), [*shown[:half], *shown[-half:]]
+    box_of: dict[Node, int] = {}
+    edges: dict[tuple[int, int], list[str]] = {}
+    for k, node in enumerate(shown):
+        if hidden and k == half:
+            out.boxes.append(Box("rest", f"... {n_hidden} more nodes ...", "", "", ()))
+            box_of.update(hidden)
+        box_of[node] = len(out.boxes)
+        out.boxes.append(_box(node))
+        _connect(node.inputs, box_of, box_of[node], edges)
+    for k, x in enumerate(graph.outputs):
+        label = f"result {k}" if len(graph.outputs) > 1 else "result"
+        out.boxes.append(Box("result", label, type_text(x), "", ()))
+        _connect([x], box_of, len(out.boxes) - 1, edges)
+    out.edges = [(a, b, "\n".join(dict.fromkeys(types))) for (a, b), types in edges.items()]
+    return out
+
+
+def _is_inline(node: Node) -> bool:
+    return node.op is CONSTANT and node.data.size == 1
+
+
+def _connect(inputs: Iterable[Symbol], box_of: dict[Node, int], to: int,
+             edges: dict[tuple[int, int], list[str]]) -> None:
+    for x in inputs:
+        start = box_of.get(x.node)
+        if start is not None and start < to:
+            edges.setdefault((start, to), []).append(type_text(x))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LABEL else text[:LABEL - 4] + " ..."
+
+
+def _box(node: Node) -> Box:
+    kind = _kind(node)
+    inline = [data_text(x.node) for x in node.inputs if _is_inline(x.node)]
+    name = node.name.rsplit("/", 1)[-1]
+    if node.op in LEAVES:
+        title = data_text(node) if node.op is not CONSTANT else "constant"
+        title = name if node.op is PARAMETER else title.strip("'")
+    elif kind == "cluster":
+        title = tile_text.to_text(node.attrs.as_dict()[tile_text.CODE]) if node.attrs else ""
+    else:
+        title = node.op.name + (f" ({name})" if not name.startswith(node.op.name) else "")
+        title += f"  {', '.join(inline)}" if inline else ""
+    subtitle = ", ".join(type_text(y) for y in node.outputs)
+    parts = [node.name, node.op.name, attrs_text(node), subtitle, str(node.line or "")]
+    return Box(kind, _cut(title), _cut(subtitle), "\n".join(p for p in parts if p),
+               tuple(node.name.split("/")[:-1]))
+
+
+def _kind(node: Node) -> str:
+    if node.op in LEAVES:
+        return node.op.name
+    if node.op.effect:
+        return "effect"
+    return "cluster" if tile_text.CODE in node.op.attrs else "op"
+
+
+# --- DOT ------------------------------------------------------------------------------------------
+
+def to_dot(graph: Graph) -> str:
+    """The graph in Graphviz's language; name scopes are clusters."""
+    drawn = picture(graph)
+    lines = [f"digraph {_quote(graph.name)} {{",
+             '  node [fontname="Helvetica", fontsize=11, style=filled, margin="0.12,0.06"];',
+             '  edge [fontname="Helvetica", fontsize=9, color="#6b7280", arrowsize=0.7];']
+    lines += _dot_scopes(drawn.boxes)
+    lines += [f"  n{a} -> n{b} [label={_quote(label)}];" for a, b, label in drawn.edges]
+    return "\n".join([*lines, "}", ""])
+
+
+def _dot_scopes(boxes: list[Box]) -> list[str]:
+    """The boxes, those of a scope together in a subgraph."""
+    order = sorted(range(len(boxes)), key=lambda k: boxes[k].scope)
+    lines: list[str] = []
+    current: tuple[str, ...] = ()
+    for k in order:
+        scope = boxes[k].scope
+        shared = len(os.path.commonprefix([current, scope]))
+        lines += ["  }"] * (len(current) - shared)
+        for depth in range(shared, len(scope)):
+            path = "/".join(scope[:depth + 1])
+            lines.append(f"  subgraph {_quote('cluster_' + path)} {{ label={_quote(scope[depth])};"
+                         ' color="#d1d5db"; fontname="Helvetica"; fontsize=10;')
+        current = scope
+        lines.append(_dot_box(k, boxes[k]))
+    return lines + ["  }"] * len(current)
+
+
+def _dot_box(k: int, box: Box) -> str:
+    shape, fill, border = STYLES[box.kind]
+    label = box.title + (f"\n{box.subtitle}" if box.subtitle else "")
+    width = 2 if box.kind == "effect" else 1
+    return (f"  n{k} [label={_quote(label)}, shape={shape}, fillcolor={_quote(fill)}, "
+            f"color={_quote(border)}, penwidth={width}, tooltip={_quote(box.tooltip)}];")
+
+
+def _quote(text: str) -> str:
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{inner}"'
+
+
+# --- SVG ------------------------------------------------------------------------------------------
+
+CHAR = 6.3                # width of a character at 11 pixels
+HEIGHT, LEVEL = 38.0, 74.0        # of a box; between the tops of layers
+MARGIN = 16.0
+
+
+def to_svg(graph: Graph) -> str:
+    """The graph as SVG, laid out from top to bottom."""
+    drawn = picture(graph)
+    widths = [max(CHAR * max(len(box.title), 0.9 * len(box.subtitle)) + 22, 60)
+              for box in drawn.boxes]
+    layout = lay_out(widths, [(a, b) for a, b, _ in drawn.edges])
+    width = layout.width + 2 * MARGIN
+    height = LEVEL * (max(layout.layer, default=0) + 1) - (LEVEL - HEIGHT) + 2 * MARGIN + 18
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+             f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif">',
+             '<rect width="100%" height="100%" fill="white"/>',
+             '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+             'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#6b7280"/></marker>',
+             f'<text x="{MARGIN:.0f}" y="18" font-size="12" font-weight="bold" fill="#374151">'
+             f'{escape(graph.name)}</text>',
+             '<g fill="none" stroke="#9ca3af" stroke-width="1.2">']
+    for (_, _, label), route in zip(drawn.edges, layout.routes, strict=True):
+        lines.append(f'<path d="{_curve(route)}" marker-end="url(#tip)">'
+                     f'<title>{escape(label)}</title></path>')
+    lines.append("</g>")
+    for k, box in enumerate(drawn.boxes):
+        lines += _svg_box(box, layout, k, widths[k])
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def _top(layer: int) -> float:
+    return MARGIN + 18 + LEVEL * layer
+
+
+def _curve(route: list[tuple[float, int]]) -> str:
+    """A line that leaves and enters layers upright, straight through those it only passes."""
+    x, layer = route[0]
+    y = _top(layer) + HEIGHT
+    parts = [f"M{x + MARGIN:.1f} {y:.1f}"]
+    for k, (to, level) in enumerate(route[1:], 2):
+        top = _top(level)
+        bend = (top - y) / 2
+        parts.append(f"C{x + MARGIN:.1f} {y + bend:.1f} {to + MARGIN:.1f} {top - bend:.1f} "
+                     f"{to + MARGIN:.1f} {top:.1f}")
+        x, y = to, top
+        if k < len(route):
+            y = top + HEIGHT
+            parts.append(f"V{y:.1f}")
+    return "".join(parts)
+
+
+def _svg_box(box: Box, layout: Layout, k: int, width: float) -> list[str]:
+    _, fill, border = STYLES[box.kind]
+    x, y = layout.x[k] + MARGIN - width / 2, _top(layout.layer[k])
+    round_off = HEIGHT / 2 if box.kind in ("parameter", "result") else 4
+    stroke = 2.2 if box.kind in ("effect", "variable") else 1.2
+    dash = ' stroke-dasharray="4 2"' if box.kind == "constant" else ""
+    middle = x + width / 2
+    title_y = y + (16 if box.subtitle else 23)
+    lines = [f'<g><title>{escape(box.tooltip)}</title><rect x="{x:.1f}" y="{y:.1f}" '
+             f'width="{width:.1f}" height="{HEIGHT:.0f}" rx="{round_off:.0f}" fill="{fill}" '
+             f'stroke="{border}" stroke-width="{stroke}"{dash}/>',
+             f'<text x="{middle:.1f}" y="{title_y:.1f}" font-size="11" text-anchor="middle" '
+             f'fill="#111827">{escape(box.title)}</text>']
+    if box.subtitle:
+        lines.append(f'<text x="{middle:.1f}" y="{y + 30:.1f}" font-size="9.5" '
+                     f'text-anchor="middle" fill="#6b7280">{escape(box.subtitle)}</text>')
+    return [*lines, "</g>"]
