@@ -32,6 +32,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     >>> df.config.run_functions_eagerly(False)
     """
     _Setting.functions_run_eagerly = bool(run_eagerly)
+    _core.set_fast_calls(not run_eagerly)
 
 
 def functions_run_eagerly() -> bool:

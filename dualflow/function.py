@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 import types
 import warnings
 import weakref
@@ -13,140 +12,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import config
-from dualflow._core import Dim, Symbol, TensorSpec, Variable, as_tensor, current_graph
+from dualflow._core import Dispatcher, TensorSpec, current_graph
 from dualflow.errors import InvalidArgumentError, RetracingWarning
-from dualflow.graph.arguments import (
-    Arguments,
-    NumberLeaf,
-    StaticLeaf,
-    TensorLeaf,
-    flatten,
-    leaf_key,
-    rebuild,
-)
-from dualflow.graph.compile import Compiled, compile_trace
+from dualflow.graph.arguments import Arguments, NumberLeaf, StaticLeaf, TensorLeaf, leaf_key
+from dualflow.graph.compile import Compiled
+from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
-from dualflow.graph.trace import Trace
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
 MAX_TRACES = 64           # of one function; the least recently used goes
-MAX_PLANS = 256           # programs of one function, one per set of sizes
 WARN_TRACES = 12
-UNKNOWN_HINT = 8          # for a size that no call has given yet
 
 
-class ConcreteFunction:
-    """One trace of a function, for arguments of certain dtypes, shapes and static values.
-
-    Made by `Function.get_concrete_function` and by calls; not directly.
-    """
-
-    def __init__(self, name: str, skeleton: Any, leaves: Sequence[Any], paths: Sequence[str],
-                 options: Options, cause: str) -> None:
-        self.name = name
-        self.skeleton = skeleton
-        self.leaves = tuple(leaves)
-        self.paths = tuple(paths)
-        self.options = options
-        self.cause = cause
-        self.ms = 0.0
-        self.trace = Trace(name)
-        self._output: Any = None                # skeleton
-        self._rest: list[Any] = []              # static leaves of the output, or None
-        self._plans: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
-
-    # --- tracing ---
-
-    def record(self, call: Callable[[list[Any]], Any], values: Sequence[Any],
-               may_create: str | None) -> None:
-        """Runs the Python function on symbols. `values`: leaves of the call that asked for it."""
-        start = time.perf_counter()
-        self.trace.may_create = may_create
-        with self.trace.recording():
-            given = [self._symbol(k, leaf, value)
-                     for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]
-            result = call(given)
-            self._keep(result)
-        self.ms = (time.perf_counter() - start) * 1e3
-
-    def _symbol(self, k: int, leaf: Any, value: Any) -> Any:
-        """What the Python function gets for a leaf."""
-        if isinstance(leaf, TensorLeaf):
-            sizes = getattr(value, "shape", leaf.shape)
-            hints = [UNKNOWN_HINT if h is None else h for h in sizes]
-            return self.trace.parameter(k, self.paths[k], leaf.dtype, leaf.shape, hints)
-        if isinstance(leaf, NumberLeaf):
-            return Dim(value, "argument", (k,), self.trace)
-        return leaf.value
-
-    def _keep(self, result: Any) -> None:
-        """Notes what the function returned."""
-        leaves: list[Any] = []
-        self._output = flatten(result, "result", leaves, [])
-        for x in leaves:
-            if isinstance(x, Dim):
-                x = as_tensor(x)
-            if isinstance(x, Symbol):
-                if x.graph is not self.trace:
-                    x.graph.escaped(x, self.name)
-                self.trace.outputs.append(x)
-                self._rest.append(None)
-            else:
-                self._rest.append((x,))
-
-    # --- running ---
-
-    def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
-        """Whether a call with these leaf keys is one of this trace's."""
-        return skeleton == self.skeleton and all(
-            mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
-
-    def compiled(self, shapes: dict[int, tuple[int, ...]]) -> Compiled | None:
-        """The program for the sizes of a call; None if Python would have decided otherwise."""
-        key = tuple(shapes.items())
-        found = self._plans.get(key)
-        if found is None:
-            found = compile_trace(self.trace, shapes, self.options)
-            if found is None:
-                return None
-            self._plans[key] = found
-            if len(self._plans) > MAX_PLANS:
-                self._plans.popitem(last=False)
-        return found
-
-    def pack(self, outputs: list[Any]) -> Any:
-        """The structure the function returned, around the outputs of a run."""
-        if self._output == "leaf" and self._rest[0] is None:
-            return outputs[0]
-        made = iter(outputs)
-        return rebuild(self._output, iter([next(made) if x is None else x[0]
-                                           for x in self._rest]))
-
-    def __call__(self, *args: Any) -> Any:
-        leaves: list[Any] = []
-        skeleton = tuple([flatten(a, f"argument {k}", leaves, []) for k, a in enumerate(args)])
-        leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
-                  for x, m in zip(leaves, self.leaves, strict=False)]
-        if len(leaves) != len(self.leaves) or not self.admits(skeleton, [leaf_key(x)
-                                                                         for x in leaves]):
-            wanted = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
-            got = ", ".join(str(leaf_key(x)) for x in leaves)
-            raise InvalidArgumentError(f"{self.name}: got ({got}), this trace is for ({wanted})")
-        compiled = self.compiled(shapes_of(leaves, self.leaves))
-        if compiled is None:
-            raise InvalidArgumentError(f"{self.name}: this trace does not hold for these sizes")
-        return self.pack(compiled.run(leaves))
-
-
-def shapes_of(leaves: Sequence[Any], kinds: Sequence[Any]) -> dict[int, tuple[int, ...]]:
-    """The shapes of the leaves that are tensors."""
-    return {k: x.shape for k, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
-            if isinstance(kind, TensorLeaf)}
-
-
-class Function:
+class Function(Dispatcher):
     """A Python function that runs as a program; made by `dualflow.function`."""
 
     def __init__(self, python_function: Callable[..., Any], name: str | None = None,
@@ -175,14 +55,20 @@ class Function:
 
     # --- calling ---
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that the dispatcher has not seen before."""
         if config.functions_run_eagerly():
             return self.python_function(*args, **kwargs)
         if current_graph() is not None:
             return self._inline(args, kwargs)
         skeleton, leaves, paths = self._bind(args, kwargs)
-        concrete, compiled, leaves = self._find(skeleton, leaves, paths)
-        return concrete.pack(compiled.run(leaves))
+        concrete, compiled, kinds = self._find(skeleton, leaves, paths)
+        result = concrete.run(compiled, leaves)
+        if not kwargs and all(given is leaf for given, leaf in zip(args, leaves, strict=False)) \
+                and len(args) == len(leaves):
+            numbers = [k for k, kind in enumerate(kinds) if isinstance(kind, NumberLeaf)]
+            self.remember(args, numbers, compiled.executable, concrete.packer(compiled))
+        return result
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         if self._arguments is None:
@@ -216,7 +102,7 @@ class Function:
     # --- finding a trace ---
 
     def _find(self, skeleton: Any, leaves: list[Any], paths: list[str],
-              ) -> tuple[ConcreteFunction, Compiled, list[Any]]:
+              ) -> tuple[ConcreteFunction, Compiled, tuple[Any, ...]]:
         """The trace and the program of a call; traces and compiles what is not there yet."""
         kinds = tuple([self._kind(x, p) for x, p in zip(leaves, paths, strict=True)])
         key = skeleton, kinds
@@ -227,7 +113,7 @@ class Function:
                 self._calls[key] = found
                 if len(self._calls) > MAX_PLANS:
                     self._calls.popitem(last=False)
-        return (*found, leaves)
+        return (*found, kinds)
 
     def _kind(self, x: Any, path: str) -> Any:
         """The key of a leaf; numbers known to change are inputs."""
@@ -366,7 +252,15 @@ class Function:
             return self._trace(skeleton, kinds, leaves, paths)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
-        """What a call with these arguments runs: graphs, plan and program."""
+        """What a call with these arguments runs: graphs, plan and program.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> double = df.function(lambda x: x + x)
+        >>> double.compiled_for(df.constant([1., 2.])).plan.arena_bytes
+        0
+        """
         return self._find(*self._bind(args, kwargs))[1]
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Any:

@@ -31,11 +31,11 @@ cdef class Executable:
         self.n_args = self.n_sources + <int>len(variables)
         self.plain = all([isinstance(s, int) for s in sources])
 
-    def run(self, list leaves, bint check_numerics=False):
+    def run(self, leaves, bint check_numerics=False):
         """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""
-        return self.execute(leaves, NULL, check_numerics)
+        return self.execute(tuple(leaves), NULL, check_numerics)
 
-    def profile(self, list leaves):
+    def profile(self, leaves):
         """Runs; time of each instruction and its start on the monotonic clock, in ns."""
         cdef df_profile profile
         cdef int n = self.program.n_instructions, k
@@ -45,12 +45,12 @@ cdef class Executable:
         profile.ns = times
         profile.start = times + n
         try:
-            self.execute(leaves, &profile, False)
+            self.execute(tuple(leaves), &profile, False)
             return [times[k] for k in range(n)], [times[n + k] for k in range(n)]
         finally:
             free(times)
 
-    cdef list execute(self, list leaves, const df_profile *profile, bint check_numerics):
+    cdef list execute(self, tuple leaves, const df_profile *profile, bint check_numerics):
         cdef PyObject *few[32]
         cdef PyObject **args = few
         cdef list held = []            # keeps alive what `args` borrows
@@ -67,7 +67,7 @@ cdef class Executable:
             for k in range(self.n_sources):
                 source = self.sources[k]
                 if type(source) is int:
-                    x = <Tensor?>(<list>leaves)[<Py_ssize_t>source]
+                    x = <Tensor?>leaves[<Py_ssize_t>source]
                 else:
                     x = <Tensor?>source(leaves)
                     held.append(x)
@@ -115,3 +115,135 @@ cdef class Executable:
         for k in range(<int>len(self.variables)):
             if self.written[k]:
                 (<Variable>self.variables[k]).busy = False
+
+
+# --- calls seen before --------------------------------------------------------------------------
+
+cdef bint fast_calls = True        # False: every call goes the long way, which knows the settings
+
+cdef enum:
+    KNOWN_CALLS = 8
+
+
+def set_fast_calls(bint fast):
+    """Whether calls seen before may skip the search for their trace."""
+    global fast_calls
+    fast_calls = fast
+
+
+@cython.final
+cdef class KnownCall:
+    """A call by position, without structures: what its arguments were, and what ran then."""
+    cdef Executable executable
+    cdef tuple like            # a LikeTensor, a type (of a number), or the value itself
+    cdef object pack           # callable (list of outputs) -> result; None: the one output itself
+
+    cdef bint matches(self, tuple args) noexcept:
+        cdef Py_ssize_t k, n = len(args)
+        cdef PyObject *a
+        cdef PyObject *b
+        if n != len(self.like):
+            return False
+        for k in range(n):
+            a = PyTuple_GET_ITEM(args, k)
+            b = PyTuple_GET_ITEM(self.like, k)
+            if type(<object>a) is Tensor:
+                if type(<object>b) is not LikeTensor:
+                    return False
+                if not (<LikeTensor><object>b).fits(<Tensor>a):
+                    return False
+            elif a != b and <object>b is not type(<object>a):
+                return False
+        return True
+
+
+@cython.final
+cdef class LikeTensor:
+    """The dtype and shape of an argument."""
+    cdef int dtype
+    cdef int ndim
+    cdef int64_t dims[8]
+
+    cdef bint fits(self, Tensor x) noexcept:
+        cdef int d
+        if x.t.dtype != self.dtype or x.t.ndim != self.ndim:
+            return False
+        for d in range(self.ndim):
+            if x.t.shape[d] != self.dims[d]:
+                return False
+        return True
+
+
+cdef class Dispatcher:
+    """What a traced function is called through: calls seen before run at once, others go to
+    ``self.find_and_run(args, kwargs)``."""
+    cdef list known
+
+    def __cinit__(self, *args, **kwargs):
+        self.known = []
+
+    def __call__(self, *args, **kwargs):
+        cdef KnownCall call
+        cdef list made
+        if (fast_calls and not checking_numerics and df_trace_top == NULL and df_log_top == NULL
+                and not kwargs):
+            for entry in self.known:
+                call = <KnownCall>entry
+                if call.matches(args):
+                    made = call.executable.execute(args, NULL, False)
+                    return made[0] if call.pack is None else call.pack(made)
+        return self.find_and_run(args, kwargs)
+
+    def find_and_run(self, tuple args, dict kwargs):
+        raise NotImplementedError
+
+    def remember(self, tuple args, numbers, Executable executable, pack):
+        """Runs later calls with arguments like these by `executable`.
+
+        `numbers` are the positions of Python numbers that are inputs of the program; any number of
+        their type will do.
+        """
+        cdef KnownCall call = KnownCall.__new__(KnownCall)
+        cdef LikeTensor like
+        cdef Tensor x
+        cdef list kinds = []
+        cdef int d
+        for k, value in enumerate(args):
+            if type(value) is Tensor:
+                x = <Tensor>value
+                if x.t.ndim > 8:
+                    return
+                like = LikeTensor.__new__(LikeTensor)
+                like.dtype = x.t.dtype
+                like.ndim = x.t.ndim
+                for d in range(x.t.ndim):
+                    like.dims[d] = x.t.shape[d]
+                kinds.append(like)
+            else:
+                kinds.append(type(value) if k in numbers else value)
+        call.like = tuple(kinds)
+        call.executable = executable
+        call.pack = pack
+        self.known.insert(0, call)
+        del self.known[KNOWN_CALLS:]
+
+    def forget(self):
+        """Drops all calls seen before."""
+        self.known.clear()
+
+
+def is_recorded(list tensors):
+    """Whether a log that records in this thread watches one of the tensors."""
+    cdef Pointers p
+    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+    cdef bint found = False
+    p.tensors = p.few_tensors
+    p.objects = p.few_objects
+    try:
+        point_at(&p, tensors)
+        while log is not None:
+            found = log.touches(p.objects, p.n) or found
+            log = log.outer
+    finally:
+        free_pointers(&p)
+    return found

@@ -146,8 +146,8 @@ class Trace(Graph):
         """The Symbol of a tensor that exists already."""
         found = self._captured.get(id(x))
         if found is None:
-            found = self._captured[id(x)] = (x, self._leaf(CONSTANT, x, x.shape, x.shape, x, x,
-                                                           "constant"))
+            found = x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, "constant")
+            self._captured[id(x)] = found
         return found[1]
 
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
@@ -203,32 +203,35 @@ class Trace(Graph):
         if found is None:
             with suspended():
                 now = variable.value()
-            found = self._leaf(VARIABLE, now, now.shape, now.shape, variable, variable,
-                               variable.name)
-            self.variables[variable] = found
-            self._owner[found] = variable
+            found = self.leaf(VARIABLE, now, now.shape, now.shape, variable, variable,
+                              variable.name)
         return found
 
-    def _leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
-              data: Any, stands_for: Any, name: str) -> Symbol:
+    def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
+             data: Any, stands_for: Any, name: str) -> Symbol:
+        """Appends a leaf; a tape knows it as what it stands for."""
         node = Node(op, (), None, (), self.names.unique(name), self._line(), data)
-        node.outputs = (symbol(self, node, 0, like.dtype, shape, hints, stands_for),)
+        made = symbol(self, node, 0, like.dtype, shape, hints, stands_for)
+        node.outputs = (made,)
         self.nodes.append(node)
-        return node.outputs[0]
+        if op is VARIABLE:
+            self.variables[data] = made
+            self._owner[made] = data
+        return made
 
     # --- parameters ---
 
     def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
                   hints: Sequence[int]) -> Symbol:
         """A new parameter that stands for an argument."""
-        made = self._leaf(PARAMETER, _Typed(dtype), shape, hints, Argument(index, path), None, path)
+        made = self.leaf(PARAMETER, _Typed(dtype), shape, hints, Argument(index, path), None, path)
         self.inputs.append(made)
         return made
 
     def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
              name: str) -> Symbol:
         """A new parameter like `spec` whose value ``make(*args)`` gives at each run."""
-        made = self._leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args), None, name)
+        made = self.leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args), None, name)
         self.inputs.append(made)
         return made
 
@@ -236,7 +239,7 @@ class Trace(Graph):
         """A number that may change as a tensor of shape ()."""
         key = (id(dim), dtype)
         if key not in self._numbers:
-            made = self._leaf(PARAMETER, _Typed(dtype), (), (), Number(dim, dtype), None, "number")
+            made = self.leaf(PARAMETER, _Typed(dtype), (), (), Number(dim, dtype), None, "number")
             self.inputs.append(made)
             self._numbers[key] = (dim, made)
         return self._numbers[key][1]
