@@ -226,3 +226,26 @@ class Arguments:
         bound = self.signature.bind_partial()
         bound.arguments.update(zip(self.names, values, strict=True))
         return function(*bound.args, **bound.kwargs)
+
+
+def same_but_sizes(mine: Any, other: Any) -> bool:
+    """Whether two leaf kinds differ at most in sizes."""
+    if isinstance(mine, TensorLeaf) and isinstance(other, TensorLeaf):
+        return mine.dtype is other.dtype and len(mine.shape) == len(other.shape)
+    return bool(mine.admits(other))
+
+
+def containers(function: Any) -> list[tuple[str, Any]]:
+    """Lists, dicts and sets a Python function can reach by name: of its closure and its module."""
+    function = getattr(function, "__wrapped__", function)
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    named = {name: function.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            named[name] = cell.cell_contents
+        except ValueError:                      # a name that is bound later
+            continue
+    return [(name, box) for name, box in named.items() if type(box) in (list, dict, set)]
