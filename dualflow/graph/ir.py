@@ -322,7 +322,7 @@ def to_text(graph: Graph, lines: bool = True) -> str:
         for y in node.outputs:
             number[y] = len(number)
     body = [_node_text(node, number, lines) for node in graph.nodes]
-    returned = ", ".join(f"%{number[x]}" for x in graph.outputs)
+    returned = ", ".join(_value_text(x, number) for x in graph.outputs)
     return "\n".join([f"graph {graph.name}:", *body, f"  return {returned}".rstrip()])
 
 
@@ -351,12 +351,17 @@ def attrs_text(node: Node) -> str:
     return ", ".join(parts)
 
 
+def _value_text(x: Symbol, number: dict[Symbol, int]) -> str:
+    """`%3`; the name of a value that no node of the graph makes, which breaks the rules."""
+    return f"%{number[x]}" if x in number else f"<{x.name}>"
+
+
 def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
     made = ", ".join(f"%{number[y]}" for y in node.outputs)
     if node.op in LEAVES:
         inside = data_text(node)
     else:
-        reads = ", ".join(f"%{number[x]}" for x in node.inputs)
+        reads = ", ".join(_value_text(x, number) for x in node.inputs)
         inside = ", ".join(part for part in (reads, attrs_text(node)) if part)
     types = ", ".join(type_text(y) for y in node.outputs)
     text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"

@@ -71,7 +71,7 @@ def test_assigning_a_variable_to_itself_is_nothing():
     is_block("""
         %2 = multiply(%1, %0)
         return %2
-    """, passed(assign, traced(f, x(3)), exact=False))
+    """, passed(assign, traced(f, x(3))))
 
 
 def test_a_version_of_another_variable_is_not_read_late():

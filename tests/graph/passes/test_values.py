@@ -1,0 +1,30 @@
+"""What is known of a value."""
+
+import dualflow as df
+from dualflow.graph.passes import values
+from tests.graph.build import traced, x
+
+
+def test_numbers():
+    def f(a):
+        return (df.constant(2.0) + a, df.ones((2, 3)) + a, df.constant([[3]]) + a,
+                df.constant([1.0, 1.0, 1.0]) + a, a + a)
+
+    found = [y.node.inputs[0] for y in traced(f, x(2, 3)).outputs]
+    found[2] = found[2].node.inputs[0] if found[2].node.type == "cast" else found[2]
+    assert [values.number(c) for c in found] == [2.0, 1.0, 3, None, None]
+
+
+def test_source():
+    graph = traced(lambda a: df.broadcast_to(a, (2, 3)), x(3))
+    assert values.source(graph.outputs[0]) is graph.inputs[0]
+    assert values.source(graph.inputs[0]) is graph.inputs[0]
+
+
+def test_stand_in_keeps_name_and_line():
+    graph = traced(lambda a: df.exp(a, name="mine"), x(3))
+    made = values.stand_in(graph, graph.nodes[-1], "reduce_sum", graph.inputs[0], axes=(0,),
+                           keepdims=False)
+    assert (made.node.name, made.shape) == ("mine", ())
+    assert made.node.line == graph.nodes[-2].line
+    assert not values.is_known(traced(lambda a: df.unique(a)[0], x(3)).outputs[0])
