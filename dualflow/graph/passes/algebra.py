@@ -9,6 +9,7 @@ wrap around, so what holds for whole numbers holds for them.
     x + (-y), x - (-y) are x - y and x + y by definition (IEEE 754), zeros included
     x * 1, x / 1       any x; by -1 only the sign changes, of zeros and infinities too
     x / c              c a power of two: x * (1 / c) rounds the same exact quotient
+    x *, / c, no nan   c not 0: then they are products and quotients
     1 / x              the formula of reciprocal, as x * x is that of square
     --x, not not x     a bit flipped twice
     square(-x)         the signs of a product of equals cancel; abs(-x), (-x) * (-y) likewise
@@ -237,6 +238,11 @@ def _times_inverse(make, y, a, divisor):
     if not math.isclose(exact, 1, rel_tol=1e-6):
         return None
     return make("multiply", a, y.graph.constant(inverse))
+
+
+@rule("multiply_no_nan", "divide_no_nan")
+def _(make, y, a, b):
+    return make(y.node.op.name.removesuffix("_no_nan"), a, b) if number(b) else None
 
 
 @rule("square", "abs")

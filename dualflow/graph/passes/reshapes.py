@@ -1,6 +1,8 @@
 """Shapes, transposes and broadcasts that cancel, or that the op which reads them can do itself.
 
     reshape, expand_dims, squeeze in a row      one reshape, or nothing
+    the same after a reduction, alone to read   the reduction with dimensions kept, or not, so that
+                                                a cluster can go on with its results
     transpose of a transpose                    one transpose, or nothing
     transpose that moves sizes of 1 only        a reshape, which moves no memory
     broadcast_to its own shape                  nothing; of another broadcast: one
@@ -13,9 +15,10 @@ another order where its matrix is transposed. So a matrix with one row or column
 transpose, but for integers and fast_math.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
-from dualflow._core import Op, Symbol, get_op
+from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.options import Options
 from dualflow.graph.passes.values import BROADCAST, is_known, source, stand_in
@@ -28,14 +31,22 @@ Shape = tuple[int | None, ...]
 
 def run(graph: Graph, options: Options) -> Graph:
     """Simplifies each node by the nodes that make its inputs."""
+    uses = _Uses(graph)
+
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         op = node.op
         if op.kind == "elementwise":
             found = _on_sources(graph, node)
         elif op.kind == "view" and is_one_number(node.inputs[0]):
             found = _spread(graph, node, node.inputs[0].node.inputs[0])
-        elif op in RULES:
-            found = RULES[op](graph, node)
+        elif op in RESHAPES:
+            found = _reshape(graph, node)
+            if found is None:
+                found = _of_reduction(graph, node, uses)
+        elif op is TRANSPOSE:
+            found = _transpose(graph, node)
+        elif op is BROADCAST:
+            found = _broadcast(graph, node)
         elif op is MATMUL:
             found = _matmul(graph, node, options.fast_math)
         else:
@@ -56,6 +67,34 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
     if root is x or not is_known(y):
         return None
     return stand_in(graph, node, "reshape", root, shape=shape)
+
+
+class _Uses:
+    """How often values are read, or returned; counted when first asked for."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = graph.nodes
+        self.outputs = graph.outputs
+        self.counts: Counter[Symbol] | None = None
+
+    def of(self, x: Symbol) -> int:
+        if self.counts is None:
+            self.counts = Counter(self.outputs)
+            for node in self.nodes:
+                self.counts.update(node.inputs)
+        return self.counts[x]
+
+
+def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
+    """The reduction that gives the reshaped result itself."""
+    x, y = node.inputs[0], node.outputs[0]
+    fold = x.node
+    if "keepdims" not in fold.op.attrs or not is_known(y) or uses.of(x) > 1:
+        return None
+    given = fold.attrs.as_dict()
+    given["keepdims"] = not given["keepdims"]
+    made = stand_in(graph, fold, fold.op.name, *fold.inputs, **given)
+    return made if made.known_shape == y.known_shape else None
 
 
 def _transpose(graph: Graph, node: Node) -> Symbol | None:
@@ -80,10 +119,6 @@ def _broadcast(graph: Graph, node: Node) -> Symbol | None:
     if x.node.op is BROADCAST and is_known(x.node.inputs[0]):
         return _spread(graph, node, x.node.inputs[0])
     return None
-
-
-RULES: dict[Op, Callable[[Graph, Node], Symbol | None]] = {
-    **dict.fromkeys(RESHAPES, _reshape), TRANSPOSE: _transpose, BROADCAST: _broadcast}
 
 
 def _spread(graph: Graph, node: Node, x: Symbol) -> Symbol | None:

@@ -35,6 +35,29 @@ def test_chains_of_reshapes():
     """, cleaned(traced(f, x(12))))
 
 
+def test_a_reduction_keeps_its_dimensions_by_itself():
+    def f(a):
+        kept = df.reduce_sum(a, 0, keepdims=True)
+        return (df.reshape(df.reduce_max(a, -1), (2, 1)), df.squeeze(kept), kept,
+                df.reshape(df.reduce_min(a, (0, 1)), (1,)))
+
+    is_block("""
+        %1 = reduce_sum(%0, axes=(0,), keepdims=1)
+        %2 = reduce_max(%0, axes=(-1,), keepdims=1)
+        %3 = squeeze(%1, axis=())
+        %4 = reduce_min(%0, axes=(0, 1), keepdims=0)
+        %5 = reshape(%4, shape=(1,))
+        return %2, %3, %1, %5
+    """, cleaned(traced(f, x(2, 3))))
+
+
+def test_a_reduction_without_kept_dimensions():
+    def f(a):
+        return df.expand_dims(df.argmax(a, 1), 1)
+
+    assert ops(cleaned(traced(f, x(2, 3)))) == ["argmax", "expand_dims"]
+
+
 def test_sizes_that_depend_on_data():
     def f(a):
         return df.reshape(df.expand_dims(df.unique(a)[0], 0), (-1,))
