@@ -6,10 +6,12 @@ inputs in either order; constants by dtype, shape and bytes. Effects are never m
 
 from collections.abc import Hashable
 
-from dualflow._core import Symbol, Tensor
+from dualflow._core import Symbol, Tensor, evaluate, get_op, make_attrs
+from dualflow.dtypes import bfloat16, float32
 from dualflow.graph.ir import CONSTANT, LEAVES, Graph, Node, edit
 from dualflow.graph.options import Options
 
+CAST = get_op("cast")
 BYTES_MAX = 65536  # larger constants are only compared by identity: reading them takes longer
 
 
@@ -39,4 +41,7 @@ def key(node: Node) -> Hashable:
 def _constant_key(x: Tensor) -> Hashable:
     if x.nbytes > BYTES_MAX:
         return id(x)
-    return (x.dtype, x.shape, memoryview(x).tobytes())
+    readable = x
+    if x.dtype is bfloat16:                 # has no buffer format; float32 holds each of its numbers
+        readable = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
+    return (x.dtype, x.shape, memoryview(readable).tobytes())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow import _core
+from dualflow import _core, dtypes
 from dualflow.graph.passes import common
 from tests.graph.build import assert_same, body, is_block, ops, passed, traced, values, variable, x
 
@@ -45,6 +45,17 @@ def test_constants_differ_by_dtype_shape_and_bits():
                 a + df.constant([0.0]))
 
     assert len([line for line in body(passed(common, traced(f, x(3)))) if "constant" in line]) == 3
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_constants_of_every_dtype(dtype):
+    one, other, third = (df.cast(df.constant([1, 0, n]), dtype) for n in (1, 1, 0))
+
+    def f(a):
+        return df.where(a, one, third), df.where(a, other, third)
+
+    assert ops(passed(common, traced(f, x(3, dtype="bool")), exact=dtype is not df.bfloat16)) == [
+        "where"]
 
 
 def test_large_constants_are_the_same_only_as_objects():

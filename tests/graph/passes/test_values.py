@@ -1,6 +1,9 @@
 """What is known of a value."""
 
+import pytest
+
 import dualflow as df
+from dualflow import dtypes
 from dualflow.graph.passes import values
 from tests.graph.build import traced, x
 
@@ -13,6 +16,13 @@ def test_numbers():
     found = [y.node.inputs[0] for y in traced(f, x(2, 3)).outputs]
     found[2] = found[2].node.inputs[0] if found[2].node.type == "cast" else found[2]
     assert [values.number(c) for c in found] == [2.0, 1.0, 3, None, None]
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_numbers_of_every_dtype(dtype):
+    c = df.cast(df.constant(1), dtype)
+    graph = traced(lambda a: df.where(a, c, c), x(3, dtype="bool"))
+    assert values.number(graph.outputs[0].node.inputs[1]) == 1
 
 
 def test_source():
