@@ -41,7 +41,8 @@ class _Run:
 
     def go(self, old: list[Node]) -> Graph:
         graph, reads = self.graph, self.reads
-        self.overwritten.update([before for node in old for before, _ in node.written])
+        self.overwritten.update([before for node in old if node.op.writes
+                                 for before, _ in node.written])
         for node in old:
             if node.op is ASSIGN:
                 self.assign(node, node.inputs[0], reads.get(node.inputs[1], node.inputs[1]))

@@ -42,6 +42,6 @@ def _constant_key(x: Tensor) -> Hashable:
     if x.nbytes > BYTES_MAX:
         return id(x)
     readable = x
-    if x.dtype is bfloat16:                 # has no buffer format; float32 holds each of its numbers
+    if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
         readable = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
     return (x.dtype, x.shape, memoryview(readable).tobytes())
