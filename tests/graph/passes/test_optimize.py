@@ -1,6 +1,9 @@
 """All passes together: in order, checked, linear, and exact on random programs."""
 
+import functools
+
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -8,7 +11,7 @@ import dualflow as df
 from dualflow.graph import ir
 from dualflow.graph.options import Options
 from dualflow.graph.passes import PASSES, ROUNDS, optimize, versions
-from tests.graph.build import assert_exact, ops, text, traced, variable, x
+from tests.graph.build import assert_exact, assert_same, ops, text, traced, values, variable, x
 
 
 def test_the_given_graph_stays():
@@ -90,30 +93,30 @@ step = st.one_of(
 def program(steps, variables):
     """The function that takes the steps; each picks among the values there are, the last first."""
     def f(a, b):
-        values = [a, b]
+        made = [a, b]
 
         def pick(k):
-            return values[-1 - k % len(values)]
+            return made[-1 - k % len(made)]
 
         for kind, *rest in steps:
             if kind == "one":
-                values.append(ONE[rest[0]](pick(rest[1])))
+                made.append(ONE[rest[0]](pick(rest[1])))
             elif kind == "two":
-                values.append(TWO[rest[0]](pick(rest[1]), pick(rest[2])))
+                made.append(TWO[rest[0]](pick(rest[1]), pick(rest[2])))
             elif kind == "number":
                 operands = [pick(rest[3]), rest[1]]
-                values.append(TWO[rest[0]](*(operands if rest[2] else operands[::-1])))
+                made.append(TWO[rest[0]](*(operands if rest[2] else operands[::-1])))
             elif kind == "write":
                 getattr(variables[rest[1]], rest[0])(pick(rest[2]))
             else:
-                values.append(variables[rest[0]].value())
-        return values[-3:]
+                made.append(variables[rest[0]].value())
+        return made[-3:]
 
     return f
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(step, max_size=40))
+@given(st.lists(step, min_size=5, max_size=40))
 def test_random_programs_keep_every_bit(steps):
     variables = [variable(*SHAPE, name="v"), variable(*SHAPE, name="w")]
     graph = traced(program(steps, variables), x(*SHAPE), x(*SHAPE))
@@ -122,3 +125,21 @@ def test_random_programs_keep_every_bit(steps):
     assert_exact(graph, off, seeds=1)
     assert_exact(graph, after, seeds=2)
     assert len(after.nodes) <= 2 * len(off.nodes)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(step, min_size=20, max_size=60), st.integers(0, 99))
+def test_random_programs_as_functions_are_what_they_are_eagerly(steps, seed):
+    args = [df.constant(values(np.random.default_rng([seed, k]), SHAPE, "float32"))
+            for k in range(2)]
+
+    def run(as_function):
+        variables = [variable(*SHAPE, name="v"), variable(*SHAPE, name="w")]
+        f = as_function(program(steps, variables))
+        return [*f(*args), *f(*args), *variables]
+
+    want = run(lambda f: f)
+    for passes in (False, True):
+        got = run(functools.partial(df.function, passes=passes))
+        for g, w in zip(got, want, strict=True):
+            assert_same(g, w)
