@@ -133,6 +133,7 @@ cdef extern from "op.h" nogil:
         bint internal
         bint effect
         uint32_t shape_only
+        bint serial
         bint commutative
         bint may_alias
         df_infer_fn infer

@@ -74,6 +74,11 @@ cdef class Op:
         return self.c.shape_only
 
     @property
+    def serial(self):
+        """Whether its kernel uses one thread, however large."""
+        return bool(self.c.serial)
+
+    @property
     def commutative(self):
         return bool(self.c.commutative)
 

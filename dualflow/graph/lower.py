@@ -61,7 +61,7 @@ class Lowerer:
             workspace = -1 if step.workspace is None else step.workspace.offset
             instructions.append((step.node.op, tuple([self.slot(x) for x in step.inputs]),
                                  tuple([self.slot(x) for x in step.outputs]), step.node.attrs,
-                                 workspace, step.dynamic, poll, 0, cost))
+                                 workspace, step.dynamic, poll, step.wave, cost))
         results = [self.result(x) for x in dict.fromkeys(graph.outputs)]
         return Program(self.slots, instructions, len(graph.inputs) + len(plan.variables),
                        sum(kind == RESULT for kind, *_ in results), plan.arena_bytes, results,

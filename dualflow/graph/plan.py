@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.graph.arena import Block, lower_bound, place
 from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
+from dualflow.graph.waves import arrange
 
 ASSIGN, COPY = get_op("assign"), get_op("identity")
 
@@ -52,8 +53,8 @@ class Step:
     node: Node
     inputs: tuple[Symbol, ...]
     outputs: tuple[Symbol, ...]
-    position: int
     dynamic: bool = False
+    wave: int = 0
     workspace: Block | None = None
 
 
@@ -93,7 +94,21 @@ def is_dynamic(x: Symbol) -> bool:
     return None in x.shape
 
 
-def last_uses(graph: Graph) -> dict[Symbol, int]:
+def wave_spans(graph: Graph, waves: dict[Node, int]) -> list[tuple[int, int]]:
+    """The steps during which each node may run: its own, or those of its wave."""
+    spans = [(k, k) for k in range(len(graph.nodes))]
+    members: dict[int, list[int]] = {}
+    if waves:
+        for k, node in enumerate(graph.nodes):
+            if node in waves:
+                members.setdefault(waves[node], []).append(k)
+    for steps in members.values():
+        for k in steps:
+            spans[k] = steps[0], steps[-1]
+    return spans
+
+
+def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
     """The last step at which somebody reads a value or what is viewed through it; -1: nobody."""
     n = len(graph.nodes)
     last = {y: -1 for node in graph.nodes for y in node.outputs}
@@ -102,7 +117,7 @@ def last_uses(graph: Graph) -> dict[Symbol, int]:
         node = graph.nodes[k]
         for i, x in enumerate(node.inputs):
             if not (node.op.shape_only >> i & 1 or (node.op is ASSIGN and i == 0)):
-                last[x] = max(last[x], k)
+                last[x] = max(last[x], spans[k][1])
         if node.op.kind == "view":
             last[node.inputs[0]] = max(last[node.inputs[0]], last[node.outputs[0]])
     return last
@@ -115,7 +130,9 @@ class Planner:
         self.graph = graph
         self.in_place = in_place
         self.plan = Plan()
-        self.last = last_uses(graph)
+        self.waves = arrange(graph)
+        self.spans = wave_spans(graph, self.waves)
+        self.last = last_uses(graph, self.spans)
         self.writes: dict[Variable, list[int]] = {}         # steps, ascending
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
@@ -162,23 +179,25 @@ class Planner:
             return              # the value was made in the variable
         if node.op.kind == "view" and not dynamic and self._view(k, node):
             return
-        step = Step(node, node.inputs, own, k, dynamic)
+        start, end = self.spans[k]
+        step = Step(node, node.inputs, own, dynamic, self.waves.get(node, 0))
         self.plan.steps.append(step)
         taken: set[Buffer] = set()
         for y in own:
-            buffer = None if dynamic else (self._variable_for(k, node, y)
-                                           or self._dying_input(k, node, y, taken))
+            buffer = None if dynamic or step.wave else (
+                self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
             if buffer is None:
-                buffer = Buffer("dynamic" if dynamic else "arena", 0 if dynamic else nbytes(y), k)
+                buffer = Buffer("dynamic" if dynamic else "arena", 0 if dynamic else nbytes(y),
+                                start)
                 self.plan.buffers.append(buffer)
-            buffer.end = max(buffer.end, self.last[y], k)
+            buffer.end = max(buffer.end, self.last[y], end)
             taken.add(buffer)
             where[y] = buffer, 0
         for before, after in node.written:
             where[after] = where[before]
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
-            step.workspace = Block(size, k, k) if size >= 0 else None
+            step.workspace = Block(size, start, end) if size >= 0 else None
 
     def _view(self, k: int, node: Node) -> bool:
         """Lets a view look at its input's memory; False where it must be computed."""
@@ -255,7 +274,7 @@ class Planner:
         y = symbol(self.graph, node, 0, x.dtype, x.shape)
         node.outputs = (y,)
         buffer = Buffer("arena", nbytes(x), end, end)
-        self.plan.steps.append(Step(node, (x,), (y,), end))
+        self.plan.steps.append(Step(node, (x,), (y,)))
         self.plan.buffers.append(buffer)
         self.plan.where[y] = buffer, 0
         return y, buffer

@@ -1,0 +1,47 @@
+"""Branches side by side: large steps whose kernels use one thread are put next to each other.
+
+Most kernels use all threads themselves; beside each other they would only take turns. Those that
+use one however large they are (`op.serial`) gain: a wave is a run of them of which none needs
+another's result. A node moves only forward in time, to where its inputs are there already, so
+readers still come before overwriters.
+"""
+
+from __future__ import annotations
+
+from dualflow._core import Symbol
+from dualflow.graph.ir import LEAVES, Graph, Node
+
+MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
+MAX_WAVE = 8
+
+
+def is_candidate(node: Node) -> bool:
+    """Whether a node is worth a thread of its own."""
+    if node.op in LEAVES or not node.op.serial or node.op.effect:
+        return False
+    values = (*node.inputs, *node.outputs)
+    return (all(None not in x.shape for x in values)
+            and sum(x.size for x in values) >= MIN_ELEMENTS)
+
+
+def arrange(graph: Graph) -> dict[Node, int]:
+    """Puts the nodes of waves next to each other; the number of the wave of each, from 1 on."""
+    candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
+    if len(candidates) < 2:
+        return {}
+    made_at: dict[Symbol, int] = {y: k for k, node in enumerate(graph.nodes) for y in node.outputs}
+    waves: dict[Node, int] = {}
+    beside: dict[int, list[int]] = {}
+    moved: set[int] = set()
+    for i, first in enumerate(candidates):
+        if first in moved:
+            continue
+        joined = [k for k in candidates[i + 1:i + 1 + MAX_WAVE] if k not in moved and all(
+            made_at[x] < first for x in graph.nodes[k].inputs)]
+        if joined:
+            beside[first] = joined
+            moved.update(joined)
+            waves.update((graph.nodes[k], len(beside)) for k in (first, *joined))
+    graph.nodes = [node for k in range(len(graph.nodes)) if k not in moved
+                   for node in (graph.nodes[k], *[graph.nodes[j] for j in beside.get(k, ())])]
+    return waves
