@@ -2,7 +2,8 @@
 
 A broadcast stays a broadcast: a cluster reads one number in place of a tensor at no cost, other
 passes see the number through it, and nothing large comes to be. Of ops on broadcasts, `reshapes`
-makes broadcasts of ops, so what a broadcast repeats is folded all the same. An op that reads only
+makes broadcasts of ops, so what a broadcast repeats is folded all the same. Ops that need their
+inputs in memory (kind general: matmul, concat) get a small one as a constant. An op that reads only
 the shape of an input folds as soon as that is known. Random ops do not fold: their key is a
 parameter.
 """
@@ -13,7 +14,7 @@ from dualflow._core import Symbol, Tensor, evaluate
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.options import Options
-from dualflow.graph.passes.values import BROADCAST, constant_of, is_known
+from dualflow.graph.passes.values import BROADCAST, constant_of, is_known, source
 
 
 def run(graph: Graph, options: Options) -> Graph:
@@ -21,8 +22,12 @@ def run(graph: Graph, options: Options) -> Graph:
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         if not node.inputs or node.op is BROADCAST:
             return None
+        if node.op.effect:
+            return None
         known = _constants(node)
-        if known is None or node.op.effect or not _is_small(node, options.fold_limit):
+        if known is None:
+            return _with_inputs_made(graph, node, options.fold_limit)
+        if not _is_small(node, options.fold_limit):
             return None
         try:
             values = evaluate(node.op, known, node.attrs)
@@ -44,6 +49,21 @@ def _constants(node: Node) -> list[Tensor] | None:
             return None
         found.append(value)
     return found
+
+
+def _with_inputs_made(graph: Graph, node: Node, limit: int) -> Sequence[Symbol] | None:
+    """The node with constants in place of broadcasts of constants, if it needs them in memory."""
+    if node.op.kind != "general" or not any([x.node.op is BROADCAST for x in node.inputs]):
+        return None
+    inputs = list(node.inputs)
+    for i, x in enumerate(inputs):
+        value = constant_of(source(x))
+        if x.node.op is BROADCAST and value is not None and _is_small(x.node, limit):
+            made = evaluate(BROADCAST, [value], x.node.attrs)[0]
+            inputs[i] = graph.constant(made, x.node.name, x.node.line)
+    if all([a is b for a, b in zip(inputs, node.inputs, strict=True)]):
+        return None
+    return graph.add(node.op, inputs, node.attrs, node.name, node.line, node.data).outputs
 
 
 def _is_small(node: Node, limit: int) -> bool:

@@ -44,7 +44,7 @@ def run(graph: Graph, options: Options) -> Graph:
             if found is None:
                 found = _of_reduction(graph, node, uses)
         elif op is TRANSPOSE:
-            found = _transpose(graph, node)
+            found = _transpose(graph, node, uses)
         elif op is BROADCAST:
             found = _broadcast(graph, node)
         elif op is MATMUL:
@@ -97,7 +97,7 @@ def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     return made if made.known_shape == y.known_shape else None
 
 
-def _transpose(graph: Graph, node: Node) -> Symbol | None:
+def _transpose(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     x, y = node.inputs[0], node.outputs[0]
     order, root = perm(node), x
     if x.node.op is TRANSPOSE:
@@ -107,7 +107,9 @@ def _transpose(graph: Graph, node: Node) -> Symbol | None:
     moved = [p for p in order if root.known_shape[p] != 1]
     if moved == sorted(moved) and is_known(y):
         return stand_in(graph, node, "reshape", root, shape=y.known_shape)
-    return None if root is x else stand_in(graph, node, "transpose", root, perm=order)
+    if root is x or uses.of(x) > 1:     # x is made anyway, and a product can take it as it is
+        return None
+    return stand_in(graph, node, "transpose", root, perm=order)
 
 
 def _broadcast(graph: Graph, node: Node) -> Symbol | None:

@@ -89,3 +89,22 @@ def test_what_fails_is_left_to_the_run():
         return a + df.gather(df.constant([1.0, 2.0]), df.constant(7))
 
     assert ops(passed(fold, traced(f, x(2)), exact=False)) == ["gather", "add"]
+
+
+def test_ops_that_need_memory_get_constants():
+    def f(a):
+        return df.matmul(a, df.ones((3, 2))), a + df.ones((3, 3)), df.matmul(a, df.ones((3, 300)))
+
+    is_block("""
+        %1 = constant(1.0)
+        %2 = broadcast_to(%1, shape=(3, 2))
+        %3 = constant(...)
+        %4 = matmul(%0, %3, transpose_a=0, transpose_b=0)
+        %5 = constant(1.0)
+        %6 = broadcast_to(%5, shape=(3, 3))
+        %7 = add(%0, %6)
+        %8 = constant(1.0)
+        %9 = broadcast_to(%8, shape=(3, 300))
+        %10 = matmul(%0, %9, transpose_a=0, transpose_b=0)
+        return %4, %7, %10
+    """, passed(fold, traced(f, x(3, 3)), fold_limit=100))

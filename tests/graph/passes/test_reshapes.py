@@ -122,6 +122,18 @@ def test_products_with_a_vector_keep_their_transpose():
     assert ops(cleaned(traced(f, x(100, 7, dtype="int32"), x(100, 1, dtype="int32")))) == ["matmul"]
 
 
+def test_a_transpose_read_by_others_is_taken_as_it_is():
+    def f(a):
+        b = df.transpose(a, (0, 2, 1, 3))
+        return df.matmul(b, df.transpose(b, (0, 1, 3, 2)))
+
+    is_block("""
+        %1 = transpose(%0, perm=(0, 2, 1, 3))
+        %2 = matmul(%1, %1, transpose_a=0, transpose_b=1)
+        return %2
+    """, cleaned(traced(f, x(2, 4, 3, 5))))
+
+
 def test_other_transposes_stay_before_a_product():
     def f(a, b):
         return df.matmul(df.transpose(a, (1, 0, 2)), b)
