@@ -9,7 +9,16 @@ from types import ModuleType
 from dualflow.graph import ir
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import Options
-from dualflow.graph.passes import algebra, assign, common, dead_code, fold, reshapes, versions
+from dualflow.graph.passes import (
+    algebra,
+    assign,
+    common,
+    dead_code,
+    fold,
+    reshapes,
+    updates,
+    versions,
+)
 
 # What a graph needs to be lowered at all, however it was traced.
 NEEDED = (versions,)
@@ -17,7 +26,7 @@ NEEDED = (versions,)
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
-LAST: tuple[ModuleType, ...] = ()
+LAST: tuple[ModuleType, ...] = (updates,)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

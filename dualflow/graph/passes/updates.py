@@ -1,0 +1,54 @@
+"""Updates of variables as early as they can be: a gradient dies when its variable has been updated.
+
+Traced, all updates stand at the end, and all gradients live until then. Here a node that writes, and
+one whose results only such nodes read, moves to just behind what it waits for: its inputs, and the
+last reader of the version it overwrites. Leaves move to the front, nothing else moves.
+"""
+
+from dualflow._core import Symbol
+from dualflow.graph.ir import LEAVES, Graph, Node
+from dualflow.graph.options import Options
+
+# A place: behind node number `first`, and there in the order of `second`; (k, -1) is node k itself.
+Place = tuple[int, int]
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Moves updates forward in time."""
+    if any([node.op.writes for node in graph.nodes]):
+        places = _places(graph)
+        graph.nodes.sort(key=places.__getitem__)
+    return graph
+
+
+def _places(graph: Graph) -> dict[Node, Place]:
+    """Where each node stands."""
+    for_updates = _only_for_updates(graph)
+    places: dict[Node, Place] = {}
+    made: dict[Symbol, Place] = {}
+    read: dict[Symbol, Place] = {}          # the last reader of a value or of a view of it
+    viewed: dict[Symbol, Symbol] = {}
+    for k, node in enumerate(graph.nodes):
+        place = (-1, k) if node.op in LEAVES else (k, -1)
+        if node in for_updates:
+            waits_for = [made[x] for x in node.inputs]
+            waits_for += [read[before] for before, _ in node.written if before in read]
+            place = max(waits_for)[0], k
+        places[node] = place
+        for y in node.outputs:
+            made[y] = place
+        if node.op.kind == "view":
+            viewed[node.outputs[0]] = viewed.get(node.inputs[0], node.inputs[0])
+        for x in node.inputs:
+            for seen in {x, viewed.get(x, x)}:
+                read[seen] = max(read.get(seen, place), place)
+    return places
+
+
+def _only_for_updates(graph: Graph) -> set[Node]:
+    """Nodes that write, and those without effect whose results such nodes alone read."""
+    elsewhere = {*graph.outputs, *[x for node in graph.nodes if not node.op.writes
+                                   for x in node.inputs]}
+    return {node for node in graph.nodes if node.op.writes or not (
+        node.op.effect or node.op in LEAVES or node.op.kind == "view"
+        or any([y in elsewhere for y in node.outputs]))}
