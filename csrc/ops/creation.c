@@ -13,7 +13,7 @@ typedef void (*linspace_fn)(const df_call *call);
 #define ceil_f32 ceilf
 #define ceil_f64 ceil
 
-enum { NUM = 0, DEPTH = 0, AXIS = 1, RANGE_GRAIN = 16384 };
+enum { COUNT = 0, NUM = 0, DEPTH = 0, AXIS = 1, RANGE_GRAIN = 16384 };
 
 static df_status fail_range(const df_call *call, const char *why, df_error *err)
 {
@@ -43,12 +43,13 @@ static df_status check_scalars(const df_call *call, int n, df_error *err)
 
 static df_status infer_range(const df_call *call, df_error *err)
 {
-    const int64_t unknown = DF_UNKNOWN; /* it depends on the inputs' values */
+    /* It depends on the inputs' values; who knows them beforehand says it. */
+    const int64_t n = call->attrs[COUNT].i < 0 ? DF_UNKNOWN : call->attrs[COUNT].i;
     df_status status = check_scalars(call, 3, err);
     if (status != DF_OK) return status;
     if (!range_fns[call->in[0]->dtype])
         return df_fail_dtype(call, 0, "integers, float32 or float64", err);
-    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &unknown, call->op->name, err);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &n, call->op->name, err);
 }
 
 static df_status run_range(const df_call *call, df_error *err)
@@ -131,8 +132,9 @@ static df_status run_one_hot(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .promote = 7,
-                .infer = infer_range, .run = run_range};
+DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 1,
+                .attrs = {{"n", DF_ATTR_INT}}, .promote = 7, .infer = infer_range,
+                .run = run_range};
 DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 1,
                    .attrs = {{"num", DF_ATTR_INT}}, .promote = 3, .promote_to_float = true,
                    .infer = infer_linspace, .run = run_linspace};
@@ -189,9 +191,13 @@ static df_status FN(range)(const df_call *call, df_error *err)
     }
 #endif
     df_tensor *out = call->out[0];
-    df_status status = df_tensor_set(out, call->in[0]->dtype, 1, &n, call->op->name, err);
-    if (status == DF_OK) status = df_tensor_alloc(out, call->op->name, err);
-    if (status != DF_OK) return status;
+    if (call->attrs[COUNT].i < 0) {
+        df_status status = df_tensor_set(out, call->in[0]->dtype, 1, &n, call->op->name, err);
+        if (status == DF_OK) status = df_tensor_alloc(out, call->op->name, err);
+        if (status != DF_OK) return status;
+    } else if (out->size != n) {
+        return fail_range(call, "not as many elements as n says", err);
+    }
     FN(steps) s = {.to = out->data, .start = start, .step = step, .n = n};
     df_parallel_for(n, RANGE_GRAIN, 0.5, FN(fill_steps), &s);
     return DF_OK;

@@ -234,6 +234,8 @@ cdef object clean_attr(Op op, int k, value):
             return as_index(value)
         if type(value) is tuple and all_ints(<tuple>value):
             return value
+        if type(value) is Symbol:
+            return (<Symbol>value).graph.dims_of(value)
         if hasattr(value, "__index__") and not isinstance(value, TensorBase):
             return (as_index(value),)
         return tuple([as_index(v) for v in value])

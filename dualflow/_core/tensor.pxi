@@ -289,6 +289,8 @@ def filled(value, like):
     cdef Tensor x
     cdef char *data
     cdef int64_t i, step
+    if df_trace_top != NULL and type(like) is Symbol and (<Symbol>like).from_data:
+        return filled_like(value, <Symbol>like)
     if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
         x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")
         return apply_by_name("broadcast_to", (x,), {"shape": like.shape})
@@ -310,6 +312,13 @@ def filled(value, like):
     for i in range(1, x.t.size):
         memcpy(data + i * step, data, step)
     return x
+
+
+cdef Tensor filled_like(value, Symbol like):
+    """0 or 1 everywhere, made from elements of `like`, whose sizes only a run knows."""
+    same = apply_by_name("equal", (like, like), {})              # false where there is a NaN
+    bits = apply_by_name("equal" if value else "not_equal", (same, same), {})
+    return cast_to(bits, like.t.dtype)
 
 
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,

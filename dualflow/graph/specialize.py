@@ -13,7 +13,16 @@ from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, map_attrs
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError, UnimplementedError
 from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Node
-from dualflow.graph.trace import Argument, Feed, Number, Trace, dim_now, known_value, suspended
+from dualflow.graph.trace import (
+    Argument,
+    Feed,
+    Number,
+    Trace,
+    dim_now,
+    known_value,
+    leaves,
+    suspended,
+)
 
 
 class Computed(NamedTuple):
@@ -108,18 +117,6 @@ class Specializer:
         self.graph.inputs = [x for x in inputs if x.node.op is PARAMETER]
         self.graph.outputs = [self.stands_for[x] for x in self.trace.outputs]
         return self.graph
-
-
-def leaves(dim: Dim) -> list[Dim]:
-    """Sizes, arguments and elements a Dim is computed from."""
-    found, pending = [], [dim]
-    while pending:
-        d = pending.pop()
-        if d.kind in ("size", "argument", "element"):
-            found.append(d)
-        else:
-            pending.extend(x for x in d.args if isinstance(x, Dim))
-    return found
 
 
 def depends_on_arguments(dim: Dim) -> bool:

@@ -260,6 +260,10 @@ class Trace(Graph):
             return (self.dim_of(x),)
         return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
 
+    def follows_from_data(self, dim: Dim) -> bool:
+        """Whether a number depends on a size that is known only when the program runs."""
+        return any(d.kind != "argument" and d.args[0].from_data for d in leaves(dim))
+
     def _number_in(self, x: Symbol, hint: int | float, at: tuple[int, ...]) -> Dim:
         return Dim(hint, "element", (x, *at), self)
 
@@ -378,3 +382,15 @@ def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
         values[id(d)] = dim_value(d.kind, *[values[id(x)] if isinstance(x, Dim) else x
                                           for x in d.args])
     return values[id(dim)]
+
+
+def leaves(dim: Dim) -> list[Dim]:
+    """Sizes, arguments and elements a Dim is computed from."""
+    found, pending = [], [dim]
+    while pending:
+        d = pending.pop()
+        if d.kind in ("size", "argument", "element"):
+            found.append(d)
+        else:
+            pending.extend(x for x in d.args if isinstance(x, Dim))
+    return found

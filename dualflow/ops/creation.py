@@ -4,9 +4,19 @@ import builtins
 from typing import Any
 
 from dualflow import _core
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    TensorBase,
+    apply,
+    as_tensor,
+    current_graph,
+    pop_graph,
+    push_graph,
+)
 from dualflow.dtypes import as_dtype, float32
-from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.errors import InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
 from dualflow.ops.types import DTypeLike, TensorLike
@@ -192,7 +202,32 @@ def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike 
     values: tuple[Any, ...] = (0, start, delta) if limit is None else (start, limit, delta)
     if dtype is not None:
         values = tuple([_core.constant(v, dtype, "range") for v in values])
-    return apply("range", *values, name=name)
+    return apply("range", *values, name=name, n=_known_count(values))
+
+
+def _known_count(values: tuple[Any, ...]) -> Any:
+    """How many numbers a traced range has, an int or a Dim; -1 where only a run can tell."""
+    graph = current_graph()
+    if graph is None:
+        return -1
+    if all(type(v) in (int, float, Tensor) for v in values):
+        before = push_graph(None)
+        try:
+            return apply("range", *values, n=-1).size
+        finally:
+            pop_graph(before)
+    try:
+        start, limit, delta = [
+            v.graph.dim_of(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
+            else v for v in values]
+    except TracedValueError:
+        return -1
+    for v in (start, limit, delta):
+        if not isinstance(getattr(v, "hint", v), int) or (
+                isinstance(v, Dim) and graph.follows_from_data(v)):
+            return -1
+    n = -((start - limit) // delta)
+    return n if n > 0 else 0
 
 
 no_gradient("range", why="how many numbers there are depends on the inputs")

@@ -16,7 +16,7 @@ from dualflow._core import Dim, Tensor, TensorBase, TensorSpec, apply, constant,
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
-from dualflow.ops.array import static_shape
+from dualflow.ops.array import ints, static_shape
 from dualflow.ops.gather import gather
 from dualflow.ops.types import DTypeLike, TensorLike
 
@@ -205,6 +205,11 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
 no_gradient("random_permutation", why="integer result")
 
 
+def _dims(shape: Any, op: str) -> Shape:
+    """A shape as a tuple of plain numbers."""
+    return ints(shape, f"{op}: shape")
+
+
 def _count(shape: Shape) -> int:
     """Elements of a shape; what is no shape is left to the op to refuse."""
     try:
@@ -261,16 +266,19 @@ class Generator:
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.uniform`, from this generator."""
+        shape = _dims(shape, "random_uniform")
         return stateless_uniform(shape, self.key(_count(shape)), minval, maxval, dtype, name)
 
     def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.normal`, from this generator."""
+        shape = _dims(shape, "random_normal")
         return stateless_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
 
     def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                          dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.truncated_normal`, from this generator."""
+        shape = _dims(shape, "random_truncated_normal")
         return stateless_truncated_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
 
     def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
