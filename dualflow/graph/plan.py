@@ -6,7 +6,9 @@ its variable directly where nobody needs the old version. What is left gets a pl
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.graph.arena import Block, lower_bound, place
@@ -123,6 +125,13 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
     return last
 
 
+def may_fail(node: Node) -> bool:
+    """Whether its kernel looks at values it may refuse, or asks for memory."""
+    op = node.op
+    return op.kind == "general" and op not in LEAVES and op is not ASSIGN and (
+        op.effect or not op.internal)
+
+
 class Planner:
     """Goes through the nodes once, then places what needs a place."""
 
@@ -134,6 +143,7 @@ class Planner:
         self.spans = wave_spans(graph, self.waves)
         self.last = last_uses(graph, self.spans)
         self.writes: dict[Variable, list[int]] = {}         # steps, ascending
+        self.n_may_fail = list(accumulate(map(may_fail, graph.nodes), initial=0))   # before step k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 
@@ -206,8 +216,7 @@ class Planner:
         offset = view_offset(node.op, node.inputs, node.outputs, node.attrs)
         if offset < 0 or buffer.kind in ("constant", "dynamic"):
             return False
-        if buffer.variable is not None and any(
-                k < write < self.last[y] for write in self.writes.get(buffer.variable, ())):
+        if buffer.variable is not None and self._written(buffer.variable, k, self.last[y]):
             return False
         self.plan.where[y] = buffer, at + offset
         return True
@@ -232,13 +241,21 @@ class Planner:
         buffer, _ = self.plan.where.get(before, (None, 0))
         if buffer is None or buffer.variable is None or self.last[before] > k:
             return None
-        if any(k < write < at or at < write <= self.last[y]
-               for write in self.writes[buffer.variable]):
+        if (self._written(buffer.variable, k, at - 1)
+                or self._written(buffer.variable, at, self.last[y])):
             return None
+        if self.n_may_fail[at] - self.n_may_fail[k]:
+            return None                 # the variable keeps its value until it is assigned
         reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
         if reads_it and not (node.op.may_alias and self._in_place(node, buffer, y)):
             return None
         return buffer
+
+    def _written(self, variable: Variable, after: int, until: int) -> bool:
+        """Whether a step in (after, until] writes the variable."""
+        writes = self.writes.get(variable, [])
+        at = bisect.bisect_right(writes, after)
+        return at < len(writes) and writes[at] <= until
 
     def _in_place(self, node: Node, buffer: Buffer, y: Symbol) -> bool:
         """Whether each input that lies in `buffer` is read element by element as `y` is made."""
