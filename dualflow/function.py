@@ -27,6 +27,7 @@ from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
+from dualflow.graph.trace import user_line
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
@@ -57,6 +58,7 @@ class Function(Dispatcher):
         self._static: set[str] = set()          # paths of numbers something was decided by
         self._tracing = threading.local()
         self._made_variables = False
+        self._warned_of_changes = False
         self._n_traces = 0
         self._methods: dict[int, tuple[Any, Function]] = {}
         functools.update_wrapper(self, python_function, updated=())
@@ -162,8 +164,8 @@ class Function(Dispatcher):
             self._traces.pop(0)
         self._n_traces += 1
         if self._n_traces == WARN_TRACES:
-            warnings.warn(f"{self.name} was traced {WARN_TRACES} times, the last time because "
-                          f"{cause}; trace_report() lists all", RetracingWarning, stacklevel=5)
+            warn(f"{self.name} was traced {WARN_TRACES} times, the last time because {cause}; "
+                 "trace_report() lists all")
         return made
 
     def _record(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
@@ -190,10 +192,10 @@ class Function(Dispatcher):
         before = {name: (box, len(box)) for name, box in containers(self.python_function)}
         result = self._arguments.call(self.python_function, skeleton, values)
         changed = [name for name, (box, n) in before.items() if len(box) != n]
-        if changed:
-            warnings.warn(f"{self.name} changed {', '.join(changed)} while it was traced; only "
-                          "ops on tensors are repeated when it runs", RetracingWarning,
-                          stacklevel=2)
+        if changed and not self._warned_of_changes:
+            self._warned_of_changes = True
+            warn(f"{self.name} changed {', '.join(changed)} while it was traced; only ops on "
+                 "tensors are repeated when it runs")
         return result
 
     def _relax(self, skeleton: Any, kinds: tuple[Any, ...], paths: list[str]) -> tuple[Any, ...]:
@@ -345,6 +347,13 @@ class Method:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+def warn(message: str) -> None:
+    """Warns at the line that called the function."""
+    line = user_line()
+    warnings.warn_explicit(message, RetracingWarning, line.file if line else __file__,
+                           line.line if line else 1)
 
 
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,

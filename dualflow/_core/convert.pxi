@@ -81,6 +81,8 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
     cdef Tensor x
     cdef int wanted
     if is_tensor(value):
+        if type(value) is Symbol:
+            check_alive(<Symbol>value, who)
         x = <Tensor>value
     elif isinstance(value, Variable):
         x = read_variable(<Variable>value)

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from dualflow._core import Symbol, Tensor, TensorBase, TensorSpec, Variable, as_tensor
+from dualflow._core import (
+    Symbol,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    Variable,
+    as_tensor,
+    current_graph,
+)
 from dualflow.errors import DTypeError, ShapeError
 
 LEAF = "leaf"
@@ -31,7 +40,8 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
         return type(item), inner
     if isinstance(item, dict):
         inner = tuple([flatten(x, f"{path}[{n!r}]", leaves, paths) for n, x in item.items()])
-        return type(item), tuple(item), inner
+        first = (item.default_factory,) if isinstance(item, defaultdict) else ()
+        return type(item), tuple(item), *first, inner
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         names = [f.name for f in dataclasses.fields(item) if f.init]
         inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths) for n in names])
@@ -48,7 +58,7 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
     kind: Any = skeleton[0]
     inner = [rebuild(s, leaves) for s in skeleton[-1]]
     if issubclass(kind, dict):
-        return kind(zip(skeleton[1], inner, strict=True))
+        return kind(*skeleton[2:-1], zip(skeleton[1], inner, strict=True))
     if hasattr(kind, "_fields"):
         return kind(*inner)
     if issubclass(kind, list | tuple):
@@ -120,6 +130,8 @@ class StaticLeaf:
 def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
     """What a leaf contributes to the key of a call."""
     if isinstance(x, Symbol):
+        if x.graph is not current_graph():
+            x.graph.escaped(x, "a call of a function")
         return TensorLeaf(x.dtype, x.known_shape)
     if isinstance(x, Tensor):
         return TensorLeaf(x.dtype, x.shape)

@@ -1,0 +1,281 @@
+"""Tapes, rules of one's own and optimizers inside traced functions: the bits of eager mode."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def same_bits(f, *args, n=2):
+    """`f` eagerly, traced, and traced with passes off."""
+    want = f(*args)
+    for traced in (df.function(f), df.function(f, passes=False)):
+        for _ in range(n):
+            got = traced(*args)
+            for g, w in zip(flat(got), flat(want), strict=True):
+                assert (g is None) == (w is None)
+                if w is not None:
+                    assert g.dtype is w.dtype
+                    np.testing.assert_array_equal(g.numpy(), w.numpy())
+
+
+def flat(x):
+    return [z for y in x for z in flat(y)] if isinstance(x, list | tuple) else [x]
+
+
+X = df.constant([[.3, -.7, 1.1], [2., -1., .5]])
+W = df.constant([[.5, -.2], [.1, .7], [-.3, .4]])
+
+
+def test_a_tape():
+    def f(x, w):
+        with df.GradientTape() as tape:
+            tape.watch([x, w])
+            y = df.reduce_sum(df.tanh(x @ w) ** 2)
+        return y, tape.gradient(y, [x, w])
+
+    same_bits(f, X, W)
+
+
+def test_a_persistent_tape_and_stop_recording():
+    def f(x):
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = df.exp(x) * x
+            with tape.stop_recording():
+                hidden = y * 10.
+            z = df.sin(y) + hidden
+        return tape.gradient(y, x), tape.gradient(z, x), tape.gradient(z, y)
+
+    same_bits(f, X)
+
+
+def test_nested_tapes():
+    def f(x):
+        with df.GradientTape() as outer:
+            outer.watch(x)
+            with df.GradientTape() as middle:
+                middle.watch(x)
+                with df.GradientTape() as inner:
+                    inner.watch(x)
+                    y = x * x * df.exp(x)
+                d = inner.gradient(y, x)
+            dd = middle.gradient(d, x)
+        return y, d, dd, outer.gradient(dd, x)
+
+    same_bits(f, X)
+
+
+def test_jacobians_and_functional_derivatives():
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.nn.softmax(x)
+        row = x[0]
+        square_sum = lambda v: df.reduce_sum(v * v * v)  # noqa: E731
+        return (tape.batch_jacobian(y, x), df.grad(square_sum)(row),
+                df.autodiff.hessian(square_sum)(row), df.autodiff.jacobian(df.tanh)(row),
+                df.value_and_grad(square_sum)(row))
+
+    same_bits(f, X)
+
+
+def test_output_gradients_and_unconnected():
+    def f(x, w):
+        with df.GradientTape() as tape:
+            tape.watch([x, w])
+            y = x * 2.
+        return tape.gradient(y, [x, w], output_gradients=x, unconnected_gradients="zero")
+
+    same_bits(f, X, W)
+
+
+def test_none_and_its_warning():
+    @df.function
+    def f(x):
+        with df.GradientTape() as tape:
+            y = x * 2.
+        return tape.gradient(y, x)
+
+    with pytest.warns(df.errors.GradientWarning, match="does not watch") as caught:
+        assert f(X) is None
+    assert caught[0].filename == __file__
+
+
+def test_variables_are_watched():
+    v, w = df.Variable(W), df.Variable([1., 2.])
+
+    def f(x):
+        with df.GradientTape() as tape:
+            y = df.reduce_mean(df.nn.relu(x @ v + w) ** 2)
+        return tape.gradient(y, {"v": v, "w": w})
+
+    want, got = f(X), df.function(f)(X)
+    for key in want:
+        np.testing.assert_array_equal(got[key].numpy(), want[key].numpy())
+
+
+def test_variables_written_under_a_tape():
+    def program():
+        v = df.Variable([1., 2., 3.])
+
+        def f(x):
+            with df.GradientTape(persistent=True) as tape:
+                a = v * v
+                v.assign_add(x[0])
+                b = a * v
+            return tape.gradient(a, v), tape.gradient(b, v), v.value()
+
+        return f
+
+    eager, traced = program(), df.function(program())
+    for _ in range(3):
+        for g, w in zip(traced(X), eager(X), strict=True):
+            np.testing.assert_array_equal(g.numpy(), w.numpy())
+
+
+def test_custom_gradient_and_stop_gradient():
+    @df.custom_gradient
+    def clipped(x):
+        y = df.exp(x)
+        return y, lambda g: df.clip_by_value(g * y, -1., 1.)
+
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = clipped(x) * df.stop_gradient(x) + clipped(clipped(x))
+        return y, tape.gradient(y, x)
+
+    same_bits(f, X)
+
+
+def test_custom_gradient_twice():
+    @df.custom_gradient
+    def cube(x):
+        return x * x * x, lambda g: g * 3. * x * x
+
+    def f(x):
+        with df.GradientTape() as outer:
+            outer.watch(x)
+            with df.GradientTape() as inner:
+                inner.watch(x)
+                y = cube(x)
+            d = inner.gradient(y, x)
+        return d, outer.gradient(d, x)
+
+    same_bits(f, X)
+
+
+def test_gradients_of_a_traced_graph():
+    def f(x, w):
+        y = df.tanh(x @ w)
+        return df.gradients(y, [x, w])
+
+    def eager(x, w):
+        with df.GradientTape() as tape:
+            tape.watch([x, w])
+            y = df.tanh(x @ w)
+        return tape.gradient(y, [x, w])
+
+    for got, want in zip(df.function(f)(X, W), eager(X, W), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_a_tape_in_a_function_in_a_tape_of_a_function():
+    def slope(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.sin(x) * x
+        return tape.gradient(y, x)
+
+    def of(inner):
+        def f(x):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = inner(x)
+            return y, tape.gradient(y, x)
+
+        return f
+
+    traced = df.function(of(df.function(slope)))
+    for got, want in zip(traced(X), of(slope)(X), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+# --- training steps -----------------------------------------------------------------------------
+
+OPTIMIZERS = {
+    "sgd": lambda: df.optimizers.SGD(.1),
+    "momentum": lambda: df.optimizers.SGD(.1, momentum=.9),
+    "nesterov": lambda: df.optimizers.SGD(.1, momentum=.9, nesterov=True),
+    "adam": lambda: df.optimizers.Adam(.01),
+    "adamw": lambda: df.optimizers.AdamW(.01),
+    "rmsprop": lambda: df.optimizers.RMSprop(.01),
+    "adagrad": lambda: df.optimizers.Adagrad(.1),
+    "schedule": lambda: df.optimizers.SGD(df.optimizers.schedules.ExponentialDecay(.1, 2, .5)),
+    "clipnorm": lambda: df.optimizers.Adam(.01, clipnorm=.1),
+    "global_clipnorm": lambda: df.optimizers.Adam(.01, global_clipnorm=.1),
+}
+
+
+def training(make_optimizer):
+    """Losses and final variables of ten steps of a small network, as bytes."""
+    rng = np.random.default_rng(0)
+    sizes = [5, 7, 3]
+    weights = [df.Variable(rng.normal(size=s).astype("float32") * .5)
+               for s in zip(sizes, sizes[1:], strict=False)]
+    biases = [df.Variable(df.zeros([n])) for n in sizes[1:]]
+    optimizer = make_optimizer()
+    batches = [(df.constant(rng.normal(size=(4, 5)), df.float32), df.constant([0, 1, 2, 1]))
+               for _ in range(10)]
+
+    def step(x, labels):
+        with df.GradientTape() as tape:
+            hidden = df.nn.relu(x @ weights[0] + biases[0])
+            logits = hidden @ weights[1] + biases[1]
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=labels, logits=logits))
+        variables = weights + biases
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    def run(wrap):
+        f = wrap(step)
+        losses = [f(*b).numpy().tobytes() for b in batches]
+        slots = [s.numpy().tobytes() for s in optimizer.variables]
+        return losses, [v.numpy().tobytes() for v in weights + biases], slots
+
+    return run
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_steps(name):
+    if name == "adamw" and not hasattr(df.optimizers, "AdamW"):
+        pytest.skip("no AdamW")
+    eager, traced, plain = (training(OPTIMIZERS[name]) for _ in range(3))
+    want = eager(lambda f: f)
+    assert traced(df.function) == want
+    assert plain(lambda f: df.function(f, passes=False)) == want
+
+
+def test_a_learning_rate_changed_between_steps():
+    def program():
+        v = df.Variable([1., 2.])
+        optimizer = df.optimizers.SGD(1.)
+
+        def step():
+            optimizer.minimize(lambda: df.reduce_sum(v * v), [v])
+
+        return v, optimizer, step
+
+    seen = []
+    for wrap in (lambda f: f, df.function):
+        v, optimizer, step = program()
+        step = wrap(step)
+        values = []
+        for rate in (.5, .25, .125):
+            optimizer.learning_rate = rate
+            step()
+            values.append(v.numpy().tolist())
+        seen.append(values)
+    assert seen[0] == seen[1]
