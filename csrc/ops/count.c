@@ -209,7 +209,8 @@ static df_status run_bincount(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .serial = true, .n_in = 1, .n_out = 1, .n_attrs = 3,
+DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .serial = true,
+                   .n_in = 1, .n_out = 1, .n_attrs = 3,
                    .attrs = {{"minlength", DF_ATTR_INT}, {"maxlength", DF_ATTR_INT},
                              {"dtype", DF_ATTR_DTYPE}},
                    .infer = infer_bincount, .run = run_bincount};
@@ -277,7 +278,8 @@ static df_status run_confusion(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .serial = true, .n_in = 2, .n_out = 1,
+DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .serial = true,
+                           .n_in = 2, .n_out = 1,
                            .n_attrs = 2,
                            .attrs = {{"num_classes", DF_ATTR_INT}, {"dtype", DF_ATTR_DTYPE}},
                            .infer = infer_confusion, .run = run_confusion};

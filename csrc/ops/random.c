@@ -259,7 +259,8 @@ static df_status run_permutation(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .serial = true, .n_in = 1,
+DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .serial = true,
+                             .n_in = 1,
                              .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}},
                              .infer = infer_permutation, .run = run_permutation};
 
