@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, leaf_ops, symbol
+from dualflow.graph import tile_text
 
 LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
 
@@ -341,11 +342,16 @@ def data_text(node: Node) -> str:
 
 
 def attrs_text(node: Node) -> str:
-    """`axes=(0,), keepdims=False`; long lists are cut."""
+    """`axes=(0,), keepdims=False`; long lists are cut, tile code is read out."""
     if node.attrs is None:
         return ""
     parts = []
     for key, value in node.attrs.as_dict().items():
+        if key == tile_text.CODE:
+            # Value 0 of a product's code is the product, which stands for its two operands.
+            n_in = len(node.inputs) - ("shape" not in node.op.attrs)
+            parts.append(tile_text.listing(value, n_in))
+            continue
         text = str(value)
         parts.append(f"{key}={text if len(text) <= 60 else text[:56] + ' ...'}")
     return ", ".join(parts)

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from dualflow._core import get_op, ops
+from dualflow._core import get_op
+from dualflow.graph.tilecode import ROW, Step, disassemble
 
 CODE = "code"             # the attribute that holds tile code, of every op that has any
-
-
-class TileStep(NamedTuple):
-    """One step: its op, whether it has an element per row only, and the values it reads."""
-
-    op: str
-    per_row: bool
-    reads: tuple[int, ...]
-
-
-class TileCode(NamedTuple):
-    """Decoded tile code; `outputs` are values, numbered as `steps` read them."""
-
-    row_length: int
-    steps: tuple[TileStep, ...]
-    outputs: tuple[int, ...]
-
-
-def decode(code: Sequence[int]) -> TileCode:
-    """The steps of tile code."""
-    names = ops()
-    row_length, n_steps, at = code[0], code[1], 2
-    steps = []
-    for _ in range(n_steps):
-        op, space, n = code[at:at + 3]
-        reads = tuple(code[at + 3:at + 3 + n])
-        steps.append(TileStep(names[op], bool(space), reads))
-        at += 4 + n + code[at + 3 + n]
-    return TileCode(row_length, tuple(steps), tuple(code[at + 1:at + 1 + code[at]]))
 
 
 def to_text(code: Sequence[int]) -> str:
     """`multiply, add, tanh`; a run of one op is counted."""
     parts: list[list[object]] = []
-    for step in decode(code).steps:
+    for step in disassemble(code).steps:
         if parts and parts[-1][0] == step.op:
             parts[-1][1] = int(str(parts[-1][1])) + 1
         else:
@@ -52,7 +24,35 @@ def to_text(code: Sequence[int]) -> str:
 
 def flops_per_run(code: Sequence[int], elements: int) -> int:
     """Operations of a run: one an element for each step; a fold reads whole rows."""
-    decoded = decode(code)
+    decoded = disassemble(code)
     rows = elements // max(decoded.row_length, 1)
-    return sum(rows if step.per_row and get_op(step.op).kind != "reduction" else elements
+    return sum(rows if step.space == ROW and get_op(step.op).kind != "reduction" else elements
                for step in decoded.steps)
+
+
+def listing(code: Sequence[int], n_in: int) -> str:
+    """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values.
+
+    >>> from dualflow.graph.tilecode import FULL, Code, Step, assemble
+    >>> listing(assemble(Code(1, (Step("exp", FULL, (0,)),), (1,))), 1)
+    '{$1 = exp($0); return $1}'
+    """
+    decoded = disassemble(code)
+    lines = []
+    for k, step in enumerate(decoded.steps):
+        operands = ", ".join([f"${v}" for v in step.operands] + _attrs_text(step))
+        lines.append(f"${n_in + k}{chr(39) * step.space} = {step.op}({operands})")
+    returned = ", ".join([f"${v}" for v in decoded.outputs])
+    head = f"rows of {decoded.row_length}: " if decoded.row_length != 1 else ""
+    return "{" + head + "; ".join([*lines, f"return {returned}"]) + "}"
+
+
+def _attrs_text(step: Step) -> list[str]:
+    """`alpha=0.2`: a word too large for a count is taken for a float's bits."""
+    names = get_op(step.op).attrs if step.words else ()
+    parts = []
+    for name, word in zip(names, step.words, strict=True):
+        is_float = not -1 << 48 < word < 1 << 48
+        value = struct.unpack("<d", struct.pack("<q", word))[0] if is_float else word
+        parts.append(f"{name}={value}")
+    return parts

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from textwrap import dedent
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import dualflow as df
-from dualflow.graph import ir
+from dualflow.graph import ir, passes
 from dualflow.graph.interpret import interpret
 from dualflow.graph.options import Options
 from dualflow.graph.trace import Trace
@@ -103,6 +104,12 @@ def passed(module: Any, graph: ir.Graph, exact: bool = True, **options: Any) -> 
     if exact:
         assert_exact(graph, after)
     return after
+
+
+def simplified(graph: ir.Graph, **options: Any) -> ir.Graph:
+    """The graph after all passes but those that fuse, so that single ops are seen."""
+    with mock.patch.object(passes, "LAST", ()):
+        return passes.optimize(graph, Options(check=True, **options))
 
 
 def is_block(expected: str, graph: ir.Graph) -> None:

@@ -1,7 +1,7 @@
 """Tile code as text."""
 
 import dualflow as df
-from dualflow.graph.tile_text import decode, flops_per_run, to_text
+from dualflow.graph.tile_text import flops_per_run, listing, to_text
 from tests.graph.tile_code import Cluster
 
 
@@ -13,16 +13,6 @@ def code():
     r = c.step("sqrt", s, space=1)
     d = c.step("divide", b, r)
     return c.code(d, s)
-
-
-def test_decode():
-    decoded = decode(code())
-    assert decoded.row_length == 8
-    assert [(s.op, s.per_row) for s in decoded.steps] == [
-        ("multiply", False), ("multiply", False), ("reduce_sum", True), ("sqrt", True),
-        ("divide", False)]
-    assert decoded.steps[4].reads == (2, 4)
-    assert decoded.outputs == (5, 3)
 
 
 def test_attributes_are_skipped():
@@ -37,3 +27,16 @@ def test_text_counts_runs():
 
 def test_flops():
     assert flops_per_run(code(), 32) == 32 * 4 + 4
+
+
+def test_listing():
+    assert listing(code(), 1) == (
+        "{rows of 8: $1 = multiply($0, $0); $2 = multiply($1, $1); $3' = reduce_sum($2); "
+        "$4' = sqrt($3); $5 = divide($2, $4); return $5, $3}")
+
+
+def test_listing_of_attributes():
+    c = Cluster(df.ones([4]), shape=(4,))
+    c.step("leaky_relu", c.step("gelu", 0, approximate=1), alpha=0.25)
+    assert listing(c.code(2), 1) == (
+        "{$1 = gelu($0, approximate=1); $2 = leaky_relu($1, alpha=0.25); return $2}")

@@ -12,8 +12,10 @@ from dualflow.graph.options import Options
 from dualflow.graph.passes import (
     algebra,
     assign,
+    cluster,
     common,
     dead_code,
+    epilogue,
     fold,
     reshapes,
     updates,
@@ -26,7 +28,7 @@ NEEDED = (versions,)
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
-LAST: tuple[ModuleType, ...] = (updates,)
+LAST = (epilogue, cluster, updates)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

@@ -3,13 +3,13 @@
 import pytest
 
 import dualflow as df
-from dualflow.graph.options import Options
-from dualflow.graph.passes import optimize, reshapes
+from dualflow.graph.passes import reshapes
 from tests.graph.build import (
     assert_exact,
     is_block,
     ops,
     passed,
+    simplified,
     traced,
     variable,
     x,
@@ -18,7 +18,7 @@ from tests.graph.build import (
 
 def cleaned(graph, **options):
     """After all passes, checked."""
-    after = optimize(graph, Options(check=True, **options))
+    after = simplified(graph, **options)
     if not options.get("fast_math"):
         assert_exact(graph, after)
     return after

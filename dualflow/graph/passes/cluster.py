@@ -1,0 +1,186 @@
+"""Elementwise nodes and what lies between them become clusters: one instruction each.
+
+`partition` decides which; here they are put in order and written as tile code. A cluster stands
+where its last member stood, or later where something it reads does. A value of a cluster that is
+used outside is an output of it; views of its operands and outputs that only rename vanish, others
+stand where they are first read.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from math import prod
+
+from dualflow._core import Symbol, get_op, make_attrs
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import Options
+from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
+from dualflow.graph.passes.partition import Group, Partition, is_row
+from dualflow.graph.tilecode import FULL, ROW, Code, Step, assemble, words
+
+CLUSTER = get_op("cluster")
+RESHAPE = get_op("reshape")
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Clusters take the place of their members."""
+    partition = Partition(graph)
+    if not any([reading is not None for reading in partition.readings]):
+        return graph
+    Writer(graph, partition).run()
+    return graph
+
+
+def in_order(partition: Partition) -> list[Group]:
+    """The groups, each after those it reads; else by the place of their last members."""
+    groups = list(dict.fromkeys([g.root() for g in partition.group_of if g is not None]))
+    waiting = dict.fromkeys(groups, 0)
+    readers: dict[Group, list[Group]] = {g: [] for g in groups}
+    edges = {(a.root(), b.root()) for a, b in partition.orders}
+    edges |= {(partition.home[x].root(), g.root()) for at, g in enumerate(partition.group_of)
+              if g is not None for x in partition.operands(at)}
+    for a, b in edges:
+        if a is not b:
+            waiting[b] += 1
+            readers[a].append(b)
+    ready = [(max(g.members), g) for g in groups if not waiting[g]]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        _, group = heapq.heappop(ready)
+        found.append(group)
+        for reader in readers[group]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, (max(reader.members), reader))
+    assert len(found) == len(groups), "groups form a cycle"
+    return found
+
+
+class Writer:
+    """Writes the nodes of a graph anew, group by group."""
+
+    def __init__(self, graph: Graph, partition: Partition) -> None:
+        self.graph = graph
+        self.old = graph.nodes
+        self.partition = partition
+        self.stands_for: dict[Symbol, Symbol] = {}
+        self.made: set[Node] = set()            # views that stand already
+        self.used = self._used()
+        self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
+
+    def _used(self) -> set[Symbol]:
+        """Values that somebody outside their group reads."""
+        p = self.partition
+        used = {p.views.operand(x).source if x in p.views.seen else x for x in self.graph.outputs}
+        for at, group in enumerate(p.group_of):
+            if group is not None:
+                used.update([x for x in p.operands(at) if p.home[x].root() is not group.root()])
+        return used
+
+    def run(self) -> None:
+        self.graph.nodes = []
+        for group in in_order(self.partition):
+            members = sorted(group.members)
+            if self._is_cluster(members):
+                assert group.space is not None
+                self._cluster(members, group.space[0], group)
+            else:
+                for at in members:
+                    self._plain(self.old[at])
+        self.graph.outputs = [self._value(x) for x in self.graph.outputs]
+
+    def _is_cluster(self, members: list[int]) -> bool:
+        """A fold on its own runs as the reduction it is, which knows how to split long work."""
+        first = self.partition.readings[members[0]]
+        return first is not None and (len(members) > 1 or not first.folds)
+
+    def _plain(self, node: Node) -> None:
+        node.inputs = tuple([self._value(x) for x in node.inputs])
+        self.graph.nodes.append(node)
+
+    def _value(self, x: Symbol) -> Symbol:
+        """What stands for a value now; views are written when they are first read."""
+        pending = []
+        seen, y = self.partition.views.seen, x
+        while y in seen and y.node not in self.made:
+            pending.append(y.node)
+            y = y.node.inputs[0]
+        for node in reversed(pending):
+            self.made.add(node)
+            node.inputs = tuple([self.stands_for.get(z, z) for z in node.inputs])
+            self.graph.nodes.append(node)
+        return self.stands_for.get(x, x)
+
+    # --- a cluster ---
+
+    def _cluster(self, members: list[int], full: Shape, group: Group) -> None:
+        nodes = [self.old[at] for at in members]
+        results = [node.outputs[0] for node in nodes]
+        outputs = [y for y in results if y in self.used]
+        if not outputs:
+            return
+        shape = self._shape(members, full, outputs)
+        inputs, reads = self._reads(members, shape)
+        number = {y: len(inputs) + k for k, y in enumerate(results)}
+        assert group.space is not None
+        steps = []
+        for at, node in zip(members, nodes, strict=True):
+            reading = self.partition.readings[at]
+            values = [number[x] if isinstance(x, Symbol) else x for x in reads[at]]
+            space = ROW if is_row(node.outputs[0], group.space) else FULL
+            assert reading is not None
+            attrs = () if reading.folds or node.attrs is None else words(node.attrs.values)
+            steps.append(Step(node.op.name, space, tuple(values), attrs))
+        row = group.space[1]
+        length = 1 if row is None else prod(full[len(row):])
+        code = assemble(Code(length, tuple(steps), tuple([number[y] for y in outputs])))
+        last = nodes[-1]
+        made = self.graph.add(CLUSTER, inputs, make_attrs(CLUSTER, shape=shape, code=code),
+                              last.name, last.line)
+        self.graph.changes += 1
+        for y, new in zip(outputs, made.outputs, strict=True):
+            self.stands_for[y] = self._reshaped(new, shape_of(y))
+
+    def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
+        """The iteration shape, that of an output where it can be, so that this needs no view."""
+        nodes = [self.old[at] for at in members]
+        shapes = [shape_of(y) for y in outputs]
+        shapes += [shape_of(y) for node in nodes for y in (*node.outputs, *node.inputs)]
+        return next(shape for shape in shapes if bare(shape) == full)
+
+    def _reads(self, members: list[int],
+               shape: Shape) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
+        """The inputs of a cluster; what each member reads, as an input's number or a member's
+        result."""
+        inputs: dict[Symbol, int] = {}
+        reads: dict[int, list[Symbol | int]] = {}
+        inside = {self.old[at].outputs[0] for at in members}
+        for at in members:
+            reading = self.partition.readings[at]
+            assert reading is not None
+            reads[at] = []
+            for x in reading.operands:
+                if x.source in inside:
+                    reads[at].append(x.source)
+                    continue
+                laid = self._laid(x.source, x.along, shape)
+                reads[at].append(inputs.setdefault(laid, len(inputs)))
+        return list(inputs), reads
+
+    def _laid(self, source: Symbol, along: Sequence[bool], shape: Shape) -> Symbol:
+        """A source with the dimensions it has in the iteration shape."""
+        x = self._value(source)
+        want = layout(tuple(along), shape)
+        if without_leading_ones(shape_of(x)) == want and x.ndim <= len(shape):
+            return x
+        found = self.shaped.get((x, want))
+        if found is None:
+            found = self.shaped[x, want] = self._reshaped(x, want)
+        return found
+
+    def _reshaped(self, x: Symbol, shape: Shape) -> Symbol:
+        if x.known_shape == shape:
+            return x
+        return self.graph.add(RESHAPE, [x], make_attrs(RESHAPE, shape=shape)).outputs[0]

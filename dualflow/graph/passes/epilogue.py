@@ -1,0 +1,162 @@
+"""What is done to each element of a matrix product is done while its blocks are in cache.
+
+    matmul -> add bias -> relu      becomes one matmul_cluster
+
+Behind a product stand the elementwise nodes of its shape that follow from it, as far as one value
+comes out of them: the pre-activation that a gradient needs ends the epilogue, and is its output.
+What else they read may have any shape that broadcasts to the product's.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+from dualflow._core import Symbol, get_op, make_attrs
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import Options
+from dualflow.graph.passes.partition import Facts, facts_of
+from dualflow.graph.tilecode import FULL, Code, Step, assemble, words
+
+MATMUL = get_op("matmul")
+PRODUCT = get_op("matmul_cluster")
+INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/matmul.c
+NODES_MAX = 64           # looked at behind one product, so that many products in a row stay linear
+
+
+class Chain(NamedTuple):
+    """A product and the nodes behind it, the last of which gives the output."""
+
+    product: Node
+    nodes: list[Node]
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Products take the nodes behind them along."""
+    if not any([node.op is MATMUL for node in graph.nodes]):
+        return graph
+    chains = Finder(graph).chains()
+    if not chains:
+        return graph
+    inside = {node for chain in chains.values() for node in (chain.product, *chain.nodes)}
+    stands_for: dict[Symbol, Symbol] = {}
+    old, graph.nodes = graph.nodes, []
+    for node in old:
+        if node in chains:
+            chain = chains[node]
+            stands_for[node.outputs[0]] = write(graph, chain, stands_for)
+            graph.changes += len(chain.nodes)
+        elif node not in inside:
+            node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
+            graph.nodes.append(node)
+    graph.outputs = [stands_for.get(x, x) for x in graph.outputs]
+    return graph
+
+
+def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbol:
+    """Appends the one node that does a chain's work."""
+    number = {chain.product.outputs[0]: 0}
+    results = {node.outputs[0] for node in chain.nodes}
+    more = list(dict.fromkeys([x for node in chain.nodes for x in node.inputs
+                               if x not in results and x not in number]))
+    for x in (*more, *[node.outputs[0] for node in chain.nodes]):
+        number[x] = len(number)
+    steps = [Step(node.op.name, FULL, tuple([number[x] for x in node.inputs]),
+                  words(node.attrs.values) if node.attrs is not None else ())
+             for node in chain.nodes]
+    last = chain.nodes[-1]
+    code = assemble(Code(1, tuple(steps), (number[last.outputs[0]],)))
+    inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
+    given: dict[str, Any] = chain.product.attrs.as_dict() if chain.product.attrs else {}
+    return graph.add(PRODUCT, inputs, make_attrs(PRODUCT, **given, code=code), last.name,
+                     last.line).outputs[0]
+
+
+class Finder:
+    """Finds what may stand behind the products of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = graph.nodes
+        self.readers: dict[Symbol, list[int]] = {}
+        self.overwritten: dict[Symbol, int] = {}
+        self.returned = set(graph.outputs)
+        self.taken: set[int] = set()
+        self.facts: dict[str, Facts] = {}
+        for at, node in enumerate(graph.nodes):
+            for x in dict.fromkeys(node.inputs):
+                self.readers.setdefault(x, []).append(at)
+            for before, _ in node.written:
+                self.overwritten[before] = at
+
+    def chains(self) -> dict[Node, Chain]:
+        """By the last node of each. Later products choose first: what meets a sum of two products
+        is then the epilogue of the one that is computed last."""
+        found = {}
+        for at in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[at]
+            if node.op is MATMUL and None not in node.outputs[0].known_shape:
+                places = self._behind(node)
+                if places:
+                    self.taken.update(places)
+                    chain = Chain(node, [self.nodes[k] for k in places])
+                    found[chain.nodes[-1]] = chain
+        return found
+
+    def _behind(self, product: Node) -> list[int]:
+        """Places of the nodes of the longest epilogue.
+
+        Readers are taken in the order of the graph; `waiting` are values inside that still have
+        readers to come. Where there is one, and nobody outside has read another, it may be the
+        output. A reader that cannot be inside leaves its value waiting for good.
+        """
+        y = product.outputs[0]
+        waiting = {y: self._count(y)}
+        queue = list(self.readers.get(y, ()))
+        heapq.heapify(queue)
+        inputs, inside = set(product.inputs), list[int]()
+        seen: set[int] = set()
+        best = 0
+        while queue and len(inside) < NODES_MAX:
+            at = heapq.heappop(queue)
+            if at in seen:
+                continue
+            seen.add(at)
+            node = self.nodes[at]
+            if not self._may_follow(at, y):
+                if len(waiting) == 1:
+                    break
+                continue
+            inside.append(at)
+            for x in dict.fromkeys(node.inputs):
+                if x not in waiting:
+                    inputs.add(x)
+                    continue
+                waiting[x] -= 1
+                if not waiting[x]:
+                    del waiting[x]
+            result = node.outputs[0]
+            waiting[result] = self._count(result)
+            for reader in self.readers.get(result, ()):
+                heapq.heappush(queue, reader)
+            if len(inputs) > INPUTS_MAX or any(
+                    [self.overwritten.get(x, at) < at for x in inputs]):
+                break
+            if len(waiting) == 1:
+                best = len(inside)
+        return inside[:best]
+
+    def _count(self, x: Symbol) -> int:
+        """How many readers a value has, the caller of the graph among them."""
+        return max(len(self.readers.get(x, ())) + (x in self.returned), 1)
+
+    def _may_follow(self, at: int, product: Symbol) -> bool:
+        node = self.nodes[at]
+        facts = self.facts.get(node.op.name)
+        if facts is None:
+            facts = self.facts[node.op.name] = facts_of(node.op)
+        if at in self.taken or not facts.elementwise:
+            return False
+        if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
+            return False
+        return (node.outputs[0].known_shape == product.known_shape
+                and not any([None in x.known_shape for x in node.inputs]))

@@ -1,0 +1,293 @@
+"""Which nodes run together as one cluster.
+
+Every node belongs to a group: a cluster in the making, or one node alone. Groups have levels, and
+an edge between two groups always leads to a higher one, so the groups never form a cycle. A group
+may rise to a higher level as long as it stays below its *ceiling*, the lowest level that reads it;
+so two groups become one, at the higher of their levels, if that is below both ceilings: then no
+path leaves one and comes back through the other. Each node is looked at once, in order.
+
+Letters: a cluster's *space* is (full, row), the bare shape it iterates over and that of its rows,
+which is `full` without the trailing dimensions that are folded; None where nothing is folded.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+from typing import NamedTuple
+
+from dualflow._core import Op, Symbol
+from dualflow.graph.ir import LEAVES, Graph, Node
+from dualflow.graph.passes.operands import Operand, Shape, Views, bare, is_known, shape_of, spread
+from dualflow.graph.tilecode import ROW_MAX
+
+STEPS_MAX = 4096          # of one cluster
+TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
+
+END = 1 << 60             # the level of an update that nobody reads: no path leads away from it
+
+Space = tuple[Shape, Shape | None]
+
+
+class Group:
+    """Nodes that run as one."""
+
+    __slots__ = ("ceiling", "into", "level", "members", "space")
+
+    def __init__(self, level: int, members: list[int], space: Space | None = None) -> None:
+        self.level = level
+        self.ceiling: float = inf
+        self.members = members
+        self.space = space
+        self.into: Group | None = None
+
+    def root(self) -> Group:
+        """The group this one has become part of."""
+        g = self
+        while g.into is not None:
+            if g.into.into is not None:
+                g.into = g.into.into
+            g = g.into
+        return g
+
+
+def joined(a: Space, b: Space) -> Space | None:
+    """The space of two clusters that become one; None where they cannot."""
+    if a[0] == b[0]:
+        return a if b[1] is None or a[1] == b[1] else b if a[1] is None else None
+    if a[1] is None and a[0] == b[1]:
+        return b
+    return a if b[1] is None and b[0] == a[1] else None
+
+
+def is_row(x: Symbol, space: Space) -> bool:
+    """Whether a member's result has one element for each row."""
+    return bare(shape_of(x)) != space[0]
+
+
+class Reading(NamedTuple):
+    """A node that may be in a cluster: its own space and its operands as it sees them."""
+
+    space: Space
+    operands: list[Operand]
+    folds: bool
+
+    def fits(self, x: Operand, space: Space) -> bool:
+        """Whether a member of a cluster in `space` can read its member `x` so."""
+        full, row = space
+        if not is_row(x.source, space):
+            return True
+        if self.folds:
+            return False
+        if self.space[0] == row:
+            return True
+        assert row is not None
+        return x.along == (True,) * len(row) + (False,) * (len(full) - len(row))
+
+
+class Facts(NamedTuple):
+    """What decides whether applications of an op may be in a cluster."""
+
+    elementwise: bool
+    dtypes: frozenset[str]
+    folds: frozenset[str]
+
+
+class Partition:
+    """The groups of a graph.
+
+    Attributes
+    ----------
+    home : dict of Symbol to Group
+        Who makes a value; of a view it is who makes the source. Ask for its root.
+    readings : list of Reading or None
+        By node.
+    orders : list of (Group, Group)
+        The first stands before the second though it makes nothing the second reads.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = graph.nodes
+        self.views = Views()
+        self.home: dict[Symbol, Group] = {}
+        self.group_of: list[Group | None] = []
+        self.readings: list[Reading | None] = []
+        self.orders: list[tuple[Group, Group]] = []
+        self._facts: dict[Op, Facts] = {}
+        self._sibling: dict[Symbol, Group] = {}
+        self._readers: dict[Symbol, list[Group]] = {
+            before: [] for node in graph.nodes for before, _ in node.written}
+        self._effect: Group | None = None
+        self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
+        for at, node in enumerate(graph.nodes):
+            self._place(at, node)
+
+    def operands(self, at: int) -> list[Symbol]:
+        """The values, not views of them, that a node reads."""
+        reading = self.readings[at]
+        if reading is not None:
+            return [x.source for x in reading.operands]
+        seen = self.views.seen
+        return [seen[x].source if x in seen else x for x in self.nodes[at].inputs]
+
+    # --- one node ---
+
+    def _place(self, at: int, node: Node) -> None:
+        view = self._view(node)
+        if view is not None:
+            self.home[node.outputs[0]] = self.home[view.source]
+            self.group_of.append(None)
+            self.readings.append(None)
+            return
+        reading = self._read(node)
+        self.readings.append(reading)
+        sources = self.operands(at)
+        group = self._alone(at, node, sources) if reading is None else self._join(at, reading)
+        for s in sources:
+            home = self.home[s].root()
+            if home is not group and group.level != END:
+                home.ceiling = min(home.ceiling, group.level)
+            if s in self._readers:
+                self._readers[s].append(group)
+        for y in node.outputs:
+            self.home[y] = group
+        self.group_of.append(group)
+
+    def _view(self, node: Node) -> Operand | None:
+        """A view whose source stays as it is: of what is overwritten it is taken at its place."""
+        if node.op.kind != "view" or not node.inputs:
+            return None
+        x = node.inputs[0]
+        seen = self.views.seen.get(x)
+        return None if (seen.source if seen else x) in self._readers else self.views.note(node)
+
+    def _alone(self, at: int, node: Node, sources: list[Symbol]) -> Group:
+        before = [self.home[s].root() for s in sources]
+        group = Group(0, [at])
+        ordered = [g.root() for x, _ in node.written for g in self._readers[x]]
+        if node.op.effect and not node.op.writes:
+            ordered += [self._effect.root()] if self._effect else []
+            self._effect = group
+        for g in ordered:
+            self.orders.append((g, group))
+        if node.op.writes and not any([y in self._read_somewhere for y in node.outputs]):
+            group.level = END
+            return group
+        group.level = 1 + max([g.level for g in before + ordered], default=-1)
+        for g in ordered:
+            g.ceiling = min(g.ceiling, group.level)
+        return group
+
+    def _join(self, at: int, reading: Reading) -> Group:
+        """The group of a node that may be in a cluster: those of its operands and one that reads
+        the same, as far as they can become one; else a new one."""
+        homes = [self.home[x.source].root() for x in reading.operands]
+        merged, space = candidates(reading, homes, homes)
+        while True:
+            level, able = rise(homes, merged)
+            if len(able) == len(merged):
+                break
+            merged, space = candidates(reading, homes, able)
+        for x in reading.operands:
+            sibling = self._sibling.get(x.source) if all(x.along) else None
+            if sibling is None or (sibling := sibling.root()) in homes or sibling in merged:
+                continue
+            highest = max(level, sibling.level)
+            together = extended(reading, homes, merged, space, sibling)
+            if together and all([g.ceiling > highest for g in (sibling, *merged)]):
+                level, space = highest, together
+                merged.append(sibling)
+        return self._united(Group(level, [at], space), merged, reading)
+
+    def _united(self, group: Group, merged: list[Group], reading: Reading) -> Group:
+        largest = max(merged, key=lambda g: len(g.members), default=group)
+        largest.level, largest.space = group.level, group.space
+        for g in (group, *merged):
+            if g is not largest:
+                largest.members += g.members
+                largest.ceiling = min(largest.ceiling, g.ceiling)
+                g.into, g.members = largest, []
+        for x in reading.operands:
+            if all(x.along) and self.home[x.source].root() is not largest:
+                self._sibling[x.source] = largest
+        return largest
+
+    # --- what may be in a cluster ---
+
+    def _read(self, node: Node) -> Reading | None:
+        facts = self._facts.get(node.op)
+        if facts is None:
+            facts = self._facts[node.op] = facts_of(node.op)
+        if not facts.elementwise and not facts.folds:
+            return None
+        if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
+            return None
+        if facts.elementwise:
+            if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
+                return None
+            shape = shape_of(node.outputs[0])
+            return Reading((bare(shape), None), [self._seen(x, shape) for x in node.inputs], False)
+        x = node.inputs[0]
+        full, row = bare(shape_of(x)), bare(shape_of(node.outputs[0]))
+        if x.dtype.name not in facts.folds or not folds_rows(node, full, row):
+            return None
+        return Reading((full, row), [self.views.operand(x)], True)
+
+    def _seen(self, x: Symbol, shape: Shape) -> Operand:
+        source, along = self.views.operand(x)
+        return Operand(source, spread(along, shape_of(x), shape))
+
+
+def extended(reading: Reading, homes: list[Group], merged: list[Group], space: Space,
+             more: Group) -> Space | None:
+    """The space of a node, the groups it joins and one more; None where they do not go together."""
+    if more.space is None or len(more.members) >= STEPS_MAX:
+        return None
+    together = joined(space, more.space)
+    if together is None or not all(
+            [reading.fits(x, together) for x, g in zip(reading.operands, homes, strict=True)
+             if g is more or g in merged]):
+        return None
+    return together
+
+
+def candidates(reading: Reading, homes: list[Group],
+               among: list[Group]) -> tuple[list[Group], Space]:
+    """Groups whose spaces go together with the node's, those with rows first, and the space."""
+    space, found = reading.space, list[Group]()
+    for group in sorted(among, key=lambda g: g.space is None or g.space[1] is None):
+        together = None if group in found else extended(reading, homes, found, space, group)
+        if together is not None:
+            space = together
+            found.append(group)
+    return found, space
+
+
+def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
+    """The level of a node that reads `homes` and joins those of `wanted` that can rise to it."""
+    if not homes:
+        return 0, []
+    level = max([g.level if g in wanted else g.level + 1 for g in homes])
+    while True:
+        able = [g for g in wanted if g.ceiling > level]
+        least = max([g.level if g in able else g.level + 1 for g in homes])
+        if least <= level:
+            return level, able
+        level = least
+
+
+def facts_of(op: Op) -> Facts:
+    """What the record says."""
+    plain = not (op.internal or op.effect or op.n_out != 1)
+    return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
+                 frozenset(op.dtypes), frozenset(op.folds if plain else ()))
+
+
+def folds_rows(node: Node, full: Shape, row: Shape) -> bool:
+    """Whether a reduction folds the trailing dimensions of `full`, in rows of a good length."""
+    if 0 in full or full[:len(row)] != row:
+        return False
+    shape = shape_of(node.inputs[0])
+    assert node.attrs is not None
+    axes = {a % len(shape) for a in node.attrs.as_dict()["axes"]}
+    folded = [a in axes for a, d in enumerate(shape) if d != 1]
+    return not any(folded[:len(row)]) and 2 <= prod(full[len(row):]) <= ROW_MAX

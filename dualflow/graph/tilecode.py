@@ -1,0 +1,93 @@
+"""Tile code (csrc/cluster.h): steps over numbered values, put into its list of integers and read
+back. Knows no op by name.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import get_op, ops
+
+FULL, ROW = 0, 1
+ROW_MAX = 8192                      # DF_CLUSTER_ROW_MAX
+
+_NAMES = ops()
+
+
+class Step(NamedTuple):
+    """One instruction.
+
+    Attributes
+    ----------
+    op : str
+    space : int
+        FULL or ROW.
+    operands : tuple of int
+        Values: the inputs first, then the results of steps.
+    words : tuple of int
+        Attributes: integers, or the bits of a float.
+    """
+
+    op: str
+    space: int
+    operands: tuple[int, ...]
+    words: tuple[int, ...] = ()
+
+
+class Code(NamedTuple):
+    """What tile code says."""
+
+    row_length: int
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+
+
+def words(values: Sequence[Any]) -> tuple[int, ...]:
+    """Attributes of an op as words.
+
+    >>> words((3, 1.0))
+    (3, 4607182418800017408)
+    """
+    return tuple([struct.unpack("<q", struct.pack("<d", v))[0] if isinstance(v, float) else v
+                  for v in values])
+
+
+def assemble(code: Code) -> tuple[int, ...]:
+    """The list of integers.
+
+    >>> assemble(Code(1, (Step("exp", FULL, (0,)),), (1,)))[:2]
+    (1, 1)
+    """
+    out = [code.row_length, len(code.steps)]
+    for step in code.steps:
+        out += (get_op(step.op).index, step.space, len(step.operands))
+        out += step.operands
+        out.append(len(step.words))
+        out += step.words
+    out.append(len(code.outputs))
+    out += code.outputs
+    return tuple(out)
+
+
+def disassemble(numbers: Sequence[int]) -> Code:
+    """The inverse of `assemble`.
+
+    >>> disassemble(assemble(Code(1, (Step("exp", FULL, (0,)),), (1,)))).steps
+    (Step(op='exp', space=0, operands=(0,), words=()),)
+    """
+    row_length, n_steps = numbers[:2]
+    at = 2
+
+    def take_list() -> tuple[int, ...]:
+        nonlocal at
+        start, at = at + 1, at + 1 + numbers[at]
+        return tuple(numbers[start:at])
+
+    steps = []
+    for _ in range(n_steps):
+        op, space = numbers[at:at + 2]
+        at += 2
+        steps.append(Step(_NAMES[op], space, take_list(), take_list()))
+    return Code(row_length, tuple(steps), take_list())

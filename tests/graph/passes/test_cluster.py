@@ -1,0 +1,255 @@
+"""Clusters: what becomes one, what may not, and that not a bit changes."""
+
+import math
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+import dualflow as df
+from dualflow.graph.passes import assign, cluster, common, dead_code, versions
+from tests.graph.build import is_block, lines, ops, passed, traced, variable, x
+
+
+def fused(f, *parameters, exact=True):
+    return passed(cluster, traced(f, *parameters), exact)
+
+
+def test_gelu_by_hand_is_one_instruction():
+    is_block("""
+        %1 = constant(0.5)
+        %2 = constant(1.4142135381698608)
+        %3 = constant(1.0)
+        %4 = cluster(%1, %0, %2, %3, shape=(4, 3), {$4 = multiply($0, $1); $5 = divide($1, $2); \
+$6 = erf($5); $7 = add($3, $6); $8 = multiply($4, $7); return $8})
+        return %4
+    """, fused(lambda a: 0.5 * a * (1 + df.math.erf(a / math.sqrt(2.0))), x(4, 3)))
+
+
+def test_softmax_by_hand_is_one_instruction():
+    def softmax(a):
+        e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
+        return e / df.reduce_sum(e, -1, keepdims=True)
+
+    is_block("""
+        %1 = cluster(%0, shape=(4, 3), {rows of 3: $1' = reduce_max($0); $2 = subtract($0, $1); \
+$3 = exp($2); $4' = reduce_sum($3); $5 = divide($3, $4); return $5})
+        return %1
+    """, fused(softmax, x(4, 3)))
+
+
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_layer_norm_by_hand_is_one_instruction(keepdims):
+    def row(y):
+        return y if keepdims else df.expand_dims(y, -1)
+
+    def norm(a, scale, shift):
+        d = a - row(df.reduce_mean(a, -1, keepdims=keepdims))
+        v = df.reduce_mean(d * d, -1, keepdims=keepdims)
+        return d * row(df.math.rsqrt(v + 1e-5)) * scale + shift
+
+    assert ops(fused(norm, x(2, 4, 3), x(3), x(3))) == ["cluster"]
+
+
+def test_adam_by_hand_is_one_instruction_besides_its_scalars():
+    w, m, v = [variable(4, 3, name=name) for name in "wmv"]
+
+    def step(g, t):
+        m.assign(0.9 * m + 0.1 * g)
+        v.assign(0.999 * v + 0.001 * df.square(g))
+        w.assign_sub(0.01 * (m / (1 - 0.9 ** t)) / (df.sqrt(v / (1 - 0.999 ** t)) + 1e-7))
+        return []
+
+    graph = traced(step, x(4, 3), x())
+    for simple in (assign, common, dead_code):
+        graph = simple.run(graph, None)
+    after = passed(cluster, graph)
+    assert ops(after) == ["cluster", "cluster", "assign", "assign", "assign"]
+    assert "shape=()" in next(line for line in lines(after) if "= cluster" in line)
+
+
+def test_every_elementwise_node_is_in_a_cluster():
+    assert ops(fused(lambda a, b: (df.exp(a), b + b), x(3), x(4, 2))) == ["cluster", "cluster"]
+
+
+def test_a_fold_alone_stays_a_reduction():
+    assert ops(fused(lambda a: df.reduce_sum(a, 1), x(4, 3))) == ["reduce_sum"]
+
+
+@pytest.mark.parametrize("axes", [0, (0, 2), ()])
+def test_other_axes_are_not_folded(axes):
+    after = fused(lambda a: df.exp(df.reduce_sum(a * 2.0, axes)), x(2, 4, 3))
+    assert "reduce_sum" in ops(after) or axes == ()
+
+
+def test_long_rows_are_not_folded():
+    assert "reduce_sum" in ops(fused(lambda a: df.reduce_sum(a * 2.0, 1), x(1, 8193)))
+    assert "reduce_sum" not in ops(fused(lambda a: df.reduce_sum(a * 2.0, 1), x(1, 8192)))
+
+
+def test_rows_read_along_columns_are_not_in_the_cluster():
+    def f(a):
+        return a * df.reduce_sum(a * 2.0, 1)
+
+    assert ops(fused(f, x(3, 3))) == ["cluster", "reshape", "cluster"]
+
+
+def test_values_used_outside_are_outputs():
+    def f(a):
+        b = df.exp(a)
+        c = b * 2.0
+        return b, c @ c, c
+
+    after = fused(f, x(3, 3))
+    assert ops(after) == ["cluster", "matmul"]
+    assert "return $2, $3}" in next(line for line in lines(after) if "= cluster" in line)
+
+
+def test_a_path_that_leaves_and_comes_back_keeps_two_apart():
+    assert ops(fused(lambda a: df.exp(a) + df.exp(a) @ a, x(3, 3))) == [
+        "cluster", "matmul", "cluster"]
+
+
+def test_what_waits_for_a_product_runs_behind_it():
+    assert ops(fused(lambda a, b: df.exp(a) + a @ b, x(3, 3), x(3, 3))) == ["matmul", "cluster"]
+
+
+def test_what_reads_the_same_runs_together():
+    assert ops(fused(lambda a: (df.exp(a), df.sin(a)), x(3))) == ["cluster"]
+    assert ops(fused(lambda a, b: (df.exp(a), df.sin(b)), x(3), x(3))) == ["cluster", "cluster"]
+
+
+def test_a_broadcast_is_a_matter_of_loading():
+    def f(a, b):
+        return df.broadcast_to(df.reshape(b, (3, 1)), (2, 3, 4)) * a
+
+    assert ops(fused(f, x(2, 3, 4), x(3))) == ["reshape", "cluster"]
+    assert ops(fused(lambda a: df.broadcast_to(a, (2, 3)), x(3))) == ["broadcast_to"]
+
+
+def test_dimensions_of_one_come_and_go():
+    def f(a):
+        return df.reshape(df.exp(df.expand_dims(a, 1)), (3, 4, 1)) * 2.0
+
+    assert ops(fused(f, x(3, 4))) == ["reshape", "cluster"]
+
+
+def test_a_reader_stands_before_the_next_version():
+    v = variable(3)
+
+    def f(a):
+        old = v * 2.0
+        v.assign(a)
+        return old + v * a
+
+    fused(f, x(3))
+
+
+def test_a_view_of_what_is_overwritten_is_taken_in_time():
+    v = variable(4)
+
+    def f(a):
+        old = df.reshape(v, (2, 2))
+        v.assign(a)
+        return old * 2.0
+
+    fused(f, x(4))
+
+
+def test_casts_and_many_dtypes():
+    def f(a, b):
+        return df.cast(df.cast(a, df.int32) + b, df.float64) * 0.5, df.cast(a, df.float16)
+
+    assert ops(fused(f, x(3, 2), x(2, dtype="int32"))) == ["cluster"]
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
+def test_nothing_to_do(shape):
+    fused(lambda a: df.exp(a) + df.reduce_sum(a * 2.0, -1, keepdims=True), x(*shape))
+
+
+def test_sizes_that_depend_on_data_stay():
+    def f(a):
+        found = df.where(a > 0.0)
+        return df.cast(found, df.int32) * 2
+
+    after = fused(f, x(5), exact=False)
+    assert ops(after).count("multiply") == 1
+
+
+def test_a_ladder_of_diamonds_and_a_long_chain():
+    def ladder(a):
+        for _ in range(60):
+            a = df.sin(a) + df.cos(a)
+        return a
+
+    def chain(a):
+        for _ in range(10_000):
+            a = a + 1.0
+        return a
+
+    assert ops(fused(ladder, x(4))) == ["cluster"]
+    assert len(ops(passed(cluster, traced(chain, x(4)), exact=False))) <= 4
+
+
+# --- random graphs ---
+
+ONE = [df.exp, df.abs, df.nn.relu, df.identity, lambda a: a * 2.0,
+       lambda a: df.expand_dims(a, 0), lambda a: df.expand_dims(a, -1),
+       lambda a: df.cast(df.cast(a, df.float64), df.float32),
+       lambda a: df.cast(a > 0.0, df.float32), lambda a: df.nn.leaky_relu(a, 0.25),
+       lambda a: df.reduce_sum(a, -1) if a.ndim else a,
+       lambda a: df.reduce_max(a, -1, keepdims=True) if a.ndim else a,
+       lambda a: df.reduce_mean(a, (-2, -1), keepdims=True) if a.ndim > 1 else a,
+       lambda a: df.reduce_mean(a, 0) if a.ndim else a,
+       df.reduce_sum, df.transpose, df.squeeze,
+       lambda a: df.reshape(a, (-1,)), lambda a: df.cumsum(df.reshape(a, (-1,)), 0)]
+TWO = [lambda a, b: a + b, lambda a, b: a - b, df.maximum,
+       lambda a, b: df.where(a > b, a, b)]
+SHAPES = [(3, 4), (4,), (3, 1), (3, 3), (3,), (), (1, 4), (2, 3, 4), (2, 1, 1)]
+LETTERS = "abc"
+
+
+def broadcast(a, b):
+    pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
+    return all(m == n or 1 in (m, n) for m, n in pairs)
+
+
+@st.composite
+def programs(draw):
+    n = draw(st.integers(1, 25))
+    number = st.integers(0, 10 ** 6)
+    steps = draw(st.lists(st.tuples(number, number, number, number), min_size=n, max_size=n))
+    return draw(st.lists(st.sampled_from(SHAPES), min_size=3, max_size=3)), steps
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs())
+def test_random_programs(program):
+    shapes, steps = program
+    v = variable(3, 4)
+
+    def f(*args):
+        values = [*args, v.value()]
+        outputs = []
+        for kind, which, i, j in steps:
+            a, b = values[-1 - i % min(len(values), 6)], values[j % len(values)]
+            if kind % 9 == 0 and broadcast(a, v) and a.ndim <= 2 and a.size <= 12:
+                v.assign(df.broadcast_to(a, (3, 4)) if broadcast(a, v) else v)
+                values.append(v.value())
+            elif kind % 9 == 1 and b.ndim < 4:
+                shape = (2, *b.shape)
+                values.append(df.broadcast_to(b, shape))
+            elif kind % 3 and broadcast(a, b):
+                values.append(TWO[which % len(TWO)](a, b))
+            elif a.ndim < 6:
+                values.append(ONE[which % len(ONE)](a))
+            if kind % 5 == 0:
+                outputs.append(values[-1])
+        return [*outputs, values[-1]]
+
+    graph = versions.run(traced(f, *[x(*shape) for shape in shapes]), None)
+    passed(cluster, graph)
+    for simple in (assign, common, dead_code):
+        graph = simple.run(graph, None)
+    passed(cluster, graph)

@@ -1,0 +1,127 @@
+"""What stands behind a product becomes its epilogue, and not a bit changes."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+import dualflow as df
+from dualflow.graph.passes import cluster, epilogue, versions
+from tests.graph.build import is_block, ops, passed, traced, variable, x
+
+
+def fused(f, *parameters):
+    graph = traced(f, *parameters)
+    after = passed(epilogue, graph)
+    passed(cluster, after)
+    return after
+
+
+LAYER = x(4, 3), x(3, 5), x(5)
+
+
+def test_bias_and_activation():
+    is_block("""
+        %3 = matmul_cluster(%0, %1, %2, transpose_a=0, transpose_b=0, \
+{$2 = add($0, $1); $3 = relu($2); return $3})
+        return %3
+    """, fused(lambda a, w, b: df.nn.relu(a @ w + b), *LAYER))
+
+
+@pytest.mark.parametrize("f", [df.tanh, df.nn.gelu, df.nn.silu,
+                               lambda z: 0.5 * z * (1.0 + df.math.erf(z / 1.4))])
+def test_activations(f):
+    assert ops(fused(lambda a, w, b: f(a @ w + b), *LAYER)) == ["matmul_cluster"]
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 1), (), (4, 5), (1, 1)])
+def test_operands_of_every_kind(shape):
+    assert ops(fused(lambda a, w, b: b - a @ w, x(4, 3), x(3, 5), x(*shape))) == ["matmul_cluster"]
+
+
+def test_a_value_that_others_need_ends_it():
+    def f(a, w, b):
+        z = a @ w + b
+        return df.nn.gelu(z), z
+
+    assert ops(fused(f, *LAYER)) == ["matmul_cluster", "gelu"]
+
+
+def test_the_gradient_of_relu_needs_its_output_only():
+    def f(a, w, b):
+        with df.GradientTape() as tape:
+            tape.watch([w, b])
+            loss = df.reduce_sum(df.nn.relu(a @ w + b) @ df.transpose(w))
+        return tape.gradient(loss, [w, b])
+
+    after = ops(fused(f, *LAYER))
+    assert after[0] == "matmul_cluster"
+    assert "relu" not in after
+
+
+def test_gradients_of_activations_stand_behind_products():
+    def f(g, w, y):
+        return df._core.apply("relu_grad", g @ w, y)
+
+    assert ops(fused(f, x(4, 3), x(3, 5), x(4, 5))) == ["matmul_cluster"]
+
+
+def test_a_wider_shape_is_not_the_products():
+    assert ops(fused(lambda a, w, b: a @ w + b, x(4, 3), x(3, 5), x(2, 4, 5))) == [
+        "matmul", "add"]
+
+
+def test_a_sum_of_products_is_behind_the_later():
+    is_block("""
+        %2 = matmul(%0, %1, transpose_a=0, transpose_b=0)
+        %3 = matmul_cluster(%1, %0, %2, transpose_a=0, transpose_b=0, \
+{$2 = add($1, $0); return $2})
+        return %3
+    """, fused(lambda a, b: a @ b + b @ a, x(3, 3), x(3, 3)))
+
+
+def test_a_product_that_reads_what_it_meets():
+    def f(a):
+        y = a @ a
+        return y + df.exp(y) @ a
+
+    assert ops(fused(f, x(3, 3))) == ["matmul", "exp", "matmul_cluster"]
+
+
+def test_it_is_not_moved_past_a_write():
+    w = variable(3, 5)
+
+    def f(a):
+        y = df.matmul(a, w, transpose_b=True)
+        w.assign(a)
+        return df.exp(y)
+
+    after = passed(epilogue, versions.run(traced(f, x(3, 5)), None))
+    assert ops(after) == ["matmul", "assign", "exp"]
+
+
+def test_batches_and_transposes():
+    def f(a, b):
+        return df.tanh(df.matmul(a, b, transpose_a=True, transpose_b=True) * 2.0)
+
+    assert ops(fused(f, x(2, 3, 4), x(5, 3))) == ["matmul_cluster"]
+
+
+STEPS = [lambda z, b, a: z + b, lambda z, b, a: df.nn.relu(z), lambda z, b, a: z * a,
+         lambda z, b, a: df.cast(df.cast(z, df.float64), df.float32),
+         lambda z, b, a: z @ a, lambda z, b, a: df.where(z > b, z, a)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(STEPS) - 1), st.integers(1, 4), st.booleans()),
+                min_size=1, max_size=15))
+def test_random_programs(steps):
+    def f(a, b):
+        values, outputs = [a @ a], []
+        for which, back, is_output in steps:
+            z = values[-min(back, len(values))]
+            values.append(STEPS[which](z, b, values[0]))
+            if is_output:
+                outputs.append(values[-1])
+        return [*outputs, values[-1]]
+
+    fused(f, x(4, 4), x(4))

@@ -1,0 +1,32 @@
+"""Tile code is put together and read back."""
+
+import struct
+
+import dualflow as df
+from dualflow import _core
+from dualflow.graph.tilecode import FULL, ROW, Code, Step, assemble, disassemble, words
+from tests.graph.tile_code import Cluster
+
+
+def code():
+    return Code(3, (Step("leaky_relu", FULL, (0,), words((0.25,))),
+                    Step("reduce_sum", ROW, (1,)),
+                    Step("divide", FULL, (1, 2))), (3, 2))
+
+
+def test_what_is_assembled_is_read_back():
+    assert disassemble(assemble(code())) == code()
+
+
+def test_words():
+    assert words((7, -1, 0.5)) == (7, -1, struct.unpack("q", struct.pack("d", 0.5))[0])
+
+
+def test_it_is_what_the_kernel_runs():
+    x = df.constant([[1.0, -4.0, 2.0]])
+    c = Cluster(x, shape=(1, 3), row_dims=1)
+    y = c.step("leaky_relu", 0, alpha=0.25)
+    c.step("divide", y, c.fold("reduce_sum", y))
+    assert list(assemble(code())) == c.code(3, 2)
+    found = _core.apply("cluster", x, shape=(1, 3), code=assemble(code()))
+    assert [v.tolist() for v in found] == [[[0.5, -0.5, 1.0]], [[2.0]]]
