@@ -131,6 +131,22 @@ class Graph:
         return to_text(self)
 
 
+def may_refuse(node: Node) -> bool:
+    """Whether its kernel may fail for the values it meets: an index, a label, a size.
+
+    What a gradient rule made has passed when it went forward. Memory may run out anywhere, and is
+    not counted.
+    """
+    op = node.op
+    if op.effect:
+        return not op.writes
+    if any([None in x.shape for x in (*node.inputs, *node.outputs)]):
+        return True
+    return (op.kind == "general" and not op.internal and op not in LEAVES
+            and not (node.line and node.line.gradient_of)
+            and any([x.dtype.is_integer for x in node.inputs]))
+
+
 Visit = Callable[[Graph, Node, tuple[Symbol, ...]], "Sequence[Symbol] | None"]
 
 

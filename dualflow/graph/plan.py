@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.graph.arena import Block, lower_bound, place
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node, may_refuse
 from dualflow.graph.waves import arrange
 
 ASSIGN, COPY = get_op("assign"), get_op("identity")
@@ -125,13 +125,6 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
     return last
 
 
-def may_fail(node: Node) -> bool:
-    """Whether its kernel looks at values it may refuse, or asks for memory."""
-    op = node.op
-    return op.kind == "general" and op not in LEAVES and op is not ASSIGN and (
-        op.effect or not op.internal)
-
-
 class Planner:
     """Goes through the nodes once, then places what needs a place."""
 
@@ -143,7 +136,7 @@ class Planner:
         self.spans = wave_spans(graph, self.waves)
         self.last = last_uses(graph, self.spans)
         self.writes: dict[Variable, list[int]] = {}         # steps, ascending
-        self.n_may_fail = list(accumulate(map(may_fail, graph.nodes), initial=0))   # before step k
+        self.n_refusing = list(accumulate(map(may_refuse, graph.nodes), initial=0))  # before step k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 
@@ -244,7 +237,7 @@ class Planner:
         if (self._written(buffer.variable, k, at - 1)
                 or self._written(buffer.variable, at, self.last[y])):
             return None
-        if self.n_may_fail[at] - self.n_may_fail[k]:
+        if self.n_refusing[at] - self.n_refusing[k]:
             return None                 # the variable keeps its value until it is assigned
         reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
         if reads_it and not (node.op.may_alias and self._in_place(node, buffer, y)):

@@ -41,7 +41,8 @@ def test_a_failing_instruction(passes):
             f(df.constant(7))
         text = str(info.value)
         assert "gather" in text and "7" in text and here("the gather") in text
-        assert number(v) == [3. + n, 4. + n]        # before it
+        # v comes before it; passes may put the update of v behind it, beside that of u
+        assert number(v) == [3. + n, 4. + n] or (passes and number(v) == [2., 3.])
         assert number(w) == [3., 4.] and number(u) == [2., 3.]
     assert number(f(df.constant(0))) == [2., 4.]
     assert number(w) == [1., 2.] and number(u) == [3., 4.]

@@ -2,11 +2,13 @@
 
 Traced, all updates stand at the end, and all gradients live until then. Here a node that writes, and
 one whose results only such nodes read, moves to just behind what it waits for: its inputs, and the
-last reader of the version it overwrites. Leaves move to the front, nothing else moves.
+last reader of the version it overwrites. It stays behind nodes that may refuse a value: where one
+fails, what Python would have updated later is as it was. Leaves move to the front, nothing else
+moves.
 """
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node
+from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse
 from dualflow.graph.options import Options
 
 # A place: behind node number `first`, and there in the order of `second`; (k, -1) is node k itself.
@@ -28,12 +30,15 @@ def _places(graph: Graph) -> dict[Node, Place]:
     made: dict[Symbol, Place] = {}
     read: dict[Symbol, Place] = {}          # the last reader of a value or of a view of it
     viewed: dict[Symbol, Symbol] = {}
+    refused: Place = (-1, -1)               # of the last node that may refuse a value
     for k, node in enumerate(graph.nodes):
         place = (-1, k) if node.op in LEAVES else (k, -1)
         if node in for_updates:
             waits_for = [made[x] for x in node.inputs]
             waits_for += [read[before] for before, _ in node.written if before in read]
-            place = max(waits_for)[0], k
+            place = max(*waits_for, refused)[0], k
+        if may_refuse(node):
+            refused = max(refused, place)
         places[node] = place
         for y in node.outputs:
             made[y] = place

@@ -42,6 +42,22 @@ def test_readers_through_views_count():
     assert order.index("assign") == order.index("add") + 1
 
 
+def test_an_update_stays_behind_what_may_refuse_a_value():
+    v = df.Variable([1., 2.])
+    t = Trace("f")
+    with t.recording():
+        x = t.parameter(0, "x", df.float32, (2,), (2,))
+        i = t.parameter(1, "i", df.int32, (2,), (2,))
+        g = df.exp(x)
+        y = df.gather(x, i)
+        z = df.tanh(x)
+        v.assign_sub(g)
+        t.outputs = [y, z]
+    graph = updates.run(ir.copy(t), Options())
+    ir.check(graph)
+    assert names(graph) == ["exp", "gather", "assign_sub", "tanh"]
+
+
 def test_what_an_update_alone_reads_comes_along():
     v = df.Variable([1., 2.])
     t = Trace("f")
