@@ -101,6 +101,9 @@ struct df_op {
     df_tile_fn tile[DF_N_DTYPES];
     int tile_key;
     df_tile_fn (*select)(const df_call *call);
+    /* Arithmetic of a run, for reports; NULL: one operation for each element that an elementwise op
+     * makes or a reduction reads, none otherwise. */
+    double (*flops)(const df_call *call);
     double cost; /* estimated ns per output element, for the thread pool; 0: cheap (0.2) */
 };
 

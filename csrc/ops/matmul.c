@@ -153,6 +153,16 @@ static int64_t workspace(const df_call *call)
     return DF_SYM(df_gemm_workspace)(&m.gemm);
 }
 
+/* A multiplication and an addition for each term of each element. */
+static double flops(const df_call *call)
+{
+    matmul m;
+    describe(call, &m);
+    double n = 2.0 * (double)m.gemm.m * (double)m.gemm.k * (double)m.gemm.n;
+    for (int d = 0; d < m.gemm.batch_ndim; d++) n *= (double)m.gemm.batch_shape[d];
+    return n;
+}
+
 static df_status fail_memory(const df_call *call, df_error *err)
 {
     return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory to prepare it", call->op->name);
@@ -183,7 +193,7 @@ static df_status run(const df_call *call, df_error *err)
 DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
-                 .prepare = prepare, .release = free};
+                 .prepare = prepare, .release = free, .flops = flops};
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 
@@ -336,4 +346,4 @@ DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .n_in = D
                                    {"code", DF_ATTR_INTS}},
                          .infer = infer_cluster, .workspace = workspace_cluster,
                          .run = run_cluster, .prepare = prepare_cluster,
-                         .release = release_cluster};
+                         .release = release_cluster, .flops = flops};

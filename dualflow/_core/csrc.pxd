@@ -139,6 +139,7 @@ cdef extern from "op.h" nogil:
         df_infer_fn infer
         int (*count_out)(const df_call *call) noexcept nogil
         int64_t (*workspace)(const df_call *call) noexcept nogil
+        double (*flops)(const df_call *call) noexcept nogil
         int64_t (*view)(const df_call *call) noexcept nogil
         df_fold_fn fold[10]
         df_tile_fn tile[10]

@@ -295,8 +295,14 @@ def evaluate(Op op, list inputs, Attrs attrs):
     return outs if type(outs) is tuple else () if outs is None else (outs,)
 
 
-cdef int64_t ask_call(Op op, list ins, list outs, Attrs attrs, bint view) except -2:
-    """What the record's `view` or `workspace` says of described operands; -1 without one."""
+cdef enum Question:
+    ASK_VIEW
+    ASK_WORKSPACE
+    ASK_FLOPS
+
+
+cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) except -2:
+    """What the record says of described operands (numbers below 2^53); -1 where it says nothing."""
     cdef Pointers p_in, p_out
     cdef df_call call
     memset(&call, 0, sizeof(call))
@@ -313,9 +319,11 @@ cdef int64_t ask_call(Op op, list ins, list outs, Attrs attrs, bint view) except
         call.in_ = <const df_tensor *const *>p_in.tensors
         call.n_out = p_out.n
         call.out = <df_tensor *const *>p_out.tensors
-        if view:
+        if what == ASK_VIEW:
             return op.c.view(&call) if op.c.view != NULL else -1
-        return op.c.workspace(&call) if op.c.workspace != NULL else -1
+        if what == ASK_WORKSPACE:
+            return op.c.workspace(&call) if op.c.workspace != NULL else -1
+        return op.c.flops(&call) if op.c.flops != NULL else -1
     finally:
         free_pointers(&p_in)
         free_pointers(&p_out)
@@ -323,12 +331,17 @@ cdef int64_t ask_call(Op op, list ins, list outs, Attrs attrs, bint view) except
 
 def view_offset(Op op, inputs, outputs, Attrs attrs):
     """Byte at which the output of a view begins in input 0, or -1 where it must be computed."""
-    return ask_call(op, list(inputs), list(outputs), attrs, True)
+    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_VIEW)
 
 
 def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
     """Bytes of scratch memory of an application, or -1 where it needs none."""
-    return ask_call(op, list(inputs), list(outputs), attrs, False)
+    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_WORKSPACE)
+
+
+def own_flops(Op op, inputs, outputs, Attrs attrs):
+    """Arithmetic of an application as its record counts it, or -1 where that is left to its kind."""
+    return ask_call(op, list(inputs), list(outputs), attrs, ASK_FLOPS)
 
 
 cdef list infer_traced(Op op, list ins, Attrs attrs, graph):

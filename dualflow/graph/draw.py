@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
+from itertools import takewhile
 
 from dualflow._core import Symbol
 from dualflow.errors import InvalidArgumentError
@@ -196,7 +197,8 @@ def _dot_scopes(boxes: list[Box]) -> list[str]:
     current: tuple[str, ...] = ()
     for k in order:
         scope = boxes[k].scope
-        shared = len(os.path.commonprefix([current, scope]))
+        shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1],
+                                          zip(current, scope, strict=False)))
         lines += ["  }"] * (len(current) - shared)
         for depth in range(shared, len(scope)):
             path = "/".join(scope[:depth + 1])

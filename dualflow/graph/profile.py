@@ -1,0 +1,242 @@
+"""Where the time of a program goes: a row per instruction, and a trace that Perfetto opens.
+
+Bytes are those of operands, as if nothing were in a cache; operations those of the formula. Both
+are set against what this machine reaches with a large copy and a product of matrices.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Symbol, Variable, apply, own_flops
+from dualflow.graph import tile_text
+from dualflow.graph.ir import Node
+from dualflow.graph.plan import Step, is_dynamic, nbytes
+from dualflow.graph.trace import suspended
+from dualflow.ops.creation import ones
+
+COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, beyond any cache
+PRODUCT_SIZE = 512        # of the square matrices whose product says what arithmetic can reach
+LABEL = 40
+
+
+class Peak(NamedTuple):
+    """What this machine reaches: bytes and floating point operations per second."""
+
+    bandwidth: float
+    flops: float
+
+
+@functools.cache
+def peak() -> Peak:
+    """Measured once, the best of a few."""
+    with suspended():
+        x, a = ones([COPY_ELEMENTS]), ones([PRODUCT_SIZE, PRODUCT_SIZE])
+        copy = best(5, lambda: apply("negative", x))
+        product = best(20, lambda: apply("matmul", a, a, transpose_a=False, transpose_b=False))
+    return Peak(8 * COPY_ELEMENTS / copy, 2 * PRODUCT_SIZE ** 3 / product)
+
+
+def best(n: int, run: Callable[[], Any]) -> float:
+    """The shortest of n runs, in s."""
+    times = []
+    for _ in range(n):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+class Row(NamedTuple):
+    """One instruction.
+
+    Attributes
+    ----------
+    label : str
+        The op, or the steps of a cluster.
+    name : str
+        Of the node.
+    ns : float
+        Median time of a run.
+    start : int
+        In the run that is drawn, in ns after its first instruction.
+    read, written : int
+        Bytes of the operands.
+    flops : float
+    line : str
+    """
+
+    label: str
+    name: str
+    ns: float
+    start: int
+    duration: int
+    read: int
+    written: int
+    flops: float
+    line: str
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes per second."""
+        return (self.read + self.written) / self.ns * 1e9 if self.ns else 0.0
+
+    @property
+    def speed(self) -> float:
+        """Floating point operations per second."""
+        return self.flops / self.ns * 1e9 if self.ns else 0.0
+
+    @property
+    def roofline(self) -> float:
+        """The time that memory or arithmetic needs at least, as a share of the time taken; beyond 1
+        where operands are in a cache."""
+        if not self.ns:
+            return 0.0
+        least = max((self.read + self.written) / peak().bandwidth, self.flops / peak().flops)
+        return least * 1e9 / self.ns
+
+
+class Profile:
+    """Time per instruction of a program; ``print`` it for a table.
+
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    rows : list of Row
+        In the order of the program.
+    runs : int
+    """
+
+    def __init__(self, name: str, rows: Sequence[Row], runs: int) -> None:
+        self.name = name
+        self.rows = list(rows)
+        self.runs = runs
+
+    @property
+    def ns(self) -> float:
+        """Time of all instructions."""
+        return sum(row.ns for row in self.rows)
+
+    def sorted_rows(self) -> list[Row]:
+        """The rows, the slowest first."""
+        return sorted(self.rows, key=lambda row: -row.ns)
+
+    def __str__(self) -> str:
+        total = self.ns or 1.0
+        head = ("us", "%", "KB read", "KB written", "MFLOP", "GB/s", "GFLOP/s", "roofline",
+                "instruction", "line")
+        table = [(f"{r.ns / 1e3:.2f}", f"{100 * r.ns / total:.1f}", f"{r.read / 1e3:.1f}",
+                  f"{r.written / 1e3:.1f}", f"{r.flops / 1e6:.3f}", f"{r.bandwidth / 1e9:.1f}",
+                  f"{r.speed / 1e9:.1f}", f"{100 * r.roofline:.0f} %", r.label, r.line)
+                 for r in self.sorted_rows()]
+        widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
+        texts = ["  ".join(cell.ljust(w) if k >= 8 else cell.rjust(w)
+                           for k, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+                 for row in [head, *table]]
+        top = peak()
+        return "\n".join([
+            f"{self.name}: {len(self.rows)} instructions, {self.ns / 1e3:.1f} us "
+            f"(medians of {self.runs} runs); this machine: {top.bandwidth / 1e9:.1f} GB/s, "
+            f"{top.flops / 1e9:.0f} GFLOP/s", *texts])
+
+    def chrome_trace(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One run in the trace event format, which Perfetto and chrome://tracing open.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write it.
+
+        Returns
+        -------
+        str
+            The JSON.
+        """
+        events: list[dict[str, Any]] = [
+            {"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": self.name}}]
+        free: list[int] = []               # of each lane, when it is free: branches run side by side
+        for row in sorted(self.rows, key=lambda r: r.start):
+            lane = next((k for k, end in enumerate(free) if end <= row.start), len(free))
+            free[lane:lane + 1] = [row.start + row.duration]
+            events.append({
+                "name": row.label, "cat": "op", "ph": "X", "pid": 1, "tid": lane + 1,
+                "ts": row.start / 1e3, "dur": row.duration / 1e3,
+                "args": {"node": row.name, "line": row.line, "median_us": row.ns / 1e3,
+                         "bytes_read": row.read, "bytes_written": row.written, "flops": row.flops,
+                         "GB/s": row.bandwidth / 1e9, "GFLOP/s": row.speed / 1e9,
+                         "roofline": row.roofline}})
+        text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+
+def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> float:
+    """Arithmetic of a node whose sizes are known."""
+    own = max(own_flops(node.op, inputs, outputs, node.attrs), 0.0)
+    if tile_text.CODE in node.op.attrs and node.attrs is not None:
+        attrs = node.attrs.as_dict()
+        elements = 1
+        for d in attrs.get("shape", outputs[0].shape):
+            elements *= d
+        return own + tile_text.flops_per_run(attrs[tile_text.CODE], elements)
+    if node.op.kind == "elementwise":
+        return float(sum(y.size for y in outputs))
+    if node.op.kind == "reduction":
+        return float(sum(x.size for x in inputs))
+    return own
+
+
+def label_of(node: Node) -> str:
+    """What an instruction is called in a report."""
+    if tile_text.CODE not in node.op.attrs or node.attrs is None:
+        return node.op.name
+    text = f"{node.op.name}: {tile_text.to_text(node.attrs.as_dict()[tile_text.CODE])}"
+    return text if len(text) <= LABEL else text[:LABEL - 4] + " ..."
+
+
+def make_profile(name: str, steps: Sequence[Step], run: Callable[[], tuple[list[int], list[int]]],
+                 variables: Sequence[Variable], runs: int) -> Profile:
+    """The profile of a program.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What its instructions do.
+    run : callable
+        Runs it; ns of each instruction, and when it started.
+    variables : sequence of Variable
+        That it writes; they keep the values they have.
+    runs : int
+    """
+    before = [v.value() for v in variables]
+    try:
+        run()
+        measured = [run() for _ in range(max(runs, 1))]
+    finally:
+        for v, value in zip(variables, before, strict=True):
+            v.assign(value)
+    medians = [statistics.median(ns) for ns in zip(*[ns for ns, _ in measured], strict=True)]
+    drawn, starts = sorted(measured, key=lambda one: sum(one[0]))[len(measured) // 2]
+    first = min(starts, default=0)
+    return Profile(name, [_row(step, medians[k], starts[k] - first, drawn[k])
+                          for k, step in enumerate(steps)], max(runs, 1))
+
+
+def _row(step: Step, ns: float, start: int, duration: int) -> Row:
+    node = step.node
+    read = [x for i, x in enumerate(step.inputs) if not node.op.shape_only >> i & 1]
+    made = [*step.outputs, *[x for x, _ in node.written]]
+    known = not any(map(is_dynamic, [*read, *made]))
+    return Row(label_of(node), node.name, ns, start, duration,
+               sum(nbytes(x) for x in read if not is_dynamic(x)),
+               sum(nbytes(x) for x in made if not is_dynamic(x)),
+               flops_of(node, step.inputs, step.outputs) if known else 0.0, str(node.line or ""))
