@@ -117,6 +117,9 @@ class Partition:
         self._readers: dict[Symbol, list[Group]] = {
             before: [] for node in graph.nodes for before, _ in node.written}
         self._effect: Group | None = None
+        self._writes: list[Group] = []          # since the last step
+        self._last_step = max([at for at, node in enumerate(graph.nodes) if is_step(node)],
+                              default=-1)
         self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
         for at, node in enumerate(graph.nodes):
             self._place(at, node)
@@ -161,15 +164,26 @@ class Partition:
         return None if (seen.source if seen else x) in self._readers else self.views.note(node)
 
     def _alone(self, at: int, node: Node, sources: list[Symbol]) -> Group:
-        before = [self.home[s].root() for s in sources]
+        """The group of a node on its own.
+
+        Updates stand behind the readers of what they overwrite and what has an effect before them,
+        and before the next step that may fail: so a run that fails has done those before it.
+        """
         group = Group(0, [at])
+        before = [self.home[s].root() for s in sources]
         ordered = [g.root() for x, _ in node.written for g in self._readers[x]]
-        if node.op.effect and not node.op.writes:
-            ordered += [self._effect.root()] if self._effect else []
-            self._effect = group
-        for g in ordered:
-            self.orders.append((g, group))
-        if node.op.writes and not any([y in self._read_somewhere for y in node.outputs]):
+        if node.op.writes:
+            ordered += [self._effect] if self._effect else []
+            self._writes.append(group)
+        elif is_step(node):
+            ordered += self._writes
+            self._writes = []
+            if node.op.effect:
+                ordered += [self._effect] if self._effect else []
+                self._effect = group
+        self.orders += [(g, group) for g in ordered]
+        if node.op.writes and at > self._last_step and not any(
+                [y in self._read_somewhere for y in node.outputs]):
             group.level = END
             return group
         group.level = 1 + max([g.level for g in before + ordered], default=-1)
@@ -273,6 +287,11 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
         if least <= level:
             return level, able
         level = least
+
+
+def is_step(node: Node) -> bool:
+    """Whether a node runs on its own, and may fail or be seen."""
+    return node.op.kind == "general" and not node.op.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:

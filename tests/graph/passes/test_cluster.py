@@ -156,6 +156,19 @@ def test_a_view_of_what_is_overwritten_is_taken_in_time():
     fused(f, x(4))
 
 
+def test_updates_stay_before_what_may_fail():
+    v, w = variable(2, name="v"), variable(2, name="w")
+
+    def f(a, i):
+        v.assign(v + a)
+        row = df.gather(a, i)
+        w.assign(w + a)
+        return row
+
+    assert ops(fused(f, x(2), x(dtype="int32"), exact=False)) == [
+        "cluster", "assign", "gather", "assign"]
+
+
 def test_casts_and_many_dtypes():
     def f(a, b):
         return df.cast(df.cast(a, df.int32) + b, df.float64) * 0.5, df.cast(a, df.float16)
