@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import types
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -25,14 +25,15 @@ from dualflow.graph.arguments import (
 )
 from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
+from dualflow.graph.messages import warn
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
-from dualflow.graph.trace import user_line
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
 MAX_TRACES = 64           # of one function; the least recently used goes
 WARN_TRACES = 12
+DEEP = 20                 # calls of itself that a function may be traced in
 
 
 class Function(Dispatcher):
@@ -42,8 +43,11 @@ class Function(Dispatcher):
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
                  passes: bool = True) -> None:
         if not callable(python_function):
-            raise InvalidArgumentError(f"function: got a {type(python_function).__name__}, want a "
-                                       "callable")
+            raise InvalidArgumentError(f"function: got {python_function!r}, want a callable")
+        if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
+                python_function):
+            raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
+                                       "coroutine; want one that returns, a list perhaps")
         self.python_function = python_function
         self.name = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))
@@ -99,6 +103,11 @@ class Function(Dispatcher):
         try:
             assert self._arguments is not None
             return self._arguments.call(self.python_function, skeleton, leaves)
+        except RecursionError:
+            if len(active) < DEEP:          # Python's own recursion, inside the function
+                raise
+            raise InvalidArgumentError(f"{self.name} calls itself while it is traced, {len(active)}"
+                                       " deep, and no static value ends it") from None
         finally:
             active.pop()
 
@@ -165,7 +174,7 @@ class Function(Dispatcher):
         self._n_traces += 1
         if self._n_traces == WARN_TRACES:
             warn(f"{self.name} was traced {WARN_TRACES} times, the last time because {cause}; "
-                 "trace_report() lists all")
+                 "trace_report() lists all", RetracingWarning)
         return made
 
     def _record(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
@@ -195,7 +204,7 @@ class Function(Dispatcher):
         if changed and not self._warned_of_changes:
             self._warned_of_changes = True
             warn(f"{self.name} changed {', '.join(changed)} while it was traced; only ops on "
-                 "tensors are repeated when it runs")
+                 "tensors are repeated when it runs", RetracingWarning)
         return result
 
     def _relax(self, skeleton: Any, kinds: tuple[Any, ...], paths: list[str]) -> tuple[Any, ...]:
@@ -347,13 +356,6 @@ class Method:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
-
-
-def warn(message: str) -> None:
-    """Warns at the line that called the function."""
-    line = user_line()
-    warnings.warn_explicit(message, RetracingWarning, line.file if line else __file__,
-                           line.line if line else 1)
 
 
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,

@@ -82,48 +82,51 @@ cdef class Symbol(Tensor):
         return self.shape[0].__index__()
 
     def __iter__(self):
-        return self.no_value("iteration over it", "dualflow.unstack(x), or ops on the whole tensor")
+        return self.no_value("iteration", "dualflow.unstack(x), or ops on the whole tensor")
 
     def __contains__(self, item):
         self.no_value("`in`", "dualflow.reduce_any(x == item)")
         return False
 
     def __bool__(self):
-        self.no_value("bool()", "dualflow.where(condition, a, b), or decide before tracing "
-                      "by a Python value")
+        self.no_value("bool()", "dualflow.where(condition, a, b) to choose between values, "
+                      "logical_and, logical_or and logical_not for `and`, `or` and `not`, "
+                      "maximum and minimum for max() and min(), debugging.assert_true for an "
+                      "assertion, or decide by a Python value")
         return False
 
     def __int__(self):
-        return self.no_value("int()", "dualflow.cast(x, dualflow.int64)")
+        return self.no_value("int()", "dualflow.cast(x, dualflow.int64), or a Python number")
 
     def __float__(self):
-        return self.no_value("float()", "dualflow.cast(x, dualflow.float32)")
+        return self.no_value("float()", "dualflow.cast(x, dualflow.float32), or a Python number")
 
     def __index__(self):
-        return self.no_value("use as an index or a length",
-                             "dualflow.gather(x, i), or a Python int")
+        return self.no_value("use as an index, a length or in range()",
+                             "dualflow.gather(x, i), dualflow.range(n), or a Python int")
 
     def __complex__(self):
         return self.no_value("complex()", "ops on the tensor")
 
     def item(self):
-        return self.no_value(".item()", "the tensor itself; return it from the function")
+        return self.no_value(".item()", "the tensor itself, or return it from the function")
 
     def numpy(self):
-        return self.no_value(".numpy()", "ops of dualflow; return it from the function for its "
-                             "numbers, or dualflow.print(x)")
+        return self.no_value(".numpy()", "ops of dualflow in its place; to see the numbers, "
+                             "dualflow.print(x), or return it from the function")
 
     def tolist(self):
-        return self.no_value(".tolist()", "the tensor itself; return it from the function")
+        return self.no_value(".tolist()", "the tensor itself, or return it from the function")
 
     def __array__(self, dtype=None, copy=None):
         return self.no_value("a NumPy function", "the op of the same name in dualflow")
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self.no_value("DLPack", "ops of dualflow; return it from the function")
+        return self.no_value("DLPack", "ops of dualflow, or return it from the function")
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        self.no_value("its memory", "ops of dualflow; return it from the function")
+        self.no_value("its memory (the buffer protocol)", "ops of dualflow, or return it "
+                      "from the function")
 
     def __releasebuffer__(self, Py_buffer *view):
         pass

@@ -54,6 +54,10 @@ cdef class TensorBase:
     def __ne__(self, other): return equality(OP_NOT_EQUAL, self, other)
     def __hash__(self): return <Py_ssize_t><void *>self >> 4
     def __getitem__(self, key): return METHODS["getitem"](self, key)
+
+    def __setitem__(self, key, value):
+        raise TypeError("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "
+                        "one, or a Variable and its assign")
     def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
 
     @property

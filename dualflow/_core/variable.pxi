@@ -153,28 +153,28 @@ cdef class Variable(TensorBase):
         return len(self.value_)
 
     def __iter__(self):
-        return iter(self.now())
+        return iter(read_variable(self))
 
     def __contains__(self, item):
-        return item in self.now()
+        return item in read_variable(self)
 
     def __bool__(self):
-        return bool(self.now())
+        return bool(read_variable(self))
 
     def __int__(self):
-        return int(self.now())
+        return int(read_variable(self))
 
     def __float__(self):
-        return float(self.now())
+        return float(read_variable(self))
 
     def __index__(self):
-        return self.now().__index__()
+        return read_variable(self).__index__()
 
     def item(self):
-        return self.now().item()
+        return read_variable(self).item()
 
     def tolist(self):
-        return self.now().tolist()
+        return read_variable(self).tolist()
 
     def __array__(self, dtype=None, copy=None):
         return to_array(self.now(), dtype, copy)

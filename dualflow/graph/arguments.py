@@ -20,7 +20,7 @@ from dualflow._core import (
     as_tensor,
     current_graph,
 )
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 
 LEAF = "leaf"
 
@@ -162,6 +162,10 @@ class Arguments:
         self.spec_paths: list[str] = []
         if signature is not None:
             self.specs = []
+            if isinstance(signature, TensorSpec) or not isinstance(signature, Sequence):
+                raise InvalidArgumentError(f"{name}: input_signature is a "
+                                           f"{type(signature).__name__}, want a list with an entry "
+                                           "for each positional argument")
             try:
                 bound = self.signature.bind(*signature)
             except TypeError as error:
@@ -182,7 +186,11 @@ class Arguments:
             skeleton = tuple([flatten(a, n, leaves, paths)
                               for a, n in zip(args, self.names, strict=True)])
         else:
-            bound = self.signature.bind(*args, **kwargs)
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}: {error}; its signature is {self.signature}"
+                                ) from None
             bound.apply_defaults()
             skeleton = tuple([flatten(a, n, leaves, paths) for n, a in bound.arguments.items()])
         if self.specs is not None:

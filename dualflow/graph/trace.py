@@ -7,12 +7,9 @@ cannot do.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from dualflow._core import (
@@ -34,11 +31,10 @@ from dualflow._core import (
 )
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
+from dualflow.graph import messages
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
 from dualflow.graph.names import Names
 from dualflow.printing import printing_when_run
-
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Argument(NamedTuple):
@@ -85,9 +81,7 @@ def suspended() -> Iterator[None]:
 
 def user_line() -> Line | None:
     """The innermost frame outside the package."""
-    frame: FrameType | None = sys._getframe(3)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
+    frame, _ = messages.user_frame(3)
     if frame is None:
         return None
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
@@ -268,8 +262,8 @@ class Trace(Graph):
         return Dim(hint, "element", (x, *at), self)
 
     def _refuse(self, x: Symbol) -> Tensor:
-        self.no_value(x, "use as a size", "a Python int, or a size taken from dualflow.shape")
-        raise AssertionError  # no_value has raised
+        self.no_value(x, "use as a size", "a Python int, or a size taken from x.shape or "
+                      "dualflow.shape")
 
     # --- variables ---
 
@@ -308,18 +302,11 @@ class Trace(Graph):
         """Raises where Python asks a traced tensor for its numbers."""
         if current_graph() is not self:
             self.escaped(x, asked)
-        line = f", made at {x.node.line}" if x.node is not None and x.node.line else ""
-        raise TracedValueError(
-            f"{asked} of a traced tensor: {x.name} ({x.dtype} {x.known_shape}{line}) has no value "
-            f"while {self.name} is traced; use {instead}")
+        raise TracedValueError(messages.no_value(x, self.name, asked, instead))
 
     def escaped(self, x: Symbol, who: str) -> NoReturn:
         """Raises where a traced tensor is used outside its graph."""
-        line = f" at {x.node.line}" if x.node is not None and x.node.line else ""
-        raise TracedValueError(
-            f"{who}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {self.name}, made"
-            f"{line}, and means nothing outside; return it from the function, or keep it in a "
-            "Variable")
+        raise TracedValueError(messages.escaped(x, self.name, who))
 
 
 def hint(x: Any) -> Any:

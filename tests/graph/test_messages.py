@@ -1,0 +1,107 @@
+"""What a newcomer does wrong in a traced function, and what he reads then."""
+
+import re
+
+import pytest
+
+import dualflow as df
+from dualflow.errors import InvalidArgumentError, RetracingWarning, TracedValueError
+
+X = df.constant([1., 2., 3., 4.])
+
+
+def trace(body, *args):
+    return df.function(body, name="f")(*args)
+
+
+def here(text):
+    """A pattern of this file's name and a line, then `text`."""
+    return rf"{re.escape(__file__)}:\d+, in {text}"
+
+
+@pytest.mark.parametrize("body, says", [
+    (lambda x: x if df.reduce_sum(x) > 0 else -x,
+     r"bool\(\) needs the value of greater:0 \(bool \(\), made at " + here("<lambda>")
+     + r"\), a traced tensor, which has none while f is traced; use dualflow.where"),
+    (lambda x: [e for e in x],
+     r"iteration needs the value of x:0 \(float32 \(4,\), argument x of the call at "),
+    (lambda x: range(df.argmax(x)), r"in range\(\) needs .* use dualflow.gather\(x, i\), dualflow"),
+    (lambda x: int(df.argmax(x)), r"int\(\) needs the value of argmax:0 .* or a Python number"),
+    (lambda x: x.numpy(), r"\.numpy\(\) needs .* dualflow\.print\(x\), or return it"),
+    (lambda x: memoryview(x), r"the buffer protocol"),
+], ids=["if", "for", "range", "int", "numpy", "memory"])
+def test_values_that_are_not_there(body, says):
+    with pytest.raises(TracedValueError, match=says):
+        trace(body, X)
+
+
+@pytest.mark.parametrize("ask, says", [
+    (bool, r"bool\(\)"), (int, r"int\(\)"), (float, r"float\(\)"), (list, "iteration"),
+    (lambda v: v.item(), r"\.item\(\)"), (lambda v: v.numpy(), r"\.numpy\(\)"),
+    (lambda v: 1. in v, "`in`"),
+])
+def test_values_of_variables(ask, says):
+    v = df.Variable(1., name="rate")
+    with pytest.raises(TracedValueError, match=rf"{says} needs the value of rate:0 .*a variable's "
+                       "value, made at " + here("<lambda>")):
+        trace(lambda: ask(v))
+
+
+def test_an_argument_from_another_trace():
+    kept = {}
+    f = df.function(lambda x: kept.update(y=x * 2.), name="f")
+    with pytest.warns(RetracingWarning, match="f changed kept") as caught:
+        f(X)
+    assert caught[0].filename == __file__
+    for g in (f, df.function(lambda x: x, name="g")):
+        with pytest.raises(TracedValueError, match=r"a call of a function: multiply:0 .* is a "
+                           "traced tensor of f, made at " + here(".*lists, tuples, dicts")):
+            g(kept["y"])
+
+
+def test_arguments_that_do_not_fit_the_function():
+    f = df.function(lambda x, y: x, name="f")
+    with pytest.raises(TypeError, match=r"f: missing a required argument: 'y'; .* \(x, y\)"):
+        f(X)
+    with pytest.raises(TypeError, match="f: got an unexpected keyword argument 'axis'"):
+        f(X, X, axis=1)
+    with pytest.raises(InvalidArgumentError, match="input_signature is a TensorSpec, want a list"):
+        df.function(lambda x: x, input_signature=df.TensorSpec([None]))(X)
+
+
+def test_generators_and_coroutines():
+    def rows(x):
+        yield x
+
+    async def later(x):
+        return x
+
+    for body in (rows, later):
+        with pytest.raises(InvalidArgumentError, match=f"{body.__name__} is a generator or"):
+            df.function(body)
+
+
+def test_recursion_without_end():
+    @df.function
+    def f(x, n):
+        return f(x, n + 1)
+
+    with pytest.raises(InvalidArgumentError, match=r"f calls itself while it is traced, \d+ deep"):
+        f(X, 0)
+
+
+def test_recursion_of_python_inside():
+    def deeper(x):
+        return deeper(x)
+
+    with pytest.raises(RecursionError):
+        trace(deeper, X)
+
+
+def test_items_cannot_be_set():
+    def set_item(x):
+        x[0] = 1.
+
+    for act in (lambda: set_item(X), lambda: trace(set_item, X), lambda: set_item(df.Variable(X))):
+        with pytest.raises(TypeError, match="a tensor never changes"):
+            act()
