@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dualflow._core import Tensor, TensorBase, apply
+from dualflow._core import Dim, Tensor, TensorBase, apply
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import gradient
 from dualflow.ops.array import static_shape
@@ -147,8 +147,8 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     """
     count = 0
     sizes: tuple[int, ...] = ()
-    if isinstance(num_or_size_splits, int):
-        count = num_or_size_splits
+    if isinstance(num_or_size_splits, int | Dim):
+        count = num_or_size_splits.__index__()
         if count < 1:
             raise InvalidArgumentError(f"split: in {count} parts, want 1 or more")
     else:

@@ -213,7 +213,7 @@ def _dims(shape: Any, op: str) -> Shape:
 def _count(shape: Shape) -> int:
     """Elements of a shape; what is no shape is left to the op to refuse."""
     try:
-        n = prod([shape] if isinstance(shape, int) else shape)
+        n = prod([shape] if isinstance(shape, int | Dim) else shape)
         return n if isinstance(n, Dim) else max(n, 0)
     except (TypeError, ValueError):
         return 0

@@ -435,7 +435,9 @@ def test_lists_of_its_own_are_not_warned_of():
     lambda x: df.reshape(df.range(df.size(x)), df.shape(x)),
     lambda x: x + df.random.normal(df.shape(x), seed=1),
     lambda x: df.reshape(x, [-1]) * df.random.uniform([df.size(x)], seed=1),
-], ids=range(9))
+    lambda x: df.reshape(x, [-1]) * df.random.uniform(x.shape[0] * 2, seed=1),
+    lambda x: df.add_n(df.split(x, x.shape[1], axis=1)),
+], ids=range(11))
 def test_ranges_and_shapes(f):
     traced = df.function(f, input_signature=[df.TensorSpec([None, 2])])
     for n in (3, 1, 4, 0):

@@ -1,9 +1,9 @@
 """Updates of variables as early as they can be: a gradient dies when its variable has been updated.
 
-Traced, all updates stand at the end, and all gradients live until then. Here a node that writes, and
-one whose results only such nodes read, moves to just behind what it waits for: its inputs, and the
-last reader of the version it overwrites. It stays behind nodes that may refuse a value: where one
-fails, what Python would have updated later is as it was. Leaves move to the front, nothing else
+Traced, all updates stand at the end, and all gradients live until then. Here a node that writes,
+and one whose results only such nodes read, moves to just behind what it waits for: its inputs, and
+the last reader of the version it overwrites. It stays behind nodes that may refuse a value: where
+one fails, what Python would have updated later is as it was. Leaves move to the front, nothing else
 moves.
 """
 

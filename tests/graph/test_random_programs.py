@@ -1,0 +1,199 @@
+"""Random programs of up to 60 ops, gradient included: traced, with passes off and in fast math, they
+do what they do eagerly; no two live buffers of their plans overlap."""
+
+import functools
+import itertools
+import warnings
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import dualflow as df
+from tests.graph.build import assert_same
+
+warnings.filterwarnings("ignore", category=df.errors.GradientWarning)
+
+# name: (how many operands, function of them and of an integer k). Rows may refuse what they get:
+# then the step is left out, in every mode alike, because shapes alone decide.
+STEPS = {
+    # elementwise and broadcasts
+    "negative": (1, lambda a, k: -a),
+    "square": (1, lambda a, k: df.square(a)),
+    "smooth": (1, lambda a, k: [df.tanh, df.sigmoid, df.sin, df.nn.softplus][k % 4](a)),
+    "exp": (1, lambda a, k: df.exp(df.minimum(a, 3.))),
+    "root": (1, lambda a, k: df.sqrt(df.abs(a) + .5)),
+    "relu": (1, lambda a, k: df.nn.relu(a)),
+    "floor": (1, lambda a, k: df.floor(a)),
+    "number": (1, lambda a, k: [a * 1.5, 2. - a, a / 3., a ** 2., a + 0., 1. * a][k % 6]),
+    "add": (2, lambda a, b, k: a + b),
+    "subtract": (2, lambda a, b, k: a - b),
+    "multiply": (2, lambda a, b, k: a * b),
+    "divide": (2, lambda a, b, k: a / (df.abs(b) + 1.)),
+    "maximum": (2, lambda a, b, k: df.maximum(a, b)),
+    "where": (2, lambda a, b, k: df.where(a > b, a, b * 2.)),
+    "compare": (2, lambda a, b, k: df.cast([a < b, a >= b, df.equal(a, b)][k % 3], a.dtype)),
+    "integers": (1, lambda a, k: df.cast(df.cast(a, df.int32) // 2 + k % 5, a.dtype)),
+    "wide": (1, lambda a, k: df.cast(df.cast(a, df.float64) * (1. / 3.), a.dtype)),
+    "half": (1, lambda a, k: df.cast(df.cast(a, df.bfloat16), a.dtype)),
+    # folds
+    "sum": (1, lambda a, k: df.reduce_sum(a, axis=k % a.ndim, keepdims=k % 3 == 0)),
+    "mean": (1, lambda a, k: df.reduce_mean(a)),
+    "max": (1, lambda a, k: df.reduce_max(a, axis=-1, keepdims=True)),
+    "softmax": (1, lambda a, k: df.nn.softmax(a)),
+    "normalize": (1, lambda a, k: (a - df.reduce_mean(a, -1, keepdims=True))
+                  / df.sqrt(df.reduce_mean(df.square(a), -1, keepdims=True) + 1.)),
+    "cumsum": (1, lambda a, k: df.cumsum(a, axis=k % a.ndim)),
+    "argmax": (1, lambda a, k: df.cast(df.argmax(a, axis=-1), a.dtype)),
+    # shapes
+    "transpose": (1, lambda a, k: df.transpose(a)),
+    "reshape": (1, lambda a, k: df.reshape(a, [[-1], [-1, 1], [1, -1], a.shape[::-1]][k % 4])),
+    "row": (1, lambda a, k: a[k % a.shape[0]]),
+    "rows": (1, lambda a, k: a[k % a.shape[0]:]),
+    "columns": (1, lambda a, k: a[..., ::-1]),
+    "expand": (1, lambda a, k: df.expand_dims(a, k % (a.ndim + 1))),
+    "squeeze": (1, lambda a, k: df.squeeze(a)),
+    "broadcast": (1, lambda a, k: df.broadcast_to(a, [2, *a.shape])),
+    "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
+    "stack": (2, lambda a, b, k: df.stack([a, b], axis=k % 2)),
+    "split": (1, lambda a, k: df.split(a, a.shape[-1], axis=-1)[k % a.shape[-1]]),
+    "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),
+    # products
+    "matmul": (2, lambda a, b, k: df.matmul(a, b, transpose_a=k % 2 == 1, transpose_b=k % 3 == 1)),
+    "gram": (1, lambda a, k: df.matmul(a, a, transpose_b=True)),
+    "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
+    "stop": (1, lambda a, k: df.stop_gradient(a)),
+}
+VARIABLE_STEPS = ["read", "assign", "assign_add", "assign_sub", "row", "swap"]
+LARGEST = 4096       # elements; larger results are left out
+
+name = st.one_of(st.sampled_from(sorted(STEPS)), st.sampled_from(VARIABLE_STEPS))
+step = st.tuples(name, st.integers(0, 60), st.integers(0, 60), st.integers(0, 11))
+programs = st.lists(step, min_size=3, max_size=60)
+SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
+
+
+class Program:
+    """The steps as a Python function of two tensors, with two variables of its own."""
+
+    def __init__(self, steps, dtype, seed):
+        rng = np.random.default_rng(seed)
+        draw = lambda shape: df.constant(rng.normal(size=shape), dtype)  # noqa: E731
+        self.steps = steps
+        self.variables = [df.Variable(draw((3, 4))), df.Variable(draw((3, 4)))]
+        self.args = [draw(shape) for shape in SHAPES]
+
+    def __call__(self, *args):
+        with df.GradientTape() as tape:
+            tape.watch(list(args))
+            made = list(args)
+            for kind, i, j, k in self.steps:
+                a, b = made[-1 - i % len(made)], made[-1 - j % len(made)]
+                try:
+                    y = self.apply(kind, a, b, k)
+                except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # it does not fit
+                    continue
+                if y is not None and y.size <= LARGEST:
+                    made.append(y)
+            tail = made[-4:]
+            loss = df.add_n([df.reduce_mean(df.sin(y)) for y in made[-6:]])
+        sources = [*args, *self.variables]
+        return [*tail, loss, *tape.gradient(loss, sources, unconnected_gradients="zero")]
+
+    def apply(self, kind, a, b, k):
+        v, w = self.variables if k % 2 else self.variables[::-1]
+        if kind == "read":
+            return v.value()
+        if kind == "row" and k > 5:
+            return v[k % 3:]
+        if kind == "swap":
+            before, other = v.value(), w.value()
+            v.assign(other)
+            w.assign(before)
+            return before
+        if kind.startswith("assign"):
+            getattr(v, kind)(df.tanh(a))
+            return None
+        n, f = STEPS[kind]
+        return f(a, k) if n == 1 else f(a, b, k)
+
+
+def run(steps, dtype, seed, wrap):
+    """Outputs of three runs, and the variables after each."""
+    program = Program(steps, dtype, seed)
+    f = wrap(program.__call__)
+    seen = []
+    for _ in range(3):
+        seen += f(*program.args)
+        seen += [v.value() for v in program.variables]
+    return seen, f, program.args
+
+
+def check_plan(plan):
+    """No two buffers alive at once overlap, and the arena is no smaller than what is alive."""
+    blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind == "arena"]
+    blocks += [(s.workspace.offset, s.workspace.size, s.workspace.start, s.workspace.end)
+               for s in plan.steps if s.workspace is not None]
+    for (at, size, start, end), (at2, size2, start2, end2) in itertools.combinations(blocks, 2):
+        together = start <= end2 and start2 <= end
+        assert not together or at + size <= at2 or at2 + size2 <= at, blocks
+    assert all(at >= 0 and at + size <= plan.arena_bytes for at, size, *_ in blocks)
+    assert plan.arena_bytes >= plan.lower_bound
+
+
+def compare(steps, dtype, seed):
+    want, _, _ = run(steps, dtype, seed, lambda f: f)
+    for passes in (True, False):
+        got, f, args = run(steps, dtype, seed, functools.partial(df.function, passes=passes))
+        for g, w in zip(got, want, strict=True):
+            assert_same(g, w)
+        check_plan(f.compiled_for(*args).plan)
+
+
+SETTINGS = {"deadline": None, "report_multiple_bugs": False, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=250, **SETTINGS)
+@given(programs, st.sampled_from(["float32", "float32", "float64"]), st.integers(0, 99))
+def test_same_bits(steps, dtype, seed):
+    compare(steps, dtype, seed)
+
+
+@settings(max_examples=80, **SETTINGS)
+@given(st.lists(step, min_size=40, max_size=60), st.integers(0, 99))
+def test_same_bits_of_long_programs(steps, seed):
+    compare(steps, "float32", seed)
+
+
+@settings(max_examples=30, **SETTINGS)
+@given(programs, st.integers(0, 99))
+def test_fast_math_is_close(steps, seed):
+    smooth = [s for s in steps if s[0] in ("negative", "square", "smooth", "number", "add", "root",
+                                           "subtract", "multiply", "softmax", "mean", "reshape",
+                                           "transpose", "broadcast", "read", "assign")]
+    want, _, _ = run(smooth, "float64", seed, lambda f: f)
+    got, _, _ = run(smooth, "float64", seed, functools.partial(df.function, fast_math=True))
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-6, atol=1e-9)
+
+
+@settings(max_examples=100, **SETTINGS)
+@given(programs, st.integers(0, 99))
+def test_unknown_dimensions(steps, seed):
+    """Guards keep the trace from being used where Python would have decided otherwise."""
+    def wrap(f):
+        return df.function(lambda *args: f(*args), input_signature=[
+            df.TensorSpec([None] * len(s)) for s in SHAPES])
+
+    want, _, _ = run(steps, "float32", seed, lambda f: f)
+    got, _, _ = run(steps, "float32", seed, wrap)
+    for g, w in zip(got, want, strict=True):
+        assert_same(g, w)
+
+
+def test_many(request):
+    if not request.config.getoption("exhaustive"):
+        pytest.skip("takes long: run with --exhaustive")
+    settings(max_examples=5000, **SETTINGS)(given(
+        programs, st.sampled_from(["float32", "float64"]), st.integers(0, 10**6))(compare))()
