@@ -189,7 +189,21 @@ cdef bint fits(g, x):
             if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:
                 return False
         return True
-    return g.shape == x.shape and g.dtype is x.dtype
+    return equal_dims(g.shape, x.shape) and g.dtype is x.dtype
+
+
+cdef bint equal_dims(tuple a, tuple b):
+    """Whether two shapes are equal. A size that depends on data is never taken to be 1, so that
+    nothing is decided by it: what is summed where it is 1 stays as it is."""
+    cdef Py_ssize_t d
+    if len(a) != len(b):
+        return False
+    for d in range(len(a)):
+        if type(a[d]) is Dim and (<Dim>a[d]).from_data and hint_of(b[d]) == 1:
+            return False
+        if a[d] != b[d]:
+            return False
+    return True
 
 
 cdef object call_rule(Record r, g):

@@ -6,7 +6,7 @@ import operator as _operator
 cdef dict DIM_OPS = {
     "add": _operator.add, "sub": _operator.sub, "mul": _operator.mul, "pow": _operator.pow,
     "floordiv": _operator.floordiv, "truediv": _operator.truediv, "mod": _operator.mod,
-    "neg": _operator.neg, "abs": _operator.abs, "int": int, "float": float,
+    "neg": _operator.neg, "abs": _operator.abs, "max": max, "min": min, "int": int, "float": float,
     "eq": _operator.eq, "ne": _operator.ne, "lt": _operator.lt, "le": _operator.le,
     "gt": _operator.gt, "ge": _operator.ge, "bool": bool,
 }
@@ -34,6 +34,8 @@ cdef class Dim:
     args : tuple
     graph : object
         Is told of guards: ``graph.guard(op, args, result)``.
+    from_data : bool
+        Whether it depends on the size of a value whose size depends on data.
 
     Notes
     -----
@@ -43,12 +45,19 @@ cdef class Dim:
     cdef readonly str kind
     cdef readonly tuple args
     cdef readonly object graph
+    cdef readonly bint from_data
 
     def __init__(self, hint, str op, tuple args, graph):
         self.hint = hint
         self.kind = op
         self.args = args
         self.graph = graph
+        for x in args:
+            if type(x) is Dim:
+                self.from_data |= (<Dim>x).from_data
+            elif type(x) is Symbol:
+                self.from_data |= ((<Symbol>x).sized_by_data if op == OF_A_SHAPE
+                                   else (<Symbol>x).from_data)
 
     cdef object make(self, str op, tuple args):
         cdef object value
@@ -104,14 +113,25 @@ cdef class Dim:
     def __index__(self):
         if not isinstance(self.hint, int):
             raise TypeError("a float cannot be an index")
+        self.want_known("an int")
         self.graph.guard("eq", (self, self.hint), True)
         return self.hint
 
+    cdef int want_known(self, str what) except -1:
+        if self.from_data:
+            raise _errors.TracedValueError(
+                f"a size that depends on data is wanted as {what} while {self.graph.name} is "
+                "traced, and is known only when it runs; use it in shapes, in arithmetic with "
+                "tensors, or dualflow.shape(x)")
+        return 0
+
     def __int__(self):
+        self.want_known("an int")
         self.graph.guard("int", (self,), int(self.hint))
         return int(self.hint)
 
     def __float__(self):
+        self.want_known("a float")
         self.graph.guard("float", (self,), float(self.hint))
         return float(self.hint)
 
@@ -120,6 +140,20 @@ cdef class Dim:
 
     def __repr__(self):
         return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
+
+
+def larger(a, b):
+    """The larger of two numbers; where one may change from call to call, a Dim."""
+    if type(a) is Dim or type(b) is Dim:
+        return (<Dim>a if type(a) is Dim else <Dim>b).make("max", (a, b))
+    return max(a, b)
+
+
+def smaller(a, b):
+    """The smaller of two numbers; where one may change from call to call, a Dim."""
+    if type(a) is Dim or type(b) is Dim:
+        return (<Dim>a if type(a) is Dim else <Dim>b).make("min", (a, b))
+    return min(a, b)
 
 
 def dim_value(str op, *args):

@@ -178,6 +178,7 @@ cdef class Attrs:
     cdef tuple names
     cdef readonly tuple values
     cdef readonly bint symbolic        # some values are Dims; in `c` stand their hints
+    cdef bint from_data                # some of these depend on data
 
     def __dealloc__(self):
         PyMem_Free(self.lists)
@@ -279,6 +280,7 @@ cdef Attrs pack_values(Op op, tuple values):
         value = values[k]
         if type(value) is Dim:
             attrs.symbolic = True
+            attrs.from_data |= (<Dim>value).from_data
             value = (<Dim>value).hint
         try:
             if op.c.attrs[k].type == DF_ATTR_FLOAT:
@@ -289,6 +291,7 @@ cdef Attrs pack_values(Op op, tuple values):
                 for v in <tuple>value:
                     if type(v) is Dim:
                         attrs.symbolic = True
+                        attrs.from_data |= (<Dim>v).from_data
                         v = (<Dim>v).hint
                     at[0] = v
                     at += 1

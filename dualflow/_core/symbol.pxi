@@ -21,11 +21,14 @@ cdef class Symbol(Tensor):
     graph : Graph
     from_data : bool
         Whether a size it depends on is known only when the program runs.
+    sized_by_data : bool
+        Whether some of its own sizes may be.
     """
     cdef public object node
     cdef public int index
     cdef readonly object graph
     cdef readonly bint from_data
+    cdef readonly bint sized_by_data
     cdef tuple unknown          # a bool per dimension; None: all are known
     cdef tuple dims             # what `shape` gives where some are unknown
 
@@ -351,12 +354,16 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
     """Outputs of an op while Python is traced: hints for all sizes, and which are unknown."""
     cdef list outs, hidden
     cdef Symbol y
-    cdef bint some = has_dims(attrs), from_data = False
+    cdef bint some = has_dims(attrs)
+    cdef bint from_data = attrs is not None and attrs.from_data
+    cdef bint sized_by_data = from_data
     cdef int k, d
     for x in ins:
         if type(x) is Symbol:
-            some = some or (<Symbol>x).unknown is not None
-            from_data = from_data or (<Symbol>x).from_data
+            from_data |= (<Symbol>x).from_data
+            if (<Symbol>x).unknown is not None:
+                some = True
+                sized_by_data |= (<Symbol>x).sized_by_data
     outs = infer_call(op, ins, attrs, False)
     hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
     for k in range(<int>len(outs)):
@@ -364,13 +371,14 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
         y.graph = graph
         if y.t.size < 0:
             outs[k] = y = data_sized(y)
-            from_data = True
+            from_data = sized_by_data = True
         elif has_dims(attrs):
             y.unknown = tuple([True] * y.t.ndim) if y.t.ndim else None
         elif some:
             unknown = tuple([(<Symbol>hidden[k]).t.shape[d] < 0 for d in range(y.t.ndim)])
             y.unknown = unknown if True in unknown else None
         y.from_data = from_data
+        y.sized_by_data = sized_by_data
     return outs
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dualflow._core import (
+    Dim,
     Record,
     RecordLog,
     Tensor,
@@ -55,15 +56,23 @@ def fit(g: Any, x: Any) -> Any:
     """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
-    if g.shape != x.shape:
-        lead = len(g.shape) - len(x.shape)
-        if lead < 0 or any(d not in (1, n) for d, n in zip(x.shape, g.shape[lead:], strict=True)):
-            raise ShapeError(f"a gradient rule gave a gradient of shape {g.shape} "
-                             f"for an input of shape {x.shape}")
-        axes = [d for d in range(len(g.shape))
-                if d < lead or (x.shape[d - lead] == 1 and g.shape[d] != 1)]
+    lead = len(g.shape) - len(x.shape)
+    kept = list(zip(g.shape[max(lead, 0):], x.shape, strict=lead >= 0))
+    summed = [d for d, (n, wanted) in enumerate(kept) if differ(n, wanted)]
+    if lead < 0 or any(kept[d][1] != 1 for d in summed):
+        raise ShapeError(f"a gradient rule gave a gradient of shape {g.shape} "
+                         f"for an input of shape {x.shape}")
+    if lead or summed:
+        axes = [*range(lead), *(lead + d for d in summed)]
         g = reshape(apply("reduce_sum", g, axes=axes, keepdims=True), x.shape)
     return g if g.dtype is x.dtype else cast(g, x.dtype)
+
+
+def differ(n: Any, wanted: Any) -> bool:
+    """Whether a dimension is not the one wanted. One that depends on data never counts as 1, so
+    that nothing is decided by it."""
+    hint = wanted.hint if isinstance(wanted, Dim) else wanted
+    return bool((isinstance(n, Dim) and n.from_data and hint == 1) or n != wanted)
 
 
 def zeros(x: Any) -> Tensor:

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, map_attrs
-from dualflow.dtypes import DType
-from dualflow.errors import DualflowError, UnimplementedError
+from dualflow.dtypes import DType, float64, int64
+from dualflow.errors import DualflowError
+from dualflow.graph.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Node
 from dualflow.graph.trace import (
     Argument,
     Feed,
+    Guard,
     Number,
     Trace,
     dim_now,
@@ -48,39 +50,46 @@ class Specializer:
         self.shapes = shapes
         self.graph = Graph(trace.name)
         self.stands_for: dict[Symbol, Symbol] = {}
+        self.numbers = Numbers(self.graph, self.size, self._tensor)
+        self.arguments: list[Symbol] = []       # parameters that are numbers of the call
+        self.waiting = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
         """The value of a Dim's leaf that is a size or an element."""
         x = self.stands_for[d.args[0]]
         if d.kind == "size":
-            size = x.shape[d.args[1]]
+            size = x.known_shape[d.args[1]]
             if size is None:
-                raise UnimplementedError(
-                    f"a size of {d.args[0].name} is used as a number, and is known only when the "
-                    "program runs, because it depends on data")
+                raise DependsOnData(f"a size of {d.args[0].name} depends on data")
             return size
-        value = known_value(x, self._refuse)
+        value = known_value(x, refuse)
         for k in d.args[1:]:
             value = value[k]
         return value.item()
 
-    def _refuse(self, x: Symbol) -> Tensor:
-        raise UnimplementedError(f"{x.name} is used as a size, and depends on data")
+    def _tensor(self, d: Dim) -> Symbol:
+        """What a leaf that depends on data, or on the call's numbers, is taken from."""
+        if d.kind != "argument":
+            return self.stands_for[d.args[0]]
+        dtype = float64 if isinstance(d.hint, float) else int64
+        made = self.graph.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
+                                   Computed(d, dtype, {}))
+        self.arguments.append(made)
+        return made
 
     def value(self, d: Dim) -> Any:
         """The value of a Dim for these sizes and numbers."""
         return dim_now(d, self.size)
 
-    def holds(self) -> bool:
-        """Whether Python would have taken every decision as it did."""
-        for guard in self.trace.guards.values():
-            try:
-                args = [self.value(a) if isinstance(a, Dim) else a for a in guard.args]
-            except UnimplementedError:
-                continue                    # depends on data: kernels check shapes when they run
-            if dim_value(guard.op, *args) != guard.answer:
-                return False
-        return True
+    def holds(self, guard: Guard) -> bool:
+        """Whether Python would have decided as it did; what depends on data is checked when the
+        program runs."""
+        try:
+            args = [self.value(a) if isinstance(a, Dim) else a for a in guard.args]
+        except DependsOnData:
+            self.numbers.check(guard)
+            return True
+        return bool(dim_value(guard.op, *args) == guard.answer)
 
     def leaf(self, node: Node) -> Symbol:
         """A parameter, constant or variable in the new graph."""
@@ -92,31 +101,53 @@ class Specializer:
             data = Feed(data.make, tuple([self.value(a) if isinstance(a, Dim) else a
                                           for a in data.args]))
         elif node.op is PARAMETER and isinstance(data, Number):
-            if not depends_on_arguments(data.dim):
-                return self.graph.constant(constant(self.value(data.dim), data.dtype), node.name,
-                                           node.line)
-            data = Computed(data.dim, data.dtype,
-                            {id(d): self.size(d) for d in leaves(data.dim) if d.kind != "argument"})
+            try:
+                if not depends_on_arguments(data.dim):
+                    return self.graph.constant(constant(self.value(data.dim), data.dtype),
+                                               node.name, node.line)
+                data = Computed(data.dim, data.dtype, {
+                    id(d): self.size(d) for d in leaves(data.dim) if d.kind != "argument"})
+            except DependsOnData:
+                return self.numbers.number(data.dim, data.dtype)
         return self.graph.add_leaf(node.op, x, node.name, node.line, data, shape)
+
+    def apply(self, node: Node) -> Node:
+        """An application in the new graph."""
+        attrs = node.attrs
+        inputs = [self.stands_for[x] for x in node.inputs]
+        if attrs is not None and attrs.symbolic:
+            try:
+                attrs = map_attrs(node.op, attrs, self.value)
+            except DependsOnData:
+                return self.numbers.apply(node, inputs)
+        return self.graph.add(node.op, inputs, attrs, node.name, node.line, node.data)
 
     def run(self) -> Graph | None:
         """The graph, or None where the trace does not hold."""
         for node in self.trace.nodes:
+            self.numbers.line = node.line
             if node.op in LEAVES:
                 self.stands_for[node.outputs[0]] = self.leaf(node)
-                continue
-            attrs = node.attrs
-            if attrs is not None and attrs.symbolic:
-                attrs = map_attrs(node.op, attrs, self.value)
-            inputs = [self.stands_for[x] for x in node.inputs]
-            made = self.graph.add(node.op, inputs, attrs, node.name, node.line, node.data)
-            self.stands_for.update(zip(node.outputs, made.outputs, strict=True))
-        if not self.holds():
-            return None
-        inputs = [self.stands_for[x] for x in self.trace.inputs]
+            else:
+                self.stands_for.update(zip(node.outputs, self.apply(node).outputs, strict=True))
+            if not all([self.holds(guard) for guard in self.waiting.get(node, ())]):
+                return None
+        inputs = [self.stands_for[x] for x in self.trace.inputs] + self.arguments
         self.graph.inputs = [x for x in inputs if x.node.op is PARAMETER]
         self.graph.outputs = [self.stands_for[x] for x in self.trace.outputs]
         return self.graph
+
+
+def by_last_leaf(trace: Trace) -> dict[Node, list[Guard]]:
+    """The guards of a trace by the node after which all they are computed from is there."""
+    place = {node: k for k, node in enumerate(trace.nodes)}
+    found: dict[Node, list[Guard]] = {}
+    for guard in trace.guards.values():
+        nodes = [d.args[0].node for a in guard.args if isinstance(a, Dim) for d in leaves(a)
+                 if d.kind != "argument"]
+        if nodes:
+            found.setdefault(max(nodes, key=place.__getitem__), []).append(guard)
+    return found
 
 
 def depends_on_arguments(dim: Dim) -> bool:

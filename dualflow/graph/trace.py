@@ -67,6 +67,7 @@ class Guard(NamedTuple):
     op: str
     args: tuple[Any, ...]
     answer: Any
+    line: Line | None
 
 
 @contextmanager
@@ -241,7 +242,8 @@ class Trace(Graph):
     def guard(self, op: str, args: tuple[Any, ...], answer: Any) -> None:
         """Notes a decision."""
         key = (op, *[id(x) if isinstance(x, Dim) else x for x in args])
-        self.guards[key] = Guard(op, args, answer)
+        if key not in self.guards:
+            self.guards[key] = Guard(op, args, answer, self._line())
 
     def dim_of(self, x: Symbol) -> Dim | int:
         """The number in a traced integer of shape () that follows from sizes alone."""
@@ -253,10 +255,6 @@ class Trace(Graph):
         if not isinstance(values, list):
             return (self.dim_of(x),)
         return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
-
-    def follows_from_data(self, dim: Dim) -> bool:
-        """Whether a number depends on a size that is known only when the program runs."""
-        return any(d.kind != "argument" and d.args[0].from_data for d in leaves(dim))
 
     def _number_in(self, x: Symbol, hint: int | float, at: tuple[int, ...]) -> Dim:
         return Dim(hint, "element", (x, *at), self)
@@ -339,6 +337,9 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         pending.pop()
         if node.op is CONSTANT:
             values[y] = node.data
+        elif any([has_open_size(z) for i, z in enumerate(node.inputs)
+                  if node.op.shape_only >> i & 1]):
+            values[y] = read(y)
         elif node.op is PARAMETER and isinstance(node.data, Number):
             with suspended():
                 values[y] = constant(node.data.dim.hint, node.data.dtype)
@@ -348,6 +349,11 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
             inputs = [values.get(z, z) for z in node.inputs]
             values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
     return values[x]
+
+
+def has_open_size(x: Symbol) -> bool:
+    """Whether a size depends on data, and no hint stands for it."""
+    return any([d is None for d in x.shape])
 
 
 def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:

@@ -5,13 +5,13 @@ from typing import Any
 
 from dualflow import _core
 from dualflow._core import (
-    Dim,
     Symbol,
     Tensor,
     TensorBase,
     apply,
     as_tensor,
     current_graph,
+    larger,
     pop_graph,
     push_graph,
 )
@@ -223,11 +223,9 @@ def _known_count(values: tuple[Any, ...]) -> Any:
     except TracedValueError:
         return -1
     for v in (start, limit, delta):
-        if not isinstance(getattr(v, "hint", v), int) or (
-                isinstance(v, Dim) and graph.follows_from_data(v)):
+        if not isinstance(getattr(v, "hint", v), int):
             return -1
-    n = -((start - limit) // delta)
-    return n if n > 0 else 0
+    return larger(-((start - limit) // delta), 0)
 
 
 no_gradient("range", why="how many numbers there are depends on the inputs")

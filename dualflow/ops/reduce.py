@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, as_tensor, larger
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
@@ -125,7 +125,7 @@ def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
 @gradient("reduce_mean", saves="none")
 def _(g, y, x, axes, keepdims):
-    return _spread(g / max(_count(x, axes), 1), x, axes)
+    return _spread(g / larger(_count(x, axes), 1), x, axes)
 
 
 def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
@@ -379,7 +379,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
 
 @gradient("reduce_variance", saves="inputs")
 def _(g, y, x, axes, keepdims):
-    return _spread(g * (2 / max(_count(x, axes), 1)), x, axes) * (x - reduce_mean(x, axes, True))
+    return _spread(g * (2 / larger(_count(x, axes), 1)), x, axes) * (x - reduce_mean(x, axes, True))
 
 
 def _over_root(g: Tensor, y: Tensor) -> Tensor:
@@ -420,7 +420,7 @@ def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
 
 @gradient("reduce_std", saves="both")
 def _(g, y, x, axes, keepdims):
-    part = _over_root(g * (1 / max(_count(x, axes), 1)), y)
+    part = _over_root(g * (1 / larger(_count(x, axes), 1)), y)
     return _spread(part, x, axes) * (x - reduce_mean(x, axes, True))
 
 

@@ -1,0 +1,204 @@
+/* What a program needs where sizes that depend on data are numbers: another op with attributes that
+ * are known only when it runs, a size as a tensor, and the check of a decision made by one.
+ *
+ * Knows other ops by their records only. */
+#include "op.h"
+#include "registry.h"
+
+#include <string.h>
+
+/* --- dynamic_attrs: inputs of the op applied, then the int64 vector of values known only now ---*/
+
+enum { OP, OUTPUTS, CODE };
+
+/* `outputs`: dtype and rank of each. `code`: for each attribute of the op applied (mark, value),
+ * for a list its length before that and a pair for each entry. */
+enum { LITERAL, FROM_VECTOR };
+
+typedef struct {
+    df_ints code, values; /* values: of the vector */
+    int64_t at;
+} reader;
+
+static bool next_word(reader *r, int64_t *word)
+{
+    if (r->at >= r->code.n) return false;
+    *word = r->code.v[r->at++];
+    return true;
+}
+
+static bool next_value(reader *r, int64_t *mark, int64_t *value)
+{
+    if (!next_word(r, mark) || !next_word(r, value)) return false;
+    if (*mark == LITERAL) return true;
+    if (*mark != FROM_VECTOR || *value < 0 || *value >= r->values.n) return false;
+    *value = r->values.v[*value];
+    return true;
+}
+
+static bool next_list(reader *r, int64_t *room, df_ints *list)
+{
+    int64_t n, mark;
+    if (!next_word(r, &n) || n < 0 || n > (r->code.n - r->at) / 2) return false;
+    *list = (df_ints){room, n};
+    for (int64_t i = 0; i < n; i++)
+        if (!next_value(r, &mark, &room[i])) return false;
+    return true;
+}
+
+/* The attributes for now; lists lie in `room`, which holds as many words as the code. */
+static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room)
+{
+    int64_t mark, value;
+    for (int k = 0; k < op->n_attrs; k++) {
+        if (op->attrs[k].type == DF_ATTR_INTS) {
+            if (!next_list(r, room, &attrs[k].list)) return false;
+            room += attrs[k].list.n;
+            continue;
+        }
+        if (!next_value(r, &mark, &value)) return false;
+        if (op->attrs[k].type != DF_ATTR_FLOAT) attrs[k].i = value;
+        else if (mark == FROM_VECTOR) attrs[k].f = (double)value;
+        else memcpy(&attrs[k].f, &value, sizeof value); /* the bits of a double */
+    }
+    return r->at == r->code.n;
+}
+
+static int count_dynamic(const df_call *call) { return (int)(call->attrs[OUTPUTS].list.n / 2); }
+
+static df_status infer_dynamic(const df_call *call, df_error *err)
+{
+    const df_tensor *values = call->in[call->n_in - 1];
+    const df_ints outputs = call->attrs[OUTPUTS].list;
+    const int64_t op = call->attrs[OP].i;
+    int64_t unknown[DF_MAX_NDIM];
+    df_status status = DF_OK;
+    if (op < 0 || op >= df_registry_size() || outputs.n != 2 * call->n_out ||
+        values->dtype != DF_I64 || values->ndim != 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: op %lld, %d outputs, values %s",
+                       call->op->name, (long long)op, call->n_out, df_tensor_text(values).text);
+    for (int d = 0; d < DF_MAX_NDIM; d++) unknown[d] = DF_UNKNOWN;
+    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+        const int64_t dtype = outputs.v[2 * k], ndim = outputs.v[2 * k + 1];
+        if (dtype < 0 || dtype >= DF_N_DTYPES || ndim < 0 || ndim > DF_MAX_NDIM)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: output %d has dtype %lld, rank %lld",
+                           call->op->name, k, (long long)dtype, (long long)ndim);
+        status = df_tensor_set(call->out[k], (df_dtype)dtype, (int)ndim, unknown, call->op->name,
+                               err);
+    }
+    return status;
+}
+
+/* Room for the lists of attributes. */
+static int64_t dynamic_workspace(const df_call *call)
+{
+    return (call->attrs[CODE].list.n + 1) * (int64_t)sizeof(int64_t);
+}
+
+/* Shapes by the rule of the op applied; they have the dtypes and ranks that were said. */
+static df_status infer_applied(const df_call *call, const df_call *applied, df_error *err)
+{
+    const df_ints outputs = call->attrs[OUTPUTS].list;
+    df_status status = df_op_infer(applied, err);
+    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+        const df_tensor *y = applied->out[k];
+        if (y->dtype != (df_dtype)outputs.v[2 * k] || y->ndim != outputs.v[2 * k + 1])
+            return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, while tracing it was %s of "
+                           "rank %lld", applied->op->name, k, df_tensor_text(y).text,
+                           df_dtypes[outputs.v[2 * k]].name, (long long)outputs.v[2 * k + 1]);
+        if (y->size >= 0 && (!y->data || y->buffer))
+            status = df_tensor_alloc(call->out[k], applied->op->name, err);
+    }
+    return status;
+}
+
+static df_status run_dynamic(const df_call *call, df_error *err)
+{
+    const df_tensor *values = call->in[call->n_in - 1];
+    const df_op *op = df_registry_op(call->attrs[OP].i);
+    df_attr attrs[DF_MAX_ATTRS];
+    df_buffer *workspace = NULL;
+    reader r = {.code = call->attrs[CODE].list, .values = {values->data, values->size}};
+    df_call applied = {.op = op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = call->in,
+                       .out = call->out, .attrs = attrs};
+    if (!read_attrs(op, &r, attrs, call->workspace))
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: the attributes of %s are not well written",
+                       call->op->name, op->name);
+    df_status status = infer_applied(call, &applied, err);
+    if (status != DF_OK) return status;
+    if (op->workspace) {
+        const int64_t bytes = op->workspace(&applied);
+        workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
+        if (!workspace)
+            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
+                           op->name, (long long)bytes);
+        applied.workspace = workspace->data;
+    }
+    status = df_op_run(&applied, err);
+    df_buffer_release(workspace);
+    return status;
+}
+
+DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                        .n_out = DF_VARIADIC, .n_attrs = 3,
+                        .attrs = {{"index", DF_ATTR_INT}, {"outputs", DF_ATTR_INTS},
+                                  {"code", DF_ATTR_INTS}},
+                        .internal = true, .count_out = count_dynamic, .infer = infer_dynamic,
+                        .workspace = dynamic_workspace, .run = run_dynamic};
+
+/* --- dimension: one size as int64 ()  --- */
+
+static df_status infer_dimension(const df_call *call, df_error *err)
+{
+    int axis;
+    df_status status =
+        df_normalize_axis(call->attrs[0].i, call->in[0]->ndim, call->op->name, &axis, err);
+    return status == DF_OK ? df_tensor_set(call->out[0], DF_I64, 0, NULL, call->op->name, err)
+                           : status;
+}
+
+static df_status run_dimension(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    const int64_t axis = call->attrs[0].i;
+    (void)err;
+    *(int64_t *)call->out[0]->data = x->shape[axis < 0 ? axis + x->ndim : axis];
+    return DF_OK;
+}
+
+DF_OP(dimension) = {.name = "dimension", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,
+                    .attrs = {{"axis", DF_ATTR_INT}}, .internal = true, .shape_only = 1,
+                    .infer = infer_dimension, .run = run_dimension};
+
+/* --- assert_sizes: that a decision made while tracing holds for the sizes there are now --- */
+
+enum { SIZES_EQUAL, SIZES_LESS, SIZES_LESS_EQUAL };
+
+static df_status infer_assert_sizes(const df_call *call, df_error *err)
+{
+    const int64_t by = call->attrs[0].i;
+    if (by < SIZES_EQUAL || by > SIZES_LESS_EQUAL)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: by is %lld", call->op->name, (long long)by);
+    for (int k = 0; k < 2; k++)
+        if (call->in[k]->dtype != DF_F64 || call->in[k]->ndim != 0)
+            return df_fail_dtype(call, k, "float64 ()", err);
+    return DF_OK;
+}
+
+static df_status run_assert_sizes(const df_call *call, df_error *err)
+{
+    static const char *const signs[] = {"==", "<", "<="};
+    const double a = *(const double *)call->in[0]->data, b = *(const double *)call->in[1]->data;
+    const int64_t by = call->attrs[0].i;
+    const bool answer = call->attrs[1].i;
+    const bool now = by == SIZES_EQUAL ? a == b : by == SIZES_LESS ? a < b : a <= b;
+    if (now == answer) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE, "a size that depends on data: %.17g %s %.17g is %s, but "
+                   "was %s while the function was traced, and Python took its way by that",
+                   a, signs[by], b, now ? "true" : "false", answer ? "true" : "false");
+}
+
+DF_OP(assert_sizes) = {.name = "assert_sizes", .kind = DF_GENERAL, .n_in = 2, .n_out = 0,
+                       .n_attrs = 2, .attrs = {{"by", DF_ATTR_INT}, {"answer", DF_ATTR_BOOL}},
+                       .internal = true, .effect = true, .infer = infer_assert_sizes,
+                       .run = run_assert_sizes};

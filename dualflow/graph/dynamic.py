@@ -1,0 +1,183 @@
+"""Sizes that depend on data, where they are used as numbers: nodes that compute them at each run.
+
+`Numbers` makes a Dim into nodes: int64 for ints, float64 for floats, as Python computes. From it a
+node takes attributes (`dynamic_attrs` in C applies the op with them), and a decision that Python
+made while tracing is checked (`assert_sizes`). Knows nothing of guards and traces; specialize.py
+decides what depends on data.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, get_op, make_attrs
+from dualflow.dtypes import DType, float64, int64
+from dualflow.errors import UnimplementedError
+from dualflow.graph.ir import Graph, Line, Node
+from dualflow.graph.trace import Guard
+
+# By kind of Dim; both operands have one dtype.
+ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floordiv",
+              "mod": "floormod", "truediv": "divide", "pow": "pow", "max": "maximum",
+              "min": "minimum", "neg": "negative", "abs": "abs"}
+LEAF_KINDS = "size", "argument", "element"
+LITERAL, FROM_VECTOR = 0, 1                         # marks in the code of csrc/ops/dynamic.c
+EQUAL, LESS, LESS_EQUAL = range(3)
+# Guards as one of these three: which, operands in which order, and whether the answer is turned.
+COMPARE = {"eq": (EQUAL, False, False), "ne": (EQUAL, False, True), "lt": (LESS, False, False),
+           "le": (LESS_EQUAL, False, False), "gt": (LESS, True, False),
+           "ge": (LESS_EQUAL, True, False), "bool": (EQUAL, False, True)}
+
+
+class DependsOnData(UnimplementedError):
+    """A number is known only when the program runs."""
+
+
+class Numbers:
+    """Nodes that compute Dims, each once.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where they are added.
+    known : callable (Dim) -> number
+        The value of a leaf; raises DependsOnData where only a run knows it.
+    tensor : callable (Dim) -> Symbol
+        The tensor a leaf is taken from, and for an argument the number itself, in the graph.
+    """
+
+    def __init__(self, graph: Graph, known: Callable[[Dim], Any],
+                 tensor: Callable[[Dim], Symbol]) -> None:
+        self.graph = graph
+        self.known = known
+        self.tensor = tensor
+        self.made: dict[int, tuple[Dim, Any]] = {}          # Symbol or number
+        self.line: Line | None = None
+
+    def node(self, name: str, *inputs: Symbol, **attrs: Any) -> Symbol:
+        """The output of an op, applied at the line of the node in work."""
+        op = get_op(name)
+        return self.graph.add(op, inputs, make_attrs(op, **attrs), line=self.line).outputs[0]
+
+    def constant(self, value: Any, dtype: DType) -> Symbol:
+        return self.graph.constant(constant(value, dtype), line=self.line)
+
+    def cast(self, x: Symbol, dtype: DType) -> Symbol:
+        """As a Python number is converted: to a float by way of float64."""
+        if x.dtype is int64 and dtype.is_floating and dtype is not float64:
+            x = self.node("cast", x, dtype=float64)
+        return x if x.dtype is dtype else self.node("cast", x, dtype=dtype)
+
+    def scalar(self, x: Any) -> Symbol:
+        """A number, or what computes it, as a Symbol of int64 or float64."""
+        if isinstance(x, Dim):
+            x = self.value(x)
+        if isinstance(x, Symbol):
+            return x
+        return self.constant(x, float64 if isinstance(x, float) else int64)
+
+    def value(self, dim: Dim) -> Any:
+        """A Dim as a number where it is known, else as a Symbol of shape ()."""
+        pending = [dim]
+        while pending:
+            d = pending[-1]
+            waiting = [] if id(d) in self.made or d.kind in LEAF_KINDS else [
+                x for x in d.args if isinstance(x, Dim) and id(x) not in self.made]
+            if waiting:
+                pending += waiting
+                continue
+            pending.pop()
+            if id(d) not in self.made:
+                made = self._leaf(d) if d.kind in LEAF_KINDS else self._operator(d)
+                self.made[id(d)] = d, made
+        return self.made[id(dim)][1]
+
+    def _leaf(self, d: Dim) -> Any:
+        if d.kind != "argument":
+            try:
+                return self.known(d)
+            except DependsOnData:
+                pass                        # computed by a node
+        x = self.tensor(d)
+        if d.kind == "size":
+            return self.node("dimension", x, axis=d.args[1])
+        if d.kind == "element":
+            for k in d.args[1:]:
+                x = self.node("gather", x, self.constant(k, int64), axis=0, batch_dims=0)
+        return self.cast(x, float64 if x.dtype.is_floating else int64)
+
+    def _operator(self, d: Dim) -> Any:
+        values = [self.made[id(x)][1] if isinstance(x, Dim) else x for x in d.args]
+        if not any([isinstance(x, Symbol) for x in values]):
+            return dim_value(d.kind, *values)
+        operands = [self.scalar(x) for x in values]
+        floats = d.kind == "truediv" or any(x.dtype is float64 for x in operands)
+        if floats or (d.kind == "pow" and isinstance(d.hint, float)):
+            operands = [self.cast(x, float64) for x in operands]
+        return self.node(ARITHMETIC[d.kind], *operands)
+
+    # --- what they are for ---
+
+    def number(self, dim: Dim, dtype: DType) -> Symbol:
+        """A Dim as a tensor of `dtype`."""
+        return self.cast(self.scalar(dim), dtype)
+
+    def apply(self, node: Node, inputs: Sequence[Symbol]) -> Node:
+        """The application of a traced node's op, with attributes known when it runs."""
+        if node.op.writes:
+            raise UnimplementedError(f"{node.op.name}: an attribute depends on a size that depends "
+                                     f"on data, at {node.line}")
+        assert node.attrs is not None
+        numbers: dict[int, int] = {}        # place in the vector by id of Dim
+        vector: list[Symbol] = []
+        code: list[int] = []
+        for value in node.attrs.values:
+            if isinstance(value, tuple):
+                code.append(len(value))
+            for v in value if isinstance(value, tuple) else (value,):
+                code += self._word(node, v, numbers, vector)
+        outputs = [n for y in node.outputs for n in (y.dtype.index, y.ndim)]
+        values = self.node("stack", *vector, axis=0)
+        op = get_op("dynamic_attrs")
+        attrs = make_attrs(op, index=node.op.index, outputs=outputs, code=code)
+        return self.graph.add(op, [*inputs, values], attrs, node.name, node.line, node.data)
+
+    def _word(self, node: Node, v: Any, numbers: dict[int, int],
+              vector: list[Symbol]) -> tuple[int, int]:
+        """An entry of an attribute as a mark and a number."""
+        x = self.value(v) if isinstance(v, Dim) else v
+        if isinstance(x, float):
+            return LITERAL, struct.unpack("<q", struct.pack("<d", x))[0]
+        if not isinstance(x, Symbol):
+            return LITERAL, x
+        if id(v) not in numbers:
+            if x.dtype is not int64:
+                raise UnimplementedError(f"{node.op.name}: an attribute is a float that depends on "
+                                         f"a size that depends on data, at {node.line}")
+            numbers[id(v)] = len(vector)
+            vector.append(x)
+        return FROM_VECTOR, numbers[id(v)]
+
+    def check(self, guard: Guard) -> None:
+        """Adds the check that Python would have decided as it did."""
+        if guard.op in ("int", "float"):
+            by, swap, turned, args, answer = EQUAL, False, False, (*guard.args, guard.answer), True
+        else:
+            by, swap, turned = COMPARE[guard.op]
+            args, answer = guard.args if len(guard.args) == 2 else (*guard.args, 0), guard.answer
+        a, b = [self.cast(self.scalar(x), float64) for x in (args[::-1] if swap else args)]
+        op = get_op("assert_sizes")
+        self.graph.add(op, (a, b), make_attrs(op, by=by, answer=answer is not turned),
+                       line=guard.line)
+
+
+def depends_on_data(x: Symbol) -> bool:
+    """Whether a size of a value in a specialized graph is known only when it runs."""
+    return None in x.known_shape
+
+
+def refuse(x: Symbol) -> Tensor:
+    """Read in place of a value that only a run gives."""
+    raise DependsOnData(f"{x.name} is used as a size, and depends on data")

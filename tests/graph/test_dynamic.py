@@ -1,0 +1,277 @@
+"""Sizes that depend on data, used as numbers: each function gives to the bit what eager mode gives,
+gradient included, in one trace for many such sizes."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow._core import apply, evaluate, get_op, make_attrs
+
+
+def floats(*shape, seed=0):
+    return df.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def masks(*shape):
+    """None true, all, one, and several."""
+    n = int(np.prod(shape))
+    rng = np.random.default_rng(1)
+    rows = [np.zeros(n, bool), np.ones(n, bool), np.arange(n) == n // 2,
+            *(rng.random(n) < p for p in (0.3, 0.6))]
+    return [df.constant(m.reshape(shape)) for m in rows]
+
+
+def bits(results):
+    return [(y.dtype, y.shape, y.numpy().tobytes()) for y in results]
+
+
+def with_gradient(f):
+    """`f`'s results, then the gradients of its first result with respect to its first argument."""
+    def both(x, *rest):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            out = f(x, *rest)
+        out = out if isinstance(out, tuple) else (out,)
+        return (*out, tape.gradient(out[0], x))
+    return both
+
+
+def masked_mean(x, mask):
+    y = df.boolean_mask(x, mask)
+    return df.reduce_mean(y * y)
+
+
+def masked_statistics(x, mask):
+    y = df.boolean_mask(x, mask)
+    return df.reduce_sum(df.math.reduce_std(y, axis=-1) * df.math.reduce_variance(y, axis=-1)), y
+
+
+def two_sizes(x, mask):
+    y, z = df.boolean_mask(x, mask), df.boolean_mask(x, ~mask)
+    return df.reduce_mean(y) * df.reduce_sum(z * z), df.concat([y, z], 0)
+
+
+def nested_masks(x, mask):
+    y = df.boolean_mask(x, mask)
+    z = df.boolean_mask(y, df.reduce_sum(y, -1) > 0)
+    return df.reduce_sum(df.exp(z) * z), z
+
+
+def where_and_gather(x, mask):
+    rows = df.where(mask)[:, 0]
+    y = df.gather(x, rows)
+    return df.reduce_sum(df.tanh(y) / df.cast(df.shape(y)[0] + 1, df.float32))
+
+
+def reshaped(x, mask):
+    y = df.boolean_mask(x, mask)
+    n = y.shape[0]
+    flat = df.reshape(y, [n * y.shape[1]])
+    return df.reduce_sum(df.reshape(flat, [-1]) * 2.0) * n + n // 2 - (n % 2) / 4, flat
+
+
+def scattered(x, mask):
+    at = df.where(mask)
+    y = df.gather_nd(x, at)
+    filled = df.zeros(y.shape) + df.ones_like(y)
+    return df.reduce_sum(df.scatter_nd(at, y * filled, x.shape) * x)
+
+
+def linear(x, mask):
+    y = df.boolean_mask(x, mask)
+    w = df.constant(np.linspace(-1, 1, 12).reshape(4, 3).astype(np.float32))
+    h = df.nn.softmax(df.nn.relu(y @ w + df.constant([.1, .2, .3])))
+    return df.reduce_sum(df.reduce_mean(h, 0) ** 2), df.transpose(h)
+
+
+def broadcast(x, mask):
+    """Sizes that depend on data beside 1, which they may be."""
+    y = df.boolean_mask(df.transpose(x), df.constant([True, False, True, True]))
+    z = y[:, :1] + df.boolean_mask(x, mask)[:, 0]
+    return df.reduce_sum(z * (df.reduce_mean(x, 0, keepdims=True)[:, :1] + 1.0)), z
+
+
+ON_MASKS = [broadcast, masked_mean, masked_statistics, two_sizes, nested_masks, where_and_gather,
+            reshaped, scattered, linear]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("f", ON_MASKS)
+def test_masks(f, passes):
+    both = with_gradient(f)
+    traced = df.function(both, passes=passes)
+    x = floats(7, 4)
+    for mask in masks(7):
+        assert bits(traced(x, mask)) == bits(both(x, mask))
+    assert traced._n_traces == 1
+
+
+@pytest.mark.parametrize("f", ON_MASKS)
+def test_masks_and_unknown_dimensions(f):
+    both = with_gradient(f)
+    traced = df.function(both, input_signature=[df.TensorSpec([None, 4]),
+                                                df.TensorSpec([None], df.bool_)])
+    for n in (5, 9, 3):
+        x = floats(n, 4, seed=n)
+        for mask in masks(n):
+            assert bits(traced(x, mask)) == bits(both(x, mask))
+    assert traced._n_traces == 1
+
+
+def sums_by_id(x, ids):
+    values, index = df.unique(ids)
+    sums = df.math.unsorted_segment_sum(x, index, values.shape[0])
+    return df.reduce_sum(sums * sums) / values.shape[0], values
+
+
+@pytest.mark.parametrize("ids", [[3, 3, 1, 7, 1], [0, 0, 0, 0, 0], [5, 4, 3, 2, 1]])
+def test_unique_and_segment_sum(ids):
+    both = with_gradient(sums_by_id)
+    x, ids = floats(5, 2), df.constant(ids)
+    assert bits(df.function(both)(x, ids)) == bits(both(x, ids))
+
+
+def test_second_order():
+    def f(x, mask):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            g = with_gradient(masked_mean)(x, mask)[-1]
+            target = df.reduce_sum(g * g * g)
+        return tape.gradient(target, x),
+
+    traced = df.function(f)
+    for mask in masks(6):
+        assert bits(traced(floats(6, 2), mask)) == bits(f(floats(6, 2), mask))
+
+
+def test_variables_written_from_dynamic_values():
+    v = df.Variable(df.zeros([4]))
+    opt = df.Variable(0.0)
+
+    def step(x, mask):
+        with df.GradientTape() as tape:
+            y = df.boolean_mask(x, mask) - v
+            loss = df.reduce_mean(y * y)
+        v.assign_sub(0.1 * tape.gradient(loss, v))
+        opt.assign(df.reduce_sum(y))
+        return loss, v + 0.0, opt + 0.0
+
+    x, found = floats(6, 4), []
+    for run in (step, df.function(step)):
+        v.assign(df.zeros([4]))
+        found.append([bits(run(x, mask)) for mask in masks(6)[1:]])
+    assert found[0] == found[1]
+
+
+def test_results_outlive_later_runs():
+    traced = df.function(lambda x, mask: df.boolean_mask(x, mask))
+    x = floats(7, 4)
+    made = [(traced(x, m), df.boolean_mask(x, m)) for m in masks(7)]
+    for got, want in made:
+        assert bits([got]) == bits([want])
+
+
+def test_numbers_among_the_arguments():
+    def f(x, mask, scale):
+        y = df.boolean_mask(x, mask)
+        return df.reduce_sum(y) * (y.shape[0] * scale),
+
+    traced = df.function(f)
+    x = floats(7, 4)
+    for scale in (0.5, 1.5, 2.5, 3.25):
+        for mask in masks(7):
+            assert bits(traced(x, mask, scale)) == bits(f(x, mask, scale))
+
+
+def test_sizes_that_depend_on_data_are_no_python_numbers():
+    @df.function
+    def f(x, mask):
+        return [df.boolean_mask(x, mask)[k] for k in range(df.boolean_mask(x, mask).shape[0])]
+
+    with pytest.raises(df.errors.TracedValueError, match="wanted as an int"):
+        f(floats(7, 4), masks(7)[1])
+
+
+def test_a_decision_that_does_not_hold_names_the_line():
+    @df.function
+    def f(x, mask):
+        y = df.boolean_mask(x, mask)
+        if y.shape[0] > 2:                                  # decided while tracing
+            return y
+        return y * 2.0
+
+    x = floats(7, 4)
+    assert f(x, masks(7)[1]).shape == (7, 4)
+    with pytest.raises(df.errors.ShapeError, match=r"depends on data.*test_dynamic.py"):
+        f(x, masks(7)[0])
+
+
+def test_errors_name_op_and_line():
+    @df.function
+    def f(x, mask):
+        y = df.boolean_mask(x, mask)
+        return df.reshape(y, [y.shape[0], 3])
+
+    with pytest.raises(df.errors.DualflowError, match=r"reshape"):
+        f(floats(7, 4), masks(7)[1])
+
+    @df.function
+    def g(x, mask):
+        y = df.boolean_mask(x, mask)
+        return y + df.boolean_mask(x, ~mask)
+
+    x = floats(6, 4)
+    assert g(x, df.constant([True, False] * 3)).shape == (3, 4)
+    with pytest.raises(df.errors.ShapeError, match=r"add.*test_dynamic.py"):
+        g(x, df.constant([True] * 2 + [False] * 4))
+
+
+def test_eight_threads():
+    both = with_gradient(masked_mean)
+    traced = df.function(both)
+    x, wrong = floats(7, 4), []
+    want = [bits(both(x, m)) for m in masks(7)]
+
+    def work():
+        for _ in range(100):
+            for m, expected in zip(masks(7), want, strict=True):
+                if bits(traced(x, m)) != expected:
+                    wrong.append(m)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_dynamic_attrs_applies_its_op():
+    op = get_op("dynamic_attrs")
+    reshape = get_op("reshape").index
+    attrs = make_attrs(op, index=reshape, outputs=(df.float32.index, 2), code=(2, 1, 1, 0, -1))
+    (y,) = evaluate(op, [df.constant([1., 2., 3., 4.]), df.constant([7, 2], df.int64)], attrs)
+    assert y.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("index, outputs, code", [
+    (-1, (8, 1), (1, 0, 4)), (10**6, (8, 1), (1, 0, 4)),        # no op
+    (None, (8, 1), (1, 0)), (None, (8, 1), (5, 0, 4)), (None, (8, 1), (1, 0, 4, 4)),
+    (None, (8, 1), (1, 1, 2)), (None, (8, 1), (1, 2, 0)), (None, (99, 1), (1, 0, 4)),
+    (None, (8, 3), (1, 0, 4)), (None, (7, 1), (1, 0, 4)), (None, (8, 1), (1, 0, 5)),
+])
+def test_dynamic_attrs_checks_what_it_gets(index, outputs, code):
+    op = get_op("dynamic_attrs")
+    attrs = make_attrs(op, index=get_op("reshape").index if index is None else index,
+                       outputs=outputs, code=code)
+    with pytest.raises(df.errors.DualflowError):
+        evaluate(op, [df.constant([1., 2., 3., 4.]), df.constant([7, 2], df.int64)], attrs)
+
+
+def test_assert_sizes():
+    one, two = df.constant(1.0, df.float64), df.constant(2.0, df.float64)
+    apply("assert_sizes", one, two, by=1, answer=True)
+    with pytest.raises(df.errors.ShapeError, match="1 < 2 is true, but was false"):
+        apply("assert_sizes", one, two, by=1, answer=False)
