@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, map_attrs
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
+from dualflow.graph.dims import dim_now, leaves
 from dualflow.graph.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Node
 from dualflow.graph.trace import (
@@ -20,9 +21,7 @@ from dualflow.graph.trace import (
     Guard,
     Number,
     Trace,
-    dim_now,
     known_value,
-    leaves,
     suspended,
 )
 
