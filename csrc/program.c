@@ -27,6 +27,9 @@ static df_status check_slot(const df_program_parts *parts, int i, df_error *err)
     int64_t bytes = t.size < 0 ? -1 : df_tensor_bytes(&t);
     df_tensor_clear(&t);
     if (status != DF_OK) return status;
+    if (bytes == INT64_MAX)
+        return df_fail(err, DF_OVERFLOW, "program: slot %d has shape %s, more bytes than 64 bits "
+                       "can count", i, df_shape_text(s->ndim, s->shape).text);
     if (s->kind == DF_SLOT_DYNAMIC) {
         if (s->last_use >= 0 && s->last_use <= parts->n_instructions) return DF_OK;
         return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is used last by instruction %d "

@@ -12,12 +12,19 @@ void df_tensor_init(df_tensor *t)
     t->shape = t->dims;
 }
 
-/* The number of elements of `shape`, DF_UNKNOWN when a dimension is. Zeros are left out of the
- * checked product, so that no product of some of the dimensions can overflow in a kernel. */
-static df_status count_elements(df_dtype dtype, int ndim, const int64_t *shape, const char *op,
-                                int64_t *size, df_error *err)
+static df_status fail_too_many(int ndim, const int64_t *shape, const char *op, df_error *err)
 {
-    int64_t product = 1, bytes;
+    return df_fail(err, DF_OVERFLOW, "%s: shape %s has more elements than 64 bits can count", op,
+                   df_shape_text(ndim, shape).text);
+}
+
+/* The number of elements of `shape`, DF_UNKNOWN when a dimension is, DF_TOO_MANY where 64 bits
+ * cannot count them: such a tensor can be described, never allocated. Zeros are left out of the
+ * checked product, so that no product of some of the dimensions can overflow in a kernel. */
+static df_status count_elements(int ndim, const int64_t *shape, const char *op, int64_t *size,
+                                df_error *err)
+{
+    int64_t product = 1;
     bool empty = false, unknown = false, fits = true;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < DF_UNKNOWN)
@@ -27,24 +34,19 @@ static df_status count_elements(df_dtype dtype, int ndim, const int64_t *shape, 
         else if (shape[i] == DF_UNKNOWN) unknown = true;
         else fits = fits && df_mul_size(product, shape[i], &product);
     }
-    if (!fits)
-        return df_fail(err, DF_OVERFLOW, "%s: shape %s has more elements than 64 bits can count",
-                       op, df_shape_text(ndim, shape).text);
-    if (!df_mul_size(product, df_dtypes[dtype].bytes, &bytes))
-        return df_fail(err, DF_OVERFLOW, "%s: %s of shape %s has more bytes than 64 bits can count",
-                       op, df_dtypes[dtype].name, df_shape_text(ndim, shape).text);
-    *size = unknown ? DF_UNKNOWN : empty ? 0 : product;
+    if (!fits && (unknown || empty)) return fail_too_many(ndim, shape, op, err);
+    *size = unknown ? DF_UNKNOWN : empty ? 0 : fits ? product : DF_TOO_MANY;
     return DF_OK;
 }
 
 df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
                         const char *op, df_error *err)
 {
-    int64_t size, *room = t->dims;
+    int64_t size = 0, *room = t->dims;
     if (ndim < 0 || ndim > DF_MAX_NDIM)
         return df_fail(err, DF_BAD_SHAPE, "%s: %d dimensions, want 0 to %d", op, ndim,
                        DF_MAX_NDIM);
-    df_status status = count_elements(dtype, ndim, shape, op, &size, err);
+    df_status status = count_elements(ndim, shape, op, &size, err);
     if (status != DF_OK) return status;
     if (ndim > DF_INLINE_NDIM) {
         room = malloc((size_t)ndim * sizeof *room);
@@ -63,6 +65,10 @@ df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *s
 
 df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err)
 {
+    if (t->size == DF_TOO_MANY) return fail_too_many(t->ndim, t->shape, op, err);
+    if (df_tensor_bytes(t) == INT64_MAX)
+        return df_fail(err, DF_OVERFLOW, "%s: %s of shape %s has more bytes than 64 bits can count",
+                       op, df_dtypes[t->dtype].name, df_shape_text(t->ndim, t->shape).text);
     df_buffer *buffer = df_buffer_new(df_tensor_bytes(t));
     if (!buffer)
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %s, %lld bytes", op,

@@ -8,6 +8,7 @@
 #define DF_MAX_NDIM 254
 #define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
 #define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
+#define DF_TOO_MANY INT64_MAX /* size of what can be described but has too many elements to be */
 
 typedef struct df_tensor {
     void *data; /* NULL: only dtype and shape are known (infer) */
@@ -21,8 +22,8 @@ typedef struct df_tensor {
 
 /* Makes `t` an empty description: no data, no buffer, rank 0. */
 void df_tensor_init(df_tensor *t);
-/* Sets dtype and shape (dimensions may be DF_UNKNOWN), computes size with overflow checked. `op`
- * names the caller in messages. `shape` may not point into `t`. */
+/* Sets dtype and shape (dimensions may be DF_UNKNOWN), computes size, DF_TOO_MANY where it does not
+ * fit. `op` names the caller in messages. `shape` may not point into `t`. */
 df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
                         const char *op, df_error *err);
 /* Gives `t`, whose dtype and shape are set and known, a new buffer. */
@@ -30,8 +31,10 @@ df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err);
 /* Drops buffer and heap shape. */
 void df_tensor_clear(df_tensor *t);
 
+/* INT64_MAX where they do not fit: nothing of that size is ever allocated. */
 static inline int64_t df_tensor_bytes(const df_tensor *t)
 {
+    if (t->size > INT64_MAX / 8) return INT64_MAX;
     return t->size * df_dtypes[t->dtype].bytes;
 }
 bool df_same_shape(const df_tensor *a, const df_tensor *b);

@@ -25,6 +25,7 @@ from dualflow.graph.arguments import (
 )
 from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
+from dualflow.graph.inspection import Inspection
 from dualflow.graph.messages import warn
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
@@ -36,7 +37,7 @@ WARN_TRACES = 12
 DEEP = 20                 # calls of itself that a function may be traced in
 
 
-class Function(Dispatcher):
+class Function(Inspection, Dispatcher):
     """A Python function that runs as a program; made by `dualflow.function`."""
 
     def __init__(self, python_function: Callable[..., Any], name: str | None = None,
@@ -282,18 +283,10 @@ class Function(Dispatcher):
         """
         return self._find(*self._bind(args, kwargs))[1]
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Any:
-        """The graph that a call with these arguments runs, after the passes; print it.
-
-        Examples
-        --------
-        >>> import dualflow as df
-        >>> double = df.function(lambda x: x + x, name="double")
-        >>> print(double.graph_for(df.constant([1., 2.])))  # doctest: +ELLIPSIS
-        graph double:
-        ...
-        """
-        return self.compiled_for(*args, **kwargs).graph
+    def leaves_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments of a call as its program takes them."""
+        leaves: list[Any] = self._bind(args, kwargs)[1]
+        return leaves
 
     def trace_report(self) -> str:
         """A line for each trace: its arguments, what it took, and what caused it.

@@ -49,6 +49,7 @@ cdef extern from "tensor.h" nogil:
     int DF_MAX_NDIM
     int DF_INLINE_NDIM
     int64_t DF_UNKNOWN
+    int64_t DF_TOO_MANY
     ctypedef struct df_buffer:
         int64_t bytes
         void *data

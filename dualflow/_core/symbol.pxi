@@ -59,7 +59,7 @@ cdef class Symbol(Tensor):
     def size(self):
         """The number of elements."""
         cdef object n = 1
-        if self.unknown is None:
+        if self.unknown is None and self.t.size != DF_TOO_MANY:
             return self.t.size
         for d in self.shape:
             n = n * d
@@ -346,7 +346,7 @@ def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
 
 
 def own_flops(Op op, inputs, outputs, Attrs attrs):
-    """Arithmetic of an application as its record counts it, or -1 where that is left to its kind."""
+    """Arithmetic of an application as its record counts it; -1 where that is left to its kind."""
     return ask_call(op, list(inputs), list(outputs), attrs, ASK_FLOPS)
 
 

@@ -27,7 +27,7 @@ from dualflow.graph.ir import (
 )
 from dualflow.graph.layout import Layout, lay_out
 
-__all__ = ["draw", "to_dot", "to_svg"]
+__all__ = ["draw"]
 
 MOST_BOXES = 400          # of a drawing
 LABEL = 44                # characters of a line in a box

@@ -6,21 +6,26 @@ Whether ops run or are recorded is decided by the thread's innermost graph; ther
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from dualflow._core import Symbol, current_graph, pop_graph, push_graph
+from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.draw import draw
 from dualflow.graph.ir import Node
+from dualflow.graph.options import Options
+from dualflow.graph.session import Session
 from dualflow.graph.trace import Trace
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["Graph", "name_scope"]
 
-SIZE_HINT = 1009     # stands for the unknown dimensions of a placeholder while shape rules run: a
-                     # size that nothing else has, so that no op takes it for another's
+# Stands for the unknown dimensions of a placeholder while shape rules run: many numbers divide it,
+# and hardly anything else has it, so that no op takes it for another size.
+SIZE_HINT = 5040
 
 
 class Graph(Trace):
@@ -52,6 +57,7 @@ class Graph(Trace):
         super().__init__(name)
         self._by_name: dict[str, Node] = {}
         self._n_indexed = 0
+        self._session = Session(self, Options())
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
@@ -84,6 +90,47 @@ class Graph(Trace):
         dims = tuple(shape)
         hints = [SIZE_HINT if d is None else d for d in dims]
         return self.parameter(len(self.inputs), name, as_dtype(dtype), dims, hints)
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Values of what is asked for; only what that needs is run.
+
+        Parameters
+        ----------
+        fetches : tensor, operation, or name of one, or nested lists, tuples, dicts of them
+        feeds : dict, optional
+            Values of placeholders, by tensor or name.
+
+        Returns
+        -------
+        The structure of `fetches`, of Tensors; None stands for operations.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a placeholder that is needed has no value.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> g = df.Graph()
+        >>> with g.as_default():
+        ...     x = g.placeholder([None], name="x")
+        ...     y = x * 2.
+        >>> g.run(y, {"x:0": [1., 2.]}).tolist()
+        [2.0, 4.0]
+        """
+        wanted = [self._element(item) for item in flatten(fetches)]
+        given = {self._element(key): value for key, value in (feeds or {}).items()}
+        return pack_like(fetches, self._session.run(wanted, given))
+
+    def _element(self, item: Any) -> Any:
+        """What a name stands for, or something of the graph as it is."""
+        if isinstance(item, str):
+            return (self.get_tensor_by_name if ":" in item else self.get_operation_by_name)(item)
+        if isinstance(item, Node) or (isinstance(item, Symbol) and item.graph is self):
+            return item
+        raise InvalidArgumentError(f"run: {item!r} is no tensor or operation of {self.name}, nor "
+                                   "the name of one")
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
         """A drawing: SVG, or DOT where `path` ends in ``.dot``; written to `path` if given."""

@@ -11,10 +11,21 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
+from dualflow.errors import ResourceExhaustedError
 from dualflow.graph.arena import Block, lower_bound, place
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node, may_refuse
+from dualflow.graph.ir import (
+    CONSTANT,
+    LEAVES,
+    PARAMETER,
+    VARIABLE,
+    Graph,
+    Node,
+    may_refuse,
+    type_text,
+)
 from dualflow.graph.waves import arrange
 
+MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
 ASSIGN, COPY = get_op("assign"), get_op("identity")
 
 
@@ -187,6 +198,9 @@ class Planner:
         self.plan.steps.append(step)
         taken: set[Buffer] = set()
         for y in own:
+            if not dynamic and nbytes(y) > MOST_BYTES:
+                raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
+                                             f"{nbytes(y)} bytes (made at {node.line})")
             buffer = None if dynamic or step.wave else (
                 self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
             if buffer is None:

@@ -161,7 +161,7 @@ class Profile:
         """
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": self.name}}]
-        free: list[int] = []               # of each lane, when it is free: branches run side by side
+        free: list[int] = []           # when each lane is free: branches run side by side
         for row in sorted(self.rows, key=lambda r: r.start):
             lane = next((k for k, end in enumerate(free) if end <= row.start), len(free))
             free[lane:lane + 1] = [row.start + row.duration]

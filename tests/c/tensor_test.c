@@ -38,11 +38,15 @@ static void test_shapes(void)
 
     df_tensor_init(&t);
     df_tensor_init(&other);
-    CHECK(df_tensor_set(&t, DF_F32, 2, huge, "fill", &err) == DF_OVERFLOW);
+    CHECK(df_tensor_set(&t, DF_F32, 2, huge, "fill", &err) == DF_OK && t.size == DF_TOO_MANY);
+    CHECK(df_tensor_bytes(&t) == INT64_MAX);
+    CHECK(df_tensor_alloc(&t, "fill", &err) == DF_OVERFLOW);
     CHECK(err.status == DF_OVERFLOW);
     CHECK(!strcmp(err.text, "fill: shape (1000000000000, 1000000000000) has more elements than 64 "
                             "bits can count"));
-    CHECK(df_tensor_set(&t, DF_F64, 1, wide, "fill", &err) == DF_OVERFLOW);
+    CHECK(df_tensor_set(&t, DF_F64, 1, wide, "fill", &err) == DF_OK && t.size == wide[0]);
+    CHECK(df_tensor_alloc(&t, "fill", &err) == DF_OVERFLOW && !t.data);
+    df_tensor_clear(&t);
     CHECK(df_tensor_set(&t, DF_F32, 3, empty, "fill", &err) == DF_OVERFLOW);
     CHECK(df_tensor_set(&t, DF_F32, 2, negative, "fill", &err) == DF_BAD_SHAPE);
     CHECK(df_tensor_set(&t, DF_F32, DF_MAX_NDIM + 1, many, "fill", &err) == DF_BAD_SHAPE);

@@ -5,7 +5,6 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError, TracedValueError
-from tests.graph.interpret import run
 
 
 def both(f, *arrays):
@@ -19,7 +18,7 @@ def both(f, *arrays):
     with g.as_default():
         traced = [g.placeholder(x.shape, x.dtype) for x in eager]
         found = df.gradients(f(*traced), traced)
-    found = run(g, found, dict(zip(traced, eager, strict=True)))
+    found = g.run(found, dict(zip(traced, eager, strict=True)))
     return [x.numpy() for x in wanted], [x.numpy() for x in found]
 
 
@@ -47,7 +46,7 @@ def test_higher_orders():
         for _ in range(3):
             d, = df.gradients(d, x)
             orders.append(d)
-    assert [v.item() for v in run(g, orders, {x: df.constant(2.)})] == [32., 48., 48.]
+    assert [v.item() for v in g.run(orders, {x: df.constant(2.)})] == [32., 48., 48.]
 
 
 def test_grad_ys_several_targets_and_repeated_ones():
@@ -57,7 +56,7 @@ def test_grad_ys_several_targets_and_repeated_ones():
         dx, = df.gradients([x * 2., x * x, x * x], [x], [df.constant([1., 10.]), None, x])
         y = x * 3.
         twice, = df.gradients([y, y], x)
-    dx, twice = run(g, [dx, twice], {x: df.constant([1., 2.])})
+    dx, twice = g.run([dx, twice], {x: df.constant([1., 2.])})
     assert dx.tolist() == [2. + 2. + 2., 20. + 4. + 8.]
     assert twice.tolist() == [6., 6.]
 
@@ -69,7 +68,7 @@ def test_a_source_between():
         b = a * 3.
         da, db = df.gradients(b * b, [a, b])
         stopped, = df.gradients(b * b + a, a, stop_gradients=b)
-    values = run(g, [da, db, stopped], {a: df.constant(2.)})
+    values = g.run([da, db, stopped], {a: df.constant(2.)})
     assert [v.item() for v in values] == [36., 12., 1.]
 
 
@@ -81,7 +80,7 @@ def test_unconnected():
         assert df.gradients(df.stop_gradient(x), [x]) == [None]
         assert df.gradients(df.argmax(x), [x]) == [None]
         zero, = df.gradients(x * x, other, unconnected_gradients="zero")
-    assert run(g, [zero], {x: df.constant([1., 1.]), other: df.constant([1., 1.])})[0].tolist() \
+    assert g.run([zero], {x: df.constant([1., 1.]), other: df.constant([1., 1.])})[0].tolist() \
         == [0., 0.]
 
 
@@ -111,7 +110,7 @@ def test_custom_gradient():
             tape.watch(x)
             z = f(x, 4.) + x
         found = [*df.gradients(z, x), tape.gradient(z, x), z]
-    assert [v.item() for v in run(g, found, {x: df.constant(2.)})] == [101., 101., 10.]
+    assert [v.item() for v in g.run(found, {x: df.constant(2.)})] == [101., 101., 10.]
 
 
 def test_broadcast_gradients_are_summed():
@@ -120,7 +119,7 @@ def test_broadcast_gradients_are_summed():
         x, b = g.placeholder([4, 3]), g.placeholder([3])
         db, = df.gradients(x + b, b)
     feeds = {x: df.ones([4, 3]), b: df.ones([3])}
-    assert run(g, [db], feeds)[0].tolist() == [4., 4., 4.]
+    assert g.run([db], feeds)[0].tolist() == [4., 4., 4.]
 
 
 def test_nodes_stand_in_a_scope():
@@ -150,7 +149,7 @@ def test_a_long_chain():
         for _ in range(100_000):
             y = -y
         dx, = df.gradients(y, x)
-    assert run(g, [dx], {x: df.constant(1.)})[0].item() == 1.
+    assert g.run([dx], {x: df.constant(1.)})[0].item() == 1.
 
 
 def test_a_ladder_of_diamonds():
@@ -163,4 +162,4 @@ def test_a_ladder_of_diamonds():
         n = len(g.nodes)
         dx, = df.gradients(y, x)
     assert len(g.nodes) < 3 * n
-    assert run(g, [dx], {x: df.constant(1., df.float64)})[0].item() == 2. ** 60
+    assert g.run([dx], {x: df.constant(1., df.float64)})[0].item() == 2. ** 60
