@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-
 from dualflow._core import Symbol
 from dualflow.graph.ir import type_text
 from dualflow.graph.plan import Buffer, Plan
@@ -14,7 +12,11 @@ def to_text(plan: Plan) -> str:
     held: dict[Buffer, list[Symbol]] = {}
     for x, (buffer, _) in plan.where.items():
         held.setdefault(buffer, []).append(x)
-    positions = [step.position for step in plan.steps]
+    life: dict[Buffer, tuple[int, int]] = {}
+    for k, step in enumerate(plan.steps):
+        for x in (*step.inputs, *step.outputs):
+            buffer = plan.where[x][0]
+            life[buffer] = life.get(buffer, (k, k))[0], k
     share = f" ({100 * plan.arena_bytes / plan.lower_bound - 100:.1f} % above)" \
         if plan.lower_bound else ""
     lines = [f"{len(plan.steps)} steps; arena of {plan.arena_bytes:,} bytes, at least "
@@ -22,12 +24,13 @@ def to_text(plan: Plan) -> str:
     for buffer, values in held.items():
         what = ", ".join(f"{x.name} {type_text(x)}" for x in values[:3])
         more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        lines.append(f"  {_place(buffer):24} {buffer.size:>14,} bytes  "
-                     f"{_life(buffer, positions):14}  {what}{more}")
-    spaces = [s for s in plan.steps if s.workspace is not None and s.workspace.size]
-    lines += [f"  {f'arena +{s.workspace.offset}':24} {s.workspace.size:>14,} bytes  "
-              f"{f'step {bisect_left(positions, s.position)}':14}  workspace of {s.node.name}"
-              for s in spaces if s.workspace is not None]
+        steps = "steps {}-{}".format(*life[buffer]) if buffer in life else "no step"
+        lines.append(f"  {_place(buffer):24} {buffer.size:>14,} bytes  {steps:14}  {what}{more}")
+    for k, step in enumerate(plan.steps):
+        if step.workspace is not None and step.workspace.size:
+            place = f"arena +{step.workspace.offset}"
+            lines.append(f"  {place:24} {step.workspace.size:>14,} bytes  {f'step {k}':14}  "
+                         f"workspace of {step.node.name}")
     return "\n".join(lines)
 
 
@@ -37,11 +40,3 @@ def _place(buffer: Buffer) -> str:
     if buffer.kind == "arena":
         return f"arena +{buffer.offset}"
     return f"{buffer.kind} {buffer.index}" if buffer.kind in ("argument", "result") else buffer.kind
-
-
-def _life(buffer: Buffer, positions: list[int]) -> str:
-    """First and last step of an arena's buffer; the others live as long as the run."""
-    if buffer.kind != "arena":
-        return ""
-    first, last = bisect_left(positions, buffer.start), bisect_right(positions, buffer.end) - 1
-    return f"steps {first}-{max(first, last)}"
