@@ -88,3 +88,18 @@ def test_a_training_step_needs_less_memory():
     early = df.function(step).compiled_for(x).plan.arena_bytes
     late = df.function(step, passes=False).compiled_for(x).plan.arena_bytes
     assert early < late / 3
+
+
+def test_an_update_waits_for_calls_of_the_host():
+    v = df.Variable(1.)
+    t = Trace("f")
+    with t.recording():
+        x = t.parameter(0, "x", df.float32, (), ())
+        y = df.exp(x)
+        df.print(y)
+        z = df.tanh(y)
+        v.assign(x)
+        t.outputs = [z]
+    graph = updates.run(ir.copy(t), Options())
+    ir.check(graph)
+    assert names(graph) == ["exp", "host_call", "assign", "tanh"]
