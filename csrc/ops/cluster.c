@@ -23,5 +23,6 @@ static void release_cluster(void *prepared) { df_cluster_free(prepared); }
 
 DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
                   .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
-                  .internal = true, .infer = df_cluster_infer, .count_out = df_cluster_count_out,
-                  .prepare = prepare_cluster, .release = release_cluster, .run = run_cluster};
+                  .internal = true, .may_alias = true, .infer = df_cluster_infer,
+                  .count_out = df_cluster_count_out, .prepare = prepare_cluster,
+                  .release = release_cluster, .run = run_cluster};

@@ -122,6 +122,8 @@ class Writer:
         if not outputs:
             return
         shape = self._shape(members, full, outputs)
+        if self._could_share(members, group, shape, outputs):
+            shape = (1, *shape)
         inputs, reads = self._reads(members, shape)
         number = {y: len(inputs) + k for k, y in enumerate(results)}
         assert group.space is not None
@@ -142,6 +144,21 @@ class Writer:
         self.graph.changes += 1
         for y, new in zip(outputs, made.outputs, strict=True):
             self.stands_for[y] = self._reshaped(new, shape_of(y))
+
+    def _could_share(self, members: list[int], group: Group, shape: Shape,
+                     outputs: list[Symbol]) -> bool:
+        """Whether a result of rows looks like an input that is repeated along them.
+
+        One must not lie in the memory of the other, so their shapes are made to differ."""
+        assert group.space is not None
+        if not any([is_row(y, group.space) for y in outputs]):
+            return False
+        full, row = group.space
+        assert row is not None
+        along = (True,) * len(row) + (False,) * (len(full) - len(row))
+        readings = [self.partition.readings[at] for at in members]
+        return any([x.along == along for reading in readings if reading is not None
+                    for x in reading.operands if reading.space[0] == full])
 
     def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
         """The iteration shape, that of an output where it can be, so that this needs no view."""

@@ -156,6 +156,17 @@ def test_a_view_of_what_is_overwritten_is_taken_in_time():
     fused(f, x(4))
 
 
+def test_rows_do_not_lie_in_what_is_repeated_along_them():
+    def f(a, b):
+        return df.reduce_max(df.abs(a) * b, 1, keepdims=True)
+
+    assert "shape=(1, 4, 3)" in lines(fused(f, x(4, 3), x(4, 1)))[2]
+    assert "shape=(4, 3)" in lines(fused(f, x(4, 3), x(3)))[2]
+    data = df.constant([[float(i * j % 7) for i in range(5000)] for j in range(4)])
+    g = df.function(lambda a: f(a, df.cumsum(a, 1)[:, 9:10] + 1.0))
+    assert g(data).tolist() == f(data, df.cumsum(data, 1)[:, 9:10] + 1.0).tolist()
+
+
 def test_updates_stay_before_what_may_fail():
     v, w = variable(2, name="v"), variable(2, name="w")
 
