@@ -74,6 +74,7 @@ struct df_op {
     bool internal; /* made by graph passes, never applied by people: no public function, no rule */
     bool effect; /* never dropped or merged although it writes no input */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
+    bool total; /* DF_GENERAL: run cannot fail on what infer accepted; other kinds never do */
     bool serial; /* run uses one thread, however large */
     bool commutative; /* to the bit, but for which NaN comes of two */
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */

@@ -86,7 +86,7 @@ OTHERS = {
     "pad": lambda: ([floats(ROWS, COLUMNS), df.constant(0.0)], {"paddings": [1, 1, 1, 1]}),
     "roll": matrix(shift=3, axis=1),
     "band_part": matrix(num_lower=-1, num_upper=0),
-    "range": lambda: ([df.constant(0.0), df.constant(float(N)), df.constant(1.0)], {}),
+    "range": lambda: ([df.constant(0.0), df.constant(float(N)), df.constant(1.0)], {"n": N}),
     "linspace": lambda: ([df.constant(0.0), df.constant(1.0)], {"num": N}),
     "one_hot": lambda: ([indices(ROWS, COLUMNS), df.constant(1.0), df.constant(0.0)],
                         {"depth": COLUMNS, "axis": -1}),

@@ -21,7 +21,8 @@ static df_status prepare_cluster(const df_call *call, void **prepared, df_error 
 
 static void release_cluster(void *prepared) { df_cluster_free(prepared); }
 
-DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
+DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .total = true,
+                  .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
                   .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
                   .internal = true, .may_alias = true, .infer = df_cluster_infer,
                   .count_out = df_cluster_count_out, .prepare = prepare_cluster,

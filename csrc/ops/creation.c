@@ -135,7 +135,8 @@ static df_status run_one_hot(const df_call *call, df_error *err)
 DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 1,
                 .attrs = {{"n", DF_ATTR_INT}}, .promote = 7, .infer = infer_range,
                 .run = run_range};
-DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 1,
+DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .total = true,
+                   .n_in = 2, .n_out = 1, .n_attrs = 1,
                    .attrs = {{"num", DF_ATTR_INT}}, .promote = 3, .promote_to_float = true,
                    .infer = infer_linspace, .run = run_linspace};
 DF_OP(one_hot) = {.name = "one_hot", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 2,

@@ -190,7 +190,8 @@ static df_status run(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
+DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
+                 .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
                  .prepare = prepare, .release = free, .flops = flops};
@@ -340,7 +341,8 @@ static df_status run_cluster(const df_call *call, df_error *err)
 }
 
 /* Inputs behind the first two may have any shape that broadcasts to the product's. */
-DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .total = true,
+                         .n_in = DF_VARIADIC,
                          .n_out = 1, .n_attrs = 3, .internal = true,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},

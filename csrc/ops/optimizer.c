@@ -105,7 +105,8 @@ static df_status run_sgd(const df_call *call, df_error *err)
     return run_update(call, 1, sgd_f32, sgd_f64, k, 0.3);
 }
 
-DF_OP(sgd_update) = {.name = "sgd_update", .kind = DF_GENERAL, .n_in = 3, .writes = 1,
+DF_OP(sgd_update) = {.name = "sgd_update", .kind = DF_GENERAL, .total = true,
+                     .n_in = 3, .writes = 1,
                      .infer = infer_sgd, .run = run_sgd};
 
 enum { MOMENTUM_RATE, NESTEROV };
@@ -123,7 +124,8 @@ static df_status run_momentum(const df_call *call, df_error *err)
     return run_update(call, 2, momentum_f32, momentum_f64, k, 0.5);
 }
 
-DF_OP(momentum_update) = {.name = "momentum_update", .kind = DF_GENERAL, .n_in = 4, .writes = 3,
+DF_OP(momentum_update) = {.name = "momentum_update", .kind = DF_GENERAL, .total = true,
+                          .n_in = 4, .writes = 3,
                           .n_attrs = 2,
                           .attrs = {{"momentum", DF_ATTR_FLOAT}, {"nesterov", DF_ATTR_BOOL}},
                           .infer = infer_one_slot, .run = run_momentum};
@@ -150,7 +152,7 @@ static df_status run_adam(const df_call *call, df_error *err)
 }
 
 DF_OP(adam_update) = {
-    .name = "adam_update", .kind = DF_GENERAL, .n_in = 6, .writes = 7, .n_attrs = 4,
+    .name = "adam_update", .kind = DF_GENERAL, .total = true, .n_in = 6, .writes = 7, .n_attrs = 4,
     .attrs = {{"beta_1", DF_ATTR_FLOAT}, {"beta_2", DF_ATTR_FLOAT}, {"epsilon", DF_ATTR_FLOAT},
               {"weight_decay", DF_ATTR_FLOAT}},
     .infer = infer_adam, .run = run_adam};
@@ -181,11 +183,12 @@ static df_status run_rmsprop(const df_call *call, df_error *err)
                             {"epsilon", DF_ATTR_FLOAT}}
 
 /* variable, mean square, momentum */
-DF_OP(rmsprop_update) = {.name = "rmsprop_update", .kind = DF_GENERAL, .n_in = 5, .writes = 7,
+DF_OP(rmsprop_update) = {.name = "rmsprop_update", .kind = DF_GENERAL, .total = true,
+                         .n_in = 5, .writes = 7,
                          RMSPROP_ATTRS, .infer = infer_rmsprop, .run = run_rmsprop};
 /* variable, mean square, mean, momentum */
 DF_OP(centered_rmsprop_update) = {.name = "centered_rmsprop_update", .kind = DF_GENERAL,
-                                  .n_in = 6, .writes = 15, RMSPROP_ATTRS,
+                                  .total = true, .n_in = 6, .writes = 15, RMSPROP_ATTRS,
                                   .infer = infer_rmsprop, .run = run_rmsprop};
 
 static df_status run_adagrad(const df_call *call, df_error *err)
@@ -195,7 +198,8 @@ static df_status run_adagrad(const df_call *call, df_error *err)
     return run_update(call, 2, adagrad_f32, adagrad_f64, k, 0.6);
 }
 
-DF_OP(adagrad_update) = {.name = "adagrad_update", .kind = DF_GENERAL, .n_in = 4, .writes = 3,
+DF_OP(adagrad_update) = {.name = "adagrad_update", .kind = DF_GENERAL, .total = true,
+                         .n_in = 4, .writes = 3,
                          .n_attrs = 1, .attrs = {{"epsilon", DF_ATTR_FLOAT}},
                          .infer = infer_one_slot, .run = run_adagrad};
 

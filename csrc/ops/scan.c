@@ -105,7 +105,7 @@ static df_status run_recurrence(const df_call *call, df_error *err)
 }
 
 #define SCAN_OP(op)                                                                              \
-    .name = op, .kind = DF_GENERAL, .n_out = 1, .n_attrs = 3,                                    \
+    .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .n_attrs = 3,                     \
     .attrs = {{"axis", DF_ATTR_INT}, {"exclusive", DF_ATTR_BOOL}, {"reverse", DF_ATTR_BOOL}},    \
     .infer = infer
 

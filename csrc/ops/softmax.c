@@ -106,7 +106,7 @@ static df_status run_log_softmax(const df_call *call, df_error *err)
 }
 
 #define SOFTMAX_OP(op)                                                                           \
-    .name = op, .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,                         \
+    .name = op, .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1, .n_attrs = 1,          \
     .attrs = {{"axis", DF_ATTR_INT}}, .infer = infer
 
 DF_OP(softmax) = {SOFTMAX_OP("softmax"), .run = run_softmax};

@@ -435,7 +435,8 @@ static df_status run_values(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,
+DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .total = true,
+               .n_in = 1, .n_out = 1, .n_attrs = 1,
                .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values};
 
 static df_status infer_argsort(const df_call *call, df_error *err)
@@ -454,7 +455,8 @@ static df_status run_argsort(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 1,
+DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .total = true,
+                  .n_in = 1, .n_out = 1, .n_attrs = 1,
                   .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_argsort,
                   .run = run_argsort};
 
@@ -487,5 +489,6 @@ static df_status run_top_k(const df_call *call, df_error *err)
     return run_sort(call, &s, err);
 }
 
-DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .n_in = 1, .n_out = 2, .n_attrs = 1,
+DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .total = true,
+                .n_in = 1, .n_out = 2, .n_attrs = 1,
                 .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_top_k, .run = run_top_k};

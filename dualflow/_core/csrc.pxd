@@ -134,6 +134,7 @@ cdef extern from "op.h" nogil:
         bint internal
         bint effect
         uint32_t shape_only
+        bint total
         bint serial
         bint commutative
         bint may_alias

@@ -74,6 +74,11 @@ cdef class Op:
         return self.c.shape_only
 
     @property
+    def may_fail(self):
+        """Whether its kernel may refuse values it meets."""
+        return self.c.kind == DF_GENERAL and not self.c.total
+
+    @property
     def serial(self):
         """Whether its kernel uses one thread, however large."""
         return bool(self.c.serial)

@@ -142,9 +142,7 @@ def may_refuse(node: Node) -> bool:
         return not op.writes
     if any([None in x.shape for x in (*node.inputs, *node.outputs)]):
         return True
-    return (op.kind == "general" and not op.internal and op not in LEAVES
-            and not (node.line and node.line.gradient_of)
-            and any([x.dtype.is_integer for x in node.inputs]))
+    return op.may_fail and op not in LEAVES and not (node.line and node.line.gradient_of)
 
 
 Visit = Callable[[Graph, Node, tuple[Symbol, ...]], "Sequence[Symbol] | None"]

@@ -1,4 +1,4 @@
-"""Updates of variables as early as they can be: a gradient dies when its variable has been updated.
+"""Updates of variables as early as they can be: a gradient dies with the update of its variable.
 
 Traced, all updates stand at the end, and all gradients live until then. Here a node that writes,
 and one whose results only such nodes read, moves to just behind what it waits for: its inputs, and
