@@ -1,6 +1,6 @@
 """Diagonals and bands of matrices, with their gradients. Matrices are the last two dimensions."""
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, as_tensor, smaller
 from dualflow.errors import ShapeError
 from dualflow.gradients import gradient
 from dualflow.ops.array import expand_dims, reshape, static_shape
@@ -115,7 +115,7 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     flat = reshape(x, (*batch, m * n))
     keep = (MISSING,) * len(batch)
     ndim = len(batch) + 1
-    return cut(flat, (*keep, 0), (*keep, min(m, n) * (n + 1)), (1,) * len(batch) + (n + 1,),
+    return cut(flat, (*keep, 0), (*keep, smaller(m, n) * (n + 1)), (1,) * len(batch) + (n + 1,),
                (SLICE,) * ndim, name=name)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.array import identity, reshape, static_shape, transpose
@@ -101,7 +101,9 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     if not isinstance(equation, str):
         raise DTypeError(f"einsum: the equation is a {type(equation).__name__}, want a str")
     tensors = [x if isinstance(x, TensorBase) else as_tensor(x, None, "einsum") for x in inputs]
-    plan = _plan(equation, tuple([static_shape(x) for x in tensors]))
+    shapes = tuple([static_shape(x) for x in tensors])
+    traced = any(isinstance(n, Dim) for shape in shapes for n in shape)
+    plan = (_make_plan if traced else _plan)(equation, shapes)
     for k, x in enumerate(tensors):
         for perm in plan.diagonals[k]:
             x = diag_part(transpose(x, perm))
@@ -252,8 +254,7 @@ def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Label
 
 # --- plans --------------------------------------------------------------------------------------
 
-@functools.lru_cache(maxsize=1024)
-def _plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
+def _make_plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
     terms, result = _terms(equation, shapes)
     diagonals, sums, pairs = [], [], []
     for k, term in enumerate(terms):
@@ -273,6 +274,10 @@ def _plan(equation: str, shapes: tuple[Shape, ...]) -> _Plan:
     perm = tuple([terms[0].labels.index(x) for x in result])
     return _Plan(tuple(diagonals), tuple(sums), tuple(pairs),
                  None if perm == tuple(range(len(perm))) else perm)
+
+
+# For sizes that are numbers; others belong to the graph that is being traced.
+_plan = functools.lru_cache(maxsize=1024)(_make_plan)
 
 
 def _all_pairs(terms: list[_Term], result: Labels) -> Iterable[tuple[_Pair, _Term]]:

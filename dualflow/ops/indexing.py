@@ -3,7 +3,7 @@
 from typing import Any
 
 from dualflow import _core
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DualflowError, OutOfRangeError
 from dualflow.ops.array import broadcast_to, identity, static_shape, transpose
 from dualflow.ops.compare import where
@@ -14,6 +14,7 @@ from dualflow.ops.slicing import INDEX, MISSING, NEW, SLICE
 __all__ = ["getitem"]
 
 _WHOLE = slice(None)
+_NUMBER = (int, Dim)
 _PLAIN = {int, slice}        # keys that are basic as they come
 Key = tuple[int, int, int, int]
 
@@ -54,7 +55,7 @@ def _basic(x: TensorBase, keys: list[Any]) -> Tensor:
 
 def _plain(key: Any) -> Any:
     """An int, a slice, None, Ellipsis, or a tensor of int32, int64 or bool."""
-    if key is None or key is Ellipsis or type(key) is int or type(key) is slice:
+    if key is None or key is Ellipsis or type(key) in (int, slice, Dim):
         return key
     if hasattr(key, "__index__") and not isinstance(key, bool) and not getattr(key, "ndim", 0):
         try:
@@ -99,31 +100,34 @@ def _expand_ellipsis(x: TensorBase, keys: list[Any]) -> list[Any]:
 
 
 def _basic_key(key: Any) -> Key:
-    if type(key) is int:
+    if type(key) in _NUMBER:
         return (key, 0, 1, INDEX)
     if key is None:
         return (0, 0, 1, NEW)
     begin, end, step = key.start, key.stop, key.step
     try:
-        return (MISSING if begin is None else _clamp(begin.__index__()),
-                MISSING if end is None else _clamp(end.__index__()),
-                1 if step is None else _clamp(step.__index__()), SLICE)
+        return (MISSING if begin is None else _clamp(begin),
+                MISSING if end is None else _clamp(end),
+                1 if step is None else _clamp(step), SLICE)
     except (AttributeError, TypeError):
         raise OutOfRangeError(f"indexing: {key!r}, want a slice of integers") from None
 
 
-def _clamp(n: int) -> int:
+def _clamp(n: Any) -> Any:
     """Bounds beyond 63 bits mean what the largest ones mean."""
+    if isinstance(n, Dim):
+        return n
+    n = n.__index__()
     return n if MISSING < n < -MISSING else -MISSING - 1 if n > 0 else MISSING + 1
 
 
 def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
     """Keys with tensors among them. As in NumPy, ints then count as tensors: where something else
     stands between them, the dimensions they yield come first."""
-    picked = [i for i, k in enumerate(keys) if isinstance(k, (TensorBase, int))]
+    picked = [i for i, k in enumerate(keys) if isinstance(k, (TensorBase, int, Dim))]
     together = picked[-1] - picked[0] == len(picked) - 1
     if not together:
-        keys = [as_tensor(k) if isinstance(k, int) else k for k in keys]
+        keys = [as_tensor(k) if isinstance(k, _NUMBER) else k for k in keys]
     basic: list[Any] = []
     indices: list[TensorBase] = []
     places: list[int] = []            # of the indices' dimensions, after the basic keys
@@ -136,7 +140,7 @@ def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
             dim += _n_dims(k)
         else:
             basic.append(k)
-            dim += not isinstance(k, int)
+            dim += not isinstance(k, _NUMBER)
     if any(k != _WHOLE for k in basic):
         x = _basic(x, basic)
     if not together:
