@@ -159,7 +159,8 @@ def _box(node: Node) -> Box:
         title = data_text(node) if node.op is not CONSTANT else "constant"
         title = name if node.op is PARAMETER else title.strip("'")
     elif kind == "cluster":
-        title = tile_text.to_text(node.attrs.as_dict()[tile_text.CODE]) if node.attrs else ""
+        steps = tile_text.to_text(node.attrs.as_dict()[tile_text.CODE]) if node.attrs else ""
+        title = f"{node.op.name}: {steps}"
     else:
         title = node.op.name + (f" ({name})" if not name.startswith(node.op.name) else "")
         title += f"  {', '.join(inline)}" if inline else ""

@@ -1,5 +1,5 @@
-"""Random programs of up to 60 ops, gradient included: traced, with passes off and in fast math, they
-do what they do eagerly; no two live buffers of their plans overlap."""
+"""Random programs of up to 60 ops, gradient included: traced, with passes off and in fast math,
+they do what they do eagerly; no two live buffers of their plans overlap."""
 
 import functools
 import itertools
@@ -92,7 +92,7 @@ class Program:
                 a, b = made[-1 - i % len(made)], made[-1 - j % len(made)]
                 try:
                     y = self.apply(kind, a, b, k)
-                except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # it does not fit
+                except (df.errors.DualflowError, ZeroDivisionError, IndexError):  # does not fit
                     continue
                 if y is not None and y.size <= LARGEST:
                     made.append(y)
@@ -151,7 +151,8 @@ def compare(steps, dtype, seed):
         check_plan(f.compiled_for(*args).plan)
 
 
-SETTINGS = {"deadline": None, "report_multiple_bugs": False, "suppress_health_check": list(HealthCheck)}
+SETTINGS = {"deadline": None, "report_multiple_bugs": False,
+            "suppress_health_check": list(HealthCheck)}
 
 
 @settings(max_examples=250, **SETTINGS)
