@@ -269,6 +269,26 @@ def test_true_is_not_one():
     assert number(f(df.constant(2.), 1)) == 0.
 
 
+def test_types_are_values_of_their_own():
+    f = df.function(lambda x, k: x * (10. if k is float else k))
+    x = df.constant(2.)
+    for _ in range(2):
+        assert number(f(x, float)) == 20.
+        for k in (1., 2., 3., 4.):
+            assert number(f(x, k)) == 2. * k
+        assert number(f(x, float)) == 20.
+
+
+def test_lists_are_looked_into_on_each_call():
+    f = df.function(lambda xs: xs[0] * 2.)
+    xs = [df.constant(1.)]
+    for k in range(4):
+        xs[0] = df.constant(float(k))
+        assert number(f(xs)) == 2. * k
+    xs.append(df.constant(1.))
+    assert number(f(xs)) == 6.
+
+
 def test_unhashable_and_array_like_static_values():
     class Setting:
         __hash__ = None

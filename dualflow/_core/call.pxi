@@ -135,7 +135,7 @@ def set_fast_calls(bint fast):
 cdef class KnownCall:
     """A call by position, without structures: what its arguments were, and what ran then."""
     cdef Executable executable
-    cdef tuple like            # a LikeTensor, a type (of a number), or the value itself
+    cdef tuple like            # a LikeTensor, an AnyNumber, or the value itself
     cdef object pack           # callable (list of outputs) -> result; None: the one output itself
 
     cdef bint matches(self, tuple args) noexcept:
@@ -152,9 +152,16 @@ cdef class KnownCall:
                     return False
                 if not (<LikeTensor><object>b).fits(<Tensor>a):
                     return False
-            elif a != b and <object>b is not type(<object>a):
+            elif a != b and not (type(<object>b) is AnyNumber
+                                 and (<AnyNumber><object>b).kind is type(<object>a)):
                 return False
         return True
+
+
+@cython.final
+cdef class AnyNumber:
+    """An argument that may be any number of a type."""
+    cdef object kind
 
 
 @cython.final
@@ -220,7 +227,9 @@ cdef class Dispatcher:
                     like.dims[d] = x.t.shape[d]
                 kinds.append(like)
             else:
-                kinds.append(type(value) if k in numbers else value)
+                number = AnyNumber.__new__(AnyNumber)
+                (<AnyNumber>number).kind = type(value)
+                kinds.append(number if k in numbers else value)
         call.like = tuple(kinds)
         call.executable = executable
         call.pack = pack

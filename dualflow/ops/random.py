@@ -323,6 +323,7 @@ def get_global_generator() -> Generator:
     """
     if _Global.generator is None:
         _Global.generator = Generator()
+        _Global.generator._graph = None         # a graph that needs it first does not own it
     return _Global.generator
 
 

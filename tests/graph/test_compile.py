@@ -143,3 +143,24 @@ def test_shapes_that_do_not_fit_when_sizes_depend_on_data(passes):
         f(df.constant([1., -1., 2., -3.]), y)
     assert here("the sum") in str(info.value) and "(2,)" in str(info.value)
     assert number(f(df.constant([1., 1., -2., 3.]), y)) == [2., 3., 6.]
+
+
+@MODES
+def test_huge_and_unused(passes):
+    f = df.function(lambda x: [df.zeros([10**12, 10**12]) + x, x + 1.][1], passes=passes)
+    if passes:
+        assert number(f(df.constant(1.))) == 2.
+    big = df.function(lambda x: df.zeros([10**12, 10**12]) + x, passes=passes)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            big(df.constant(1.))
+    summed = df.function(lambda x: df.reduce_sum(df.exp(df.zeros([10**12, 10**5]) + x)),
+                         passes=passes)
+    with pytest.raises(MemoryError):
+        summed(df.constant(1.))
+    assert number(df.function(lambda x: x + 1.)(df.constant(1.))) == 2.
+
+
+def test_a_shape_of_something_huge():
+    f = df.function(lambda x: df.shape(df.zeros([10**6, 10**5]) + x))
+    assert number(f(df.constant(1.))) == [10**6, 10**5]

@@ -11,6 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError, RetracingWarning, TracedValueError
+from dualflow.ops.random import _Global
 
 
 def number(x):
@@ -471,6 +472,12 @@ def test_random_ops_as_eagerly_and_fresh_each_run():
     got = [[y.numpy().tobytes() for y in f(X)] for _ in range(4)]
     assert got == want
     assert len({g[0] for g in got}) == len({g[2] for g in got}) == 4
+
+
+def test_the_global_generator_is_first_used_by_a_function(monkeypatch):
+    monkeypatch.setattr(_Global, "generator", None)
+    f = df.function(lambda: df.random.normal([4]))
+    assert number(f()) != number(f())
 
 
 def test_generators():

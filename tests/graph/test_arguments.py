@@ -1,0 +1,92 @@
+"""Structures of arguments, their leaves and paths, and what calls have in common."""
+
+import collections
+import dataclasses
+from typing import Any, NamedTuple
+
+import pytest
+
+import dualflow as df
+from dualflow.graph.arguments import (
+    Arguments,
+    NumberLeaf,
+    StaticLeaf,
+    TensorLeaf,
+    flatten,
+    leaf_key,
+    rebuild,
+)
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass
+class Config:
+    rate: Any
+    sizes: Any
+
+
+STRUCTURES = [
+    1, None, (), [], {}, (1, [2, {"a": 3}]), Point(1, [2]), Config(.1, (1, 2)),
+    collections.OrderedDict(b=1, a=2), collections.defaultdict(list, a=[1]), {"k": Point(1, None)},
+]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=range(len(STRUCTURES)))
+def test_there_and_back(structure):
+    leaves, paths = [], []
+    skeleton = flatten(structure, "s", leaves, paths)
+    hash(skeleton)
+    again = rebuild(skeleton, iter(leaves))
+    assert again == structure and type(again) is type(structure)
+    assert len(paths) == len(leaves) == len(set(paths))
+
+
+def test_paths():
+    leaves, paths = [], []
+    flatten({"a": [1, Point(2, 3)], 5: Config(4, ())}, "tree", leaves, paths)
+    assert leaves == [1, 2, 3, 4]
+    assert paths == ["tree['a'][0]", "tree['a'][1].x", "tree['a'][1].y", "tree[5].rate"]
+
+
+def test_keys_of_leaves():
+    x = df.ones([2, 3])
+    assert leaf_key(x) == TensorLeaf(df.float32, (2, 3))
+    assert leaf_key(df.TensorSpec([None, 3])) == TensorLeaf(df.float32, (None, 3))
+    assert TensorLeaf(df.float32, (None, 3)).admits(leaf_key(x))
+    assert not TensorLeaf(df.float32, (None, 2)).admits(leaf_key(x))
+    assert not TensorLeaf(df.float32, (None,)).admits(leaf_key(x))
+    assert not TensorLeaf(df.float64, (2, 3)).admits(leaf_key(x))
+    assert str(TensorLeaf(df.float32, (None,))) == "float32 (None,)"
+
+
+@pytest.mark.parametrize("a, b, same", [
+    (1, 1, True), (1, True, False), (1, 1., False), ("a", "a", True), (None, None, True),
+    ((1, 2), (1, 2), True), (float("nan"), float("inf"), False), (df.float32, df.float64, False),
+    (len, len, True), (len, max, False), ({1}, {1}, False),
+])
+def test_static_values(a, b, same):
+    assert (StaticLeaf(a) == StaticLeaf(b)) is same
+    assert not same or hash(StaticLeaf(a)) == hash(StaticLeaf(b))
+
+
+def test_numbers():
+    assert NumberLeaf(int).admits(StaticLeaf(3))
+    assert not NumberLeaf(int).admits(StaticLeaf(3.))
+    assert not NumberLeaf(int).admits(StaticLeaf(True))
+    assert str(NumberLeaf(float)) == "any float"
+
+
+def test_binding():
+    def f(a, b=2, *rest, c, **more):
+        return a, b, rest, c, more
+
+    arguments = Arguments(f, "f", None)
+    skeleton, leaves, paths = arguments.bind((1, 2, 3, 4), {"c": 5, "d": 6})
+    assert leaves == [1, 2, 3, 4, 5, 6]
+    assert paths == ["a", "b", "rest[0]", "rest[1]", "c", "more['d']"]
+    assert arguments.call(f, skeleton, leaves) == (1, 2, (3, 4), 5, {"d": 6})
+    assert arguments.bind((1,), {"c": 0})[1] == [1, 2, 0]

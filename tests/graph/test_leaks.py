@@ -1,0 +1,138 @@
+"""Memory stays as it is over many calls, traces and errors; what nobody holds is freed."""
+
+import gc
+import resource
+import weakref
+
+import pytest
+
+import dualflow as df
+from dualflow.graph.concrete import MAX_PLANS
+
+pytestmark = pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")
+
+
+@pytest.fixture
+def calls(request):
+    return 100_000 if request.config.getoption("exhaustive") else 10_000
+
+
+def resident():
+    """Bytes of this process in memory now."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+def stays(work, n, allowed=2 << 20, before=None):
+    """Whether memory after n calls is what it was after `before` of them, by default a tenth."""
+    for _ in range(before or max(n // 10, 3)):
+        work()
+    gc.collect()
+    live, start = df.config.memory_stats()["live"], resident()
+    for _ in range(n):
+        work()
+    gc.collect()
+    assert df.config.memory_stats()["live"] == live
+    assert resident() - start < allowed, resident() - start
+
+
+def test_a_function(calls):
+    x = df.ones([16])
+    f = df.function(lambda a, b: (a + b, df.tanh(a) * b, a, df.constant(1.)))
+    stays(lambda: f(x, x), calls)
+
+
+def test_a_training_step(calls):
+    w = df.Variable(df.ones([8, 4]) * .1)
+    x = df.ones([2, 8])
+    adam = df.optimizers.Adam(1e-3)
+
+    @df.function
+    def step(x, rate):
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.nn.dropout(x @ w, .5) ** 2) * rate
+        adam.apply_gradients([(tape.gradient(loss, w), w)])
+        return {"loss": loss, "w": w.value()}
+
+    rates = iter(range(10**9))
+    stays(lambda: step(x, float(next(rates))), calls // 2)
+
+
+def test_sizes_that_depend_on_data(calls):
+    f = df.function(lambda x: df.boolean_mask(x, x > 0.))
+    xs = [df.constant([1., -1.] * n) for n in range(1, 9)]
+    turn = iter(range(10**9))
+    stays(lambda: f(xs[next(turn) % 8]), calls // 5)
+
+
+def test_errors(calls):
+    x, v = df.ones([4]), df.Variable(df.zeros([4]))
+
+    @df.function
+    def f(i):
+        v.assign_add(x)
+        return df.gather(x, i) * df.boolean_mask(x, x > 0.)[0]
+
+    bad = df.constant(9)
+
+    def work():
+        with pytest.raises(IndexError):
+            f(bad)
+
+    stays(work, calls // 20)
+
+
+def test_retraces(calls):
+    x = df.ones([8])
+    f = df.function(lambda x, word: x * float(len(word)) + 1.)
+    turn = iter(range(10**9))
+    stays(lambda: f(x, f"{next(turn):08}"), max(calls // 20, 500), 6 << 20, 2 * MAX_PLANS)
+
+
+def test_plans(calls):
+    f = df.function(lambda x: df.exp(x) * 2., input_signature=[df.TensorSpec([None])])
+    turn = iter(range(10**9))
+    stays(lambda: f(df.zeros([next(turn) % 1000])), max(calls // 10, 1000), 6 << 20, 2 * MAX_PLANS)
+
+
+def test_functions_made_and_dropped(calls):
+    x = df.ones([8])
+
+    def work():
+        f = df.function(lambda x: df.tanh(x) + x)
+        f(x)
+
+    stays(work, calls // 50, allowed=6 << 20)
+
+
+def test_functions_and_graphs_are_collectable():
+    class Big:
+        pass
+
+    big = Big()
+    x = df.ones([1000])
+
+    def made_with(keep):
+        return df.function(lambda y: df.tanh(y) + x if keep else y)
+
+    f = made_with(big)
+    f(df.ones([1000]))
+    concrete = f.get_concrete_function(df.ones([1000]))
+    compiled = f.compiled_for(df.ones([1000]))
+    graph = df.Graph()
+    with graph.as_default():
+        df.exp(graph.placeholder([3])) + 1.
+    gone = [weakref.ref(o) for o in (f, concrete, compiled, big, graph)]
+    del f, concrete, compiled, big, graph
+    gc.collect()
+    assert [g() for g in gone] == [None] * 5
+
+
+def test_arguments_and_results_are_not_kept():
+    f = df.function(lambda x: x * 2.)
+    x = df.ones([100])
+    y = f(x)
+    gone = weakref.ref(x), weakref.ref(y)
+    del x, y
+    gc.collect()
+    assert [g() for g in gone] == [None, None]

@@ -1,0 +1,50 @@
+"""Slots and instructions of a planned graph."""
+
+import numpy as np
+
+import dualflow as df
+from dualflow.graph import lower as module
+from dualflow.graph.lower import step_cost
+
+
+def compiled(f, *args, **options):
+    return df.function(f, **options).compiled_for(*args)
+
+
+X = df.reshape(df.range(6.), [2, 3])
+
+
+def test_each_value_has_one_slot():
+    made = compiled(lambda x: df.exp(x) + df.exp(x) * x, X, passes=False)
+    lowerer = module.Lowerer(made.plan)
+    lowerer.run(made.graph, None)
+    assert len(lowerer.slots) == len(lowerer.slot_of) == 5      # x, two exp, multiply, add
+
+
+def test_cost_grows_with_elements():
+    small, large = (compiled(lambda x: df.exp(x), df.ones([n])).plan.steps[0] for n in (4, 4000))
+    assert step_cost(large) > step_cost(small) > 0
+    assert compiled(lambda x: df.exp(x), df.ones([4000])).program.cost > 50
+
+
+def test_outputs_in_order_and_named_twice():
+    f = df.function(lambda x: (x + 1., x, x + 2., df.constant(3.), x), passes=False)
+    a, b, c, d, e = f(X)
+    assert b is e is X
+    np.testing.assert_array_equal(a.numpy() + 1., c.numpy())
+    assert d.item() == 3.
+
+
+def test_nothing_to_run():
+    f = df.function(lambda x: (x, df.constant(1.)))
+    assert f.compiled_for(X).plan.steps == []
+    assert f(X)[0] is X and f(X)[1].item() == 1.
+
+
+def test_dynamic_values_live_as_long_as_they_are_read():
+    def f(x):
+        kept = df.boolean_mask(x, x > 1.)
+        return df.reduce_sum(kept), kept, df.reshape(kept, [-1, 1])
+
+    for got, want in zip(df.function(f)(X), f(X), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())

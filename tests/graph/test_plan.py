@@ -1,0 +1,126 @@
+"""The memory plan: views vanish, dying inputs are reused, updates happen in their variables."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+def plan_of(f, *args, passes=False):
+    return df.function(f, passes=passes).compiled_for(*args).plan
+
+
+def ops(plan):
+    return [s.node.op.name for s in plan.steps]
+
+
+X = df.reshape(df.range(12.), [3, 4])
+
+
+def test_views_become_offsets():
+    plan = plan_of(lambda x: df.reduce_sum(df.reshape(df.exp(x), [4, 3])[1:3]), X)
+    assert ops(plan) == ["exp", "reduce_sum"]
+    exp, total = plan.steps
+    assert plan.where[total.inputs[0]] == (plan.where[exp.outputs[0]][0], 3 * 4)
+
+
+def test_views_of_arguments_and_constants():
+    assert ops(plan_of(lambda x: x[1:] + 1., X)) == ["add"]
+    c = df.ones([6, 4])
+    got = df.function(lambda x: c[2:5] + x, passes=False)(X)
+    np.testing.assert_array_equal(got.numpy(), X.numpy() + 1.)
+
+
+def test_dying_inputs_are_reused():
+    """Two buffers, whatever the length: in place but for the argument."""
+    def chain(x):
+        for _ in range(10):
+            x = df.exp(x) * .5
+        return df.reduce_sum(x)
+
+    with_passes = df.function(chain).compiled_for(X).plan
+    assert with_passes.arena_bytes <= 64 * 2
+    plan = plan_of(chain, X)
+    assert plan.arena_bytes <= 64 * 2
+    assert plan.arena_bytes >= plan.lower_bound
+
+
+def test_an_input_read_later_is_not_reused():
+    def f(x):
+        y = df.exp(x)
+        z = df.tanh(y)
+        return df.reduce_sum(y) + df.reduce_sum(z)
+
+    for passes in (False, True):
+        assert df.function(f, passes=passes)(X).numpy() == f(X).numpy()
+
+
+def test_a_broadcast_operand_is_not_overwritten():
+    def f(x):
+        row = df.exp(x[0] * .1)
+        return df.reduce_sum(x * row + row)
+
+    for passes in (False, True):
+        np.testing.assert_array_equal(df.function(f, passes=passes)(X).numpy(), f(X).numpy())
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_updates_are_made_in_their_variables(passes):
+    v = df.Variable(X)
+    plan = plan_of(lambda x: [v.assign(v * .5 + x), None][1], X, passes=passes)
+    assert "assign" not in ops(plan)
+    made = plan.where[plan.steps[-1].outputs[0]][0]
+    assert made.variable is v
+    assert plan.variables == [v] and plan.written == [True]
+
+
+def test_an_old_value_that_is_still_needed_is_kept():
+    v = df.Variable(X)
+
+    def f(x):
+        old = v.value()
+        v.assign(x * 2.)
+        return old + v
+
+    for passes in (False, True):
+        v.assign(X)
+        np.testing.assert_array_equal(df.function(f, passes=passes)(X).numpy(), 3. * X.numpy())
+        np.testing.assert_array_equal(v.numpy(), 2. * X.numpy())
+
+
+def test_results_have_memory_of_their_own():
+    f = df.function(lambda x: (x, df.reshape(df.exp(x), [12])[2:], df.exp(x)), passes=False)
+    plan = f.compiled_for(X).plan
+    kinds = sorted(b.kind for b in plan.buffers)
+    assert kinds.count("result") == 2
+    same, _, _ = f(X)
+    assert same is X
+
+
+def test_variables_only_read():
+    v = df.Variable(X)
+    plan = plan_of(lambda: v * 2.)
+    assert plan.variables == [v] and plan.written == [False]
+
+
+def test_sizes_that_depend_on_data_are_not_planned():
+    plan = plan_of(lambda x: df.reduce_sum(df.boolean_mask(x, x > 3.) * 2.), X)
+    dynamic = [s.node.op.name for s in plan.steps if s.dynamic]
+    assert "multiply" in dynamic and "greater" not in dynamic
+
+
+def test_deep_networks_use_little_more_than_what_is_alive():
+    weights = [df.Variable(df.ones([32, 32]) * .01) for _ in range(50)]
+    optimizer = df.optimizers.SGD(.1)
+
+    @df.function
+    def step(x):
+        with df.GradientTape() as tape:
+            for w in weights:
+                x = df.nn.relu(x @ w)
+            loss = df.reduce_mean(x)
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    plan = step.compiled_for(df.ones([64, 32])).plan
+    assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
