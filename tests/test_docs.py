@@ -11,6 +11,11 @@ import pytest
 
 import dualflow as df
 
+ROOT = pathlib.Path(__file__).parent.parent
+TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
+PAGES = ["README.md", *TOURS,
+         *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
+
 MODULES = ["dualflow", *sorted(
     m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.") if "._core" not in m.name)]
 # Where users meet functions; what only other modules call documents itself as it needs to.
@@ -37,9 +42,17 @@ def test_examples(name):
     assert result.failed == 0
 
 
-def test_readme():
-    readme = pathlib.Path(__file__).parent.parent / "README.md"
-    assert doctest.testfile(str(readme), module_relative=False).failed == 0
+@pytest.mark.parametrize("page", PAGES)
+def test_pages(page):
+    result = doctest.testfile(str(ROOT / page), module_relative=False,
+                              optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+    assert result.attempted or page not in ("README.md", *TOURS)
+
+
+@pytest.mark.parametrize("tour", TOURS)
+def test_tours_are_short(tour):
+    assert len((ROOT / tour).read_text().splitlines()) < 100
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -33,6 +33,9 @@ class Computed(NamedTuple):
     dtype: DType
     sizes: dict[int, Any]
 
+    def __repr__(self) -> str:
+        return f"a number, {self.dim!r}"
+
     def make(self, leaves: Sequence[Any]) -> Tensor:
         """Its value for the leaves of a call's arguments."""
         def leaf(d: Dim) -> Any:

@@ -42,6 +42,9 @@ class Argument(NamedTuple):
     leaf: int
     path: str
 
+    def __repr__(self) -> str:
+        return self.path
+
 
 class Feed(NamedTuple):
     """A parameter that is asked for at each run: the next key of a generator, say.
@@ -52,12 +55,18 @@ class Feed(NamedTuple):
     make: Callable[..., Tensor]
     args: tuple[Any, ...]
 
+    def __repr__(self) -> str:
+        return f"from {self.make.__qualname__} at each run"
+
 
 class Number(NamedTuple):
     """A parameter computed from Python numbers among the arguments, or from sizes."""
 
     dim: Dim
     dtype: DType
+
+    def __repr__(self) -> str:
+        return f"a number, {self.dim!r}"
 
 
 class Guard(NamedTuple):
