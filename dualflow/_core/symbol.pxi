@@ -214,7 +214,7 @@ def current_graph():
     return <object>df_trace_top if df_trace_top != NULL else None
 
 
-DATA_HINT = 3        # stands for a size that depends on data while shape rules run
+DATA_HINT = 997      # stands for a size that depends on data while shape rules run
 
 
 cdef bint has_dims(Attrs attrs):
@@ -399,11 +399,16 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
             outs = infer_call(op, known, attrs, True)
         except _errors.DualflowError:
             continue
-        (<Symbol>ins[k]).shape[d].__index__()
+        bind_size((<Symbol>ins[k]).shape[d])
         return outs
     for k, d in places:
-        (<Symbol>ins[k]).shape[d].__index__()
+        bind_size((<Symbol>ins[k]).shape[d])
     return infer_call(op, ins, attrs, False)
+
+
+cdef object bind_size(Dim d):
+    """Makes the trace hold only for the size that a dimension has now."""
+    d.graph.guard("eq", (d, d.hint), True)
 
 
 cdef Symbol with_known(Symbol x, int d):

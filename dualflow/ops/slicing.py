@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Sequence
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradients import gradient
@@ -314,7 +314,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     spread: list[int] = []
     merged: list[int] = []
     for n, m in zip(static_shape(x), times, strict=True):
-        if n == 1:
+        if not (isinstance(n, Dim) and n.from_data) and n == 1:
             shape.append(1)
             spread.append(m)
         else:

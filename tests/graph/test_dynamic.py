@@ -93,8 +93,14 @@ def broadcast(x, mask):
     return df.reduce_sum(z * (df.reduce_mean(x, 0, keepdims=True)[:, :1] + 1.0)), z
 
 
-ON_MASKS = [broadcast, masked_mean, masked_statistics, two_sizes, nested_masks, where_and_gather,
-            reshaped, scattered, linear]
+def halves(x, mask):
+    y = df.boolean_mask(x, mask)
+    n = y.shape[0] // 2
+    return df.reduce_sum(y[:n] ** 2) + df.reduce_sum(df.tile(y[n:], [2, 1])), y[n:]
+
+
+ON_MASKS = [halves, broadcast, masked_mean, masked_statistics, two_sizes, nested_masks,
+            where_and_gather, reshaped, scattered, linear]
 
 
 @pytest.mark.parametrize("passes", [True, False])
