@@ -299,11 +299,12 @@ class Function(Inspection, Dispatcher):
         >>> "first call" in double.trace_report()
         True
         """
-        lines = [f"{self.name}: {self._n_traces} traces"]
+        lines = [f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"]
         for k, c in enumerate(self._traces):
             plans = sum(p.ms for p in c._plans.values())
             what = ", ".join(f"{p}: {m}" for p, m in zip(c.paths, c.leaves, strict=True))
-            lines.append(f"  {k + 1}. ({what}) traced in {c.ms:.1f} ms, {len(c._plans)} plans in "
+            n = len(c._plans)
+            lines.append(f"  {k + 1}. ({what}) traced in {c.ms:.1f} ms, {n} plan{'s'[:n != 1]} in "
                          f"{plans:.1f} ms; {c.cause}")
         return "\n".join(lines)
 
