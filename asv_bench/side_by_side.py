@@ -42,6 +42,7 @@ def rows():
     yield from elementwise()
     yield from kernels()
     yield from products()
+    yield from traced()
 
 
 def torch_of(array, **options):
@@ -179,6 +180,154 @@ def products():
         yield f"matmul {m} x {k} x {n}", libraries(
             arrays((m, k), (k, n)), df.matmul, np.matmul, torch and torch.matmul,
             jax and jnp.matmul)
+
+
+def traced():
+    """Traced functions beside jax.jit and, where it has no equal, eager PyTorch."""
+    a, b = arrays(4, 4)
+    add = df.function(lambda a, b: a + b)
+    yield "function: a + b, 4 elements", libraries([a, b], add, None, None,
+                                                   jax and (lambda a, b: a + b))
+    for batch, sizes in ((8, (16, 32, 32, 4)), (32, (784, 128, 10))):
+        for optimizer in ("adam", "sgd"):
+            name = f"function: step of {'-'.join(map(str, sizes))}, batch {batch}, {optimizer}"
+            yield name, training_steps(batch, sizes, optimizer)
+    yield "function: first call of step 784-128-10, batch 32, sgd", first_calls()
+    x, = arrays(16)
+    for n in (1000, 10_000):
+        yield f"function: chain of {n} ops, 16 elements", libraries(
+            [x], df.function(lambda x, n=n: long_chain(x, n, df.sin)), None, None,
+            jax and n < 10_000 and (lambda x, n=n: long_chain(x, n, jnp.sin)))
+    for n in (1 << 20, 1 << 24):
+        yield f"function: gelu by hand, {n >> 20} M", libraries(
+            arrays(n), df.function(lambda x: gelu(x, df.tanh)), None,
+            torch and (lambda x: gelu(x, torch.tanh)),
+            jax and (lambda x: gelu(x, jnp.tanh)))
+
+
+def gelu(x, tanh):
+    return 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def long_chain(x, n, sin):
+    for _ in range(n // 2):
+        x = sin(x) * 1.01
+    return x
+
+
+def network(batch, sizes):
+    pairs = list(zip(sizes, sizes[1:]))
+    weights = [w / np.float32(m) ** 0.5 for w, (m, _) in zip(arrays(*pairs), pairs)]
+    biases = [np.zeros(n, np.float32) for n in sizes[1:]]
+    images, = arrays((batch, sizes[0]))
+    labels = RNG.integers(0, sizes[-1], batch).astype(np.int32)
+    return weights, biases, images, labels
+
+
+def our_step(weights, biases, optimizer):
+    weights = [df.Variable(w) for w in weights]
+    biases = [df.Variable(b) for b in biases]
+    variables = [*weights, *biases]
+
+    def step(x, labels):
+        with df.GradientTape() as tape:
+            for w, b in zip(weights[:-1], biases):
+                x = df.nn.relu(x @ w + b)
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=labels, logits=x @ weights[-1] + biases[-1]))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+
+    return step
+
+
+def jax_loss(parameters, x, labels):
+    weights, biases = parameters
+    for w, b in zip(weights[:-1], biases):
+        x = jax.nn.relu(x @ w + b)
+    logits = jax.nn.log_softmax(x @ weights[-1] + biases[-1])
+    return -jnp.mean(logits[jnp.arange(len(labels)), labels])
+
+
+def jax_step(adam):
+    """One update as a pure function of parameters, moments and step, their memory donated."""
+    def step(parameters, m, v, t, x, labels):
+        loss, g = jax.value_and_grad(jax_loss)(parameters, x, labels)
+        each = jax.tree_util.tree_map
+        if not adam:
+            return each(lambda p, g: p - 0.01 * g, parameters, g), m, v, t, loss
+        t = t + 1
+        m = each(lambda m, g: 0.9 * m + 0.1 * g, m, g)
+        v = each(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
+        rate = 0.001 * jnp.sqrt(1 - 0.999 ** t) / (1 - 0.9 ** t)
+        parameters = each(lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-7), parameters, m, v)
+        return parameters, m, v, t, loss
+
+    return jax.jit(step, donate_argnums=(0, 1, 2, 3))
+
+
+def jax_state(weights, biases, images, labels):
+    def copy():
+        return [jnp.array(w) for w in weights], [jnp.array(b) for b in biases]
+
+    zeros = jax.tree_util.tree_map(jnp.zeros_like, (copy(), copy()))
+    return (copy(), *zeros, jnp.float32(0)), (jnp.asarray(images), jnp.asarray(labels))
+
+
+def training_steps(batch, sizes, optimizer):
+    data = weights, biases, images, labels = network(batch, sizes)
+    made = df.optimizers.Adam(0.001) if optimizer == "adam" else df.optimizers.SGD(0.01)
+    step = df.function(our_step(weights, biases, made))
+    x, y = df.constant(images), df.constant(labels)
+    found = {"dualflow": lambda: step(x, y)}
+    if jax:
+        theirs = jax_step(optimizer == "adam")
+        state, batch_of = jax_state(*data)
+        kept = [state]
+
+        def run():
+            *new, loss = theirs(*kept[0], *batch_of)
+            kept[0] = tuple(new)
+            loss.block_until_ready()
+
+        found["jax"] = run
+    if torch:
+        found["torch"] = torch_step(*data, optimizer)
+    return found
+
+
+def torch_step(weights, biases, images, labels, optimizer):
+    """Eager: torch.compile's own overhead per call is larger at these sizes."""
+    ws, bs = [torch_of(w, grad=True) for w in weights], [torch_of(b, grad=True) for b in biases]
+    x, y = torch_of(images), torch.from_numpy(labels.astype(np.int64))
+    made = (torch.optim.Adam if optimizer == "adam" else torch.optim.SGD)([*ws, *bs], lr=0.001)
+
+    def step():
+        made.zero_grad()
+        h = x
+        for w, b in zip(ws[:-1], bs):
+            h = torch.relu(h @ w + b)
+        loss = torch.nn.functional.cross_entropy(h @ ws[-1] + bs[-1], y)
+        loss.backward()
+        made.step()
+
+    return step
+
+
+def first_calls():
+    """Trace, compile and run: a new function each time."""
+    data = weights, biases, images, labels = network(32, (784, 128, 10))
+    x, y = df.constant(images), df.constant(labels)
+    python = our_step(weights, biases, df.optimizers.SGD(0.01))
+    found = {"dualflow": lambda: df.function(python)(x, y)}
+    if jax:
+        def theirs():
+            state, batch_of = jax_state(*data)
+            jax.clear_caches()
+            jax_step(False)(*state, *batch_of)[-1].block_until_ready()
+
+        found["jax"] = theirs
+    return found
 
 
 def measure(functions):

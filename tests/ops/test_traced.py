@@ -1,5 +1,5 @@
-"""Every row as part of a graph: traced, with passes off, with unknown dimensions; bit for bit what
-eager mode gives, gradient included."""
+"""Every row as part of a graph: traced, with passes off, with unknown dimensions, among elementwise
+ops that fuse with it; bit for bit what eager mode gives, gradient included."""
 
 import numpy as np
 import pytest
@@ -69,3 +69,38 @@ def test_unknown_dimensions(case, dtype):
             df.TensorSpec([None] * x.ndim, x.dtype) for x in tensors])
 
     compare(case, dtype, harness.make(case, dtype), make)
+
+
+def surrounded(call):
+    """`call` with elementwise ops before its float arguments and behind its float results, each
+    read by several others, of the same and of another dtype, and folded."""
+    def around(*tensors):
+        before = [x * 1. + 0. if x.dtype.is_floating and x.dtype.itemsize > 2 else x
+                  for x in tensors]
+        side = [df.exp(df.minimum(df.cast(x, df.float32), 1.)) for x in before]
+        out = call(*before)
+        behind = []
+        for y in out:
+            if isinstance(y, df.Tensor) and y.dtype.is_floating and y.dtype.itemsize > 2:
+                scaled = y * .5
+                wide = df.cast(df.nn.relu(scaled), df.float64) + df.cast(y, df.float64)
+                signs = df.cast(scaled > y, df.int32) * 2
+                behind += [scaled - y, wide, df.where(signs > 1, y, -scaled), signs]
+                if y.ndim:
+                    behind += [df.reduce_sum(scaled * y, axis=-1), df.nn.softmax(y)]
+        return [*out, *side, *behind]
+
+    return around
+
+
+@pytest.mark.parametrize("case, dtype", harness.rows())
+def test_inside_a_larger_cluster(case, dtype, request):
+    args = harness.make(case, dtype)
+    tensors = leaves(args)
+    call = surrounded(calling(case, args, len(tensors)))
+    want = bits(call(*tensors))
+    traced = df.function(call)
+    everywhere = request.config.getoption("exhaustive") or len(case.op) % 4 == 0
+    for n_threads in (1, 2) if everywhere else (2,):
+        with harness.threads(n_threads):
+            assert bits(traced(*tensors)) == want, traced.graph_for(*tensors)
