@@ -357,8 +357,8 @@ def main():
         cells = [f"{found[lib] * 1e6:.4g} µs" if lib in found else "-"
                  for lib in ("dualflow", "numpy", "torch", "jax")]
         peers = [t for lib, t in found.items() if lib != "dualflow"]
-        print(f"| {name} | {' | '.join(cells)} | {min(peers) / found['dualflow']:.2f} |",
-              flush=True)
+        ratio = f"{min(peers) / found['dualflow']:.2f}" if peers else "-"
+        print(f"| {name} | {' | '.join(cells)} | {ratio} |", flush=True)
 
 
 if __name__ == "__main__":
