@@ -364,7 +364,13 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
             if (<Symbol>x).unknown is not None:
                 some = True
                 sized_by_data |= (<Symbol>x).sized_by_data
-    outs = infer_call(op, ins, attrs, False)
+    try:
+        outs = infer_call(op, ins, attrs, False)
+    except _errors.DualflowError:
+        if not sized_by_data or has_dims(attrs):
+            raise
+        outs = infer_call(op, ins, attrs, True)      # the hint does not fit; what is there may
+        some = False
     hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
     for k in range(<int>len(outs)):
         y = <Symbol>outs[k]
