@@ -11,7 +11,8 @@ STUB = Path(__file__).resolve().parent.parent / "dualflow/_core/_core.pyi"
 TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
-INTERNAL = {"KnownCall", "LikeTensor", "ProgramParts", "Walk", "rebuild"}   # of no use above
+# of no use to the Python above
+INTERNAL = {"AnyNumber", "KnownCall", "LikeTensor", "ProgramParts", "Walk", "rebuild"}
 
 
 def public(names):

@@ -100,6 +100,9 @@ def by_birth(blocks: list[Block]) -> int:
         while alive and alive[0][0] < b.start:
             _, offset, size = alive.pop(0)
             free(offset, size)
+        if not b.size:
+            b.offset = 0
+            continue
         at = bisect.bisect_left(by_size, (b.size, -1))
         if at < len(by_size):
             b.offset = by_size[at][1]
@@ -113,6 +116,5 @@ def by_birth(blocks: list[Block]) -> int:
         else:
             b.offset = top
             top += b.size
-        if b.size:
-            bisect.insort(alive, (b.end, b.offset, b.size))
+        bisect.insort(alive, (b.end, b.offset, b.size))
     return top
