@@ -1,6 +1,7 @@
 """When a function is traced again, when not, and what it says about it."""
 
 import gc
+import math
 import warnings
 import weakref
 
@@ -257,3 +258,15 @@ def test_what_falls_out_of_a_cache_is_freed():
             f(df.constant(1.), Token())
     gc.collect()
     assert gone() is None and trace() is None
+
+
+def test_what_python_computes_from_sizes():
+    def f(x):
+        n = x.shape[0]
+        return (x * float(math.sqrt(n)) + round(n * 1.6) + round(n) + math.floor(n / 2)
+                + divmod(n, 2)[1] + divmod(7, n)[0] + max(n, 2) + sum(x.shape) + {2: 5., 3: 6.}[n])
+
+    traced, _ = counted(f, input_signature=[df.TensorSpec([None, 3])])
+    for n in (2, 3, 2, 3):
+        x = df.ones([n, 3])
+        np.testing.assert_array_equal(traced(x).numpy(), f(x).numpy())

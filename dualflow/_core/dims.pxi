@@ -93,6 +93,11 @@ cdef class Dim:
     def __neg__(self): return self.make("neg", (self,))
     def __abs__(self): return self.make("abs", (self,))
     def __pos__(self): return self
+    def __divmod__(self, other): return self // other, self % other
+    def __rdivmod__(self, other): return other // self, other % self
+
+    def __round__(self, digits=None):
+        return self if isinstance(self.hint, int) and digits is None else round(float(self), digits)
 
     def __eq__(self, other):
         if other is None or other is self:

@@ -86,13 +86,13 @@ def test_retraces(calls):
     x = df.ones([8])
     f = df.function(lambda x, word: x * float(len(word)) + 1.)
     turn = iter(range(10**9))
-    stays(lambda: f(x, f"{next(turn):08}"), max(calls // 20, 500), 6 << 20, 2 * MAX_PLANS)
+    stays(lambda: f(x, f"{next(turn):08}"), max(calls // 20, 500), 16 << 20, 2 * MAX_PLANS)
 
 
 def test_plans(calls):
     f = df.function(lambda x: df.exp(x) * 2., input_signature=[df.TensorSpec([None])])
     turn = iter(range(10**9))
-    stays(lambda: f(df.zeros([next(turn) % 1000])), max(calls // 10, 1000), 6 << 20, 2 * MAX_PLANS)
+    stays(lambda: f(df.zeros([next(turn) % 1000])), max(calls // 10, 1000), 16 << 20, 2 * MAX_PLANS)
 
 
 def test_functions_made_and_dropped(calls):

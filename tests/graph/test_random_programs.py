@@ -77,12 +77,14 @@ SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
 class Program:
     """The steps as a Python function of two tensors, with two variables of its own."""
 
-    def __init__(self, steps, dtype, seed):
+    def __init__(self, steps, dtype, seed, scale=1):
         rng = np.random.default_rng(seed)
         draw = lambda shape: df.constant(rng.normal(size=shape), dtype)  # noqa: E731
         self.steps = steps
-        self.variables = [df.Variable(draw((3, 4))), df.Variable(draw((3, 4)))]
-        self.args = [draw(shape) for shape in SHAPES]
+        grown = lambda shape: [n if n == 1 else n * scale for n in shape]  # noqa: E731
+        self.variables = [df.Variable(draw(grown((3, 4)))) for _ in range(2)]
+        self.args = [draw(grown(shape)) for shape in SHAPES]
+        self.largest = LARGEST * scale * scale
 
     def __call__(self, *args):
         with df.GradientTape() as tape:
@@ -94,7 +96,7 @@ class Program:
                     y = self.apply(kind, a, b, k)
                 except (df.errors.DualflowError, ZeroDivisionError, IndexError):  # does not fit
                     continue
-                if y is not None and y.size <= LARGEST:
+                if y is not None and y.size <= self.largest:
                     made.append(y)
             tail = made[-4:]
             loss = df.add_n([df.reduce_mean(df.sin(y)) for y in made[-6:]])
@@ -119,9 +121,9 @@ class Program:
         return f(a, k) if n == 1 else f(a, b, k)
 
 
-def run(steps, dtype, seed, wrap):
+def run(steps, dtype, seed, wrap, scale=1):
     """Outputs of three runs, and the variables after each."""
-    program = Program(steps, dtype, seed)
+    program = Program(steps, dtype, seed, scale)
     f = wrap(program.__call__)
     seen = []
     for _ in range(3):
@@ -142,10 +144,10 @@ def check_plan(plan):
     assert plan.arena_bytes >= plan.lower_bound
 
 
-def compare(steps, dtype, seed):
-    want, _, _ = run(steps, dtype, seed, lambda f: f)
+def compare(steps, dtype, seed, scale=1):
+    want, _, _ = run(steps, dtype, seed, lambda f: f, scale)
     for passes in (True, False):
-        got, f, args = run(steps, dtype, seed, functools.partial(df.function, passes=passes))
+        got, f, args = run(steps, dtype, seed, functools.partial(df.function, passes=passes), scale)
         for g, w in zip(got, want, strict=True):
             assert_same(g, w)
         check_plan(f.compiled_for(*args).plan)
@@ -165,6 +167,14 @@ def test_same_bits(steps, dtype, seed):
 @given(st.lists(step, min_size=40, max_size=60), st.integers(0, 99))
 def test_same_bits_of_long_programs(steps, seed):
     compare(steps, "float32", seed)
+
+
+@settings(max_examples=60, **SETTINGS)
+@given(st.lists(step, min_size=5, max_size=25), st.integers(0, 99))
+def test_same_bits_of_large_tensors(steps, seed):
+    """Work is split among threads, steps run side by side, the GIL is released."""
+    steps = [s for s in steps if s[0] != "split"]
+    compare(steps, "float32", seed, scale=40)
 
 
 @settings(max_examples=30, **SETTINGS)
