@@ -12,7 +12,7 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python above
-INTERNAL = {"AnyNumber", "KnownCall", "AnyNumber", "LikeTensor", "ProgramParts", "Walk", "rebuild"}
+INTERNAL = {"AnyNumber", "KnownCall", "LikeTensor", "ProgramParts", "Walk", "rebuild"}
 
 
 def public(names):
