@@ -244,6 +244,12 @@ def test_none_and_static_results():
     assert df.function(lambda x: (x.shape, x.dtype))(df.ones([2, 3])) == ((2, 3), df.float32)
 
 
+def test_tensors_in_a_set_are_refused():
+    with pytest.raises(InvalidArgumentError, match="in a set"):
+        df.function(lambda x: {x})(df.constant(1.))
+    assert df.function(lambda x: {1, 2})(df.constant(1.)) == {1, 2}
+
+
 def test_static_python_values():
     @df.function
     def f(x, mode, flag=False, op=df.add):

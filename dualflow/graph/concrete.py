@@ -76,6 +76,9 @@ class ConcreteFunction:
                     x.graph.escaped(x, self.name)
                 self.trace.outputs.append(x)
                 self._rest.append(None)
+            elif isinstance(x, set | frozenset) and any(isinstance(y, Symbol) for y in x):
+                raise InvalidArgumentError(f"{self.name} returns tensors in a {type(x).__name__}, "
+                                           "which has no order; use a list, tuple or dict")
             else:
                 self._rest.append((x,))
 
