@@ -36,14 +36,17 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
+        """Whether elements are numbers with a fraction."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
+        """Whether elements are whole numbers."""
         return self.kind == "int"
 
     @property
     def is_bool(self) -> bool:
+        """Whether elements are truth values."""
         return self.kind == "bool"
 
     @property

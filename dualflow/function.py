@@ -14,6 +14,7 @@ from typing import Any
 from dualflow import config
 from dualflow._core import Dispatcher, TensorSpec, current_graph
 from dualflow.errors import InvalidArgumentError, RetracingWarning
+from dualflow.frames import warn
 from dualflow.graph.arguments import (
     Arguments,
     NumberLeaf,
@@ -26,7 +27,6 @@ from dualflow.graph.arguments import (
 from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
 from dualflow.graph.inspection import Inspection
-from dualflow.graph.messages import warn
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
 
@@ -184,7 +184,8 @@ class Function(Inspection, Dispatcher):
         again = None
         if self._made_variables:
             again = (f"{self.name} makes a Variable on a call that is not its first: make it "
-                     "outside, or keep it and make it only where there is none yet")
+                     "outside, or keep it and make it only where there is none yet; an optimizer "
+                     "makes its own beforehand by build(variables)")
         key = (skeleton, *kinds)
         self._active().append(key)
         try:

@@ -104,14 +104,17 @@ cdef class Variable(TensorBase):
 
     @property
     def ndim(self):
+        """The number of dimensions."""
         return self.value_.t.ndim
 
     @property
     def size(self):
+        """The number of elements."""
         return self.value_.t.size
 
     @property
     def nbytes(self):
+        """Bytes of the elements."""
         return df_tensor_bytes(&self.value_.t)
 
     def value(self):

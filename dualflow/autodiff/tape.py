@@ -1,6 +1,5 @@
 """GradientTape: records ops while they run and differentiates what was recorded."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -11,6 +10,7 @@ from dualflow.autodiff.backward import backward, ones, zeros
 from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
+from dualflow.frames import warn
 from dualflow.ops.array import reshape
 from dualflow.ops.cast import cast
 from dualflow.ops.join import stack, unstack
@@ -95,7 +95,7 @@ class GradientTape:
                 self._log.watch(x)
             else:
                 warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
-                     "not watched; cast it to a floating dtype first")
+                     "not watched; cast it to a floating dtype first", GradientWarning)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -308,13 +308,8 @@ class GradientTape:
                 why = "the target does not depend on it"
             if blocked:
                 why += f"; values watched went into ops without gradient: {blocked}"
-        warn(head + why)
+        warn(head + why, GradientWarning)
         return None
-
-
-def warn(message: str) -> None:
-    """Warns at the line that called the tape's method."""
-    warnings.warn(message, GradientWarning, stacklevel=4)
 
 
 def wants_zero(unconnected: str) -> bool:

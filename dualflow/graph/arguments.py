@@ -166,6 +166,7 @@ class Arguments:
                 raise InvalidArgumentError(f"{name}: input_signature is a "
                                            f"{type(signature).__name__}, want a list with an entry "
                                            "for each positional argument")
+            self._check_specs(signature)
             try:
                 bound = self.signature.bind(*signature)
             except TypeError as error:
@@ -174,6 +175,14 @@ class Arguments:
             bound.apply_defaults()
             self.spec_skeleton = tuple([flatten(spec, n, self.specs, self.spec_paths)
                                         for n, spec in bound.arguments.items()])
+
+    def _check_specs(self, signature: Sequence[Any]) -> None:
+        specs: list[Any] = []
+        paths: list[str] = []
+        flatten(list(signature), "input_signature", specs, paths)
+        for spec, path in zip(specs, paths, strict=True):
+            if not isinstance(spec, TensorSpec):
+                raise InvalidArgumentError(f"{self.name}: {path} is {spec!r}, want a TensorSpec")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any],
                                                                            list[str]]:

@@ -53,6 +53,9 @@ class Graph(Trace):
     True
     """
 
+    input_text = "placeholder {} made at {}"
+    outside_text = "use the graph's run(), which gives its value"
+
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
         self._by_name: dict[str, Node] = {}

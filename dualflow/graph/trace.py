@@ -30,6 +30,7 @@ from dualflow._core import (
 )
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
+from dualflow.frames import user_frame
 from dualflow.graph import messages
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
 from dualflow.graph.names import Names
@@ -90,7 +91,7 @@ def suspended() -> Iterator[None]:
 
 def user_line() -> Line | None:
     """The innermost frame outside the package."""
-    frame, _ = messages.user_frame(3)
+    frame, _ = user_frame(3)
     if frame is None:
         return None
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
@@ -112,6 +113,12 @@ class Trace(Graph):
         By a node that hands on a result of something with a gradient rule of its own: the
         application of that.
     """
+
+    # What messages call an input, by its path and line, and what is to be done with a tensor that
+    # is wanted outside.
+    input_text = "argument {} of the call at {}"
+    outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
+                    "dataclasses, or assign it to a Variable")
 
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
@@ -312,7 +319,7 @@ class Trace(Graph):
 
     def escaped(self, x: Symbol, who: str) -> NoReturn:
         """Raises where a traced tensor is used outside its graph."""
-        raise TracedValueError(messages.escaped(x, self.name, who))
+        raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
 
 
 def hint(x: Any) -> Any:

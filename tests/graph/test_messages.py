@@ -65,8 +65,47 @@ def test_arguments_that_do_not_fit_the_function():
         f(X)
     with pytest.raises(TypeError, match="f: got an unexpected keyword argument 'axis'"):
         f(X, X, axis=1)
-    with pytest.raises(InvalidArgumentError, match="input_signature is a TensorSpec, want a list"):
-        df.function(lambda x: x, input_signature=df.TensorSpec([None]))(X)
+
+
+@pytest.mark.parametrize("signature, says", [
+    (df.TensorSpec([None]), "input_signature is a TensorSpec, want a list"),
+    ([df.float32], r"input_signature\[0\] is dualflow\.float32, want a TensorSpec"),
+    ([{"x": (None, 3)}], r"input_signature\[0\]\['x'\]\[0\] is None, want a TensorSpec"),
+])
+def test_input_signatures_that_are_none(signature, says):
+    with pytest.raises(InvalidArgumentError, match=says):
+        df.function(lambda x: x, input_signature=signature)(X)
+
+
+def test_tensors_of_a_graph_that_is_built_by_hand():
+    g = df.Graph("g")
+    with g.as_default():
+        x = g.placeholder([2], name="p")
+        y = x * 2.
+        with pytest.raises(TracedValueError, match=r"bool\(\) needs .* placeholder p made at "):
+            bool(x)
+    with pytest.raises(TracedValueError, match=r"tensor of g, made at .* the graph's run\(\)"):
+        y + 1.
+
+
+def test_warnings_point_at_the_caller():
+    @df.function
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+        return x
+
+    with pytest.warns(df.errors.GradientWarning) as caught:
+        f(df.constant(1))
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_slots_of_an_optimizer_on_a_later_call():
+    optimizer, variables = df.optimizers.Adam(), [df.Variable(1.), df.Variable(1.)]
+    f = df.function(lambda g, k: optimizer.apply_gradients([(g, variables[k])]))
+    f(df.constant(1.), 0)
+    with pytest.raises(InvalidArgumentError, match=r"an optimizer makes its own .* by build\("):
+        f(df.constant(1.), 1)
 
 
 def test_generators_and_coroutines():
