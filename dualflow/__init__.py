@@ -295,6 +295,9 @@ __all__ = [
     "zeros_like",
 ]
 
+# The registry of gradient rules is a module of that name, which imports have put there.
+del globals()["gradients"]
+
 
 def __getattr__(name: str) -> Any:
     if name == "debugging":

@@ -1,6 +1,7 @@
 """Memory stays as it is over many calls, traces and errors; what nobody holds is freed."""
 
 import gc
+import os
 import resource
 import weakref
 
@@ -9,7 +10,11 @@ import pytest
 import dualflow as df
 from dualflow.graph.concrete import MAX_PLANS
 
-pytestmark = pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning"),
+    pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
+                       reason="the address sanitizer keeps what is freed for a while"),
+]
 
 
 @pytest.fixture
