@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from dualflow import config
 from dualflow._core import Dispatcher, TensorSpec, current_graph
@@ -27,6 +28,7 @@ from dualflow.graph.arguments import (
 from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
 from dualflow.graph.inspection import Inspection
+from dualflow.graph.method import Method
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
 
@@ -57,7 +59,6 @@ class Function(Inspection, Dispatcher):
         self._arguments: Arguments | None = None
         self._lock = threading.RLock()
         self._traces: list[ConcreteFunction] = []
-        self._report: list[str] = []
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
         self._runtime: set[str] = set()         # paths of numbers that are inputs
         self._static: set[str] = set()          # paths of numbers something was decided by
@@ -79,8 +80,9 @@ class Function(Inspection, Dispatcher):
         skeleton, leaves, paths = self._bind(args, kwargs)
         concrete, compiled, kinds = self._find(skeleton, leaves, paths)
         result = concrete.run(compiled, leaves)
-        if not kwargs and all(given is leaf for given, leaf in zip(args, leaves, strict=False)) \
-                and len(args) == len(leaves):
+        n = len(args)                   # the leaves after them are defaults
+        if not kwargs and n <= len(leaves) and all(map(operator.is_, args, leaves)) and all(
+                isinstance(kind, StaticLeaf) for kind in kinds[n:]):
             numbers = [k for k, kind in enumerate(kinds) if isinstance(kind, NumberLeaf)]
             self.remember(args, numbers, compiled.executable, concrete.packer(compiled))
         return result
@@ -337,20 +339,15 @@ class Function(Inspection, Dispatcher):
         return f"<dualflow.Function {self.name}>"
 
 
-class Method:
-    """A Function bound to an instance."""
+@overload
+def function(func: Callable[..., Any], input_signature: Sequence[Any] | None = None, *,
+             name: str | None = None, fast_math: bool = False, passes: bool = True) -> Function: ...
 
-    __slots__ = ("__self__", "function")
 
-    def __init__(self, bound: Function, instance: Any) -> None:
-        self.function = bound
-        self.__self__ = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.function, name)
+@overload
+def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
+             name: str | None = None, fast_math: bool = False, passes: bool = True,
+             ) -> Callable[[Callable[..., Any]], Function]: ...
 
 
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,

@@ -20,7 +20,6 @@ cdef class Executable:
     cdef list written
     cdef int n_sources
     cdef int n_args
-    cdef bint plain            # every source is a leaf
 
     def __init__(self, Program program, list sources, list variables, list written):
         self.program = program
@@ -29,7 +28,6 @@ cdef class Executable:
         self.written = written
         self.n_sources = <int>len(sources)
         self.n_args = self.n_sources + <int>len(variables)
-        self.plain = all([isinstance(s, int) for s in sources])
 
     def run(self, leaves, bint check_numerics=False):
         """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""

@@ -7,7 +7,6 @@ cannot do.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
@@ -128,12 +127,10 @@ class Trace(Graph):
         self.made_variables: list[Variable] = []
         self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
-        self.finished: str | None = None
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names = Names()
         self._gradient_of = ""
-        self._lock = threading.RLock()
 
     @contextmanager
     def recording(self) -> Iterator[Trace]:
