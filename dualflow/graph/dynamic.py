@@ -173,11 +173,6 @@ class Numbers:
                        line=guard.line)
 
 
-def depends_on_data(x: Symbol) -> bool:
-    """Whether a size of a value in a specialized graph is known only when it runs."""
-    return None in x.known_shape
-
-
 def refuse(x: Symbol) -> Tensor:
     """Read in place of a value that only a run gives."""
     raise DependsOnData(f"{x.name} is used as a size, and depends on data")

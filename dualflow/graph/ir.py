@@ -145,37 +145,11 @@ def may_refuse(node: Node) -> bool:
     return op.may_fail and op not in LEAVES and not (node.line and node.line.gradient_of)
 
 
-Visit = Callable[[Graph, Node, tuple[Symbol, ...]], "Sequence[Symbol] | None"]
-
-
 def copy_node(graph: Graph, node: Node, inputs: tuple[Symbol, ...]) -> Node:
     """Appends `node` to another graph, reading `inputs` there."""
     if node.op in LEAVES:
         return graph.add_leaf(node.op, node.outputs[0], node.name, node.line, node.data).node
     return graph.add(node.op, inputs, node.attrs, node.name, node.line, node.data)
-
-
-def rewrite(graph: Graph, visit: Visit) -> Graph:
-    """A new graph, made by going through the nodes in order once.
-
-    Parameters
-    ----------
-    graph : Graph
-    visit : callable (new, node, inputs) -> sequence of Symbol, or None
-        Gives what stands for the node's outputs, having added nodes to `new` as it likes; None: the
-        node is copied. `inputs` are the node's inputs in the new graph.
-    """
-    new = graph.empty_copy()
-    stands_for: dict[Symbol, Symbol] = {}
-    for node in graph.nodes:
-        inputs = tuple([stands_for[x] for x in node.inputs])
-        found = visit(new, node, inputs)
-        if found is None:
-            found = copy_node(new, node, inputs).outputs
-        stands_for.update(zip(node.outputs, found, strict=True))
-    new.inputs = [stands_for[x] for x in graph.inputs]
-    new.outputs = [stands_for[x] for x in graph.outputs]
-    return new
 
 
 Edit = Callable[[Graph, Node], "Sequence[Symbol] | None"]

@@ -3,8 +3,8 @@
 import numpy as np
 
 import dualflow as df
-from dualflow.graph.interpret import interpret
 from tests.graph.build import traced, variable, x
+from tests.graph.interpret import interpret
 
 
 def test_outputs_and_variables():

@@ -7,9 +7,9 @@ import pytest
 
 import dualflow as df
 from dualflow import dtypes
-from dualflow.graph.interpret import interpret
 from dualflow.graph.passes import algebra
 from tests.graph.build import is_block, ops, passed, random_args, simplified, traced, variable, x
+from tests.graph.interpret import interpret
 
 MINUS_ZERO = df.constant(-0.0)
 TRUE, FALSE = df.constant(True), df.constant(False)

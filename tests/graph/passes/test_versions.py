@@ -4,10 +4,10 @@ import pytest
 
 import dualflow as df
 from dualflow.graph import ir
-from dualflow.graph.interpret import interpret
 from dualflow.graph.options import Options
 from dualflow.graph.passes import optimize, versions
 from tests.graph.build import clone, is_block, passed, traced, variable, x
+from tests.graph.interpret import interpret
 
 
 def swap():

@@ -35,7 +35,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     Examples
     --------
     >>> import dualflow as df
-    >>> from dualflow.graph.interpret import interpret
+    >>> from tests.graph.interpret import interpret
     >>> from dualflow.graph.trace import Trace
     >>> trace = Trace()
     >>> with trace.recording():
