@@ -42,6 +42,12 @@ cdef class Op:
     cdef public uint32_t saves
 
     @property
+    def attr_types(self):
+        """Of each attribute: "int", "float", "bool", "dtype" or "ints"."""
+        return tuple([("int", "float", "bool", "dtype", "ints")[<int>self.c.attrs[k].type]
+                      for k in range(self.c.n_attrs)])
+
+    @property
     def n_in(self):
         return self.c.n_in
 

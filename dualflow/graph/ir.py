@@ -334,13 +334,13 @@ def attrs_text(node: Node) -> str:
     if node.attrs is None:
         return ""
     parts = []
-    for key, value in node.attrs.as_dict().items():
+    for (key, value), kind in zip(node.attrs.as_dict().items(), node.op.attr_types, strict=True):
         if key == tile_text.CODE:
             # Value 0 of a product's code is the product, which stands for its two operands.
             n_in = len(node.inputs) - ("shape" not in node.op.attrs)
             parts.append(tile_text.listing(value, n_in))
             continue
-        text = str(value)
+        text = tile_text.value_text(kind, value)
         parts.append(f"{key}={text if len(text) <= 60 else text[:56] + ' ...'}")
     return ", ".join(parts)
 

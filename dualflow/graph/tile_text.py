@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
+from dualflow import dtypes
 from dualflow._core import get_op
 from dualflow.graph.tilecode import ROW, Step, disassemble
 
@@ -48,11 +50,22 @@ def listing(code: Sequence[int], n_in: int) -> str:
 
 
 def _attrs_text(step: Step) -> list[str]:
-    """`alpha=0.2`: a word too large for a count is taken for a float's bits."""
-    names = get_op(step.op).attrs if step.words else ()
-    parts = []
-    for name, word in zip(names, step.words, strict=True):
-        is_float = not -1 << 48 < word < 1 << 48
-        value = struct.unpack("<d", struct.pack("<q", word))[0] if is_float else word
-        parts.append(f"{name}={value}")
-    return parts
+    """`alpha=0.2`; a float is in the word by its bits."""
+    if not step.words:
+        return []
+    op = get_op(step.op)
+    return [f"{name}={value_text(kind, float_of(word) if kind == 'float' else word)}"
+            for name, kind, word in zip(op.attrs, op.attr_types, step.words, strict=True)]
+
+
+def float_of(word: int) -> float:
+    """The double whose bits a word is."""
+    value: float = struct.unpack("<d", struct.pack("<q", word))[0]
+    return value
+
+
+def value_text(kind: str, value: Any) -> str:
+    """An attribute as Python writes it; `kind` is one of `Op.attr_types`."""
+    if kind == "bool":
+        return str(bool(value))
+    return dtypes.ALL[value].name if kind == "dtype" else str(value)

@@ -210,7 +210,7 @@ def test_text():
     got = text(traced(f, x(2, 3)))
     assert got.splitlines()[0] == "graph f:"
     assert "%2 = variable('weights') : float32 (3,)" in got
-    assert "reduce_sum(%0, axes=(0,), keepdims=0) : float32 (3,)" in got
+    assert "reduce_sum(%0, axes=(0,), keepdims=False) : float32 (3,)" in got
     assert "float32 (?,)" in got
     assert got.splitlines()[-1].startswith("  return %")
 

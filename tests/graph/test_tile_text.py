@@ -39,4 +39,4 @@ def test_listing_of_attributes():
     c = Cluster(df.ones([4]), shape=(4,))
     c.step("leaky_relu", c.step("gelu", 0, approximate=1), alpha=0.25)
     assert listing(c.code(2), 1) == (
-        "{$1 = gelu($0, approximate=1); $2 = leaky_relu($1, alpha=0.25); return $2}")
+        "{$1 = gelu($0, approximate=True); $2 = leaky_relu($1, alpha=0.25); return $2}")

@@ -21,7 +21,7 @@ LAYER = x(4, 3), x(3, 5), x(5)
 
 def test_bias_and_activation():
     is_block("""
-        %3 = matmul_cluster(%0, %1, %2, transpose_a=0, transpose_b=0, \
+        %3 = matmul_cluster(%0, %1, %2, transpose_a=False, transpose_b=False, \
 {$2 = add($0, $1); $3 = relu($2); return $3})
         return %3
     """, fused(lambda a, w, b: df.nn.relu(a @ w + b), *LAYER))
@@ -72,8 +72,8 @@ def test_a_wider_shape_is_not_the_products():
 
 def test_a_sum_of_products_is_behind_the_later():
     is_block("""
-        %2 = matmul(%0, %1, transpose_a=0, transpose_b=0)
-        %3 = matmul_cluster(%1, %0, %2, transpose_a=0, transpose_b=0, \
+        %2 = matmul(%0, %1, transpose_a=False, transpose_b=False)
+        %3 = matmul_cluster(%1, %0, %2, transpose_a=False, transpose_b=False, \
 {$2 = add($1, $0); return $2})
         return %3
     """, fused(lambda a, b: a @ b + b @ a, x(3, 3), x(3, 3)))

@@ -42,10 +42,10 @@ def test_a_reduction_keeps_its_dimensions_by_itself():
                 df.reshape(df.reduce_min(a, (0, 1)), (1,)))
 
     is_block("""
-        %1 = reduce_sum(%0, axes=(0,), keepdims=1)
-        %2 = reduce_max(%0, axes=(-1,), keepdims=1)
+        %1 = reduce_sum(%0, axes=(0,), keepdims=True)
+        %2 = reduce_max(%0, axes=(-1,), keepdims=True)
         %3 = squeeze(%1, axis=())
-        %4 = reduce_min(%0, axes=(0, 1), keepdims=0)
+        %4 = reduce_min(%0, axes=(0, 1), keepdims=False)
         %5 = reshape(%4, shape=(1,))
         return %2, %3, %1, %5
     """, cleaned(traced(f, x(2, 3))))
@@ -129,7 +129,7 @@ def test_a_transpose_read_by_others_is_taken_as_it_is():
 
     is_block("""
         %1 = transpose(%0, perm=(0, 2, 1, 3))
-        %2 = matmul(%1, %1, transpose_a=0, transpose_b=1)
+        %2 = matmul(%1, %1, transpose_a=False, transpose_b=True)
         return %2
     """, cleaned(traced(f, x(2, 4, 3, 5))))
 
