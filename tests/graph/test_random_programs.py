@@ -206,5 +206,10 @@ def test_unknown_dimensions(steps, seed):
 def test_many(request):
     if not request.config.getoption("exhaustive"):
         pytest.skip("takes long: run with --exhaustive")
-    settings(max_examples=5000, **SETTINGS)(given(
-        programs, st.sampled_from(["float32", "float64"]), st.integers(0, 10**6))(compare))()
+
+    @settings(max_examples=5000, **SETTINGS)
+    @given(programs, st.sampled_from(["float32", "float64"]), st.integers(0, 10**6))
+    def check(steps, dtype, seed):
+        compare(steps, dtype, seed)
+
+    check()
