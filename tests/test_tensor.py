@@ -290,3 +290,14 @@ def test_constant_of_a_numpy_scalar_keeps_its_dtype():
     assert df.constant(np.float64(0.1)).dtype is df.float64
     assert df.constant(np.float64(0.1)).item() == 0.1
     assert (df.constant([1.0]) * np.float64(2)).dtype is df.float32    # weak beside tensors
+
+
+def test_squares_of_floats_are_products():
+    x = df.constant([1.1, -3.3, 0.0, 1e30])
+    v = df.Variable(x)
+    for power in (x ** 2, x ** 2.0, v ** 2, df.function(lambda x: x ** 2)(x)):
+        assert power.numpy().tobytes() == (x * x).numpy().tobytes()
+    assert (df.constant([3, -2]) ** 2).tolist() == [9, 4]
+    with df.GradientTape() as tape:
+        y = v ** 2
+    assert tape.gradient(y, v).tolist() == (2 * x).tolist()
