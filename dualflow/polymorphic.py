@@ -34,7 +34,7 @@ from dualflow.graph.specialize import deciding_arguments
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
-MAX_TRACES = 64           # of one function; the least recently used goes
+MAX_TRACES = 64           # of one function; the oldest goes
 WARN_TRACES = 12
 DEEP = 20                 # calls of itself that a function may be traced in
 
