@@ -56,7 +56,7 @@ cdef class Executable:
         cdef Variable v
         cdef Tensor x
         cdef int k
-        cdef bint locked = False
+        cdef bint held_variables = False
         if self.n_args > 32:
             args = <PyObject **>PyMem_Malloc(self.n_args * sizeof(PyObject *))
             if args == NULL:
@@ -70,7 +70,8 @@ cdef class Executable:
                     x = <Tensor?>source(leaves)
                     held.append(x)
                 args[k] = <PyObject *>x
-            locked = self.hold()
+            self.hold()
+            held_variables = True
             for k in range(<int>len(self.variables)):
                 v = <Variable>self.variables[k]
                 if self.written[k]:
@@ -82,14 +83,14 @@ cdef class Executable:
             self.program.execute(args, made, profile, check_numerics)
             return made
         finally:
-            if locked:
+            if held_variables:
                 self.let_go()
             if args != few:
                 PyMem_Free(args)
 
-    cdef bint hold(self) except -1:
-        """Waits until nobody writes the variables; where the run lets other threads in, marks those
-        it writes."""
+    cdef int hold(self) except -1:
+        """Waits until nobody writes the variables and marks those it writes: a run lets other
+        threads in where it leaves the GIL, and where it calls the host."""
         cdef Variable v
         cdef int k
         cdef bint free = False
@@ -101,12 +102,10 @@ cdef class Executable:
                     v.wait()
                     free = False
                     break
-        if self.program.cost <= NOGIL_NS:
-            return False
         for k in range(<int>len(self.variables)):
             if self.written[k]:
                 (<Variable>self.variables[k]).busy = True
-        return True
+        return 0
 
     cdef void let_go(self) noexcept:
         cdef int k

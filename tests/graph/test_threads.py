@@ -169,3 +169,37 @@ def test_errors_in_one_thread_leave_the_others_alone():
                 assert f(df.constant(n)).numpy() == 2. * n
 
     in_threads(work)
+
+
+def test_a_variable_is_held_while_the_host_is_called():
+    """A short program keeps the GIL, but printing lets other threads in before it has ended."""
+    v = df.Variable([1.0])
+    waited = []
+
+    class Stream:
+        def write(self, text):
+            if text.strip():
+                thread = threading.Thread(target=v.assign, args=([5.0],))
+                thread.start()
+                thread.join(0.1)
+                waited.append(thread)
+                alive.append(thread.is_alive())
+
+        def flush(self):
+            pass
+
+    alive = []
+    stream = Stream()
+
+    @df.function
+    def step(x):
+        v.assign_add(x)
+        df.print("x", x, output_stream=stream)
+        v.assign_add(x * 2.0)
+        return v.value()
+
+    assert step(df.constant([1.0])).tolist() == [4.0]
+    for thread in waited:
+        thread.join(10)
+    assert alive and all(alive)
+    assert v.numpy().tolist() == [5.0]
