@@ -8,6 +8,7 @@ MLSys 2020, section 5.3), and, in linear time, best fit in the order of birth.
 from __future__ import annotations
 
 import bisect
+import heapq
 from dataclasses import dataclass
 
 ALIGNMENT = 64            # bytes; of every buffer
@@ -98,7 +99,7 @@ def by_birth(blocks: list[Block]) -> int:
 
     for b in sorted(blocks, key=lambda b: (b.start, -b.size)):
         while alive and alive[0][0] < b.start:
-            _, offset, size = alive.pop(0)
+            _, offset, size = heapq.heappop(alive)
             free(offset, size)
         if not b.size:
             b.offset = 0
@@ -116,5 +117,5 @@ def by_birth(blocks: list[Block]) -> int:
         else:
             b.offset = top
             top += b.size
-        bisect.insort(alive, (b.end, b.offset, b.size))
+        heapq.heappush(alive, (b.end, b.offset, b.size))
     return top

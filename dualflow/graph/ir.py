@@ -131,6 +131,11 @@ class Graph:
         return to_text(self)
 
 
+def is_dynamic(x: Symbol) -> bool:
+    """Whether a size of a value depends on data, and no hint stands for it."""
+    return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
+
+
 def may_refuse(node: Node) -> bool:
     """Whether its kernel may fail for the values it meets: an index, a label, a size.
 
@@ -140,7 +145,7 @@ def may_refuse(node: Node) -> bool:
     op = node.op
     if op.effect:
         return not op.writes
-    if any([None in x.shape for x in (*node.inputs, *node.outputs)]):
+    if any([is_dynamic(x) for x in (*node.inputs, *node.outputs)]):
         return True
     return op.may_fail and op not in LEAVES and not (node.line and node.line.gradient_of)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import Program, Symbol
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, is_dynamic
 from dualflow.graph.plan import Buffer, Plan, Step
 
 # df_slot_kind
@@ -18,7 +18,7 @@ POLL_COST = 1e6           # ns of work after which the program asks whether to g
 
 def step_cost(step: Step) -> float:
     """Estimated time of a step in ns."""
-    elements = sum(x.size for x in (*step.inputs, *step.outputs) if None not in x.shape)
+    elements = sum(x.size for x in (*step.inputs, *step.outputs) if not is_dynamic(x))
     return 50 + step.node.op.cost * elements
 
 

@@ -20,6 +20,7 @@ from dualflow.graph.ir import (
     VARIABLE,
     Graph,
     Node,
+    is_dynamic,
     may_refuse,
     type_text,
 )
@@ -100,11 +101,6 @@ class Plan:
 def nbytes(x: Symbol) -> int:
     """Bytes of a value of known size."""
     return x.size * x.dtype.itemsize
-
-
-def is_dynamic(x: Symbol) -> bool:
-    """Whether the size of a value depends on data."""
-    return None in x.shape
 
 
 def wave_spans(graph: Graph, waves: dict[Node, int]) -> list[tuple[int, int]]:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, Variable, apply, own_flops
 from dualflow.graph import tile_text
-from dualflow.graph.ir import Node
-from dualflow.graph.plan import Step, is_dynamic, nbytes
+from dualflow.graph.ir import Node, is_dynamic
+from dualflow.graph.plan import Step, nbytes
 from dualflow.graph.trace import suspended
 from dualflow.ops.creation import ones
 

@@ -31,7 +31,7 @@ from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.frames import user_frame
 from dualflow.graph import messages
-from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node
+from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
 from dualflow.graph.names import Names
 from dualflow.printing import printing_when_run
 
@@ -103,7 +103,8 @@ class Trace(Graph):
     ----------
     names : Names
         Of its nodes.
-    guards : dict of Guard to None
+    guards : dict of tuple to Guard
+        By operator and operands.
     variables : dict of Variable to Symbol
         Its current version.
     made_variables : list of Variable
@@ -349,7 +350,7 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         pending.pop()
         if node.op is CONSTANT:
             values[y] = node.data
-        elif any([has_open_size(z) for i, z in enumerate(node.inputs)
+        elif any([is_dynamic(z) for i, z in enumerate(node.inputs)
                   if node.op.shape_only >> i & 1]):
             values[y] = read(y)
         elif node.op is PARAMETER and isinstance(node.data, Number):
@@ -362,7 +363,3 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
             values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
     return values[x]
 
-
-def has_open_size(x: Symbol) -> bool:
-    """Whether a size depends on data, and no hint stands for it."""
-    return any([d is None for d in x.shape])

@@ -9,7 +9,7 @@ readers still come before overwriters.
 from __future__ import annotations
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node
+from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic
 
 MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
 MAX_WAVE = 8
@@ -20,7 +20,7 @@ def is_candidate(node: Node) -> bool:
     if node.op in LEAVES or not node.op.serial or node.op.effect:
         return False
     values = (*node.inputs, *node.outputs)
-    return (all(None not in x.shape for x in values)
+    return (not any(map(is_dynamic, values))
             and sum(x.size for x in values) >= MIN_ELEMENTS)
 
 
