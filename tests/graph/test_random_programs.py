@@ -12,59 +12,10 @@ from hypothesis import HealthCheck, given, settings
 
 import dualflow as df
 from tests.graph.build import assert_same
+from tests.programs.steps import STEPS
 
 warnings.filterwarnings("ignore", category=df.errors.GradientWarning)
 
-# name: (how many operands, function of them and of an integer k). Rows may refuse what they get:
-# then the step is left out, in every mode alike, because shapes alone decide.
-STEPS = {
-    # elementwise and broadcasts
-    "negative": (1, lambda a, k: -a),
-    "square": (1, lambda a, k: df.square(a)),
-    "smooth": (1, lambda a, k: [df.tanh, df.sigmoid, df.sin, df.nn.softplus][k % 4](a)),
-    "exp": (1, lambda a, k: df.exp(df.minimum(a, 3.))),
-    "root": (1, lambda a, k: df.sqrt(df.abs(a) + .5)),
-    "relu": (1, lambda a, k: df.nn.relu(a)),
-    "floor": (1, lambda a, k: df.floor(a)),
-    "number": (1, lambda a, k: [a * 1.5, 2. - a, a / 3., a ** 2., a + 0., 1. * a][k % 6]),
-    "add": (2, lambda a, b, k: a + b),
-    "subtract": (2, lambda a, b, k: a - b),
-    "multiply": (2, lambda a, b, k: a * b),
-    "divide": (2, lambda a, b, k: a / (df.abs(b) + 1.)),
-    "maximum": (2, lambda a, b, k: df.maximum(a, b)),
-    "where": (2, lambda a, b, k: df.where(a > b, a, b * 2.)),
-    "compare": (2, lambda a, b, k: df.cast([a < b, a >= b, df.equal(a, b)][k % 3], a.dtype)),
-    "integers": (1, lambda a, k: df.cast(df.cast(a, df.int32) // 2 + k % 5, a.dtype)),
-    "wide": (1, lambda a, k: df.cast(df.cast(a, df.float64) * (1. / 3.), a.dtype)),
-    "half": (1, lambda a, k: df.cast(df.cast(a, df.bfloat16), a.dtype)),
-    # folds
-    "sum": (1, lambda a, k: df.reduce_sum(a, axis=k % a.ndim, keepdims=k % 3 == 0)),
-    "mean": (1, lambda a, k: df.reduce_mean(a)),
-    "max": (1, lambda a, k: df.reduce_max(a, axis=-1, keepdims=True)),
-    "softmax": (1, lambda a, k: df.nn.softmax(a)),
-    "normalize": (1, lambda a, k: (a - df.reduce_mean(a, -1, keepdims=True))
-                  / df.sqrt(df.reduce_mean(df.square(a), -1, keepdims=True) + 1.)),
-    "cumsum": (1, lambda a, k: df.cumsum(a, axis=k % a.ndim)),
-    "argmax": (1, lambda a, k: df.cast(df.argmax(a, axis=-1), a.dtype)),
-    # shapes
-    "transpose": (1, lambda a, k: df.transpose(a)),
-    "reshape": (1, lambda a, k: df.reshape(a, [[-1], [-1, 1], [1, -1], a.shape[::-1]][k % 4])),
-    "row": (1, lambda a, k: a[k % a.shape[0]]),
-    "rows": (1, lambda a, k: a[k % a.shape[0]:]),
-    "columns": (1, lambda a, k: a[..., ::-1]),
-    "expand": (1, lambda a, k: df.expand_dims(a, k % (a.ndim + 1))),
-    "squeeze": (1, lambda a, k: df.squeeze(a)),
-    "broadcast": (1, lambda a, k: df.broadcast_to(a, [2, *a.shape])),
-    "concat": (2, lambda a, b, k: df.concat([a, b, a], axis=k % a.ndim)),
-    "stack": (2, lambda a, b, k: df.stack([a, b], axis=k % 2)),
-    "split": (1, lambda a, k: df.split(a, a.shape[-1], axis=-1)[k % a.shape[-1]]),
-    "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),
-    # products
-    "matmul": (2, lambda a, b, k: df.matmul(a, b, transpose_a=k % 2 == 1, transpose_b=k % 3 == 1)),
-    "gram": (1, lambda a, k: df.matmul(a, a, transpose_b=True)),
-    "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
-    "stop": (1, lambda a, k: df.stop_gradient(a)),
-}
 VARIABLE_STEPS = ["read", "assign", "assign_add", "assign_sub", "row", "swap"]
 LARGEST = 4096       # elements; larger results are left out
 
