@@ -1,9 +1,10 @@
 """Drops nodes that neither an output nor an effect needs.
 
-Parameters of the call stay, since callers bind them by position.
+What may refuse a value stays, since eager mode would raise there. Parameters of the call stay,
+since callers bind them by position.
 """
 
-from dualflow.graph.ir import Graph
+from dualflow.graph.ir import Graph, may_refuse
 from dualflow.graph.options import Options
 
 
@@ -12,7 +13,7 @@ def run(graph: Graph, options: Options) -> Graph:
     needed = {*graph.inputs, *graph.outputs}
     kept = []
     for node in reversed(graph.nodes):
-        if any([y in needed for y in node.outputs]) or node.op.effect:
+        if any([y in needed for y in node.outputs]) or node.op.effect or may_refuse(node):
             kept.append(node)
             needed.update(node.inputs)
     kept.reverse()

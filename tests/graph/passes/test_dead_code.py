@@ -1,5 +1,7 @@
 """What nothing needs is dropped; parameters and effects stay."""
 
+import pytest
+
 import dualflow as df
 from dualflow.graph import ir
 from dualflow.graph.passes import dead_code
@@ -42,3 +44,32 @@ def test_a_graph_with_nothing_to_drop_is_unchanged():
     kept = clone(graph)
     nodes = list(kept.nodes)
     assert dead_code.run(kept, None).nodes == nodes
+
+
+def test_what_may_refuse_a_value_stays_though_nobody_reads_it():
+    v = variable(3)
+
+    def f(a, i):
+        df.exp(df.gather(a, i))
+        v.assign_add(a)
+        return a
+
+    is_block("""
+        %2 = gather(%0, %1, axis=0, batch_dims=0)
+        %4 = assign_add(%3, %0)
+        return %0
+    """, dead_code.run(traced(f, x(3), x(dtype="int32")), None))
+
+
+def test_an_unread_result_raises_as_it_does_eagerly():
+    v = df.Variable([1., 2.])
+
+    @df.function
+    def f(i):
+        df.gather(v, i)
+        v.assign_add([1., 1.])
+
+    f(df.constant(1))
+    with pytest.raises(df.errors.OutOfRangeError):
+        f(df.constant(2))
+    assert v.numpy().tolist() == [2., 3.]
