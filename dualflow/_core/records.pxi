@@ -477,7 +477,7 @@ def record_function(str name, rule, list inputs, list outputs):
     else:
         for x in outputs:
             fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
-    if log is None or not inputs:
+    if log is None or not inputs or not fresh:
         return fresh
     p_in.tensors = p_in.few_tensors
     p_in.objects = p_in.few_objects

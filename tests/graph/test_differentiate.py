@@ -101,3 +101,19 @@ def test_second_order_through_effects_is_refused():
             y = step(x)
         with pytest.raises(df.errors.UnimplementedError, match="assign_add"):
             inner.gradient(y, x)
+
+
+def test_second_order_where_no_gradient_depends_on_what_is_differentiated():
+    """The backward program has no results then, and recording it read the first of them."""
+    v = df.Variable([1., 2.])
+    f = df.function(lambda x: df.stop_gradient(x) + df.constant([3., 4.]))
+    x = df.constant([1., 2.])
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x * x)
+        g = inner.gradient(y, [x, v], unconnected_gradients="zero")
+        total = df.reduce_sum(g[0] * g[0])
+    assert [d.numpy().tolist() for d in outer.gradient(total, [x, v], unconnected_gradients="zero")
+            ] == [[0., 0.], [0., 0.]]
