@@ -23,7 +23,8 @@ FLOATS = [0., -0., .1, .3, .5, .7, 2., 2.5, -1.5, 1e20]
 SIZES = [1, 2, 3, 4, 5]
 OTHER_STEPS = {             # kinds of steps besides those of the table, and how often they come
     "ops": 30, "number": 12, "use": 8, "update": 8, "read": 4, "may fail": 2, "own gradient": 3,
-    "masked": 3, "draw": 2, "function": 4, "inner tape": 2, "grad": 1, "made": 2,
+    "masked": 3, "draw": 2, "function": 4, "inner tape": 2, "grad": 1, "made": 2, "given": 2,
+    "half": 2, "integers": 2,
 }
 FORMS = ["call", "call", "inside", "outside", "twice", "second order", "optimizer", "training"]
 
@@ -43,6 +44,7 @@ class Call(NamedTuple):
     index: Any
     numbers: dict[str, Any]
     flag: bool
+    given: int              # which variable is passed
     by_name: bool
 
 
@@ -56,13 +58,17 @@ def scaled(x, y):
     return x * y, lambda g: (g * 3., g * x)
 
 
+class Refused(ValueError):
+    """What a program raises for an argument it does not like."""
+
+
 class State:
     """What a program reads and writes besides its arguments."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.variables = [df.Variable(rng.normal(size=shape).astype("float32"), name=f"v{k}")
-                          for k, shape in enumerate([(3, 4), (4,), (2, 3)])]
+                          for k, shape in enumerate([(3, 4), (3, 4), (4,)])]
         self.optimizer = [df.optimizers.SGD(.1, momentum=.9), df.optimizers.Adam(.01),
                           df.optimizers.RMSprop(.01)][seed % 3]
         self.generator = df.random.Generator(seed)
@@ -83,6 +89,7 @@ class Program:
             name = str(rng.choice(table if kind == "ops" else numbers))
             self.steps.append(Step(kind, name, *[int(k) for k in rng.integers(0, 60, 3)]))
         self.form = FORMS[int(rng.integers(len(FORMS)))]
+        self.refused = int(rng.integers(0, 40))
         self.nested = bool(rng.integers(2))
         self.passes = bool(rng.integers(4))
         pools = [[pool[int(k)] for k in rng.integers(0, len(pool), rng.integers(1, 5))]
@@ -91,27 +98,32 @@ class Program:
 
     def _call(self, rng: np.random.Generator, ints: Any, floats: Any, sizes: Any) -> Call:
         pick = lambda pool: pool[int(rng.integers(len(pool)))]  # noqa: E731
-        x = df.constant(rng.normal(size=(pick(sizes), 4)).astype("float32"))
+        shape = (pick(sizes), 4) if rng.integers(12) else (2, pick(sizes), 4)
+        x = df.constant(rng.normal(size=shape), df.float32 if rng.integers(12) else df.float64)
         numbers = {"n": pick(ints), "r": pick(floats)}
         if rng.integers(2):
             numbers = dict(reversed(numbers.items()))
         index = df.constant(int(rng.choice([0, 1, 2, 2, 1, 9])), df.int32)
-        return Call(x, index, numbers, bool(rng.integers(2)), bool(rng.integers(4) == 0))
+        return Call(x, index, numbers, bool(rng.integers(2)), int(rng.integers(0, 8) == 0),
+                    bool(rng.integers(4) == 0))
 
     # --- the function ---
 
     def body(self, state: State, inner: Callable[..., Any], x: Any, index: Any,
-             numbers: dict[str, Any], flag: bool) -> dict[str, Any]:
+             numbers: dict[str, Any], flag: bool, given: Any) -> dict[str, Any]:
         """What is traced."""
+        if numbers["n"] == self.refused:
+            raise Refused
         made, found = [x, state.w], [1.]
         for step in self.steps:
-            with contextlib.suppress(df.errors.ShapeError):
-                self.do(step, made, found, state, inner, index, numbers, flag)
+            with contextlib.suppress(df.errors.ShapeError, df.errors.DTypeError):
+                self.do(step, made, found, state, inner, index, numbers, flag, given)
         loss = df.add_n([df.reduce_mean(df.sin(df.cast(y, df.float32))) for y in made[-5:]])
         return {"loss": loss, "made": made[-3:], "found": found[-3:]}
 
     def do(self, step: Step, made: list[Any], found: list[Any], state: State,
-           inner: Callable[..., Any], index: Any, numbers: dict[str, Any], flag: bool) -> None:
+           inner: Callable[..., Any], index: Any, numbers: dict[str, Any], flag: bool,
+           given: Any) -> None:
         """One step: appends what it makes."""
         a, b = made[-1 - step.i % len(made)], made[-1 - step.j % len(made)]
         v = state.variables[step.k % len(state.variables)]
@@ -137,6 +149,10 @@ class Program:
         elif step.kind == "update":
             [v.assign_add, v.assign_sub, v.assign][step.i % 3](
                 df.broadcast_to(df.tanh(df.reduce_sum(df.cast(a, v.dtype))), v.shape))
+        elif step.kind == "given":
+            if step.k % 3 == 0:
+                given.assign_sub(df.tanh(given))
+            y = given * 1.5
         elif step.kind == "read":
             y = [v.value(), v + 0., v * 2., v[0]][step.i % 4]
         elif step.kind == "may fail":
@@ -156,7 +172,7 @@ class Program:
         elif step.kind == "inner tape":
             with df.GradientTape() as tape:
                 tape.watch(a)
-                z = df.tanh(a) * a + df.reduce_sum(df.cast(state.variables[1], a.dtype))
+                z = df.tanh(a) * a + df.reduce_sum(df.cast(state.variables[2], a.dtype))
             y = tape.gradient(z, a)
         elif step.kind == "grad":
             y = df.grad(lambda t: df.reduce_sum(df.sin(t) * t))(a)
@@ -165,6 +181,16 @@ class Program:
             y = [lambda: df.ones([size, 4]) * 3., lambda: df.zeros([n + 1, 4]) + 1.,
                  lambda: df.cast(df.range(n), df.float32), lambda: df.reshape(a, [size, -1]),
                  lambda: df.fill([2, size], numbers["r"])][step.k % 5]()
+        elif step.kind == "half":
+            half = [df.float16, df.bfloat16][step.i % 2]
+            z = df.cast(df.clip_by_value(a, -100., 100.), half)
+            y = df.cast([lambda: z * z + z, lambda: df.tanh(z) * numbers["r"],
+                         lambda: df.reduce_sum(z), lambda: df.matmul(z, z, transpose_b=True)][
+                             step.k % 4](), df.float32)
+        elif step.kind == "integers":
+            z = df.cast(df.clip_by_value(a, -9., 9.), df.int32)
+            y = df.cast([lambda: z // index, lambda: z % (index - 1), lambda: z * index + z,
+                         lambda: df.cumsum(z)][step.k % 4](), df.float32)
         if y is not None and y.dtype.is_floating and y.size <= LARGEST:
             made.append(y)
 
@@ -174,7 +200,7 @@ class Program:
         """What the calls gave, and the variables after each."""
         state = State(self.seed)
         inner_function = lambda a, p: df.tanh(a) * p + df.cast(  # noqa: E731
-            df.reduce_sum(state.variables[1]), a.dtype)
+            df.reduce_sum(state.variables[2]), a.dtype)
         inner = wrap(inner_function) if self.nested else inner_function
         f = wrap(lambda *args, **named: self.body(state, inner, *args, **named))
         loss = wrap(lambda *args, **named: self.body(state, inner, *args, **named)["loss"])
@@ -187,11 +213,12 @@ class Program:
         for call in self.calls:
             args = (call.x, call.index, call.numbers)
             try:
+                given = state.variables[call.given]
                 if call.by_name:
-                    seen.append(made(*args, flag=call.flag))
+                    seen.append(made(*args, given=given, flag=call.flag))
                 else:
-                    seen.append(made(*args, call.flag))
-            except (df.errors.DualflowError, IndexError, OverflowError) as error:
+                    seen.append(made(*args, call.flag, given))
+            except (df.errors.DualflowError, IndexError, OverflowError, Refused) as error:
                 seen.append(type(error))
             seen.append([v.value() for v in state.variables])
         return seen
