@@ -44,6 +44,15 @@ def test_gradients_where_a_formula_has_a_corner():
     assert slope(df.math.floormod, 7, 3) == [1, -2]
 
 
+def test_sign_has_a_gradient_of_zeros():
+    """Not none: what it is made from is connected."""
+    x = df.constant([-2., 0., 3.])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.sign(x)
+    assert tape.gradient(y, x).numpy().tolist() == [0., 0., 0.]
+
+
 def test_integers_wrap_around_and_divide_by_zero_to_zero():
     top = df.constant([127], dtype=df.int8)
     assert (top + 1).numpy().tolist() == [-128]
