@@ -3,9 +3,11 @@
 #include "simd.h"
 #include "thread.h"
 
+/* Reads memory once: its owner may write it meanwhile, where it is shared. */
 static int64_t int_at(const df_tensor *x, int64_t i)
 {
-    return x->dtype == DF_I32 ? ((const int32_t *)x->data)[i] : ((const int64_t *)x->data)[i];
+    return x->dtype == DF_I32 ? ((const volatile int32_t *)x->data)[i]
+                              : ((const volatile int64_t *)x->data)[i];
 }
 
 static void store_int(df_tensor *x, int64_t i, int64_t value)
@@ -167,21 +169,19 @@ static df_status infer_bincount(const df_call *call, df_error *err)
 static df_status find_length(const df_call *call, const df_tensor *x, const char *what,
                              int64_t *length, df_error *err)
 {
-    int64_t low = 0, high = -1;
+    int64_t high = -1;
     for (int64_t i = 0; i < x->size; i++) {
         const int64_t v = int_at(x, i);
-        low = df_min(low, v);
+        if (v < 0)
+            return df_fail(err, DF_OUT_OF_RANGE, "%s: element %lld of %s is %lld, want at least 0",
+                           call->op->name, (long long)i, what, (long long)v);
         high = df_max(high, v);
     }
     if (high == INT64_MAX)
         return df_fail(err, DF_OVERFLOW, "%s: %s holds %lld, too large to count up to",
                        call->op->name, what, (long long)high);
     *length = high + 1;
-    if (low >= 0) return DF_OK;
-    int64_t i = 0;
-    while (int_at(x, i) >= 0) i++;
-    return df_fail(err, DF_OUT_OF_RANGE, "%s: element %lld of %s is %lld, want at least 0",
-                   call->op->name, (long long)i, what, (long long)int_at(x, i));
+    return DF_OK;
 }
 
 static df_status run_bincount(const df_call *call, df_error *err)
@@ -197,14 +197,11 @@ static df_status run_bincount(const df_call *call, df_error *err)
     status = allocate(call, 0, 1, &length, err);
     if (status != DF_OK) return status;
     memset(out->data, 0, (size_t)df_tensor_bytes(out));
-    if (out->dtype == DF_I32) {
-        int32_t *count = out->data;
-        for (int64_t i = 0; i < x->size; i++)
-            if (int_at(x, i) < length) count[int_at(x, i)]++;
-    } else {
-        int64_t *count = out->data;
-        for (int64_t i = 0; i < x->size; i++)
-            if (int_at(x, i) < length) count[int_at(x, i)]++;
+    for (int64_t i = 0; i < x->size; i++) {
+        const int64_t v = int_at(x, i);
+        if ((uint64_t)v >= (uint64_t)length) continue;
+        if (out->dtype == DF_I32) ((int32_t *)out->data)[v]++;
+        else ((int64_t *)out->data)[v]++;
     }
     return DF_OK;
 }
@@ -245,11 +242,12 @@ static df_status infer_confusion(const df_call *call, df_error *err)
 static df_status check_classes(const df_call *call, const df_tensor *x, const char *what,
                                int64_t n, df_error *err)
 {
-    for (int64_t i = 0; i < x->size; i++)
-        if (int_at(x, i) >= n)
+    for (int64_t i = 0; i < x->size; i++) {
+        const int64_t v = int_at(x, i);
+        if (v >= n)
             return df_fail(err, DF_OUT_OF_RANGE, "%s: %s[%lld] is %lld, want 0 <= class < %lld",
-                           call->op->name, what, (long long)i, (long long)int_at(x, i),
-                           (long long)n);
+                           call->op->name, what, (long long)i, (long long)v, (long long)n);
+    }
     return DF_OK;
 }
 
@@ -271,7 +269,9 @@ static df_status run_confusion(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     memset(out->data, 0, (size_t)df_tensor_bytes(out));
     for (int64_t i = 0; i < labels->size; i++) {
-        const int64_t at = int_at(labels, i) * n + int_at(predictions, i);
+        const int64_t row = int_at(labels, i), column = int_at(predictions, i);
+        const int64_t at = row * n + column;
+        if ((uint64_t)row >= (uint64_t)n || (uint64_t)column >= (uint64_t)n) continue;
         if (out->dtype == DF_I32) ((int32_t *)out->data)[at]++;
         else ((int64_t *)out->data)[at]++;
     }

@@ -102,14 +102,15 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
 }
 
+/* Reads memory once: its owner may write it meanwhile, where it is shared. */
 static int64_t read_int(const df_tensor *x, int64_t i)
 {
     switch (x->dtype) {
-    case DF_U8: return ((const uint8_t *)x->data)[i];
-    case DF_I8: return ((const int8_t *)x->data)[i];
-    case DF_I16: return ((const int16_t *)x->data)[i];
-    case DF_I32: return ((const int32_t *)x->data)[i];
-    default: return ((const int64_t *)x->data)[i];
+    case DF_U8: return ((const volatile uint8_t *)x->data)[i];
+    case DF_I8: return ((const volatile int8_t *)x->data)[i];
+    case DF_I16: return ((const volatile int16_t *)x->data)[i];
+    case DF_I32: return ((const volatile int32_t *)x->data)[i];
+    default: return ((const volatile int64_t *)x->data)[i];
     }
 }
 

@@ -201,7 +201,7 @@ enum { WHERE_GRAIN = 4096 }; /* elements per block; its flat positions lie on th
 
 typedef struct {
     const df_tensor *x;
-    int64_t *offsets; /* per block: true elements before it */
+    int64_t *offsets; /* per block: true elements before it; then all */
     int64_t *out;
 } where_job;
 
@@ -210,20 +210,26 @@ static void count_true(void *context, int64_t begin, int64_t end)
     const where_job *w = context;
     const uint8_t *x = w->x->data;
     int64_t n = 0;
-    for (int64_t i = begin; i < end; i++) n += x[i];
+    for (int64_t i = begin; i < end; i++) n += x[i] != 0;
     w->offsets[begin / WHERE_GRAIN] = n;
 }
+
+/* A block writes as many indices as were counted, whatever its owner has made of shared memory
+ * since: those that are missing are 0. */
 
 static void write_true(void *context, int64_t begin, int64_t end)
 {
     const where_job *w = context;
     const uint8_t *x = w->x->data;
     const int rank = w->x->ndim;
-    int64_t flat[WHERE_GRAIN + 1], n = 0, *out = w->out + w->offsets[begin / WHERE_GRAIN] * rank;
+    const int64_t *offset = w->offsets + begin / WHERE_GRAIN, wanted = offset[1] - offset[0];
+    int64_t flat[WHERE_GRAIN + 1], n = 0, *out = w->out + offset[0] * rank;
     for (int64_t i = begin; i < end; i++) { /* without a branch on data */
         flat[n] = i;
-        n += x[i];
+        n += x[i] != 0;
     }
+    for (; n < wanted; n++) flat[n] = 0;
+    n = wanted;
     if (rank == 1) memcpy(out, flat, (size_t)n * sizeof *flat);
     else
         for (int64_t j = 0; j < n; j++) {
@@ -247,7 +253,7 @@ static df_status infer_where(const df_call *call, df_error *err)
 
 static int64_t where_workspace(const df_call *call)
 {
-    return (call->in[0]->size / WHERE_GRAIN + 1) * (int64_t)sizeof(int64_t);
+    return (df_ceil_div(call->in[0]->size, WHERE_GRAIN) + 1) * (int64_t)sizeof(int64_t);
 }
 
 static df_status run_where(const df_call *call, df_error *err)
@@ -261,6 +267,7 @@ static df_status run_where(const df_call *call, df_error *err)
         w.offsets[b] = total;
         total += n;
     }
+    w.offsets[blocks] = total;
     const int64_t shape[2] = {total, w.x->ndim};
     df_status status = df_tensor_set(call->out[0], DF_I64, 2, shape, call->op->name, err);
     if (status == DF_OK) status = df_tensor_alloc(call->out[0], call->op->name, err);

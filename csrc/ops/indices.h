@@ -1,6 +1,9 @@
 /* What picking rows by index (gather.c) and writing rows by index (scatter.c) share: how the
  * operands lie in memory, and indices checked and turned into row numbers. Moves no data.
  *
+ * Shared memory (DLPack) may be written by its owner between the check and the use, so a row number
+ * is made sure to be one when it is read for use. Who writes at such a time gets some row.
+ *
  *   table   [batches, outer, rows, inner]     params of gather, the output of scatter
  *   indices [batches, picks, depth]           depth numbers name one row of `rows`
  *   picked  [batches, outer, picks, inner]    the output of gather, updates of scatter */
@@ -56,17 +59,23 @@ DF_INLINE int64_t index_at(const df_tensor *indices, int64_t i)
                                     : ((const int64_t *)indices->data)[i];
 }
 
-/* Number k of `n` indices from index `first` on, negative ones counted from the end. */
+/* Number k of `n` indices from index `first` on, negative ones counted from the end; each inside
+ * its dimension, or -1 where it names no row. */
 static inline void read_numbers(const layout *l, int64_t first, int64_t n, int64_t k, int64_t *out)
 {
-    const int64_t at = first * l->depth + k, step = l->depth;
-    const int64_t wrap = l->drop_negative ? 0 : l->table_shape[l->axis + k];
+    const int64_t at = first * l->depth + k, step = l->depth, dim = l->table_shape[l->axis + k];
+    const int64_t wrap = l->drop_negative ? 0 : dim, none = l->drop_negative ? -1 : 0;
     if (l->indices->dtype == DF_I32) {
         const int32_t *p = (const int32_t *)l->indices->data + at;
-        for (int64_t j = 0; j < n; j++) out[j] = p[j * step] + (p[j * step] < 0 ? wrap : 0);
+        for (int64_t j = 0; j < n; j++) out[j] = p[j * step];
     } else {
         const int64_t *p = (const int64_t *)l->indices->data + at;
-        for (int64_t j = 0; j < n; j++) out[j] = p[j * step] + (p[j * step] < 0 ? wrap : 0);
+        for (int64_t j = 0; j < n; j++) out[j] = p[j * step];
+    }
+    __asm__ volatile("" ::: "memory"); /* what follows looks at the copy */
+    for (int64_t j = 0; j < n; j++) {
+        const int64_t i = out[j] + (out[j] < 0 ? wrap : 0);
+        out[j] = (uint64_t)i < (uint64_t)dim ? i : none;
     }
 }
 

@@ -26,14 +26,15 @@ DF_INLINE M FN(hits)(V v, V extreme)
 #endif
 }
 
-/* The first position of the extreme of a block. */
+/* The first position of the extreme of a block; the last one where the owner of shared memory has
+ * written over it since. */
 DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
 {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         if (FN(any)(FN(hits)(FN(load)(x + i), FN(splat)(extreme)))) break;
-    while (x[i] != extreme && !FN(is_nan)(x[i])) i++;
-    return i;
+    while (i < n - 1 && x[i] != extreme && !FN(is_nan)(x[i])) i++;
+    return df_min(i, n - 1);
 }
 
 #define MATCH_BLOCK 4096 /* elements searched for an extreme, then for its place: both from L1 */

@@ -114,9 +114,9 @@ static void rank_block(void *context, int64_t begin, int64_t end)
     const rank_job *r = context;
     const int64_t bytes = df_dtypes[r->predictions->dtype].bytes;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t target = r->targets->dtype == DF_I32
-                                   ? ((const int32_t *)r->targets->data)[i]
-                                   : ((const int64_t *)r->targets->data)[i];
+        const int64_t target = r->targets->dtype == DF_I32 /* read once: it may be shared */
+                                   ? ((const volatile int32_t *)r->targets->data)[i]
+                                   : ((const volatile int64_t *)r->targets->data)[i];
         const char *row = (const char *)r->predictions->data + i * r->classes * bytes;
         r->out[i] = target >= 0 && target < r->classes &&
                     r->fns->rank(row, r->classes, target) < r->k;
