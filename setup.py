@@ -66,6 +66,8 @@ class BuildExt(build_ext):
             self.distribution.ext_modules,
             compiler_directives={
                 "language_level": 3, "embedsignature": True, "binding": True,
+                # Cython's __setstate__ takes any tuple for its own.
+                "auto_pickle": False,
                 "boundscheck": checked, "wraparound": checked, "cdivision": not checked,
                 "initializedcheck": checked, "nonecheck": checked, "overflowcheck": checked,
             },

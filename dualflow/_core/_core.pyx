@@ -1,6 +1,7 @@
 """One extension module, in parts: each .pxi file is one concept, lower parts first."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport (
@@ -42,3 +43,4 @@ include "call.pxi"        # what a program is bound to, and a run of it
 include "interop.pxi"     # buffers and arrays out
 include "dlpack.pxi"      # DLPack in and out
 include "runtime.pxi"     # threads, memory, SIMD level
+include "sealed.pxi"      # classes that Python cannot make

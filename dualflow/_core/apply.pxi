@@ -282,11 +282,15 @@ cdef struct Pointers:
     PyObject *few_objects[8]
 
 
+cdef inline void init_pointers(Pointers *p) noexcept:
+    p.tensors = p.few_tensors
+    p.objects = p.few_objects
+
+
 cdef int point_at(Pointers *p, list tensors) except -1:
     cdef int i
     p.n = <int>len(tensors)
-    p.tensors = p.few_tensors
-    p.objects = p.few_objects
+    init_pointers(p)
     if p.n > INLINE_OPERANDS:
         p.tensors = <df_tensor **>PyMem_Malloc(p.n * sizeof(df_tensor *))
         p.objects = <PyObject **>PyMem_Malloc(p.n * sizeof(PyObject *))
@@ -304,8 +308,7 @@ cdef void free_pointers(Pointers *p) noexcept:
         PyMem_Free(p.tensors)
     if p.objects != p.few_objects:
         PyMem_Free(p.objects)
-    p.tensors = p.few_tensors
-    p.objects = p.few_objects
+    init_pointers(p)
 
 
 cdef object run(Op op, list ins, Attrs attrs):
@@ -319,10 +322,8 @@ cdef object run(Op op, list ins, Attrs attrs):
     call.attrs = attrs.c if attrs is not None else NULL
     call.workspace = NULL
     call.prepared = NULL
-    p_in.tensors = p_in.few_tensors
-    p_in.objects = p_in.few_objects
-    p_out.tensors = p_out.few_tensors
-    p_out.objects = p_out.few_objects
+    init_pointers(&p_in)
+    init_pointers(&p_out)
     try:
         point_at(&p_in, ins)
         call.n_in = p_in.n
@@ -330,7 +331,9 @@ cdef object run(Op op, list ins, Attrs attrs):
         call.n_out = op.c.n_out
         if call.n_out == DF_VARIADIC:
             call.n_out = op.c.count_out(&call)
-        outs = [Tensor.__new__(Tensor) for k in range(call.n_out)]
+        outs = [None] * call.n_out
+        for k in range(call.n_out):
+            outs[k] = Tensor.__new__(Tensor)
         point_at(&p_out, outs)
         call.out = <df_tensor *const *>p_out.tensors
         check(df_op_infer(&call, &err), &err)

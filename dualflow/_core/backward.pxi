@@ -80,7 +80,9 @@ cdef class Walk:
         if r.op.c.n_out == 1:
             g = self.take(ids[n_in])
         else:
-            g = [self.take(ids[n_in + k]) for k in range(n_out)]
+            g = [None] * n_out
+            for k in range(n_out):
+                g[k] = self.take(ids[n_in + k])
         if not useful:
             return 0
         if r.op.rule is None:

@@ -71,7 +71,7 @@ cdef object unknown_format(value, Py_buffer *view, str who):
     if str(dtype) in ("uint16", "uint32"):
         hint = f" (pass a dtype= that holds {dtype})"
     return _errors.DTypeError(f"{who}: got an array of dtype {dtype}{hint}; "
-                              f"dualflow has {', '.join([d.name for d in DTYPES])}")
+                              f"dualflow has {', '.join(map(str, DTYPES))}")
 
 
 cdef Tensor from_buffer(value, str who, int wanted=-1):

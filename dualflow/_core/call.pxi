@@ -1,4 +1,7 @@
 # Running a program from Python: arguments to slots, variables held, results back.
+#
+# What C fields depend on is made in __cinit__, here and wherever a class has such fields: then no
+# `__new__` without `__init__`, and no second `__init__`, leaves an object half made.
 
 @cython.final
 cdef class Executable:
@@ -15,19 +18,25 @@ cdef class Executable:
         Which of them it writes.
     """
     cdef readonly Program program
-    cdef readonly list variables
-    cdef list sources
-    cdef list written
+    cdef readonly tuple variables
+    cdef tuple sources
+    cdef tuple written
     cdef int n_sources
     cdef int n_args
 
-    def __init__(self, Program program, list sources, list variables, list written):
+    def __cinit__(self, Program program not None, sources, variables, written):
         self.program = program
-        self.sources = sources
-        self.variables = variables
-        self.written = written
-        self.n_sources = <int>len(sources)
-        self.n_args = self.n_sources + <int>len(variables)
+        self.sources = tuple(sources)
+        self.variables = tuple(variables)
+        self.written = tuple(written)
+        self.n_sources = <int>len(self.sources)
+        self.n_args = self.n_sources + <int>len(self.variables)
+        for v in self.variables:
+            if type(v) is not Variable:
+                raise TypeError(f"a program's variable is a {type(v).__name__}")
+        if len(self.written) != len(self.variables) or self.n_args != program.n_args:
+            raise TypeError(f"a program of {program.n_args} arguments got {self.n_args}, and what "
+                            f"is written of {len(self.written)} variables")
 
     def run(self, leaves, bint check_numerics=False):
         """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""
@@ -36,7 +45,7 @@ cdef class Executable:
     def profile(self, leaves):
         """Runs; time of each instruction and its start on the monotonic clock, in ns."""
         cdef df_profile profile
-        cdef int n = self.program.n_instructions, k
+        cdef int n = self.program.n_instructions
         cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
         if times == NULL:
             raise MemoryError()
@@ -44,7 +53,7 @@ cdef class Executable:
         profile.start = times + n
         try:
             self.execute(tuple(leaves), &profile, False)
-            return [times[k] for k in range(n)], [times[n + k] for k in range(n)]
+            return int_list(times, n), int_list(times + n, n)
         finally:
             free(times)
 
@@ -55,6 +64,7 @@ cdef class Executable:
         cdef list made = []
         cdef Variable v
         cdef Tensor x
+        cdef Py_ssize_t at
         cdef int k
         cdef bint held_variables = False
         if self.n_args > 32:
@@ -65,7 +75,10 @@ cdef class Executable:
             for k in range(self.n_sources):
                 source = self.sources[k]
                 if type(source) is int:
-                    x = <Tensor?>leaves[<Py_ssize_t>source]
+                    at = source
+                    if not 0 <= at < len(leaves):
+                        raise IndexError(f"a call of {len(leaves)} leaves, wanted number {at}")
+                    x = <Tensor?>leaves[at]
                 else:
                     x = <Tensor?>source(leaves)
                     held.append(x)
@@ -243,8 +256,7 @@ def is_recorded(list tensors):
     cdef Pointers p
     cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
     cdef bint found = False
-    p.tensors = p.few_tensors
-    p.objects = p.few_objects
+    init_pointers(&p)
     try:
         point_at(&p, tensors)
         while log is not None:

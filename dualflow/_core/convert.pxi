@@ -163,7 +163,13 @@ cdef Py_ssize_t length(value) except -1:
 
 
 cdef object item_at(value, Py_ssize_t i):
+    """Item i, held: numbers of a subclass run Python code when they are converted, which may take
+    it out of the list, or leave the list shorter than it was."""
     if isinstance(value, list):
+        if i >= PyList_GET_SIZE(value):
+            raise _errors.InvalidArgumentError(
+                f"a list changed while it was converted: {PyList_GET_SIZE(value)} items are left, "
+                f"item {i} was wanted")
         return <object>PyList_GET_ITEM(value, i)
     if isinstance(value, tuple):
         return <object>PyTuple_GET_ITEM(value, i)
@@ -196,10 +202,7 @@ cdef object ragged(str who, int depth, item, want):
 
 
 cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) except FAILED:
-    """Stores the numbers of `value` from element `at` on. Recursion is as deep as the rank.
-
-    No Python code runs in here (numbers are converted by value), so the lists cannot change.
-    """
+    """Stores the numbers of `value` from element `at` on. Recursion is as deep as the rank."""
     cdef Py_ssize_t i, n
     cdef int status
     cdef df_dtype dtype = x.t.dtype

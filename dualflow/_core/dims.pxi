@@ -18,6 +18,13 @@ cdef object hint_of(x):
     return (<Dim>x).hint if type(x) is Dim else x
 
 
+cdef list hints_of(tuple args):
+    cdef list hints = []
+    for x in args:
+        hints.append(hint_of(x))
+    return hints
+
+
 @cython.final
 cdef class Dim:
     """A number known by how it was computed, with the value of the first call as a hint.
@@ -64,7 +71,7 @@ cdef class Dim:
         for x in args:
             if not (type(x) is Dim or isinstance(x, (int, float))):
                 return NotImplemented
-        value = DIM_OPS[op](*[hint_of(x) for x in args])
+        value = DIM_OPS[op](*hints_of(args))
         return Dim(value, op, args, self.graph)
 
     cdef object decide(self, str op, tuple args):
@@ -72,7 +79,7 @@ cdef class Dim:
         for x in args:
             if not (type(x) is Dim or isinstance(x, (int, float))):
                 return NotImplemented
-        result = DIM_OPS[op](*[hint_of(x) for x in args])
+        result = DIM_OPS[op](*hints_of(args))
         self.graph.guard(op, args, result)
         return result
 

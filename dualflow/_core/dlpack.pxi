@@ -207,7 +207,7 @@ cdef int check_dlpack(const DLTensor *d) except -1:
     if dtype < 0:
         raise _errors.DTypeError(
             f"from_dlpack: got DLPack type code {d.dtype.code} of {d.dtype.bits} bits and "
-            f"{d.dtype.lanes} lanes; dualflow has {', '.join([t.name for t in DTYPES])}")
+            f"{d.dtype.lanes} lanes; dualflow has {', '.join(map(str, DTYPES))}")
     if d.ndim < 0 or d.ndim > DF_MAX_NDIM:
         raise _errors.ShapeError(f"from_dlpack: rank {d.ndim}, want 0 to {DF_MAX_NDIM}")
     for i in range(d.ndim):

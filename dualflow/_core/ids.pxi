@@ -27,6 +27,14 @@ cdef struct IdSet:
     IdMap rest
 
 
+cdef list int_list(const int64_t *numbers, Py_ssize_t n):
+    cdef list out = [None] * n
+    cdef Py_ssize_t k
+    for k in range(n):
+        out[k] = numbers[k]
+    return out
+
+
 cdef inline uint64_t home_slot(const IdMap *m, uint64_t id) noexcept:
     return ((id * <uint64_t>0x9E3779B97F4A7C15) >> 32) & <uint64_t>(m.n_slots - 1)
 

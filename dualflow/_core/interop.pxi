@@ -4,7 +4,7 @@
 from pickle import PickleBuffer
 
 from cpython.buffer cimport (
-    PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+    PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
 
 cdef enum:
@@ -77,12 +77,18 @@ cdef object raw_bytes(Tensor x, int protocol):
     return (<char *>x.t.data)[:n_bytes] if n_bytes else b""
 
 
-def rebuild(str dtype, tuple shape, const uint8_t[::1] data not None):
-    """The tensor a pickle describes."""
+def rebuild(str dtype not None, tuple shape not None, data):
+    """The tensor a pickle describes, which may have been written by anybody."""
     cdef Tensor x = empty(<df_dtype><int>(<object>_dtypes.as_dtype(dtype)).index, list(shape))
-    if data.shape[0] != df_tensor_bytes(&x.t):
-        raise _errors.InvalidArgumentError(
-            f"unpickling: {data.shape[0]} bytes for {describe(x)}")
-    if data.shape[0]:
-        memcpy(x.t.data, &data[0], data.shape[0])
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if view.len != df_tensor_bytes(&x.t):
+            raise _errors.InvalidArgumentError(f"unpickling: {view.len} bytes for {describe(x)}")
+        if view.len:
+            memcpy(x.t.data, view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+    if x.t.dtype == DF_BOOL:
+        normalize_bools(<uint8_t *>x.t.data, x.t.size)
     return x

@@ -44,8 +44,10 @@ cdef class Op:
     @property
     def attr_types(self):
         """Of each attribute: "int", "float", "bool", "dtype" or "ints"."""
-        return tuple([("int", "float", "bool", "dtype", "ints")[<int>self.c.attrs[k].type]
-                      for k in range(self.c.n_attrs)])
+        cdef list types = [None] * self.c.n_attrs
+        for k in range(self.c.n_attrs):
+            types[k] = ("int", "float", "bool", "dtype", "ints")[<int>self.c.attrs[k].type]
+        return tuple(types)
 
     @property
     def n_in(self):
@@ -106,14 +108,20 @@ cdef class Op:
     @property
     def dtypes(self):
         """Names of the dtypes an elementwise op has a kernel for, of its key input."""
-        return tuple([df_dtypes[d].name.decode() for d in range(<int>DF_N_DTYPES)
-                      if self.c.tile[d] != NULL])
+        cdef list names = []
+        for d in range(<int>DF_N_DTYPES):
+            if self.c.tile[d] != NULL:
+                names.append(df_dtypes[d].name.decode())
+        return tuple(names)
 
     @property
     def folds(self):
         """Names of the dtypes whose rows a cluster can fold with it."""
-        return tuple([df_dtypes[d].name.decode() for d in range(<int>DF_N_DTYPES)
-                      if self.c.fold[d] != NULL])
+        cdef list names = []
+        for d in range(<int>DF_N_DTYPES):
+            if self.c.fold[d] != NULL:
+                names.append(df_dtypes[d].name.decode())
+        return tuple(names)
 
     def __repr__(self):
         return f"<dualflow op {self.name}>"
@@ -124,13 +132,18 @@ cdef dict OPS = {}
 
 cdef _load_ops():
     cdef Op op
+    cdef list names
     cdef int64_t i
+    cdef int k
     for i in range(df_registry_size()):
         op = Op.__new__(Op)
         op.c = df_registry_op(i)
         op.index = i
         op.name = op.c.name.decode()
-        op.attrs = tuple([op.c.attrs[k].name.decode() for k in range(op.c.n_attrs)])
+        names = [None] * op.c.n_attrs
+        for k in range(op.c.n_attrs):
+            names[k] = op.c.attrs[k].name.decode()
+        op.attrs = tuple(names)
         op.fast = FAST_NONE
         if op.c.kind == DF_ELEMENTWISE and op.c.n_out == 1:
             if op.c.infer == df_infer_broadcast:
@@ -251,7 +264,7 @@ cdef object clean_attr(Op op, int k, value):
             return (<Symbol>value).graph.dims_of(value)
         if hasattr(value, "__index__") and not isinstance(value, TensorBase):
             return (as_index(value),)
-        return tuple([as_index(v) for v in value])
+        return tuple(map(as_index, value))
     except (AttributeError, TypeError, ValueError) as exc:
         if isinstance(exc, _errors.DualflowError):
             raise
@@ -327,7 +340,10 @@ def map_attrs(Op op, Attrs attrs, value_of):
         if type(v) is Dim:
             v = value_of(v)
         elif type(v) is tuple:
-            v = tuple([value_of(x) if type(x) is Dim else x for x in <tuple>v])
+            found = []
+            for x in <tuple>v:
+                found.append(value_of(x) if type(x) is Dim else x)
+            v = tuple(found)
         values.append(v)
     return pack_values(op, tuple(values))
 

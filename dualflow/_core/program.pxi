@@ -20,7 +20,7 @@ cdef class ProgramParts:
     cdef int64_t *dims
     cdef int *operands
 
-    def __cinit__(self, list slots, list instructions):
+    def __cinit__(self, list slots not None, list instructions not None):
         cdef Py_ssize_t n_dims = 0, n_operands = 0
         for s in slots:
             n_dims += len(s[2])
@@ -161,14 +161,12 @@ cdef class Program:
     cdef object on_error
     cdef readonly double cost
 
-    def __init__(self, list slots, list instructions, int n_args, int n_results,
-                 int64_t arena_bytes, list results, on_error=None):
+    def __cinit__(self, list slots not None, list instructions not None, int n_args,
+                  int n_results, int64_t arena_bytes, list results not None, on_error=None):
         cdef ProgramParts parts
         cdef df_error err
         cdef df_status status
         cdef int failed = -1
-        if self.c != NULL:
-            raise TypeError("a Program is built once")
         parts = ProgramParts(slots, instructions)
         parts.c.n_args = n_args
         parts.c.n_results = n_results
@@ -180,7 +178,9 @@ cdef class Program:
         self.n_args = n_args
         self.n_results = n_results
         self.n_instructions = <int>len(instructions)
-        self.cost = sum([i[8] for i in instructions])
+        self.cost = 0
+        for i in instructions:
+            self.cost += i[8]
         self.constants = {k: s[5] for k, s in enumerate(slots) if s[5] is not None}
         self.measure_args(parts)
         self.copy_results(parts, results)
@@ -403,7 +403,7 @@ cdef class Program:
         cdef list results = []
         cdef tuple held = self.hold(args)
         cdef df_profile profile
-        cdef int n = self.n_instructions, k
+        cdef int n = self.n_instructions
         cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
         if times == NULL:
             raise MemoryError()
@@ -411,7 +411,7 @@ cdef class Program:
         profile.start = times + n
         try:
             self.execute(PySequence_Fast_ITEMS(held), results, &profile, False)
-            return (results, [times[k] for k in range(n)], [times[n + k] for k in range(n)])
+            return results, int_list(times, n), int_list(times + n, n)
         finally:
             free(times)
 

@@ -85,12 +85,11 @@ cdef class Record:
 
     @property
     def input_ids(self):
-        return tuple([self.ids[k] for k in range(len(self.inputs))])
+        return tuple(int_list(<int64_t *>self.ids, len(self.inputs)))
 
     @property
     def output_ids(self):
-        cdef Py_ssize_t n_in = len(self.inputs)
-        return tuple([self.ids[n_in + k] for k in range(len(self.outputs))])
+        return tuple(int_list(<int64_t *>self.ids + len(self.inputs), len(self.outputs)))
 
     @property
     def attrs(self):
@@ -124,11 +123,13 @@ cdef Record record_of(Entry *e):
 
 
 cdef tuple operand_objects(Operand *o, int n):
-    if n == 1:
-        return (operand_object(o),)
-    if n == 2:
-        return (operand_object(o), operand_object(o + 1))
-    return tuple([operand_object(o + k) for k in range(n)])
+    cdef tuple objects = PyTuple_New(n)
+    cdef int k
+    for k in range(n):
+        x = operand_object(o + k)
+        Py_INCREF(x)                # SET_ITEM takes the reference
+        PyTuple_SET_ITEM(objects, k, x)
+    return objects
 
 
 @cython.final
@@ -349,10 +350,8 @@ cdef class RecordLog:
     def add(self, Op op, Attrs attrs, tuple inputs, tuple outputs):
         """Keeps an application that a graph holds, if something watched flows into it."""
         cdef Pointers p_in, p_out
-        p_in.tensors = p_in.few_tensors
-        p_in.objects = p_in.few_objects
-        p_out.tensors = p_out.few_tensors
-        p_out.objects = p_out.few_objects
+        init_pointers(&p_in)
+        init_pointers(&p_out)
         try:
             point_at(&p_in, list(inputs))
             point_at(&p_out, list(outputs))
@@ -479,10 +478,8 @@ def record_function(str name, rule, list inputs, list outputs):
             fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
     if log is None or not inputs or not fresh:
         return fresh
-    p_in.tensors = p_in.few_tensors
-    p_in.objects = p_in.few_objects
-    p_out.tensors = p_out.few_tensors
-    p_out.objects = p_out.few_objects
+    init_pointers(&p_in)
+    init_pointers(&p_out)
     try:
         point_at(&p_in, inputs)
         point_at(&p_out, fresh)

@@ -50,10 +50,13 @@ cdef class Symbol(Tensor):
     @property
     def known_shape(self):
         """The dimensions as plain numbers; None where a size may differ from call to call."""
-        cdef tuple dims = shape_tuple(&self.t)
+        cdef int64_t dims[254]
+        cdef int d
         if self.unknown is None:
-            return dims
-        return tuple([None if hidden else d for d, hidden in zip(dims, self.unknown)])
+            return shape_tuple(&self.t)
+        for d in range(self.t.ndim):
+            dims[d] = DF_UNKNOWN if self.unknown[d] else self.t.shape[d]
+        return dims_tuple(self.t.ndim, dims)
 
     @property
     def size(self):
@@ -169,14 +172,15 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     """
     cdef int64_t dims[254]
     cdef int d, n = <int>len(shape)
+    cdef list unknown = [False] * n
     cdef Symbol x
     if n > 254:
         raise _errors.ShapeError(f"a shape of {n} dimensions, want at most 254")
     for d in range(n):
         size = shape[d] if hints is None else hints[d]
-        dims[d] = -1 if size is None else size
-    x = new_symbol(graph, <df_dtype>(<int>dtype.index), n, dims,
-                   None if hints is None else tuple([s is None for s in shape]))
+        dims[d] = DF_UNKNOWN if size is None else size
+        unknown[d] = hints is not None and shape[d] is None
+    x = new_symbol(graph, <df_dtype>(<int>dtype.index), n, dims, tuple(unknown))
     x.node = node
     x.index = index
     if isinstance(stands_for, Variable):
@@ -230,14 +234,14 @@ cdef list infer_call(Op op, list ins, Attrs attrs, bint hide):
     cdef list outs, plain = ins
     cdef int k
     if hide:
-        plain = [hidden_copy(x) for x in ins]
+        plain = []
+        for x in ins:
+            plain.append(hidden_copy(x))
     memset(&call, 0, sizeof(call))
     call.op = op.c
     call.attrs = attrs.c if attrs is not None else NULL
-    p_in.tensors = p_in.few_tensors
-    p_in.objects = p_in.few_objects
-    p_out.tensors = p_out.few_tensors
-    p_out.objects = p_out.few_objects
+    init_pointers(&p_in)
+    init_pointers(&p_out)
     try:
         point_at(&p_in, plain)
         call.n_in = p_in.n
@@ -245,7 +249,9 @@ cdef list infer_call(Op op, list ins, Attrs attrs, bint hide):
         call.n_out = op.c.n_out
         if call.n_out == DF_VARIADIC:
             call.n_out = op.c.count_out(&call)
-        outs = [Symbol.__new__(Symbol) for k in range(call.n_out)]
+        outs = [None] * call.n_out
+        for k in range(call.n_out):
+            outs[k] = Symbol.__new__(Symbol)
         point_at(&p_out, outs)
         call.out = <df_tensor *const *>p_out.tensors
         check(df_op_infer(&call, &err), &err)
@@ -314,10 +320,8 @@ cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) exc
     memset(&call, 0, sizeof(call))
     call.op = op.c
     call.attrs = attrs.c if attrs is not None else NULL
-    p_in.tensors = p_in.few_tensors
-    p_in.objects = p_in.few_objects
-    p_out.tensors = p_out.few_tensors
-    p_out.objects = p_out.few_objects
+    init_pointers(&p_in)
+    init_pointers(&p_out)
     try:
         point_at(&p_in, ins)
         point_at(&p_out, outs)
@@ -381,7 +385,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
         elif has_dims(attrs):
             y.unknown = tuple([True] * y.t.ndim) if y.t.ndim else None
         elif some:
-            unknown = tuple([(<Symbol>hidden[k]).t.shape[d] < 0 for d in range(y.t.ndim)])
+            unknown = unknown_dims(&(<Symbol>hidden[k]).t)
             y.unknown = unknown if True in unknown else None
         y.from_data = from_data
         y.sized_by_data = sized_by_data
@@ -395,9 +399,12 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
     try:
         return infer_call(op, ins, attrs, True)
     except _errors.DualflowError:
-        places = [(k, d) for k, x in enumerate(ins) if type(x) is Symbol
-                  and (<Symbol>x).unknown is not None
-                  for d, hidden in enumerate((<Symbol>x).unknown) if hidden]
+        places = []
+        for k, x in enumerate(ins):
+            if type(x) is Symbol:
+                for d, hidden in enumerate((<Symbol>x).unknown or ()):
+                    if hidden:
+                        places.append((k, d))
     for k, d in places:
         known = list(ins)
         known[k] = with_known(<Symbol>ins[k], d)
@@ -419,8 +426,9 @@ cdef object bind_size(Dim d):
 
 cdef Symbol with_known(Symbol x, int d):
     """A description of `x` whose dimension d is known."""
-    return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape,
-                      tuple([hidden and k != d for k, hidden in enumerate(x.unknown)]))
+    cdef list unknown = list(x.unknown)
+    unknown[d] = False
+    return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape, tuple(unknown))
 
 
 cdef Symbol data_sized(Symbol y):
@@ -429,8 +437,16 @@ cdef Symbol data_sized(Symbol y):
     cdef int d
     for d in range(y.t.ndim):
         dims[d] = DATA_HINT if y.t.shape[d] < 0 else y.t.shape[d]
-    return new_symbol(y.graph, y.t.dtype, y.t.ndim, dims,
-                      tuple([y.t.shape[d] < 0 for d in range(y.t.ndim)]))
+    return new_symbol(y.graph, y.t.dtype, y.t.ndim, dims, unknown_dims(&y.t))
+
+
+cdef tuple unknown_dims(const df_tensor *t):
+    """A bool per dimension."""
+    cdef list unknown = [None] * t.ndim
+    cdef int d
+    for d in range(t.ndim):
+        unknown[d] = t.shape[d] < 0
+    return tuple(unknown)
 
 
 cdef object trace_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
@@ -442,10 +458,8 @@ cdef object trace_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
     outs = infer_traced(op, ins, attrs, graph)
     graph.record(op, ins, attrs, outs, name)
     if df_log_top != NULL and outs:
-        p_in.tensors = p_in.few_tensors
-        p_in.objects = p_in.few_objects
-        p_out.tensors = p_out.few_tensors
-        p_out.objects = p_out.few_objects
+        init_pointers(&p_in)
+        init_pointers(&p_out)
         try:
             point_at(&p_in, ins)
             point_at(&p_out, outs)

@@ -96,6 +96,26 @@ cdef tuple shape_tuple(const df_tensor *t):
     return dims_tuple(t.ndim, t.shape)
 
 
+cdef tuple spec_shape(shape):
+    """The shape of a TensorSpec from what somebody gave."""
+    cdef list dims = []
+    cdef object wanted = "want a sequence of sizes, each an int of 0 or more, or None"
+    try:
+        for d in shape:
+            dims.append(None if d is None else PyNumber_Index(d))
+    except TypeError as exc:
+        if isinstance(exc, _errors.DualflowError):
+            raise
+        raise _errors.DTypeError(f"TensorSpec: shape is {shape!r}, {wanted}") from None
+    for d in dims:
+        if d is not None and d < 0:
+            raise _errors.ShapeError(f"TensorSpec: shape is {shape!r}, {wanted}")
+    if len(dims) > DF_MAX_NDIM:
+        raise _errors.ShapeError(
+            f"TensorSpec: shape has {len(dims)} dimensions, want at most {DF_MAX_NDIM}")
+    return tuple(dims)
+
+
 @cython.final
 cdef class TensorSpec:
     """Dtype and shape without data.
@@ -118,7 +138,9 @@ cdef class TensorSpec:
     cdef readonly object name
 
     def __init__(self, shape, dtype="float32", name=None):
-        self.shape = tuple([None if d is None else d.__index__() for d in shape])
+        if self.shape is not None:
+            raise TypeError(f"{self} is made already")
+        self.shape = spec_shape(shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.name = name
 
@@ -136,6 +158,9 @@ cdef class TensorSpec:
 
     def __hash__(self):
         return hash((self.shape, self.dtype))
+
+    def __reduce__(self):
+        return TensorSpec, (self.shape, self.dtype, self.name)
 
 
 cdef class Tensor(TensorBase):
@@ -161,9 +186,6 @@ cdef class Tensor(TensorBase):
         df_tensor_init(&self.t)
         last_id += 1
         self.id = last_id
-
-    def __init__(self, *args, **kwargs):
-        raise TypeError("Tensor is made by ops; use dualflow.constant(value)")
 
     def __dealloc__(self):
         df_tensor_clear(&self.t)
@@ -201,7 +223,10 @@ cdef class Tensor(TensorBase):
     def __iter__(self):
         if self.t.ndim == 0:
             raise TypeError("iteration over a tensor with shape ()")
-        return iter([self[i] for i in range(self.t.shape[0])])
+        rows = []
+        for i in range(self.t.shape[0]):
+            rows.append(self[i])
+        return iter(rows)
 
     def __contains__(self, item):
         return METHODS["contains"](self, item)

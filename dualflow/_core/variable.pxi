@@ -32,9 +32,15 @@ cdef class Variable(TensorBase):
     cdef readonly bint trainable
     cdef uint64_t id
     cdef bint busy             # a program writes it, without the GIL
+    cdef bint made
     cdef object __weakref__
 
     def __init__(self, initial_value, trainable=True, name=None, dtype=None):
+        if self.made:              # programs rely on its dtype and shape
+            raise TypeError(f"{self.name} is made already; use assign for another value")
+        self.made = True
+
+    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None):
         global n_variables, last_id
         if df_trace_top != NULL:
             initial_value = (<object>df_trace_top).initial_value(initial_value)

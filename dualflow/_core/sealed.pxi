@@ -1,0 +1,34 @@
+# Classes whose objects only this module makes. Their C fields are filled after `__new__`, so
+# `__new__` is taken away from Python; here it is called by its C name.
+
+cdef extern from *:
+    """
+    static PyObject *df_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+    {
+        PyErr_Format(PyExc_TypeError, "%.200s is made by ops; use dualflow.constant(value)",
+                     _PyType_Name(type));
+        return NULL;
+    }
+
+    static PyObject *df_refuse_internal(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+    {
+        PyErr_Format(PyExc_TypeError, "%.200s is made by dualflow alone", _PyType_Name(type));
+        return NULL;
+    }
+
+    static void df_seal(PyObject *type, int is_tensor)
+    {
+        PyTypeObject *t = (PyTypeObject *)type;
+        t->tp_new = is_tensor ? df_refuse_new : df_refuse_internal;
+        t->tp_vectorcall = NULL;       /* a short way around tp_new */
+        PyType_Modified(t);
+    }
+    """
+    void df_seal(object type, bint is_tensor)
+
+
+for sealed in (TensorBase, Tensor, Symbol):
+    df_seal(sealed, True)
+for sealed in (Op, Attrs, Record, Walk, KnownCall, AnyNumber, LikeTensor):
+    df_seal(sealed, False)
+del sealed
