@@ -162,14 +162,18 @@ cdef Py_ssize_t length(value) except -1:
     return len(value)
 
 
-cdef object item_at(value, Py_ssize_t i):
+cdef object shrunk(value, Py_ssize_t i):
+    return _errors.InvalidArgumentError(
+        f"a list changed while it was converted: {PyList_GET_SIZE(value)} items are left, item {i} "
+        "was wanted")
+
+
+cdef inline object item_at(value, Py_ssize_t i):
     """Item i, held: numbers of a subclass run Python code when they are converted, which may take
     it out of the list, or leave the list shorter than it was."""
     if isinstance(value, list):
         if i >= PyList_GET_SIZE(value):
-            raise _errors.InvalidArgumentError(
-                f"a list changed while it was converted: {PyList_GET_SIZE(value)} items are left, "
-                f"item {i} was wanted")
+            raise shrunk(value, i)
         return <object>PyList_GET_ITEM(value, i)
     if isinstance(value, tuple):
         return <object>PyTuple_GET_ITEM(value, i)
