@@ -68,4 +68,15 @@ static inline void philox_fill(uint64_t key, uint64_t counter, int64_t n_groups,
     }
 }
 
+/* The stream of a pair of words, which may be as alike as two numbers that a program counts up: the
+ * block of the one as key and the other as counter is the stream's key and its first counter. So
+ * streams of one seed never begin alike, and any two meet no more than independent ones would. */
+static inline void philox_stream(uint64_t seed, uint64_t number, uint64_t *key, uint64_t *counter)
+{
+    v_u64 words01, words23;
+    philox_lanes(seed, (v_u64){0} + number, &words01, &words23);
+    *key = words01[0];
+    *counter = words23[0];
+}
+
 #endif

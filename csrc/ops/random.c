@@ -1,9 +1,8 @@
-/* Random numbers. Input 0 of every op is its key, int64 (2,): seed and first Philox counter. An
- * element depends on the key and its own index alone, never on threads.
+/* Random numbers. Input 0 of every op is its key, int64 (2,): each pair of numbers has a stream of
+ * its own (rng.h). An element depends on the key and its own index alone, never on threads.
  *
- * Groups of 8 counters (rng.h) are turned into elements: 32 of float32, 16 of float64 and of
- * integers up to 32 bits, 8 of int64. An op of n elements thus uses 8 ceil(n / per group)
- * counters; dualflow/ops/random.py advances generators by an upper bound of that. */
+ * Groups of 8 counters are turned into elements: 32 of float32, 16 of float64 and of integers up to
+ * 32 bits, 8 of int64. */
 #ifndef DTYPE
 
 #include "op.h"
@@ -55,8 +54,7 @@ static df_status run_fill(const df_call *call, fill *f, convert_fn convert, int6
 {
     const int64_t *key = call->in[0]->data;
     df_tensor *out = call->out[0];
-    f->key = (uint64_t)key[0];
-    f->counter = (uint64_t)key[1];
+    philox_stream((uint64_t)key[0], (uint64_t)key[1], &f->key, &f->counter);
     f->n = out->size;
     f->per_group = per_group;
     f->bytes = df_dtypes[out->dtype].bytes;
@@ -247,12 +245,12 @@ static df_status run_permutation(const df_call *call, df_error *err)
 {
     const int64_t *key = call->in[0]->data;
     int64_t *p = call->out[0]->data, n = call->out[0]->size;
-    uint64_t words[TILE_GROUPS * PHILOX_WORDS / 2];
+    uint64_t stream, counter, words[TILE_GROUPS * PHILOX_WORDS / 2];
     enum { TILE = TILE_GROUPS * PHILOX_WORDS / 2 };
     (void)err;
+    philox_stream((uint64_t)key[0], (uint64_t)key[1], &stream, &counter);
     for (int64_t begin = 0; begin < n; begin += TILE) {
-        uint64_t counter = (uint64_t)key[1] + (uint64_t)begin / 2;
-        philox_fill((uint64_t)key[0], counter, TILE_GROUPS, words);
+        philox_fill(stream, counter + (uint64_t)begin / 2, TILE_GROUPS, words);
         for (int64_t i = begin; i < df_min(n, begin + TILE); i++) {
             unsigned __int128 scaled = (unsigned __int128)words[i - begin] * (uint64_t)(i + 1);
             uint64_t j = (uint64_t)(scaled >> 64);

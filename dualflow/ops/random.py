@@ -1,18 +1,18 @@
-"""Random numbers: Philox4x32-10 by counters, so that a number depends on seed, counter and its
-index alone, never on the thread count.
+"""Random numbers: Philox4x32-10 by counters, so that a number depends on a key and its index alone,
+never on the thread count.
 
-The ops take their key, int64 (2,) = (seed, counter), as an input. A `Generator` hands out keys and
-moves its counter past the numbers drawn; the functions without a key use the global one.
+The ops take their key, two int64, as an input; each key has a stream of its own. A `Generator`
+hands out keys: its seed, and how many it has handed out. Functions without a key use the global
+one.
 """
 
 import os
 import threading
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Dim, Tensor, TensorBase, TensorSpec, apply, constant, current_graph
+from dualflow._core import Tensor, TensorBase, TensorSpec, apply, constant, current_graph
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
@@ -58,7 +58,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Seed and first counter.
+        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
     minval, maxval : number, or for floats Tensor
         `maxval` is 1 for floats if not given, and must be given for integers.
     dtype : dtype, default float32
@@ -109,7 +109,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Seed and first counter.
+        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
 
@@ -147,7 +147,7 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
     ----------
     shape : int or sequence of int
     seed : Tensor, int64 (2,)
-        Seed and first counter.
+        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
 
@@ -183,7 +183,7 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
     ----------
     n : int
     seed : Tensor, int64 (2,)
-        Seed and first counter.
+        Any two numbers, such as an epoch and a step: each pair has a stream of its own.
 
     Returns
     -------
@@ -210,17 +210,8 @@ def _dims(shape: Any, op: str) -> Shape:
     return ints(shape, f"{op}: shape")
 
 
-def _count(shape: Shape) -> int:
-    """Elements of a shape; what is no shape is left to the op to refuse."""
-    try:
-        n = prod([shape] if isinstance(shape, int | Dim) else shape)
-        return n if isinstance(n, Dim) else max(n, 0)
-    except (TypeError, ValueError):
-        return 0
-
-
 class Generator:
-    """A stream of random numbers: a seed, and a counter that moves past what was drawn.
+    """A source of random numbers: a seed, and a counter of the draws.
 
     Parameters
     ----------
@@ -247,39 +238,39 @@ class Generator:
         self._lock = threading.Lock()
         self._graph = current_graph()
 
-    def key(self, n: int) -> Tensor:
-        """The key for a draw of `n` elements of any dtype, int64 (2,); moves past them.
+    def key(self) -> Tensor:
+        """The key for a draw, int64 (2,); another one each time.
 
         In a graph it is fed anew at each run, unless the generator was made in that graph.
         """
         graph = current_graph()
         if graph is not None and graph is not self._graph:
-            return graph.feed(self._next, (n,), TensorSpec((2,), dtypes.int64), "key")
-        return self._next(n)
+            return graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key")
+        return self._next()
 
-    def _next(self, n: int) -> Tensor:
+    def _next(self) -> Tensor:
         with self._lock:
             counter = self.counter
-            self.counter = (counter + 8 * (-(-n // 8)) + (1 << 63)) % (1 << 64) - (1 << 63)
+            self.counter += 1
         return constant([self.seed, counter], dtypes.int64)
 
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.uniform`, from this generator."""
         shape = _dims(shape, "random_uniform")
-        return stateless_uniform(shape, self.key(_count(shape)), minval, maxval, dtype, name)
+        return stateless_uniform(shape, self.key(), minval, maxval, dtype, name)
 
     def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.normal`, from this generator."""
         shape = _dims(shape, "random_normal")
-        return stateless_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
+        return stateless_normal(shape, self.key(), mean, stddev, dtype, name)
 
     def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                          dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.truncated_normal`, from this generator."""
         shape = _dims(shape, "random_truncated_normal")
-        return stateless_truncated_normal(shape, self.key(_count(shape)), mean, stddev, dtype, name)
+        return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
 
     def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
         """As `dualflow.random.shuffle`, from this generator."""
@@ -287,7 +278,7 @@ class Generator:
         if not x.ndim:
             raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
         n = static_shape(x)[0]
-        return gather(x, stateless_permutation(n, self.key(n), name))
+        return gather(x, stateless_permutation(n, self.key(), name))
 
 
 class _Global:

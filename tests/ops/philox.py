@@ -16,11 +16,18 @@ def philox(key, counter):
     return c
 
 
-def words(seed, counter, n_groups):
-    """uint64 array of 32-bit words, in the order of csrc/rng.h."""
+def stream(seed, number):
+    """Key and first counter of the stream of a pair of numbers."""
+    a, b, c, d = philox(seed, number)
+    return a | b << 32, c | d << 32
+
+
+def words(seed, number, n_groups):
+    """uint64 array of 32-bit words of a stream, in the order of csrc/rng.h."""
     out = []
+    seed, counter = stream(seed % 2**64, number % 2**64)
     for g in range(n_groups):
-        four = [philox(seed, counter + 8 * g + i) for i in range(8)]
+        four = [philox(seed, (counter + 8 * g + i) % 2**64) for i in range(8)]
         out += [w for c in four for w in c[:2]] + [w for c in four for w in c[2:]]
     return np.array(out, np.uint64)
 

@@ -9,6 +9,8 @@ import pytest
 import dualflow as df
 from dualflow import config
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from tests.ops import harness
+from tests.ops.cases import CASES
 from tests.ops.philox import philox, words
 
 
@@ -64,9 +66,77 @@ def test_draws_do_not_overlap(dtype):
     a = g.uniform([16], maxval=100, dtype=dtype).numpy().tolist()
     b = g.uniform([16], maxval=100, dtype=dtype).numpy().tolist()
     assert a != b
-    joined = df.random.Generator(1).uniform([32], maxval=100, dtype="int64").numpy().tolist()
+
+
+NEIGHBOURS = [(1, 0), (0, 1), (2**32, 0), (0, 2**32), (-1, 0), (0, -1), (2**62, 0), (0, 2**62),
+              (1, 1), (1, -1), (0, 8), (0, 128)]
+SOURCES = [c for c in CASES if c.function.startswith("random.stateless")]
+
+
+def of_key(case, key, n):
+    """n draws of a random op; a permutation as its numbers."""
+    args = [key if a is case.args[1] else a for a in case.args]
+    args[0] = n if case.op == "random_permutation" else [n]
+    return harness.function(case)(*args, **case.kwargs).numpy().astype(np.float64)
+
+
+@pytest.mark.parametrize("case", SOURCES, ids=str)
+def test_neighbouring_keys_have_nothing_in_common(case):
+    """Neither at the same places nor at others: a stream is no other one shifted, reversed or
+    scaled. Correlations of n independent pairs are below 5 / sqrt(n)."""
+    n = 4096
+    for key in ([0, 0], [1, 0], [7, 2**31], [-1, -1], [2**62, 5]):
+        first = of_key(case, key, n)
+        spectrum = np.fft.rfft(first - first.mean(), 2 * n)
+        for step in NEIGHBOURS:
+            other = [int(np.int64(np.uint64((k + s) % 2**64))) for k, s in zip(key, step,
+                                                                              strict=True)]
+            second = of_key(case, other, n)
+            assert (first == second).mean() < 0.3       # a few integers agree by chance
+            scale = n * first.std() * second.std()
+            for b in (second, second[::-1]):
+                shifted = np.fft.irfft(spectrum * np.fft.rfft(b - b.mean(), 2 * n).conj())
+                assert np.abs(shifted).max() / scale < 6 / math.sqrt(n), (key, other)
+            if len(np.unique(first)) > n // 2 and case.op != "random_permutation":
+                assert np.isin(first, second).mean() < 0.01, (key, other)
+
+
+def test_the_two_numbers_of_a_key_are_not_exchangeable():
+    a, b = (df.random.stateless_uniform([1000], k).numpy() for k in ([3, 5], [5, 3]))
+    assert abs(np.corrcoef(a, b)[0, 1]) < 0.15 and not np.isin(a, b).all()
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: df.random.normal([2000]), lambda: df.random.uniform([2000], dtype="float64"),
+    lambda: df.random.truncated_normal([2000]), lambda: df.random.uniform([2000], 0, 99, "int64"),
+    lambda: df.random.shuffle(df.range(2000)), lambda: df.nn.dropout(df.ones([2000]), 0.5),
+    lambda: df.initializers.glorot_uniform([40, 50]),
+])
+def test_neighbouring_seeds_of_generators(draw):
+    """Draws of one generator and of its neighbours: all pairs, none alike."""
+    drawn = []
+    for seed in (0, 1, 2, 3, 2**32, 2**32 + 1, -1):
+        df.random.set_seed(seed)
+        drawn += [draw().numpy().ravel().astype(np.float64) for _ in range(4)]
+    correlation = np.corrcoef(np.array(drawn)) - np.eye(len(drawn))
+    assert np.abs(correlation).max() < 5 / math.sqrt(2000)
+
+
+@pytest.mark.parametrize("low, high, dtype", [
+    (-2**31, 2**31 - 1, "int32"), (-2**31, 2**31, "int32"), (0, 2**31 - 1, "int32"),
+    (0, 2**32 - 1, "int64"), (0, 2**32 + 1, "int64"), (-1, 2**32, "int64"),
+    (0, 2**63 - 1, "int64"), (-2**62 - 1, 2**62, "int64"), (-2**63, 2**63 - 1, "int64"),
+    (-128, 127, "int8"), (0, 255, "uint8"), (-2**15, 2**15, "int16")])
+def test_integers_are_the_high_part_of_an_exact_product(low, high, dtype):
+    key, n = (77, 5), 500
+    w = [int(x) for x in words(*key, -(-n // 8))]
+    pairs = [a | b << 32 for a, b in zip(w[::2], w[1::2], strict=True)]
+    bits, given = 64, pairs
     if dtype == "int64":
-        assert joined == a + b
+        bits, given = 128, [a | b << 64 for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
+    want = [low + (d * (high - low) >> bits) for d in given[:n]]
+    got = df.random.stateless_uniform([n], key, low, high, dtype)
+    assert got.numpy().tolist() == want
 
 
 def kolmogorov(sample, cdf):
