@@ -29,9 +29,29 @@ df_status df_op_infer(const df_call *call, df_error *err)
     return st;
 }
 
+bool df_op_refuses(const df_op *op, df_dtype dtype) { return op->refuses.dtypes >> dtype & 1; }
+
+static df_status look_for_refused(const df_call *call, df_error *err)
+{
+    const df_refusal *r = &call->op->refuses;
+    const df_tensor *x = call->in[r->input];
+    if (call->out[0]->size == 0) return DF_OK;
+    const int64_t at = r->first(x);
+    if (at < 0) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT,
+                   "%s: input %d is %s, want %s: not so at flat index %lld", call->op->name,
+                   r->input, df_tensor_text(x).text, r->want, (long long)at);
+}
+
 df_status df_op_run(const df_call *call, df_error *err)
 {
-    return call->op->kind == DF_ELEMENTWISE ? df_tile_run(call, err) : call->op->run(call, err);
+    const df_op *op = call->op;
+    if (op->kind != DF_ELEMENTWISE) return op->run(call, err);
+    if (df_op_refuses(op, call->in[op->refuses.input]->dtype)) {
+        df_status status = look_for_refused(call, err);
+        if (status != DF_OK) return status;
+    }
+    return df_tile_run(call, err);
 }
 
 /* Whether the kernel may have overwritten input `k`, so that it says nothing of what came in. */

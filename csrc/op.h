@@ -27,6 +27,14 @@ typedef union {
     df_ints list;
 } df_attr;
 
+/* What an elementwise op has no result for, whatever its other input is. */
+typedef struct {
+    int input;       /* whose values are looked at */
+    uint32_t dtypes; /* bit d: of df_dtype d */
+    int64_t (*first)(const df_tensor *x); /* flat index of the first one, or -1 */
+    const char *want;
+} df_refusal;
+
 typedef struct df_op df_op;
 
 /* One application of an op. `in` are complete tensors for run; for infer their data may be NULL and
@@ -74,7 +82,7 @@ struct df_op {
     bool internal; /* made by graph passes, never applied by people: no public function, no rule */
     bool effect; /* never dropped or merged although it writes no input */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
-    bool total; /* DF_GENERAL: run cannot fail on what infer accepted; other kinds never do */
+    bool total; /* DF_GENERAL: run cannot fail on what infer accepted */
     bool serial; /* run uses one thread, however large */
     bool commutative; /* to the bit, but for which NaN comes of two */
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
@@ -101,6 +109,7 @@ struct df_op {
      * `select`, where one dtype does not determine it. */
     df_tile_fn tile[DF_N_DTYPES];
     int tile_key;
+    df_refusal refuses; /* asked before anything is computed; no other kind but DF_GENERAL fails */
     df_tile_fn (*select)(const df_call *call);
     /* Arithmetic of a run, for reports; NULL: one operation for each element that an elementwise op
      * makes or a reduction reads, none otherwise. */
@@ -129,6 +138,9 @@ df_status df_op_infer(const df_call *call, df_error *err);
 /* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
  * tile loader, others by their run. */
 df_status df_op_run(const df_call *call, df_error *err);
+
+/* Whether an elementwise op refuses some values of a dtype. */
+bool df_op_refuses(const df_op *op, df_dtype dtype);
 
 /* After a run: fails if the call made a NaN or an infinity. Infinities are not made where an input
  * is not finite (a mask of them is handed on); a NaN is reported by whoever meets it first. */

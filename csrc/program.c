@@ -288,7 +288,8 @@ static df_status check_call(const df_call *call, df_error *err)
 static df_tile_fn whole_tile(const df_call *call)
 {
     if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||
-        call->out[0]->size > DIRECT_ELEMENTS)
+        call->out[0]->size > DIRECT_ELEMENTS ||
+        df_op_refuses(call->op, call->in[call->op->refuses.input]->dtype))
         return NULL;
     for (int k = 0; k < call->n_in; k++)
         if (!df_same_shape(call->in[k], call->out[0])) return NULL;

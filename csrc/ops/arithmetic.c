@@ -13,6 +13,11 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 #include "each_int.h"
 #undef TEMPLATE
 
+FIRST_OF_INTS(is_zero)
+#define NO_ZERO                                                                                  \
+    {.input = 1, .dtypes = ALL_INTS, .first = is_zero_first,                                     \
+     .want = "integer divisors other than 0"}
+
 DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}};
 DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}};
 DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)}};
@@ -20,8 +25,10 @@ DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(
 DF_OP(divide_no_nan) = {BINARY_OP("divide_no_nan"), .promote_to_float = true,
                         .tile = {FLOATS(divide_no_nan)}};
 DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan)}};
-DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2};
-DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2};
+DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2,
+                   .refuses = NO_ZERO};
+DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2,
+                   .refuses = NO_ZERO};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
                              .tile = {NUMBERS(squared_difference)}};
 DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
@@ -183,7 +190,11 @@ DF_INLINE V FN(sign)(V x)
     return FN(select)(x > 0, FN(splat)(1), FN(select)(x < 0, FN(splat)((T)-1), (V){0}));
 }
 
-/* Division by zero gives 0, as in NumPy; by -1 it is negation, since MIN / -1 traps on x86. */
+DF_INLINE bool FN(is_zero)(T x) { return x == 0; }
+TEST_FIRST(is_zero)
+
+/* Division by zero has been refused, but must not trap; by -1 it is negation, since MIN / -1 traps
+ * on x86. */
 DF_INLINE T FN(floordiv_1)(T a, T b)
 {
     if (b == 0) return 0;

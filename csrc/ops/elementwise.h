@@ -39,6 +39,19 @@
     [DF_U8] = name##_tile_u8, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,              \
     [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64
 #define NUMBERS(name) FLOATS(name), INTS(name)
+#define ALL_INTS (1u << DF_U8 | 1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
+/* The search of a refusal: name_first_<dtype> of each integer dtype. */
+#define FIRST_OF_INTS(name)                                                                      \
+    static int64_t name##_first(const df_tensor *x)                                              \
+    {                                                                                            \
+        static int64_t (*const of[])(int64_t, const void *) = {                                  \
+            [DF_U8] = name##_first_u8, [DF_I8] = name##_first_i8, [DF_I16] = name##_first_i16,   \
+            [DF_I32] = name##_first_i32, [DF_I64] = name##_first_i64};                           \
+        return of[x->dtype](x->size, x->data);                                                   \
+    }
+#define TEST_FIRST(name)                                                                         \
+    static int64_t FN(name##_first)(int64_t n, const void *x)                                    \
+    { return FN(first1)(n, x, FN(name)); }
 #define BOOLS(name) [DF_BOOL] = name##_tile_u8 /* bools are bytes 0 and 1 */
 
 /* Fields that all records of a form share. */

@@ -6,12 +6,13 @@
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
-DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 
 #define TEMPLATE "ops/exponential.c"
 #include "each_float.h"
 #include "each_int.h"
 #undef TEMPLATE
+
+FIRST_OF_INTS(below_zero)
 
 DF_OP(exp) = {UNARY_OP("exp"), .tile = {FLOATS(exp)}, .cost = 0.3};
 DF_OP(expm1) = {UNARY_OP("expm1"), .tile = {FLOATS(expm1)}, .cost = 0.4};
@@ -19,7 +20,9 @@ DF_OP(log) = {UNARY_OP("log"), .tile = {FLOATS(log)}, .cost = 0.4};
 DF_OP(log1p) = {UNARY_OP("log1p"), .tile = {FLOATS(log1p)}, .cost = 0.5};
 DF_OP(sqrt) = {UNARY_OP("sqrt"), .tile = {FLOATS(sqrt)}, .cost = 0.3};
 DF_OP(rsqrt) = {UNARY_OP("rsqrt"), .tile = {FLOATS(rsqrt)}, .cost = 0.4};
-DF_OP(pow) = {BINARY_OP("pow"), .tile = {NUMBERS(pow)}, .cost = 2};
+DF_OP(pow) = {BINARY_OP("pow"), .tile = {NUMBERS(pow)}, .cost = 2,
+              .refuses = {.input = 1, .dtypes = ALL_INTS & ~(1u << DF_U8),
+                          .first = below_zero_first, .want = "integer exponents of at least 0"}};
 
 #else
 
@@ -34,16 +37,14 @@ TILE_UNARY(rsqrt)
 
 #else
 
-/* By repeated squaring, wrapping around. A negative exponent gives 1 / a^|b| cut to an integer:
- * 0 but for the bases 1 and -1 (0 too gives 0). */
+DF_INLINE bool FN(below_zero)(T x) { return is_negative(x); }
+TEST_FIRST(below_zero)
+
+/* By repeated squaring, wrapping around; negative exponents have been refused. */
 DF_INLINE T FN(pow_1)(T a, T b)
 {
     T y = 1;
-    if (is_negative(b)) {
-        if (is_minus_one(a)) return (b & 1) ? a : y;
-        return (T)(a == 1);
-    }
-    for (; b; b = (T)(b >> 1)) {
+    for (; !is_negative(b) && b; b = (T)(b >> 1)) {
         if (b & 1) y = (T)(y * a);
         a = (T)(a * a);
     }

@@ -59,6 +59,22 @@ DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)
         FN(store_mask_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
 }
 
+#if !DTYPE_FLOAT
+/* Index of the first element for which the test holds, or -1. Blocks have no exit within, so that
+ * their loop is one over vectors. */
+DF_INLINE int64_t FN(first1)(int64_t n, const T *x, bool (*test)(T))
+{
+    for (int64_t begin = 0; begin < n; begin += 1024) {
+        const int64_t end = df_min(begin + 1024, n);
+        T found = 0;
+        for (int64_t i = begin; i < end; i++) found = (T)(found | (T)test(x[i]));
+        for (int64_t i = begin; found && i < end; i++)
+            if (test(x[i])) return i;
+    }
+    return -1;
+}
+#endif
+
 /* A formula over elements, lane by lane, where vectors do not help (integer division). */
 DF_INLINE V FN(lanewise2)(V a, V b, T (*f)(T, T))
 {

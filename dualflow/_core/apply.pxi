@@ -123,7 +123,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
             x = other
     if x is None or x.t.size > FAST_ELEMENTS or x.t.ndim > DF_INLINE_NDIM:
         return None
-    fn = op.c.tile[<int>x.t.dtype]
+    fn = op.quick[<int>x.t.dtype]
     if fn == NULL:
         return None
     for i in range(n):

@@ -120,6 +120,10 @@ cdef extern from "op.h" nogil:
     ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
                                 const df_attr *attrs) noexcept nogil
     ctypedef void (*df_fold_fn)(int64_t rows, int64_t n, void *out, const void *x) noexcept nogil
+    ctypedef struct df_refusal:
+        int input
+        uint32_t dtypes
+        int64_t (*first)(const df_tensor *x) noexcept nogil
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
     ctypedef struct df_op:
         const char *name
@@ -146,10 +150,12 @@ cdef extern from "op.h" nogil:
         df_fold_fn fold[10]
         df_tile_fn tile[10]
         int tile_key
+        df_refusal refuses
         double cost
     df_status df_infer_broadcast(const df_call *call, df_error *err) noexcept
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
+    bint df_op_refuses(const df_op *op, df_dtype dtype) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept
     df_status df_op_check_numerics(const df_call *call, df_error *err) noexcept
 

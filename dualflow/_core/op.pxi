@@ -33,6 +33,7 @@ cdef class Op:
     """
     cdef const df_op *c
     cdef FastPath fast
+    cdef df_tile_fn quick[10]       # by dtype, where every value has a result
     cdef bint float_only
     cdef readonly str name
     cdef readonly int64_t index
@@ -86,6 +87,18 @@ cdef class Op:
         """Whether its kernel may refuse values it meets."""
         return self.c.kind == DF_GENERAL and not self.c.total
 
+    def refuses(self, dtype, Tensor x=None):
+        """Whether an elementwise op refuses values of a dtype in input `looks_at`; given that
+        input, whether it refuses this one."""
+        if not df_op_refuses(self.c, <df_dtype><int>dtype.index):
+            return False
+        return x is None or self.c.refuses.first(&x.t) >= 0
+
+    @property
+    def looks_at(self):
+        """The input whose values `refuses` is about."""
+        return self.c.refuses.input
+
     @property
     def serial(self):
         """Whether its kernel uses one thread, however large."""
@@ -134,7 +147,7 @@ cdef _load_ops():
     cdef Op op
     cdef list names
     cdef int64_t i
-    cdef int k
+    cdef int k, d
     for i in range(df_registry_size()):
         op = Op.__new__(Op)
         op.c = df_registry_op(i)
@@ -145,6 +158,8 @@ cdef _load_ops():
             names[k] = op.c.attrs[k].name.decode()
         op.attrs = tuple(names)
         op.fast = FAST_NONE
+        for d in range(<int>DF_N_DTYPES):
+            op.quick[d] = NULL if df_op_refuses(op.c, <df_dtype>d) else op.c.tile[d]
         if op.c.kind == DF_ELEMENTWISE and op.c.n_out == 1:
             if op.c.infer == df_infer_broadcast:
                 op.fast = FAST_SAME

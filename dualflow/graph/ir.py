@@ -136,6 +136,16 @@ def is_dynamic(x: Symbol) -> bool:
     return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
 
 
+def refuses_values(node: Node) -> bool:
+    """Whether an elementwise op may refuse the numbers it meets: an integer divisor that is not
+    known to be other than 0."""
+    op = node.op
+    if op.kind != "elementwise":
+        return False
+    x = node.inputs[op.looks_at]
+    return op.refuses(x.dtype) and (x.node.op is not CONSTANT or op.refuses(x.dtype, x.node.data))
+
+
 def may_refuse(node: Node) -> bool:
     """Whether its kernel may fail for the values it meets: an index, a label, a size.
 
@@ -147,7 +157,9 @@ def may_refuse(node: Node) -> bool:
         return not op.writes
     if any([is_dynamic(x) for x in (*node.inputs, *node.outputs)]):
         return True
-    return op.may_fail and op not in LEAVES and not (node.line and node.line.gradient_of)
+    if node.line and node.line.gradient_of:
+        return False
+    return (op.may_fail and op not in LEAVES) or refuses_values(node)
 
 
 def copy_node(graph: Graph, node: Node, inputs: tuple[Symbol, ...]) -> Node:

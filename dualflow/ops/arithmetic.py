@@ -234,9 +234,14 @@ def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     -------
     Tensor, of the promoted dtype and the broadcast shape
 
+    Raises
+    ------
+    InvalidArgumentError
+        If integers are divided by 0. Floats give inf or NaN.
+
     Notes
     -----
-    As Python's ``//``. An integer divided by 0 gives 0, as in NumPy. There is no gradient.
+    As Python's ``//``. The least integer divided by -1 wraps around. There is no gradient.
 
     Examples
     --------
@@ -261,10 +266,14 @@ def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     -------
     Tensor, of the promoted dtype and the broadcast shape
 
+    Raises
+    ------
+    InvalidArgumentError
+        If integers are divided by 0. Floats give inf or NaN.
+
     Notes
     -----
-    As Python's ``%``: ``a == floordiv(a, b) * b + floormod(a, b)``. Exact for floats; an
-    integer modulo 0 gives 0.
+    As Python's ``%``: ``a == floordiv(a, b) * b + floormod(a, b)``. Exact for floats.
     The gradient is ``g`` to a and ``-g * floordiv(a, b)`` to b.
 
     Examples

@@ -204,10 +204,14 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     -------
     Tensor, of the promoted dtype and the broadcast shape
 
+    Raises
+    ------
+    InvalidArgumentError
+        If the exponent of an integer is negative.
+
     Notes
     -----
-    Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around; a negative
-    exponent gives 0 but for the bases 1 and -1.
+    Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
     The gradient is ``g * y * x**(y - 1)`` to x, 0 where y is 0, and ``g * x**y * log(x)`` to y,
     0 where x is not positive.
 

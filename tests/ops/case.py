@@ -68,13 +68,20 @@ def case(op: str, args: Sequence[Any], ref: Callable[..., Any], function: str | 
 
 @dataclass(frozen=True)
 class sample:
-    """Random input of a shape; `low` and `high` bound it."""
+    """Random input of a shape; `low` and `high` bound it. What `accepts` says no to becomes 1."""
 
     shape: tuple[int, ...]
     low: float = -2.0
     high: float = 2.0
+    accepts: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def keep(self, x: np.ndarray) -> np.ndarray:
+        return x if self.accepts is None else np.where(self.accepts(x), x, x.dtype.type(1))
 
     def __call__(self, rng: np.random.Generator, dtype: str) -> np.ndarray:
+        return self.keep(self.draw(rng, dtype))
+
+    def draw(self, rng: np.random.Generator, dtype: str) -> np.ndarray:
         if dtype == "bool":
             return rng.random(self.shape) < 0.5
         if dtype in INTS:

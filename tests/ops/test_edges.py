@@ -36,7 +36,7 @@ def grid(case, dtype):
             arrays.append(drawn)
             continue
         drawn[::2] = at_edge
-        arrays.append(drawn)
+        arrays.append(a.keep(drawn))
     turn = iter(arrays)
     return [next(turn) if isinstance(a, sample) else a for a in case.args]
 

@@ -13,7 +13,7 @@ import heapq
 from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, get_op, make_attrs
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, refuses_values
 from dualflow.graph.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 from dualflow.graph.tilecode import FULL, Code, Step, assemble, words
@@ -154,7 +154,7 @@ class Finder:
         facts = self.facts.get(node.op.name)
         if facts is None:
             facts = self.facts[node.op.name] = facts_of(node.op)
-        if at in self.taken or not facts.elementwise:
+        if at in self.taken or not facts.elementwise or refuses_values(node):
             return False
         if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
             return False

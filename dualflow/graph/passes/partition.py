@@ -16,7 +16,7 @@ from math import inf, prod
 from typing import NamedTuple
 
 from dualflow._core import Op, Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node
+from dualflow.graph.ir import LEAVES, Graph, Node, refuses_values
 from dualflow.graph.passes.operands import Operand, Shape, Views, bare, is_known, shape_of, spread
 from dualflow.graph.tilecode import ROW_MAX
 
@@ -236,6 +236,8 @@ class Partition:
         if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
             return None
         if facts.elementwise:
+            if refuses_values(node):
+                return None
             if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
                 return None
             shape = shape_of(node.outputs[0])
@@ -291,7 +293,9 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
 
 def is_step(node: Node) -> bool:
     """Whether a node runs on its own, and may fail or be seen."""
-    return node.op.kind == "general" and not node.op.writes and node.op not in LEAVES
+    if node.op.kind != "general":
+        return refuses_values(node)
+    return not node.op.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:

@@ -25,13 +25,20 @@ case("divide_no_nan", args=[sample((6,), -9, 9), sample((6,), 0, 9)], edges=Fals
      ref=unless_zero(np.divide), function="math.divide_no_nan", dtypes=INTS + BOOL)
 case("multiply_no_nan", args=[normal(3, 4), normal(4)], ref=unless_zero(np.multiply),
      function="math.multiply_no_nan", grad=(0, 1))
+nonzero = sample((4,), 1, 4, accepts=lambda b: b != 0)
+# Integers refuse a divisor of 0: tests/ops/test_arithmetic.py.
 case("floordiv", args=[sample((3, 4), -9, 9), sample((4,), 1, 4)], ref=np.floor_divide,
-     function="math.floordiv", dtypes=NUMBERS, grad=())
+     function="math.floordiv", grad=())
+case("floordiv", args=[sample((3, 4), -9, 9), nonzero], ref=np.floor_divide,
+     function="math.floordiv", dtypes=INTS, grad=())
 # The sign of b keeps the gradient away from its jumps.
 case("floormod", args=[sample((3, 4), -0.9, -0.1), sample((4,), 1.5, 4)], ref=np.mod,
-     function="math.floormod", dtypes=NUMBERS, grad=(0, 1))
+     function="math.floormod", grad=(0, 1))
 case("floormod", args=[sample((3, 4), -9, 9), sample((4,), 1, 4)], ref=np.mod,
-     function="math.mod", dtypes=NUMBERS, grad=())
+     function="math.mod", grad=())
+for function in ("math.floormod", "math.mod"):
+    case("floormod", args=[sample((3, 4), -9, 9), nonzero], ref=np.mod, function=function,
+         dtypes=INTS, grad=())
 # two roundings
 case("squared_difference", args=[normal(3, 4), normal(4)], ref=lambda a, b: (a - b) * (a - b),
      function="math.squared_difference", dtypes=NUMBERS, grad=(0, 1), ulp=2)
