@@ -3,7 +3,7 @@
 from dualflow._core import Tensor, apply
 from dualflow.gradients import gradient
 from dualflow.ops.arithmetic import multiply_no_nan
-from dualflow.ops.compare import where
+from dualflow.ops.compare import equal, where
 from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -212,8 +212,9 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Notes
     -----
     Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
-    The gradient is ``g * y * x**(y - 1)`` to x, 0 where y is 0, and ``g * x**y * log(x)`` to y,
-    0 where x is not positive.
+    The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y, with 0 for the
+    logarithm where x is not positive: 0 of either sign, or NaN where x**y is no finite number. A
+    factor of 0 makes 0 also beside an infinite one. See docs/numerics.md.
 
     Examples
     --------
@@ -226,9 +227,12 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("pow", saves="both")
 def _(g, out, x, y):
+    def to_x():
+        p = pow(x, y - 1)
+        return g * where(equal(p, 0), 0, multiply_no_nan(p, y))
+
     def to_y():
         positive = x > 0
-        log_x = where(positive, log(where(positive, x, 1)), 0)
-        return g * multiply_no_nan(out, log_x)
+        return g * multiply_no_nan(where(positive, log(where(positive, x, 1)), 0), out)
 
-    return lambda: g * multiply_no_nan(pow(x, y - 1), y), to_y
+    return to_x, to_y

@@ -2,7 +2,6 @@ import numpy as np
 
 from tests.ops.case import FLOATS, INTS, case, normal, positive, sample
 
-
 # docs/numerics.md has the measured errors of these formulas.
 case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
 case("expm1", args=[normal(3, 4)], ref=np.expm1, function="math.expm1", ulp=2)
