@@ -37,6 +37,10 @@ class CancelledError(DualflowError):
     """A running program was asked to stop."""
 
 
+class InUseError(DualflowError, RuntimeError):
+    """A variable that cannot be assigned: a program that writes it waits for this very code."""
+
+
 class TracedValueError(DualflowError, TypeError):
     """Python asked a traced tensor for a value that exists only when the program runs."""
 

@@ -28,6 +28,7 @@ from dualflow.graph.arguments import (
 from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
 from dualflow.graph.inspection import Inspection
+from dualflow.graph.locks import reentrant_lock
 from dualflow.graph.method import Method
 from dualflow.graph.options import Options
 from dualflow.graph.specialize import deciding_arguments
@@ -57,7 +58,7 @@ class Function(Inspection, Dispatcher):
         self.input_signature = input_signature
         self.options = Options(passes=passes, fast_math=fast_math)
         self._arguments: Arguments | None = None
-        self._lock = threading.RLock()
+        self._lock = reentrant_lock()
         self._traces: list[ConcreteFunction] = []
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
         self._runtime: set[str] = set()         # paths of numbers that are inputs

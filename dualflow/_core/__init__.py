@@ -5,6 +5,7 @@ It knows no op by name, except that Python's operators apply the ops they stand 
 
 from dualflow._core._core import (
     Attrs,
+    Counter,
     Dim,
     Dispatcher,
     Executable,
@@ -62,6 +63,7 @@ from dualflow._core._core import (
 
 __all__ = [
     "Attrs",
+    "Counter",
     "Dim",
     "Dispatcher",
     "Executable",

@@ -12,13 +12,14 @@ from libc.string cimport memcmp, memcpy, memset
 
 cimport cython
 
+import os as _os
+
 from dualflow._core.csrc cimport *
 
 from dualflow import dtypes as _dtypes
 from dualflow import errors as _errors
 
 cdef extern from "Python.h":
-    Py_ssize_t Py_REFCNT(object o)
     object PyLong_FromLongLong(long long v)
     int PyErr_CheckSignals() except -1
 
@@ -36,6 +37,7 @@ include "records.pxi"     # what a tape keeps
 include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
+include "claims.pxi"      # who may look at variables and who may write them
 include "symbol.pxi"      # tensors of a graph, and recording in it
 include "host.pxi"        # from a running program back into Python
 include "program.pxi"     # programs: built, run, timed

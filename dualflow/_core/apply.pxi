@@ -88,7 +88,33 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
         if out is not None:
             return out
     ins = convert_inputs(op, args, n)
-    return run(op, ins, attrs)
+    return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)
+
+
+cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
+    """Runs an op that writes variables, which no other thread does meanwhile."""
+    cdef PyObject *variables[MAX_WRITTEN]
+    cdef int places[MAX_WRITTEN]
+    cdef Claim claim
+    cdef Variable v
+    cdef int k
+    claim.n_reads = claim.n_writes = 0
+    claim.writes = variables
+    for k in range(<int>min(len(ins), MAX_WRITTEN)):
+        if op.c.writes >> k & 1:
+            variables[claim.n_writes] = args[k]
+            places[claim.n_writes] = k
+            claim.n_writes += 1
+            ins[k] = None              # a reference more, and there would be a copy
+    stake(&claim)
+    try:
+        for k in range(claim.n_writes):
+            v = <Variable>variables[k]
+            v.make_exclusive()
+            ins[places[k]] = v.value_
+        return run(op, ins, attrs)
+    finally:
+        let_go(&claim)
 
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
@@ -110,7 +136,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         if type(<object>args[i]) is Tensor:
             ins[i] = args[i]
         elif type(<object>args[i]) is Variable:
-            if (<Variable>args[i]).busy:
+            if (<Variable>args[i]).writer != NULL:
                 return None
             ins[i] = <PyObject *>(<Variable>args[i]).value_
         elif n == 2 and (type(<object>args[i]) is float or type(<object>args[i]) is int):
@@ -229,9 +255,6 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
             if not isinstance(a, Variable):
                 raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
                                          f"got {type(a).__name__}")
-            if df_trace_top == NULL:
-                read_variable(<Variable>a)         # waits for a program that writes it
-                (<Variable>a).make_exclusive()
         if type(a) is Tensor:
             x = <Tensor>a
         elif type(a) is Symbol:

@@ -23,6 +23,9 @@ cdef class Executable:
     cdef tuple written
     cdef int n_sources
     cdef int n_args
+    cdef int n_reads
+    cdef PyObject **of_claim           # variables it reads, then those it writes
+    cdef int *places                   # theirs among the arguments
 
     def __cinit__(self, Program program not None, sources, variables, written):
         self.program = program
@@ -37,6 +40,26 @@ cdef class Executable:
         if len(self.written) != len(self.variables) or self.n_args != program.n_args:
             raise TypeError(f"a program of {program.n_args} arguments got {self.n_args}, and what "
                             f"is written of {len(self.written)} variables")
+        self.of_claim = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
+        self.places = <int *>calloc(len(self.variables) + 1, sizeof(int))
+        if self.of_claim == NULL or self.places == NULL:
+            raise MemoryError()
+        self.n_reads = self.list_variables(False, 0)
+        self.list_variables(True, self.n_reads)
+
+    def __dealloc__(self):
+        free(self.of_claim)
+        free(self.places)
+
+    cdef int list_variables(self, bint written, int n) except -1:
+        """Lists those that are written, or not, from place n on; where that ends."""
+        cdef int k
+        for k in range(<int>len(self.variables)):
+            if bool(self.written[k]) == written:
+                self.of_claim[n] = <PyObject *>self.variables[k]
+                self.places[n] = self.n_sources + k
+                n += 1
+        return n
 
     def run(self, leaves, bint check_numerics=False):
         """The outputs, a list, for the leaves of a call's arguments (Tensors and numbers)."""
@@ -62,13 +85,11 @@ cdef class Executable:
         cdef PyObject **args = few
         cdef list held = []            # keeps alive what `args` borrows
         cdef list made = []
-        cdef Variable v
         cdef Tensor x
         cdef Py_ssize_t at
         cdef int k
-        cdef bint held_variables = False
-        if self.n_args > 32:
-            args = <PyObject **>PyMem_Malloc(self.n_args * sizeof(PyObject *))
+        if self.n_args + self.n_reads > 32:
+            args = <PyObject **>PyMem_Malloc((self.n_args + self.n_reads) * sizeof(PyObject *))
             if args == NULL:
                 raise MemoryError()
         try:
@@ -83,48 +104,42 @@ cdef class Executable:
                     x = <Tensor?>source(leaves)
                     held.append(x)
                 args[k] = <PyObject *>x
-            self.hold()
-            held_variables = True
-            for k in range(<int>len(self.variables)):
-                v = <Variable>self.variables[k]
-                if self.written[k]:
-                    v.make_exclusive()
-                x = v.value_
-                if not self.written[k]:
-                    held.append(x)
-                args[self.n_sources + k] = <PyObject *>x
-            self.program.execute(args, made, profile, check_numerics)
+            if self.n_args == self.n_sources:
+                self.program.execute(args, made, profile, check_numerics, NULL)
+            else:
+                self.execute_claimed(args, made, profile, check_numerics)
             return made
         finally:
-            if held_variables:
-                self.let_go()
             if args != few:
                 PyMem_Free(args)
 
-    cdef int hold(self) except -1:
-        """Waits until nobody writes the variables and marks those it writes: a run lets other
-        threads in where it leaves the GIL, and where it calls the host."""
+    cdef int execute_claimed(self, PyObject **args, list made, const df_profile *profile,
+                             bint check_numerics) except -1:
+        """Runs with its variables, which stand behind the other arguments."""
+        cdef Claim claim
         cdef Variable v
         cdef int k
-        cdef bint free = False
-        while not free:
-            free = True
-            for k in range(<int>len(self.variables)):
-                v = <Variable>self.variables[k]
-                if v.busy:
-                    v.wait()
-                    free = False
-                    break
-        for k in range(<int>len(self.variables)):
-            if self.written[k]:
-                (<Variable>self.variables[k]).busy = True
+        claim.n_reads = self.n_reads
+        claim.n_writes = self.n_args - self.n_sources - self.n_reads
+        claim.reads = self.of_claim
+        claim.writes = self.of_claim + self.n_reads
+        claim.values = args + self.n_args
+        stake(&claim)
+        try:
+            for k in range(claim.n_reads):
+                args[self.places[k]] = claim.values[k]
+            for k in range(claim.n_writes):
+                v = <Variable>claim.writes[k]
+                v.make_exclusive()
+                args[self.places[self.n_reads + k]] = <PyObject *>v.value_
+            self.program.execute(args, made, profile, check_numerics,
+                                 &claim if claim.n_writes else NULL)
+        finally:
+            if claim.n_writes:
+                let_go(&claim)
+            for k in range(claim.n_reads):
+                Py_DECREF(<object>claim.values[k])
         return 0
-
-    cdef void let_go(self) noexcept:
-        cdef int k
-        for k in range(<int>len(self.variables)):
-            if self.written[k]:
-                (<Variable>self.variables[k]).busy = False
 
 
 # --- calls seen before --------------------------------------------------------------------------

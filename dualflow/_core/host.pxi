@@ -44,17 +44,25 @@ cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins,
     cdef list args = []
     cdef Tensor x
     cdef int k
-    for k in range(n):
-        x = new_tensor(ins[k].dtype, ins[k].ndim, ins[k].shape, b"host_call")
-        if x.t.size:
-            memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
-        args.append(x)
-    HOST[id](*args)
+    cdef bint working = pause_work()
+    try:
+        for k in range(n):
+            x = new_tensor(ins[k].dtype, ins[k].ndim, ins[k].shape, b"host_call")
+            if x.t.size:
+                memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
+            args.append(x)
+        HOST[id](*args)
+    finally:
+        resume_work(working)
     return DF_OK
 
 
 cdef c_bool ask_signals(void *context) except True with gil:
-    PyErr_CheckSignals()
+    cdef bint working = pause_work()
+    try:
+        PyErr_CheckSignals()
+    finally:
+        resume_work(working)
     return False
 
 

@@ -319,8 +319,9 @@ cdef class Program:
         return 0
 
     cdef int execute(self, PyObject **args, list results, const df_profile *profile,
-                     bint check_numerics) except -1:
-        """Runs on borrowed tensors (n_args of them) and appends what it returns to `results`."""
+                     bint check_numerics, Claim *claim) except -1:
+        """Runs on borrowed tensors (n_args of them) and appends what it returns to `results`.
+        `claim` holds the variables among them that it writes."""
         cdef void *few[INLINE_POINTERS]
         cdef void **pointers = few
         cdef df_frame *frame = NULL
@@ -345,11 +346,15 @@ cdef class Program:
             run.context = NULL
             run.profile = profile
             run.check_numerics = check_numerics
+            if claim != NULL:
+                begin_work(claim)
             if self.cost > NOGIL_NS:
                 with nogil:
                     status = df_program_run(self.c, frame, &run, &failed, &err)
             else:
                 status = df_program_run(self.c, frame, &run, &failed, &err)
+            if claim != NULL:
+                claim.working = False
             if status == DF_OK and self.keeps_dynamic:
                 self.take_dynamic(frame, results, first)
         finally:
@@ -394,7 +399,7 @@ cdef class Program:
         """
         cdef list results = []
         cdef tuple held = self.hold(args)
-        self.execute(PySequence_Fast_ITEMS(held), results, NULL, check_numerics)
+        self.execute(PySequence_Fast_ITEMS(held), results, NULL, check_numerics, NULL)
         return results
 
     def profile(self, args):
@@ -410,7 +415,7 @@ cdef class Program:
         profile.ns = times
         profile.start = times + n
         try:
-            self.execute(PySequence_Fast_ITEMS(held), results, &profile, False)
+            self.execute(PySequence_Fast_ITEMS(held), results, &profile, False, NULL)
             return results, int_list(times, n), int_list(times + n, n)
         finally:
             free(times)

@@ -29,3 +29,20 @@ def trim_memory():
 
 def reset_peak_memory():
     df_memory_reset_peak()
+
+
+# --- state that threads and signal handlers share ------------------------------------------------
+# C is not interrupted by either, so what is changed in one call needs no lock.
+
+@cython.final
+cdef class Counter:
+    """A number of 64 bits that goes round; each `advance` gives the number before it."""
+    cdef public int64_t value
+
+    def __init__(self, int64_t value=0):
+        self.value = value
+
+    def advance(self):
+        cdef int64_t before = self.value
+        self.value = <int64_t>(<uint64_t>before + 1)
+        return before

@@ -476,9 +476,7 @@ cdef Tensor read_variable(Variable v):
     """The value of a variable: now, or while a graph records, the Symbol of its current version."""
     if df_trace_top != NULL:
         return <Tensor?>(<object>df_trace_top).read(v)
-    if v.busy:
-        v.wait()
-    return v.value_
+    return v.value_ if v.writer == NULL else value_when_possible(v)
 
 
 cdef Tensor traced_number(value, df_dtype dtype):

@@ -31,7 +31,8 @@ cdef class Variable(TensorBase):
     cdef readonly str name
     cdef readonly bint trainable
     cdef uint64_t id
-    cdef bint busy             # a program writes it, without the GIL
+    cdef Claim *writer         # who writes it now
+    cdef bint wanted           # somebody waits for it: see claims.pxi
     cdef bint made
     cdef object __weakref__
 
@@ -63,13 +64,18 @@ cdef class Variable(TensorBase):
         self.value_ = value
         return 0
 
-    cdef int wait(self) except -1:
-        """Until no program writes it."""
-        while self.busy:
-            with nogil:
-                usleep(20)
-            PyErr_CheckSignals()
-        return 0
+    cdef Tensor look(self):
+        """The value. One that is going to be written in place is copied."""
+        return self.value_ if self.writer == NULL else self.copied_value()
+
+    cdef Tensor copied_value(self):
+        cdef Tensor old = self.value_
+        cdef Tensor fresh = new_tensor(old.t.dtype, old.t.ndim, old.t.shape, b"Variable")
+        if old.t.size:
+            memcpy(fresh.t.data, old.t.data, df_tensor_bytes(&old.t))
+        fresh.id = self.id
+        fresh.watch = old.watch
+        return fresh
 
     cdef Tensor now(self):
         """The value, for somebody who looks at its numbers."""
@@ -80,22 +86,9 @@ cdef class Variable(TensorBase):
 
     cdef int make_exclusive(self) except -1:
         """Makes sure nobody else sees the memory an op is about to write."""
-        cdef Tensor old = self.value_
-        cdef Tensor fresh
-        self.value_ = None             # so that `old` counts one reference of ours
-        if Py_REFCNT(old) == 1 and df_buffer_is_exclusive(old.t.buffer):
-            self.value_ = old
-            return 0
-        try:
-            fresh = new_tensor(old.t.dtype, old.t.ndim, old.t.shape, b"assign")
-        except MemoryError:
-            self.value_ = old
-            raise
-        if old.t.size:
-            memcpy(fresh.t.data, old.t.data, df_tensor_bytes(&old.t))
-        fresh.id = self.id
-        fresh.watch = old.watch
-        self.value_ = fresh
+        cdef Tensor value = self.value_         # counts as one more
+        if (<PyObject *>value).ob_refcnt > 2 or not df_buffer_is_exclusive(value.t.buffer):
+            self.value_ = self.copied_value()
         return 0
 
     @property

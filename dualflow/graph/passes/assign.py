@@ -4,12 +4,13 @@
     assign_sub(v, d)   ->  s = subtract(v, d);  assign(v, s)    and subtract's: the same bits
 
 Who reads the version made by ``assign(v, x)`` reads x itself. So an assignment that another one
-follows has no readers left, and is dropped. Where x is a version of a variable that is overwritten
-later, reads stay as they are.
+follows has no readers left, and is dropped, unless a node between them may refuse a value: where
+that one fails, the variable holds what the first one made. Where x is a version of a variable that
+is overwritten later, reads stay as they are.
 """
 
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, may_refuse
 from dualflow.graph.options import Options
 
 ASSIGN = get_op("assign")
@@ -28,7 +29,8 @@ class _Run:
     """One walk over the nodes.
 
     `reads` and `versions` say what stands for a version of a variable where it is read, and where
-    it is overwritten; `unread` which assignment made a version that nobody reads any more.
+    it is overwritten; `unread` which assignment made a version that nobody reads any more, not
+    even after a failure.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -51,6 +53,8 @@ class _Run:
             else:
                 node.inputs = self.inputs_of(node)
                 graph.nodes.append(node)
+                if self.unread and may_refuse(node):
+                    self.unread.clear()
         graph.nodes = [node for node in graph.nodes if node not in self.dropped]
         graph.outputs = [reads.get(x, x) for x in graph.outputs]
         return graph

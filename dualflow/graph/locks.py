@@ -1,0 +1,28 @@
+"""Locks that the child of a fork does not find held by threads it does not have."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def reentrant_lock() -> Any:
+    """A `threading.RLock`."""
+    made: Any = threading.RLock()
+    _locks.add(made)
+    return made
+
+
+def _open_locks() -> None:
+    for lock in list(_locks):
+        if lock.acquire(blocking=False):        # free, or held by the thread that forked
+            lock.release()
+        else:
+            lock._at_fork_reinit()
+
+
+os.register_at_fork(after_in_child=_open_locks)

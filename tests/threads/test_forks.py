@@ -1,0 +1,145 @@
+"""Forks in mid-flight: the child has whole values and can go on."""
+
+from tests.threads.child import run
+
+
+def test_a_fork_beside_a_program():
+    """The child sees a value as of a whole run, and can read, write and run."""
+    run("""
+n = 1 << 18
+v, w = df.Variable(df.zeros([n])), df.Variable(df.zeros([n]))
+one = df.ones([n])
+@df.function
+def step(x):
+    v.assign_add(x)
+    y = v * 1.
+    for _ in range(4):
+        y = df.sin(y)
+    w.assign_add(x + y * 0.)
+    return df.reduce_sum(y)
+step(one)
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        step(one)
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(0.05)
+for k in range(12):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            a, b = v.numpy(), w.numpy()
+            assert a.min() == a.max() == b.min() == b.max()
+            before = a[0]
+            step(one)
+            v.assign_add(one)
+            assert (v.numpy() == before + 2).all()
+        except BaseException as error:
+            print("child", repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    time.sleep(0.003)
+stop.set()
+thread.join()
+""")
+
+
+def test_a_fork_inside_a_program():
+    """From a handler or a print: parent and child both end the run."""
+    run("""
+v = df.Variable([1.])
+class Stream:
+    def write(self, text):
+        children.append(os.fork())
+    def flush(self):
+        pass
+children, stream = [], Stream()
+@df.function
+def step(x):
+    v.assign_add(x)
+    df.print(x, output_stream=stream)
+    v.assign_add(x)
+step(df.constant([1.]))
+assert v.numpy().tolist() == [3.]
+v.assign([0.])
+if children[0] == 0:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7
+""")
+
+
+def test_a_fork_while_another_thread_prints():
+    """The variable is as it was when the other thread's program called Python."""
+    run("""
+v = df.Variable([1.])
+inside, go = threading.Event(), threading.Event()
+class Stream:
+    def write(self, text):
+        inside.set()
+        go.wait()
+    def flush(self):
+        pass
+@df.function
+def step(x):
+    v.assign_add(x)
+    df.print(x, output_stream=Stream())
+    v.assign_add(x)
+thread = threading.Thread(target=step, args=(df.constant([1.]),))
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    good = v.numpy().tolist() == [2.]
+    v.assign_add([5.])
+    os._exit(0 if good and v.numpy().tolist() == [7.] else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+go.set()
+thread.join()
+assert v.numpy().tolist() == [3.]
+""")
+
+
+def test_a_fork_while_others_trace_draw_and_print():
+    """No lock of ours is held for ever in the child."""
+    run("""
+tracing = threading.Event()
+@df.function
+def slow(x, k):
+    tracing.set()
+    time.sleep(0.002)
+    print(x)
+    return x + k
+class Null:
+    def write(self, text): pass
+    def flush(self): pass
+out, sys.stdout = sys.stdout, Null()
+generator = df.random.Generator(1)
+stop = threading.Event()
+def trace():
+    k = 0
+    while not stop.is_set():
+        k += 1
+        slow(df.ones([k % 50 + 1]), str(k) and "a" * 0 and k or k % 40)
+def draw():
+    while not stop.is_set():
+        generator.normal([2])
+threads = [threading.Thread(target=trace), threading.Thread(target=draw)]
+for t in threads:
+    t.start()
+tracing.wait()
+for _ in range(15):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        slow(df.ones([77]), 3)
+        generator.normal([2])
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+stop.set()
+for t in threads:
+    t.join()
+""")
