@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from dualflow import config
-from dualflow._core import Dispatcher, TensorSpec, current_graph
+from dualflow._core import Dispatcher, OnTop, TensorSpec, current_graph
 from dualflow.errors import InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
 from dualflow.graph.arguments import (
@@ -103,17 +103,15 @@ class Function(Inspection, Dispatcher):
                 f"{self.name} calls itself while it is traced, with arguments of the same shapes "
                 "and static values: the trace would never end; let a static value change from call "
                 "to call, or write a loop")
-        active.append(key)
         try:
-            assert self._arguments is not None
-            return self._arguments.call(self.python_function, skeleton, leaves)
+            with OnTop(active, key):
+                assert self._arguments is not None
+                return self._arguments.call(self.python_function, skeleton, leaves)
         except RecursionError:
             if len(active) < DEEP:          # Python's own recursion, inside the function
                 raise
             raise InvalidArgumentError(f"{self.name} calls itself while it is traced, {len(active)}"
                                        " deep, and no static value ends it") from None
-        finally:
-            active.pop()
 
     def _active(self) -> list[Any]:
         """Keys of the calls of this function that are being traced in this thread."""
@@ -190,11 +188,8 @@ class Function(Inspection, Dispatcher):
                      "outside, or keep it and make it only where there is none yet; an optimizer "
                      "makes its own beforehand by build(variables)")
         key = (skeleton, *kinds)
-        self._active().append(key)
-        try:
+        with OnTop(self._active(), key):
             made.record(functools.partial(self._call_python, skeleton), leaves, again)
-        finally:
-            self._active().pop()
         if made.trace.made_variables:   # once more, as all later traces see it
             self._made_variables = True
             return self._record(skeleton, kinds, leaves, paths, cause)

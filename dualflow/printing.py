@@ -5,12 +5,10 @@
 
 import builtins
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Symbol, Tensor, TensorBase, Variable, current_graph
+from dualflow._core import Replaced, Symbol, Tensor, TensorBase, Variable, current_graph
 from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.ops.display import to_text, values_text
 from dualflow.ops.host import host_call
@@ -95,39 +93,17 @@ def _show_as_python(x: Tensor, of: Any) -> str:
 
 # --- Python's own print, while a thread traces ---------------------------------------------------
 
-_lock = threading.Lock()
-_tracing = 0                        # threads that trace
-_original: Callable[..., None] = builtins.print
-
-
 def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
                  flush: bool = False) -> None:
     """Python's print, except that traced tensors are printed when their graph runs."""
     if current_graph() is None or not any(isinstance(x, Symbol | Variable)
                                           for x in flatten(list(values))):
-        _original(*values, sep=sep, end=end, file=file, flush=flush)
+        printing_when_run.old(*values, sep=sep, end=end, file=file, flush=flush)
         return
     _emit(values, _show_as_python, " " if sep is None else sep, "\n" if end is None else end, file,
           flush, None)
 
 
-@contextmanager
-def printing_when_run() -> Iterator[None]:
-    """Inside, ``print(x)`` of a traced tensor prints when its graph runs.
-
-    `builtins.print` is replaced while any thread is inside; what a thread that is not prints goes
-    straight on to the original, as does all that holds no traced tensor.
-    """
-    global _tracing, _original
-    with _lock:
-        if _tracing == 0 and builtins.print is not python_print:
-            _original = builtins.print
-            builtins.print = python_print
-        _tracing += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _tracing -= 1
-            if _tracing == 0 and builtins.print is python_print:
-                builtins.print = _original
+# A context: what a thread that is not inside prints, and all that holds no traced tensor, goes
+# straight on to the original.
+printing_when_run = Replaced(builtins, "print", python_print)

@@ -191,26 +191,10 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     return x
 
 
-def push_graph(graph):
-    """Ops of this thread are recorded in `graph` (None: they run) until `pop_graph`, and by no tape
-    that was active before; returns what `pop_graph` wants."""
+cdef void set_trace_top(graph) noexcept:
+    """Whoever sets it keeps the graph alive."""
     global df_trace_top
-    before = (current_graph(), current_log())
-    if graph is not None:
-        Py_INCREF(graph)
     df_trace_top = <void *>graph if graph is not None else NULL
-    set_log_top(None)
-    return before
-
-
-def pop_graph(tuple before):
-    """Undoes `push_graph`, which gave `before`."""
-    global df_trace_top
-    cdef void *old = df_trace_top
-    df_trace_top = <void *>before[0] if before[0] is not None else NULL
-    set_log_top(before[1])
-    if old != NULL:
-        Py_DECREF(<object>old)
 
 
 def current_graph():

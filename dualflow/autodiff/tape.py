@@ -1,11 +1,17 @@
 """GradientTape: records ops while they run and differentiates what was recorded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
-from dualflow._core import RecordLog, Tensor, TensorSpec, Variable, as_tensor, tensor_id
+from dualflow._core import (
+    Recorder,
+    RecordingStopped,
+    RecordLog,
+    Tensor,
+    TensorSpec,
+    Variable,
+    as_tensor,
+    tensor_id,
+)
 from dualflow.autodiff.backward import backward, ones, zeros
 from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
@@ -32,7 +38,7 @@ class UnconnectedGradients:
     ZERO = "zero"
 
 
-class GradientTape:
+class GradientTape(Recorder):
     """Records ops for differentiation.
 
     Ops that run inside its ``with`` block are recorded when something watched flows into them.
@@ -69,14 +75,6 @@ class GradientTape:
         self._log = RecordLog(self._auto_watch)
         self._used = False
 
-    def __enter__(self) -> "GradientTape":
-        self._log.push()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self._log.pop()
-
     # --- recording ---
 
     def watch(self, tensor: Any) -> None:
@@ -97,8 +95,7 @@ class GradientTape:
                 warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
                      "not watched; cast it to a floating dtype first", GradientWarning)
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> RecordingStopped:
         """Ops in this block are not recorded on this tape.
 
         Examples
@@ -114,12 +111,7 @@ class GradientTape:
         """
         if not self._log.active:
             raise RuntimeError("GradientTape.stop_recording: the tape is not recording")
-        self._log.pop()
-        try:
-            yield
-        finally:
-            if not self._log.active:
-                self._log.push()
+        return RecordingStopped(self)
 
     def reset(self) -> None:
         """Forgets everything recorded and watched; a recording tape goes on recording."""

@@ -6,11 +6,11 @@ Whether ops run or are recorded is decided by the thread's innermost graph; ther
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from dualflow._core import Symbol, current_graph, pop_graph, push_graph
+from dualflow._core import Recording, Symbol, current_graph
 from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
@@ -62,14 +62,9 @@ class Graph(Trace):
         self._n_indexed = 0
         self._session = Session(self, Options())
 
-    @contextmanager
-    def as_default(self) -> Iterator[Graph]:
+    def as_default(self) -> Recording:
         """Ops of this thread are recorded here inside the ``with`` block."""
-        before = push_graph(self)
-        try:
-            yield self
-        finally:
-            pop_graph(before)
+        return Recording(self)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         """Nodes made in the ``with`` block get names that begin with `name/`."""
@@ -176,8 +171,7 @@ class Graph(Trace):
         return outputs[int(index)]
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[str]:
+def name_scope(name: str) -> AbstractContextManager[str]:
     """Nodes made in the ``with`` block get names that begin with `name/`; eagerly it does nothing.
 
     Parameters
@@ -194,8 +188,4 @@ def name_scope(name: str) -> Iterator[str]:
     ('layer/', 'layer/add:0')
     """
     graph = current_graph()
-    if graph is None:
-        yield f"{name}/"
-        return
-    with graph.names.scope(name) as scope:
-        yield scope
+    return nullcontext(f"{name}/") if graph is None else graph.names.scope(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dualflow._core import OnTop
 
 
 class Names:
@@ -13,14 +12,10 @@ class Names:
         self._taken: dict[str, int] = {}
         self._scopes: list[str] = []
 
-    @contextmanager
-    def scope(self, name: str) -> Iterator[str]:
+    def scope(self, name: str) -> OnTop:
         """Names given inside the block begin with the scope's, which it yields with a slash."""
-        self._scopes.append(self.unique(name))
-        try:
-            yield self._scopes[-1] + "/"
-        finally:
-            self._scopes.pop()
+        scope = self.unique(name)
+        return OnTop(self._scopes, scope, f"{scope}/")
 
     def unique(self, name: str) -> str:
         """`name` in the scope, with a number behind it where that was given before."""

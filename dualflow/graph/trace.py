@@ -7,14 +7,14 @@ cannot do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from dualflow._core import (
     Attrs,
     Dim,
     Op,
+    Recording,
     Symbol,
     Tensor,
     TensorSpec,
@@ -23,8 +23,6 @@ from dualflow._core import (
     constant,
     current_graph,
     evaluate,
-    pop_graph,
-    push_graph,
     symbol,
 )
 from dualflow.dtypes import DType
@@ -78,14 +76,9 @@ class Guard(NamedTuple):
     line: Line | None
 
 
-@contextmanager
-def suspended() -> Iterator[None]:
+def suspended() -> Recording:
     """Ops run at once inside, whatever graph records around it."""
-    before = push_graph(None)
-    try:
-        yield
-    finally:
-        pop_graph(before)
+    return Recording(None)
 
 
 def user_line() -> Line | None:
@@ -133,16 +126,10 @@ class Trace(Graph):
         self.names = Names()
         self._gradient_of = ""
 
-    @contextmanager
-    def recording(self) -> Iterator[Trace]:
+    def recording(self) -> Recording:
         """Ops of this thread are recorded here inside the block, and so is Python's print of traced
         tensors."""
-        before = push_graph(self)
-        try:
-            with printing_when_run():
-                yield self
-        finally:
-            pop_graph(before)
+        return Recording(self, printing_when_run)
 
     # --- applications (called by the core) ---
 
@@ -188,11 +175,8 @@ class Trace(Graph):
         kernel): the inputs as Symbols, and the outputs as nodes through which nothing flows back.
         """
         inputs = self.adopt(op, inputs)
-        log = push_graph(self)          # no tape sees the copies
-        try:
+        with Recording(self):           # no tape sees the copies
             fresh = [apply("stop_gradient", y, name=op.name) for y in outputs]
-        finally:
-            pop_graph(log)
         for y in fresh:
             self.functions[y.node] = Node(op, inputs, None, fresh, op.name)
         return inputs, fresh

@@ -12,8 +12,6 @@ from dualflow._core import (
     as_tensor,
     current_graph,
     larger,
-    pop_graph,
-    push_graph,
 )
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError, ShapeError, TracedValueError
@@ -211,11 +209,8 @@ def _known_count(values: tuple[Any, ...]) -> Any:
     if graph is None:
         return -1
     if all(type(v) in (int, float, Tensor) for v in values):
-        before = push_graph(None)
-        try:
+        with _core.Recording(None):
             return apply("range", *values, n=-1).size
-        finally:
-            pop_graph(before)
     try:
         start, limit, delta = [
             v.graph.dim_of(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer

@@ -1,0 +1,118 @@
+# What a "with" statement enters and leaves. In C: Python looks for signals where its functions
+# begin and where calls return, so Ctrl-C comes before a context or inside its block, and never
+# between entering and the block that leaves it.
+
+cdef class Recorder:
+    """Base of tapes: inside the block, its log records the ops of this thread."""
+    cdef public RecordLog _log
+
+    def __enter__(self):
+        self._log.push()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self._log.pop()
+
+
+@cython.final
+cdef class RecordingStopped:
+    """Inside the block, a tape records nothing."""
+    cdef Recorder recorder
+
+    def __init__(self, Recorder recorder not None):
+        self.recorder = recorder
+
+    def __enter__(self):
+        self.recorder._log.pop()
+
+    def __exit__(self, kind, value, trace):
+        if not self.recorder._log.active:
+            self.recorder._log.push()
+
+
+@cython.final
+cdef class Recording:
+    """Inside the block, ops of this thread are recorded in `graph` (None: they run), and by no tape
+    that was active before.
+
+    Parameters
+    ----------
+    graph : Graph or None
+        What the block gets.
+    replaced : Replaced, optional
+        A context around it.
+    """
+    cdef object graph
+    cdef Replaced replaced
+    cdef object outer
+    cdef RecordLog outer_log
+    cdef bint entered
+
+    def __init__(self, graph, Replaced replaced=None):
+        self.graph = graph
+        self.replaced = replaced
+
+    def __enter__(self):
+        if self.entered:
+            raise RuntimeError("this context was entered already")
+        if self.replaced is not None:
+            self.replaced.__enter__()
+        self.entered = True
+        self.outer = current_graph()
+        self.outer_log = <RecordLog>df_log_top if df_log_top != NULL else None
+        set_trace_top(self.graph)
+        set_log_top(None)
+        return self.graph
+
+    def __exit__(self, kind, value, trace):
+        set_trace_top(self.outer)
+        set_log_top(self.outer_log)
+        self.entered = False
+        self.outer = self.outer_log = None
+        if self.replaced is not None:
+            self.replaced.__exit__(kind, value, trace)
+
+
+@cython.final
+cdef class Replaced:
+    """While any thread is inside the block, ``owner.name`` is `new`; `old` is what it was."""
+    cdef object owner, name, new
+    cdef readonly object old
+    cdef int64_t n_inside
+
+    def __init__(self, owner, str name not None, new):
+        self.owner = owner
+        self.name = name
+        self.new = new
+        self.old = getattr(owner, name)
+
+    def __enter__(self):
+        now = getattr(self.owner, self.name)
+        if self.n_inside == 0 and now is not self.new:
+            setattr(self.owner, self.name, self.new)
+            self.old = now
+        self.n_inside += 1
+
+    def __exit__(self, kind, value, trace):
+        self.n_inside -= 1
+        if self.n_inside == 0 and getattr(self.owner, self.name) is self.new:
+            setattr(self.owner, self.name, self.old)
+
+
+@cython.final
+cdef class OnTop:
+    """Inside the block, `item` is the last of a list; the block gets `result`."""
+    cdef list stack
+    cdef object item, result
+
+    def __init__(self, list stack not None, item, result=None):
+        self.stack = stack
+        self.item = item
+        self.result = result
+
+    def __enter__(self):
+        self.stack.append(self.item)
+        return self.result
+
+    def __exit__(self, kind, value, trace):
+        self.stack.pop()

@@ -1,0 +1,48 @@
+"""Ctrl-C at every place where Python looks for signals: where a function begins and where a call of
+C returns. A profile function is called just there."""
+
+import sys
+from pathlib import Path
+
+PLACES = ("call", "c_return", "c_exception")
+
+
+def places(work, files=(), share=1):
+    """The numbers of the places that `work` passes, one for each instruction and kind: all in the
+    files named, and of the rest every `share`-th."""
+    seen, n = {}, 0
+
+    def profile(frame, event, arg):
+        nonlocal n
+        if event in PLACES:
+            n += 1
+            seen.setdefault((frame.f_code, frame.f_lasti, event), n)
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return [n for k, ((code, *_), n) in enumerate(seen.items())
+            if k % share == 0 or Path(code.co_filename).name in files]
+
+
+def interrupt(work, n):
+    """Runs it; KeyboardInterrupt at place n, which comes out unless something swallows it."""
+    left = n
+
+    def profile(frame, event, arg):
+        nonlocal left
+        if event in PLACES:
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt(f"in {frame.f_code.co_qualname}:{frame.f_lineno}, {event}")
+
+    sys.setprofile(profile)
+    try:
+        work()
+    except KeyboardInterrupt as error:
+        return error
+    finally:
+        sys.setprofile(None)
+    return None
