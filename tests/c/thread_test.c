@@ -109,13 +109,14 @@ static void note_thread(void *context, int64_t begin, int64_t end)
  * machine a worker may get no core while a job lasts: then the next job counts. */
 static void check_help(void)
 {
+    if (df_num_threads() == 1) return; /* there are none */
     for (int pause = 0; pause < 2; pause++) {
         help h = {.caller = pthread_self()};
         for (int job = 0; job < 200 && h.elsewhere == 0; job++) {
             usleep(pause ? 2000 : 0);
             df_parallel_for(100, 1, MUCH, note_thread, &h);
         }
-        CHECK(df_num_threads() == 1 || h.elsewhere > 0);
+        CHECK(h.elsewhere > 0);
         CHECK(h.unmasked == 0);
     }
 }
