@@ -10,6 +10,7 @@ from typing import Any
 
 from dualflow._core import Replaced, Symbol, Tensor, TensorBase, Variable, current_graph
 from dualflow.autodiff.nest import flatten, pack_like
+from dualflow.errors import InvalidArgumentError
 from dualflow.ops.display import to_text, values_text
 from dualflow.ops.host import host_call
 
@@ -93,11 +94,17 @@ def _show_as_python(x: Tensor, of: Any) -> str:
 
 # --- Python's own print, while a thread traces ---------------------------------------------------
 
+def _holds_traced(values: tuple[Any, ...]) -> bool:
+    try:
+        return any(isinstance(x, Symbol | Variable) for x in flatten(values))
+    except InvalidArgumentError:        # a list that contains itself, which Python can print
+        return False
+
+
 def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
                  flush: bool = False) -> None:
     """Python's print, except that traced tensors are printed when their graph runs."""
-    if current_graph() is None or not any(isinstance(x, Symbol | Variable)
-                                          for x in flatten(list(values))):
+    if current_graph() is None or not _holds_traced(values):
         printing_when_run.old(*values, sep=sep, end=end, file=file, flush=flush)
         return
     _emit(values, _show_as_python, " " if sep is None else sep, "\n" if end is None else end, file,

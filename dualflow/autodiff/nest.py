@@ -1,24 +1,46 @@
 """Nested lists, tuples and dicts of tensors as flat lists, and back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualflow.errors import InvalidArgumentError
 
+MAX_DEPTH = 254        # no tensor has a higher rank
+
+
+def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
+    """What is around the parts of a list or dict, by ids, where `around` is around itself.
+
+    Raises InvalidArgumentError where a part contains the whole, so that nobody follows it for ever.
+    """
+    if id(item) in around:
+        raise InvalidArgumentError(f"a {type(item).__name__} contains itself")
+    if len(around) == MAX_DEPTH:
+        raise InvalidArgumentError(f"nested more than {MAX_DEPTH} deep")
+    return (*around, id(item))
+
 
 def flatten(structure: Any) -> list[Any]:
     """The leaves of a structure, left to right; dicts in the order of their sorted keys."""
+    if not isinstance(structure, list | tuple | dict):
+        return [structure]
     leaves: list[Any] = []
-    pending = [structure]
+    pending = [(iter(parts(structure)), inside(structure, ()))]
     while pending:
-        item = pending.pop()
-        if isinstance(item, list | tuple):
-            pending.extend(reversed(item))
-        elif isinstance(item, dict):
-            pending.extend(item[key] for key in reversed(sorted_keys(item)))
-        else:
+        rest, around = pending[-1]
+        for item in rest:
+            if isinstance(item, list | tuple | dict):
+                pending.append((iter(parts(item)), inside(item, around)))
+                break
             leaves.append(item)
+        else:
+            pending.pop()
     return leaves
+
+
+def parts(item: Any) -> Iterable[Any]:
+    """What a list, tuple or dict holds."""
+    return [item[key] for key in sorted_keys(item)] if isinstance(item, dict) else item
 
 
 def flatten_like(structure: Any, given: Any) -> list[Any]:
@@ -56,18 +78,19 @@ def pack_like(structure: Any, leaves: list[Any]) -> Any:
 
 
 def rebuild(item: Any, leaf: Callable[[Any], Any],
-            is_leaf: Callable[[Any], bool] = lambda _: False) -> Any:
+            is_leaf: Callable[[Any], bool] = lambda _: False,
+            around: tuple[int, ...] = ()) -> Any:
     """The structure with `leaf` applied to each leaf, in the order `flatten` gives them."""
     if is_leaf(item):
         return leaf(item)
+    if not isinstance(item, list | tuple | dict):
+        return leaf(item)
+    around = inside(item, around)
     if isinstance(item, dict):
-        done = {key: rebuild(item[key], leaf, is_leaf) for key in sorted_keys(item)}
+        done = {key: rebuild(item[key], leaf, is_leaf, around) for key in sorted_keys(item)}
         return type(item)((key, done[key]) for key in item)
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*[rebuild(x, leaf, is_leaf) for x in item])
-    if isinstance(item, list | tuple):
-        return type(item)([rebuild(x, leaf, is_leaf) for x in item])
-    return leaf(item)
+    made = [rebuild(x, leaf, is_leaf, around) for x in item]
+    return type(item)(*made) if hasattr(item, "_fields") else type(item)(made)
 
 
 def is_numbers(item: Any) -> bool:

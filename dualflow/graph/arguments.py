@@ -20,6 +20,7 @@ from dualflow._core import (
     as_tensor,
     current_graph,
 )
+from dualflow.autodiff.nest import inside
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 
 LEAF = "leaf"
@@ -31,20 +32,26 @@ def is_array(x: Any) -> bool:
         x, TensorBase | type)
 
 
-def flatten(item: Any, path: str, leaves: list[Any], paths: list[str]) -> Any:
+def flatten(item: Any, path: str, leaves: list[Any], paths: list[str],
+            around: tuple[int, ...] = ()) -> Any:
     """Appends the leaves of an argument and their paths; the skeleton. As deep as its nesting."""
     if isinstance(item, list | tuple) and not isinstance(item, str):
+        around = inside(item, around)
         names = getattr(item, "_fields", range(len(item)))
         inner = tuple([flatten(x, f"{path}.{n}" if isinstance(n, str) else f"{path}[{n}]", leaves,
-                               paths) for n, x in zip(names, item, strict=True)])
+                               paths, around) for n, x in zip(names, item, strict=True)])
         return type(item), inner
     if isinstance(item, dict):
-        inner = tuple([flatten(x, f"{path}[{n!r}]", leaves, paths) for n, x in item.items()])
+        around = inside(item, around)
+        inner = tuple([flatten(x, f"{path}[{n!r}]", leaves, paths, around)
+                       for n, x in item.items()])
         first = (item.default_factory,) if isinstance(item, defaultdict) else ()
         return type(item), tuple(item), *first, inner
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        around = inside(item, around)
         names = [f.name for f in dataclasses.fields(item) if f.init]
-        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths) for n in names])
+        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths, around)
+                       for n in names])
         return type(item), tuple(names), inner
     leaves.append(as_tensor(item, None, path) if is_array(item) else item)
     paths.append(path)
