@@ -12,7 +12,7 @@ import dualflow as df
 """
 
 
-def run(source, timeout=10, **environment):
+def run(source, timeout=60, **environment):
     """What a Python program prints; it must end by itself, and well."""
     done = subprocess.run([sys.executable, "-c", HEAD + textwrap.dedent(source)],
                           env={**os.environ, **environment}, capture_output=True, text=True,
