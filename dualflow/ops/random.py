@@ -7,12 +7,11 @@ one.
 """
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Tensor, TensorBase, TensorSpec, apply, constant, current_graph
+from dualflow._core import Counter, Tensor, TensorBase, TensorSpec, apply, constant, current_graph
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
@@ -234,9 +233,17 @@ class Generator:
     def __init__(self, seed: int | None = None) -> None:
         bits = int.from_bytes(os.urandom(8), "little") if seed is None else seed.__index__()
         self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-        self.counter = 0
-        self._lock = threading.Lock()
+        self._draws = Counter()
         self._graph = current_graph()
+
+    @property
+    def counter(self) -> int:
+        """The number of the next draw."""
+        return self._draws.value
+
+    @counter.setter
+    def counter(self, value: int) -> None:
+        self._draws.value = value
 
     def key(self) -> Tensor:
         """The key for a draw, int64 (2,); another one each time.
@@ -249,10 +256,7 @@ class Generator:
         return self._next()
 
     def _next(self) -> Tensor:
-        with self._lock:
-            counter = self.counter
-            self.counter += 1
-        return constant([self.seed, counter], dtypes.int64)
+        return constant([self.seed, self._draws.advance()], dtypes.int64)
 
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
