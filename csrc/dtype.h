@@ -11,8 +11,8 @@ typedef enum {
     DF_I16,
     DF_I32,
     DF_I64,
-    DF_F16,  /* storage and casts only */
-    DF_BF16, /* storage and casts only */
+    DF_F16,  /* computed in float32 and rounded once per op, */
+    DF_BF16, /* as this one */
     DF_F32,
     DF_F64,
     DF_N_DTYPES
@@ -34,6 +34,7 @@ extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
+static inline bool df_is_half(df_dtype d) { return d == DF_F16 || d == DF_BF16; }
 static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
 
 #endif

@@ -66,10 +66,6 @@ df_status df_infer_same(const df_call *call, df_error *err)
 
 df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err)
 {
-    df_dtype dtype = call->in[input]->dtype;
-    const char *hint = dtype == DF_F16 || dtype == DF_BF16
-                           ? "; it is a dtype for storage: cast to float32 first"
-                           : "";
-    return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, want %s%s", call->op->name, input,
-                   df_tensor_text(call->in[input]).text, wanted, hint);
+    return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, want %s", call->op->name, input,
+                   df_tensor_text(call->in[input]).text, wanted);
 }

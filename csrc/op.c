@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_IN 16 /* of an op whose halves are computed in float32 */
+
 static df_status fail_no_tile(const df_call *call, df_error *err)
 {
     char wanted[128] = "";
@@ -17,13 +19,53 @@ static df_status fail_no_tile(const df_call *call, df_error *err)
     return df_fail_dtype(call, call->op->tile_key, wanted[0] ? wanted : "another dtype", err);
 }
 
+bool df_op_in_float(const df_call *call)
+{
+    const df_tensor *half = NULL;
+    if (!call->op->run_half) return false;
+    for (int i = 0; i < call->n_in && !half; i++)
+        if (df_is_half(call->in[i]->dtype)) half = call->in[i];
+    if (!half || call->op->writes) return half != NULL;
+    for (int i = 0; i < call->n_in; i++)
+        if (df_is_float(call->in[i]->dtype) && call->in[i]->dtype != half->dtype) return false;
+    return true;
+}
+
+/* Infers with float32 in place of the halves, and back. */
+static df_status infer_in_float(const df_call *call, df_error *err)
+{
+    df_tensor wide[MAX_IN];
+    const df_tensor *in[MAX_IN];
+    df_dtype half = DF_F32;
+    df_call of_floats = *call;
+    of_floats.in = in;
+    if (call->n_in > MAX_IN)
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs, want at most %d", call->op->name,
+                       call->n_in, MAX_IN);
+    for (int i = 0; i < call->n_in; i++) {
+        in[i] = call->in[i];
+        if (!df_is_half(in[i]->dtype)) continue;
+        wide[i] = *in[i]; /* with its shape, borrowed */
+        half = wide[i].dtype;
+        wide[i].dtype = DF_F32;
+        in[i] = &wide[i];
+    }
+    df_status st = call->op->infer(&of_floats, err);
+    for (int i = 0; i < call->n_out && st == DF_OK; i++)
+        if (call->out[i]->dtype == DF_F32) call->out[i]->dtype = half;
+    if (st != DF_OK)
+        snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text),
+                 "; %s is computed in float32", df_dtypes[half].name);
+    return st;
+}
+
 df_status df_op_infer(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
     if (op->n_in == DF_VARIADIC ? call->n_in < 1 : call->n_in != op->n_in)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name,
                        call->n_in, op->n_in == DF_VARIADIC ? 1 : op->n_in);
-    df_status st = op->infer(call, err);
+    df_status st = df_op_in_float(call) ? infer_in_float(call, err) : op->infer(call, err);
     if (st == DF_OK && op->kind == DF_ELEMENTWISE && df_tile_select(call) == NULL)
         return fail_no_tile(call, err);
     return st;
@@ -46,12 +88,18 @@ static df_status look_for_refused(const df_call *call, df_error *err)
 df_status df_op_run(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
-    if (op->kind != DF_ELEMENTWISE) return op->run(call, err);
+    if (op->kind != DF_ELEMENTWISE)
+        return df_op_in_float(call) ? op->run_half(call, err) : op->run(call, err);
     if (df_op_refuses(op, call->in[op->refuses.input]->dtype)) {
         df_status status = look_for_refused(call, err);
         if (status != DF_OK) return status;
     }
     return df_tile_run(call, err);
+}
+
+int64_t df_op_workspace(const df_call *call)
+{
+    return call->op->workspace && !df_op_in_float(call) ? call->op->workspace(call) : 0;
 }
 
 /* Whether the kernel may have overwritten input `k`, so that it says nothing of what came in. */

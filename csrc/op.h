@@ -94,6 +94,10 @@ struct df_op {
     int (*count_out)(const df_call *call);
     /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
     df_status (*run)(const df_call *call, df_error *err);
+    /* Where run has no kernel for float16 and bfloat16: DF_SYM(df_run_in_float), which runs it on
+     * float32 numbers and rounds what comes out once. infer, workspace and run then see float32 in
+     * their place. NULL: they are as any other dtype. Tile functions do the same for themselves. */
+    df_status (*run_half)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
     /* Where a call is run many times on the same shapes: what can be computed once. `run` must also
      * do without. */
@@ -135,9 +139,14 @@ df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_e
 
 /* The checks every caller makes, in this order: arity, then infer. Outputs are only described. */
 df_status df_op_infer(const df_call *call, df_error *err);
+/* Bytes of workspace that a run wants, 0 for none, -1 where they do not fit 64 bits. */
+int64_t df_op_workspace(const df_call *call);
 /* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
- * tile loader, others by their run. */
+ * tile loader, others by their run, or run_half. */
 df_status df_op_run(const df_call *call, df_error *err);
+/* Whether that is run_half: there are half operands, and no floats that are not of their dtype
+ * (but for ops that write: variables, slots and gradients may differ). */
+bool df_op_in_float(const df_call *call);
 
 /* Whether an elementwise op refuses some values of a dtype. */
 bool df_op_refuses(const df_op *op, df_dtype dtype);

@@ -199,7 +199,7 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         *s = (df_step){.op = in->op, .dynamic = in->dynamic, .poll = in->poll, .n_in = in->n_in,
                        .n_out = in->n_out, .workspace = in->workspace, .n_wave = 1,
                        .cost = in->cost > 0 ? in->cost : 0};
-        s->run = in->op->kind == DF_ELEMENTWISE ? df_op_run : in->op->run;
+        s->run = in->op->kind == DF_ELEMENTWISE || in->dynamic ? df_op_run : in->op->run;
         s->in = copy_operands(&c, in->n_in, in->in);
         s->out = copy_operands(&c, in->n_out, in->out);
         s->attrs = copy_attrs(&c, in);
@@ -299,16 +299,20 @@ static df_tile_fn whole_tile(const df_call *call)
 /* Makes a static instruction ready. */
 static df_status prepare(df_program *p, df_step *s, const df_call *call, df_error *err)
 {
-    int64_t bytes = 0, end;
+    int64_t bytes, end;
     df_status status = check_call(call, err);
     if (status != DF_OK) return status;
-    if (s->op->workspace) bytes = s->op->workspace(call);
+    bytes = df_op_workspace(call);
     if (bytes < 0 || (bytes > 0 && s->workspace < 0) ||
         (bytes > 0 && (!df_add_size(s->workspace, bytes, &end) || end > p->arena_bytes)))
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: wants %lld bytes of workspace, has offset "
                        "%lld in an arena of %lld bytes", s->op->name, (long long)bytes,
                        (long long)s->workspace, (long long)p->arena_bytes);
     s->tile = whole_tile(call);
+    if (df_op_in_float(call)) {
+        s->run = s->op->run_half;
+        return DF_OK;
+    }
     return s->op->prepare ? s->op->prepare(call, &s->prepared, err) : DF_OK;
 }
 

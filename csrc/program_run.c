@@ -77,7 +77,7 @@ static df_status run_allocated(const df_program *p, const df_step *s, df_call *c
             status = df_tensor_alloc(call->out[k], s->op->name, err);
     if (status != DF_OK) return status;
     if (s->op->workspace) {
-        int64_t bytes = s->op->workspace(call);
+        int64_t bytes = df_op_workspace(call);
         workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
         if (!workspace)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",

@@ -2,6 +2,7 @@
  * an integer as in C where it fits, and as the nearest end of the range (NaN: 0) where it does
  * not, on every machine alike. */
 #include "elementwise.h"
+#include "half.h"
 
 typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
@@ -9,61 +10,7 @@ typedef uint8_t t_b8; /* bool is a macro of stdbool.h, so its tag here is b8 */
 
 /* All of the following choose by selects, not by branches, so that the loops become vectors. */
 
-DF_INLINE uint32_t bits_of(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-
-DF_INLINE float float_of(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-/* IEEE half precision. Source: the formats of IEEE 754-2008, 3.4; ties to even, NaN made quiet. */
-DF_INLINE float f16_to_f32(uint16_t h)
-{
-    uint32_t rest = h & 0x7fff, bits = bits_of(float_of(rest << 13) * 0x1p112f); /* exact */
-    bits = rest >= 0x7c00 ? bits | 0x7f800000 : bits;
-    bits = rest > 0x7c00 ? bits | 0x400000 : bits;
-    return float_of(bits | (uint32_t)(h & 0x8000) << 16);
-}
-
-DF_INLINE uint16_t f32_to_f16(float f)
-{
-    uint32_t bits = bits_of(f), sign = bits >> 16 & 0x8000;
-    bits &= 0x7fffffff;
-    uint32_t normal = (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13;
-    uint32_t subnormal = bits_of(float_of(bits) + 0.5f) - 0x3f000000; /* rounded to 2^-24 */
-    uint32_t h = bits < 0x38800000 ? subnormal : normal;
-    h = bits >= 0x477ff000 ? 0x7c00 : h; /* 65520 and above round to inf */
-    h = bits > 0x7f800000 ? 0x7e00 | (bits >> 13 & 0x3ff) : h;
-    return (uint16_t)(sign | h);
-}
-
-DF_INLINE float bf16_to_f32(uint16_t h) { return float_of((uint32_t)h << 16); }
-
-DF_INLINE uint16_t f32_to_bf16(float f)
-{
-    uint32_t bits = bits_of(f);
-    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
-}
-
-/* A float between x and its neighbour towards zero, odd unless it is x exactly: rounding that to
- * fewer digits is rounding x itself (Boldo and Melquiond 2008). */
-DF_INLINE float f64_to_odd_f32(double x)
-{
-    float f = (float)x;
-    double back = (double)f;
-    uint32_t bits = bits_of(f), beyond = fabs(back) > fabs(x), inexact = back != x;
-    return float_of((bits - beyond) | inexact);
-}
-
-/* The same for an integer and the 53 digits of a double. */
+/* As df_f64_to_odd_f32, for an integer and the 53 digits of a double. */
 DF_INLINE double i64_to_odd_f64(int64_t x)
 {
     int64_t odd = (x & ~INT64_C(0x7ff)) | ((x & 0x7ff) != 0 ? 0x800 : 0);
@@ -100,8 +47,8 @@ DF_INLINE int64_t f64_to_i64(double x)
 }
 
 /* from_<dtype> reads an element in the widest type of its kind; to_<dtype> writes one. */
-DF_INLINE float from_f16(t_f16 x) { return f16_to_f32(x); }
-DF_INLINE float from_bf16(t_bf16 x) { return bf16_to_f32(x); }
+DF_INLINE float from_f16(t_f16 x) { return df_f16_to_f32(x); }
+DF_INLINE float from_bf16(t_bf16 x) { return df_bf16_to_f32(x); }
 DF_INLINE float from_f32(float x) { return x; }
 DF_INLINE double from_f64(double x) { return x; }
 DF_INLINE int32_t from_u8(uint8_t x) { return x; }
@@ -136,10 +83,10 @@ DF_INLINE float same_f32(float x) { return x; }
 #define to_i32(x) ((int32_t)BY_TYPE(x, f32_to_i32, f64_to_i32, same_i64)(x))
 #define to_i64(x) ((int64_t)BY_TYPE(x, f32_to_i64, f64_to_i64, same_i64)(x))
 /* to 16 bits: a float with all the digits that matter, then rounded once */
-DF_INLINE float odd_of_int(int64_t x) { return f64_to_odd_f32(i64_to_odd_f64(x)); }
-#define TO_ODD(x) BY_TYPE(x, same_f32, f64_to_odd_f32, odd_of_int)(x)
-#define to_f16(x) f32_to_f16(TO_ODD(x))
-#define to_bf16(x) f32_to_bf16(TO_ODD(x))
+DF_INLINE float odd_of_int(int64_t x) { return df_f64_to_odd_f32(i64_to_odd_f64(x)); }
+#define TO_ODD(x) BY_TYPE(x, same_f32, df_f64_to_odd_f32, odd_of_int)(x)
+#define to_f16(x) df_f32_to_f16(TO_ODD(x))
+#define to_bf16(x) df_f32_to_bf16(TO_ODD(x))
 #define to_f32(x) ((float)(x))
 #define to_f64(x) ((double)(x))
 

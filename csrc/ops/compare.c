@@ -26,8 +26,9 @@ static df_status infer_where(const df_call *call, df_error *err)
 /* where(condition, a, b): a and b promoted to one dtype, which selects the tile function. */
 DF_OP(where) = {.name = "where", .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 6,
                 .infer = infer_where, .tile_key = 1,
-                .tile = {NUMBERS(where), BOOLS(where), [DF_F16] = where_tile_i16,
-                         [DF_BF16] = where_tile_i16}};
+                .tile = {INTS(where), BOOLS(where), [DF_F16] = where_tile_i16,
+                         [DF_BF16] = where_tile_i16, [DF_F32] = where_tile_f32,
+                         [DF_F64] = where_tile_f64}};
 
 #else
 
@@ -45,7 +46,7 @@ TILE_COMPARE(less_equal)
 TILE_COMPARE(greater)
 TILE_COMPARE(greater_equal)
 
-TILE_HEAD(where)
+TILE_OF(where)
 {
     (void)attrs;
     const uint8_t *condition = in[0];

@@ -1,4 +1,5 @@
 /* Counting equal numbers: unique, bincount, confusion_matrix. */
+#include "in_float.h"
 #include "op.h"
 #include "simd.h"
 #include "thread.h"
@@ -143,7 +144,7 @@ static df_status run_unique(const df_call *call, df_error *err)
 
 DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .n_in = 1, .n_out = 3, .n_attrs = 1,
                  .attrs = {{"out_idx", DF_ATTR_DTYPE}}, .infer = infer_unique,
-                 .workspace = unique_workspace, .run = run_unique};
+                 .workspace = unique_workspace, .run = run_unique, HALVES_IN_FLOAT};
 
 /* --- bincount ----------------------------------------------------------------------------------*/
 

@@ -1,6 +1,7 @@
 /* Tensors made from numbers: ranges, evenly spaced numbers, one-hot rows. */
 #ifndef DTYPE
 
+#include "in_float.h"
 #include "strided.h"
 #include "../simd.h"
 #include "../thread.h"
@@ -135,11 +136,11 @@ static df_status run_one_hot(const df_call *call, df_error *err)
 
 DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 1,
                 .attrs = {{"n", DF_ATTR_INT}}, .promote = 7, .infer = infer_range,
-                .run = run_range};
+                .run = run_range, HALVES_IN_FLOAT};
 DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .total = true,
                    .n_in = 2, .n_out = 1, .n_attrs = 1,
                    .attrs = {{"num", DF_ATTR_INT}}, .promote = 3, .promote_to_float = true,
-                   .infer = infer_linspace, .run = run_linspace};
+                   .infer = infer_linspace, .run = run_linspace, HALVES_IN_FLOAT};
 DF_OP(one_hot) = {.name = "one_hot", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 2,
                   .attrs = {{"depth", DF_ATTR_INT}, {"axis", DF_ATTR_INT}}, .promote = 6,
                   .infer = infer_one_hot, .run = run_one_hot};

@@ -5,6 +5,7 @@
 #ifndef DF_ELEMENTWISE_H
 #define DF_ELEMENTWISE_H
 
+#include "in_float.h"
 #include "lanes.h"
 #include "op.h"
 #include "tile.h"
@@ -14,27 +15,49 @@
 #include "each_int.h"
 #undef TEMPLATE
 
+/* The tile functions of float16 and bfloat16, which come with that of float32. */
+#define HALVES(name, n_in, rounds) DF_CAT(HALVES, DTYPE)(name, n_in, rounds)
+#define HALVES_f32(name, n_in, rounds) \
+    HALF(name, f16, DF_F16, n_in, rounds) HALF(name, bf16, DF_BF16, n_in, rounds)
+#define HALF(name, dtype, half, n_in, rounds)                                                    \
+    static void name##_tile_##dtype(int64_t n, void *out, const void *const *in,                 \
+                                    const df_attr *attrs)                                        \
+    {                                                                                            \
+        DF_SYM(df_tile_in_float)(name##_tile_f32, (df_half_tile){half, n_in, rounds}, n, out, in, \
+                                 attrs);                                                         \
+    }
+#define HALVES_f64(name, n_in, rounds)
+#define HALVES_u8(name, n_in, rounds)
+#define HALVES_i8(name, n_in, rounds)
+#define HALVES_i16(name, n_in, rounds)
+#define HALVES_i32(name, n_in, rounds)
+#define HALVES_i64(name, n_in, rounds)
+
 /* The tile function of a formula: the loop for it, one line each. */
-#define TILE_HEAD(name)                                                                          \
+#define TILE_OF(name)                                                                            \
     static void FN(name##_tile)(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+#define TILE_HEAD(name, n_in) TILE_OF(name); HALVES(name, n_in, true) TILE_OF(name)
+#define TEST_HEAD(name, n_in) TILE_OF(name); HALVES(name, n_in, false) TILE_OF(name)
 #define TILE_UNARY(name) \
-    TILE_HEAD(name) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
+    TILE_HEAD(name, 1) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
 #define TILE_BINARY(name) \
-    TILE_HEAD(name) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
+    TILE_HEAD(name, 2) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
 #define TILE_TERNARY(name) \
-    TILE_HEAD(name) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
+    TILE_HEAD(name, 3) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
 /* with the op's first attribute, a float, as last argument of the formula */
 #define TILE_UNARY_WITH(name) \
-    TILE_HEAD(name) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
+    TILE_HEAD(name, 1) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
 #define TILE_BINARY_WITH(name) \
-    TILE_HEAD(name) { FN(map2_with)(n, out, in[0], in[1], FN(splat)((T)attrs[0].f), FN(name)); }
+    TILE_HEAD(name, 2) { FN(map2_with)(n, out, in[0], in[1], FN(splat)((T)attrs[0].f), FN(name)); }
 #define TILE_TEST(name) \
-    TILE_HEAD(name) { (void)attrs; FN(test1)(n, out, in[0], FN(name)); }
+    TEST_HEAD(name, 1) { (void)attrs; FN(test1)(n, out, in[0], FN(name)); }
 #define TILE_COMPARE(name) \
-    TILE_HEAD(name) { (void)attrs; FN(test2)(n, out, in[0], in[1], FN(name)); }
+    TEST_HEAD(name, 2) { (void)attrs; FN(test2)(n, out, in[0], in[1], FN(name)); }
 
 /* The tile table of a record. */
-#define FLOATS(name) [DF_F32] = name##_tile_f32, [DF_F64] = name##_tile_f64
+#define FLOATS(name)                                                                             \
+    [DF_F16] = name##_tile_f16, [DF_BF16] = name##_tile_bf16, [DF_F32] = name##_tile_f32,        \
+    [DF_F64] = name##_tile_f64
 #define INTS(name)                                                                               \
     [DF_U8] = name##_tile_u8, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,              \
     [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64

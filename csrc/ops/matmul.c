@@ -1,6 +1,7 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
  * matmul_cluster: the same with elementwise steps behind it.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
+#include "in_float.h"
 #include "../cluster.h"
 #include "../gemm/gemm.h"
 #include "../op.h"
@@ -194,7 +195,7 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
                  .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
-                 .prepare = prepare, .release = free, .flops = flops};
+                 .prepare = prepare, .release = free, .flops = flops, HALVES_IN_FLOAT};
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  * beyond the caches memory is the limit. */
 #ifndef DTYPE
 
+#include "in_float.h"
 #include "op.h"
 #include "thread.h"
 #include "simd.h"
@@ -107,7 +108,7 @@ static df_status run_sgd(const df_call *call, df_error *err)
 
 DF_OP(sgd_update) = {.name = "sgd_update", .kind = DF_GENERAL, .total = true,
                      .n_in = 3, .writes = 1,
-                     .infer = infer_sgd, .run = run_sgd};
+                     .infer = infer_sgd, HALVES_IN_FLOAT, .run = run_sgd};
 
 enum { MOMENTUM_RATE, NESTEROV };
 
@@ -128,7 +129,7 @@ DF_OP(momentum_update) = {.name = "momentum_update", .kind = DF_GENERAL, .total 
                           .n_in = 4, .writes = 3,
                           .n_attrs = 2,
                           .attrs = {{"momentum", DF_ATTR_FLOAT}, {"nesterov", DF_ATTR_BOOL}},
-                          .infer = infer_one_slot, .run = run_momentum};
+                          .infer = infer_one_slot, HALVES_IN_FLOAT, .run = run_momentum};
 
 enum { BETA_1, BETA_2, ADAM_EPSILON, WEIGHT_DECAY };
 
@@ -155,7 +156,7 @@ DF_OP(adam_update) = {
     .name = "adam_update", .kind = DF_GENERAL, .total = true, .n_in = 6, .writes = 7, .n_attrs = 4,
     .attrs = {{"beta_1", DF_ATTR_FLOAT}, {"beta_2", DF_ATTR_FLOAT}, {"epsilon", DF_ATTR_FLOAT},
               {"weight_decay", DF_ATTR_FLOAT}},
-    .infer = infer_adam, .run = run_adam};
+    .infer = infer_adam, HALVES_IN_FLOAT, .run = run_adam};
 
 enum { RHO, RMSPROP_MOMENTUM, RMSPROP_EPSILON };
 
@@ -185,11 +186,12 @@ static df_status run_rmsprop(const df_call *call, df_error *err)
 /* variable, mean square, momentum */
 DF_OP(rmsprop_update) = {.name = "rmsprop_update", .kind = DF_GENERAL, .total = true,
                          .n_in = 5, .writes = 7,
-                         RMSPROP_ATTRS, .infer = infer_rmsprop, .run = run_rmsprop};
+                         RMSPROP_ATTRS, .infer = infer_rmsprop, HALVES_IN_FLOAT,
+                         .run = run_rmsprop};
 /* variable, mean square, mean, momentum */
 DF_OP(centered_rmsprop_update) = {.name = "centered_rmsprop_update", .kind = DF_GENERAL,
                                   .total = true, .n_in = 6, .writes = 15, RMSPROP_ATTRS,
-                                  .infer = infer_rmsprop, .run = run_rmsprop};
+                                  .infer = infer_rmsprop, HALVES_IN_FLOAT, .run = run_rmsprop};
 
 static df_status run_adagrad(const df_call *call, df_error *err)
 {
@@ -201,7 +203,7 @@ static df_status run_adagrad(const df_call *call, df_error *err)
 DF_OP(adagrad_update) = {.name = "adagrad_update", .kind = DF_GENERAL, .total = true,
                          .n_in = 4, .writes = 3,
                          .n_attrs = 1, .attrs = {{"epsilon", DF_ATTR_FLOAT}},
-                         .infer = infer_one_slot, .run = run_adagrad};
+                         .infer = infer_one_slot, HALVES_IN_FLOAT, .run = run_adagrad};
 
 #else
 

@@ -346,7 +346,13 @@ static void fold_all(const reduction *r, df_dtype dtype, int64_t rows, int64_t n
     {                                                                                            \
         fold_all(&of, dtype, rows, n, out, x);                                                   \
     }
-#define WHOLE_FLOATS(of) WHOLE(of, DF_F32) WHOLE(of, DF_F64)
+#define WHOLE_HALF(of, dtype)                                                                    \
+    static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
+    {                                                                                            \
+        DF_SYM(df_fold_in_float)(of##_whole_DF_F32, dtype, rows, n, out, x);                     \
+    }
+#define WHOLE_FLOATS(of)                                                                         \
+    WHOLE(of, DF_F32) WHOLE(of, DF_F64) WHOLE_HALF(of, DF_F16) WHOLE_HALF(of, DF_BF16)
 #define WHOLE_NUMBERS(of)                                                                        \
     WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32)       \
     WHOLE(of, DF_I64)
@@ -364,9 +370,13 @@ WHOLE_FLOATS(logsumexp)
 
 /* The `fold` of a record. */
 #define OF_BOOLS(of) .fold = {[DF_BOOL] = of##_whole_DF_BOOL}
-#define OF_FLOATS(of) .fold = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
+#define FOLD_FLOATS(of)                                                                          \
+    [DF_F16] = of##_whole_DF_F16, [DF_BF16] = of##_whole_DF_BF16,                                \
+    [DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64
+#define OF_FLOATS(of) HALVES_IN_FLOAT, .fold = {FOLD_FLOATS(of)}
 #define OF_NUMBERS(of)                                                                           \
-    .fold = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64,                         \
+    HALVES_IN_FLOAT,                                                                             \
+    .fold = {FOLD_FLOATS(of),                                                                    \
              [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8, [DF_I16] = of##_whole_DF_I16, \
              [DF_I32] = of##_whole_DF_I32, [DF_I64] = of##_whole_DF_I64}
 

@@ -107,7 +107,7 @@ static df_status run_recurrence(const df_call *call, df_error *err)
 #define SCAN_OP(op)                                                                              \
     .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .n_attrs = 3,                     \
     .attrs = {{"axis", DF_ATTR_INT}, {"exclusive", DF_ATTR_BOOL}, {"reverse", DF_ATTR_BOOL}},    \
-    .infer = infer
+    .infer = infer, HALVES_IN_FLOAT
 
 DF_OP(cumsum) = {SCAN_OP("cumsum"), .n_in = 1, .run = run_cumsum};
 DF_OP(cumprod) = {SCAN_OP("cumprod"), .n_in = 1, .run = run_cumprod};

@@ -1,6 +1,7 @@
 /* Rows written by index: scatter_nd, tensor_scatter, segment sums, and the gradient of gather.
  * Rows named twice are combined in the order of the indices, on any number of threads: each part
  * of the table has one task, which walks all indices that may name it. */
+#include "in_float.h"
 #include "simd.h"
 #include "indices.h"
 
@@ -190,7 +191,8 @@ DF_OP(gather_grad) = {.name = "gather_grad", .kind = DF_GENERAL, .n_in = 2, .n_o
                       .n_attrs = 3,
                       .attrs = {{"shape", DF_ATTR_INTS}, {"axis", DF_ATTR_INT},
                                 {"batch_dims", DF_ATTR_INT}},
-                      .infer = infer_gather_grad, .run = run_gather_grad};
+                      .infer = infer_gather_grad, .run = run_gather_grad,
+                      HALVES_IN_FLOAT};
 
 /* Inputs: indices, updates. */
 static df_status infer_scatter_nd(const df_call *call, df_error *err)
@@ -226,7 +228,8 @@ DF_OP(scatter_nd) = {.name = "scatter_nd", .kind = DF_GENERAL, .n_in = 2, .n_out
                      .n_attrs = 3,
                      .attrs = {{"shape", DF_ATTR_INTS}, {"axis", DF_ATTR_INT},
                                {"batch_dims", DF_ATTR_INT}},
-                     .infer = infer_scatter_nd, .run = run_scatter_nd};
+                     .infer = infer_scatter_nd, .run = run_scatter_nd,
+                     HALVES_IN_FLOAT};
 
 /* --- tensor_scatter_nd_*: into a copy ----------------------------------------------------------*/
 
@@ -266,13 +269,13 @@ static df_status run_update(const df_call *call, df_error *err)
 #define TENSOR_SCATTER(op) .name = op, .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .promote = 1 | 4
 
 DF_OP(tensor_scatter_nd_add) = {TENSOR_SCATTER("tensor_scatter_nd_add"), .infer = infer_combine,
-                                .run = run_add};
+                                .run = run_add, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_sub) = {TENSOR_SCATTER("tensor_scatter_nd_sub"), .infer = infer_combine,
-                                .run = run_sub};
+                                .run = run_sub, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer = infer_combine,
-                                .run = run_min};
+                                .run = run_min, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_combine,
-                                .run = run_max};
+                                .run = run_max, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 
@@ -402,4 +405,5 @@ static df_status run_segment_sum(const df_call *call, df_error *err)
 
 DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
                       .n_attrs = 1, .attrs = {{"num_segments", DF_ATTR_INT}},
-                      .infer = infer_segment_sum, .run = run_segment_sum};
+                      .infer = infer_segment_sum, .run = run_segment_sum,
+                      HALVES_IN_FLOAT};

@@ -1,4 +1,5 @@
 /* Where numbers stand among others: searchsorted and in_top_k. */
+#include "in_float.h"
 #include "op.h"
 #include "simd.h"
 #include "thread.h"
@@ -96,7 +97,8 @@ static df_status run_searchsorted(const df_call *call, df_error *err)
 DF_OP(searchsorted) = {.name = "searchsorted", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
                        .n_attrs = 2,
                        .attrs = {{"right", DF_ATTR_BOOL}, {"out_type", DF_ATTR_DTYPE}},
-                       .promote = 3, .infer = infer_searchsorted, .run = run_searchsorted};
+                       .promote = 3, .infer = infer_searchsorted, .run = run_searchsorted,
+                       HALVES_IN_FLOAT};
 
 /* --- in_top_k: predictions [n, classes], targets [n] -------------------------------------------*/
 
@@ -151,4 +153,5 @@ static df_status run_in_top_k(const df_call *call, df_error *err)
 }
 
 DF_OP(in_top_k) = {.name = "in_top_k", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 1,
-                   .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_in_top_k, .run = run_in_top_k};
+                   .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_in_top_k, .run = run_in_top_k,
+                   HALVES_IN_FLOAT};

@@ -107,7 +107,7 @@ static df_status run_log_softmax(const df_call *call, df_error *err)
 
 #define SOFTMAX_OP(op)                                                                           \
     .name = op, .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1, .n_attrs = 1,          \
-    .attrs = {{"axis", DF_ATTR_INT}}, .infer = infer
+    .attrs = {{"axis", DF_ATTR_INT}}, .infer = infer, HALVES_IN_FLOAT
 
 DF_OP(softmax) = {SOFTMAX_OP("softmax"), .run = run_softmax};
 DF_OP(log_softmax) = {SOFTMAX_OP("log_softmax"), .run = run_log_softmax};
@@ -219,11 +219,11 @@ static df_status run_sparse(const df_call *call, df_error *err)
 DF_OP(sparse_softmax_cross_entropy) = {
     .name = "sparse_softmax_cross_entropy", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
     .promote = 1 << LOGITS, .infer = infer_sparse, .workspace = sparse_workspace,
-    .run = run_sparse};
+    .run = run_sparse, HALVES_IN_FLOAT};
 DF_OP(sparse_softmax_cross_entropy_grad) = {
     .name = "sparse_softmax_cross_entropy_grad", .kind = DF_GENERAL, .n_in = 3, .n_out = 1,
     .promote = 1 << LOGITS | 1 << G, .infer = infer_sparse_grad, .workspace = sparse_workspace,
-    .run = run_sparse};
+    .run = run_sparse, HALVES_IN_FLOAT};
 
 /* --- cross entropy of independent classes: (labels, logits) --- */
 

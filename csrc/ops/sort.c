@@ -3,6 +3,7 @@
  * sorted side by side by a network of exchanges, long ones by radix.
  *
  * Rows of n elements. Narrow dtypes have keys of at most 32 bits, wide ones of 64. */
+#include "in_float.h"
 #include "memory.h"
 #include "op.h"
 #include "simd.h"
@@ -437,7 +438,8 @@ static df_status run_values(const df_call *call, df_error *err)
 
 DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .total = true,
                .n_in = 1, .n_out = 1, .n_attrs = 1,
-               .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values};
+               .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values,
+               HALVES_IN_FLOAT};
 
 static df_status infer_argsort(const df_call *call, df_error *err)
 {
@@ -458,7 +460,7 @@ static df_status run_argsort(const df_call *call, df_error *err)
 DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .total = true,
                   .n_in = 1, .n_out = 1, .n_attrs = 1,
                   .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_argsort,
-                  .run = run_argsort};
+                  .run = run_argsort, HALVES_IN_FLOAT};
 
 enum { K };
 
@@ -491,4 +493,5 @@ static df_status run_top_k(const df_call *call, df_error *err)
 
 DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .total = true,
                 .n_in = 1, .n_out = 2, .n_attrs = 1,
-                .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_top_k, .run = run_top_k};
+                .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_top_k, .run = run_top_k,
+                HALVES_IN_FLOAT};

@@ -111,7 +111,7 @@ TILE_UNARY(erfc)
 TILE_UNARY(lgamma)
 TILE_UNARY(digamma)
 
-TILE_HEAD(polygamma)
+TILE_HEAD(polygamma, 1)
 {
     const T *x = in[0];
     T *y = out;

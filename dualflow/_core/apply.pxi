@@ -211,6 +211,7 @@ cdef inline bint splat_number(void *room, value, Tensor x) except -1:
     """Fills `room` with a Python number in the dtype of `x`; False where the slow path must."""
     cdef float narrow
     cdef double wide
+    cdef uint16_t half
     if x.t.dtype == DF_F32:
         narrow = <float><double>value
         splat(room, &narrow, 4, x.t.size)
@@ -218,6 +219,10 @@ cdef inline bint splat_number(void *room, value, Tensor x) except -1:
     if x.t.dtype == DF_F64:
         wide = value
         splat(room, &wide, 8, x.t.size)
+        return True
+    if x.t.dtype == DF_F16 or x.t.dtype == DF_BF16:
+        half = df_f64_to_half(value, x.t.dtype)
+        splat(room, &half, 2, x.t.size)
         return True
     return False
 
@@ -291,8 +296,6 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 cdef Tensor number_tensor(value, df_dtype dtype, str who):
     if type(value) is Dim:
         return traced_number(value, dtype)
-    if dtype == DF_F16 or dtype == DF_BF16:
-        return cast_to(scalar_tensor(value, DF_F32, who), dtype)
     return scalar_tensor(value, dtype, who)
 
 
@@ -404,7 +407,7 @@ cdef int compute(Op op, df_call *call) except -1:
     for k in range(call.n_in):
         elements += call.in_[k].size
     if op.c.workspace != NULL:
-        n_bytes = op.c.workspace(call)
+        n_bytes = df_op_workspace(call)
         workspace = df_buffer_new(n_bytes) if n_bytes >= 0 else NULL
         if workspace == NULL:
             raise _errors.ResourceExhaustedError(

@@ -21,6 +21,9 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
     if dtype == DF_F64:
         (<double *>p)[at] = value
         return 0
+    if dtype == DF_F16 or dtype == DF_BF16:
+        (<uint16_t *>p)[at] = df_f64_to_half(value, dtype)
+        return 0
     if dtype == DF_BOOL:
         (<uint8_t *>p)[at] = 1 if value else 0
         return 0
@@ -104,8 +107,6 @@ cdef Tensor to_tensor(value, dtype, str who):
     cdef Tensor x
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
-        if own == DF_F16 or own == DF_BF16:
-            return cast_to(number_tensor(value, DF_F32, who), own)
         return number_tensor(value, own, who)
     if isinstance(value, (list, tuple, range)):
         return from_sequence(value, wanted, who)
@@ -242,8 +243,6 @@ cdef Tensor from_sequence(value, int wanted, str who):
     cdef int status
     cdef int64_t at
     cdef Tensor x
-    if wanted == DF_F16 or wanted == DF_BF16:
-        return cast_to(from_sequence(value, DF_F32, who), <df_dtype>wanted)
     if wanted < 0:
         first = value
         for _ in shape:

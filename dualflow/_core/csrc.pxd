@@ -1,5 +1,5 @@
 # The C core as Cython sees it: externs only.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "stdbool.h" nogil:
     ctypedef bint c_bool "bool"        # where a function pointer must return just that
@@ -156,8 +156,12 @@ cdef extern from "op.h" nogil:
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
     bint df_op_refuses(const df_op *op, df_dtype dtype) noexcept
+    int64_t df_op_workspace(const df_call *call) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept
     df_status df_op_check_numerics(const df_call *call, df_error *err) noexcept
+
+cdef extern from "half.h" nogil:
+    uint16_t df_f64_to_half(double x, df_dtype half) noexcept
 
 cdef extern from "host.h" nogil:
     ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,

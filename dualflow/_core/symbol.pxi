@@ -316,7 +316,7 @@ cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) exc
         if what == ASK_VIEW:
             return op.c.view(&call) if op.c.view != NULL else -1
         if what == ASK_WORKSPACE:
-            return op.c.workspace(&call) if op.c.workspace != NULL else -1
+            return df_op_workspace(&call) if op.c.workspace != NULL else -1
         return op.c.flops(&call) if op.c.flops != NULL else -1
     finally:
         free_pointers(&p_in)

@@ -72,6 +72,12 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbo
                      last.line).outputs[0]
 
 
+def is_final(product: Node) -> bool:
+    """Whether the kernel makes the very numbers of the product: float16 and bfloat16 are computed
+    in float32, and rounded when all of it is there."""
+    return product.outputs[0].dtype.itemsize > 2
+
+
 class Finder:
     """Finds what may stand behind the products of a graph."""
 
@@ -94,7 +100,7 @@ class Finder:
         found = {}
         for at in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[at]
-            if node.op is MATMUL and None not in node.outputs[0].known_shape:
+            if node.op is MATMUL and None not in node.outputs[0].known_shape and is_final(node):
                 places = self._behind(node)
                 if places:
                     self.taken.update(places)

@@ -1,0 +1,192 @@
+/* See in_float.h. */
+#include "in_float.h"
+#include "cluster.h"
+#include "half.h"
+#include "thread.h"
+#include "tile.h"
+
+#define GRAIN 16384 /* elements converted by a thread at a time */
+#define PIECE 512   /* elements of a tile function's operand that are widened at a time */
+#define MAX_OPERANDS 16
+
+static void widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
+{
+    if (half == DF_F16)
+        for (int64_t i = 0; i < n; i++) y[i] = df_f16_to_f32(x[i]);
+    else
+        for (int64_t i = 0; i < n; i++) y[i] = df_bf16_to_f32(x[i]);
+}
+
+static void narrow(df_dtype half, int64_t n, uint16_t *y, const float *x)
+{
+    if (half == DF_F16)
+        for (int64_t i = 0; i < n; i++) y[i] = df_f32_to_f16(x[i]);
+    else
+        for (int64_t i = 0; i < n; i++) y[i] = df_f32_to_bf16(x[i]);
+}
+
+void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
+                              const void *const *in, const df_attr *attrs)
+{
+    float x[DF_TILE_MAX_IN][PIECE] __attribute__((aligned(DF_ALIGNMENT)));
+    const void *wide[DF_TILE_MAX_IN] = {x[0], x[1], x[2], x[3]};
+    for (int64_t at = 0; at < n; at += PIECE) {
+        const int64_t piece = df_min(PIECE, n - at);
+        for (int i = 0; i < of.n_in; i++) widen(of.half, piece, x[i], (const uint16_t *)in[i] + at);
+        if (of.rounds) {
+            f32(piece, x[0], wide, attrs);
+            narrow(of.half, piece, (uint16_t *)out + at, x[0]);
+        } else {
+            f32(piece, (uint8_t *)out + at, wide, attrs);
+        }
+    }
+}
+
+void DF_SYM(df_fold_in_float)(df_fold_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
+                              const void *x)
+{
+    float wide[DF_CLUSTER_ROW_MAX], folded[PIECE];
+    const int64_t some = df_min(PIECE, DF_CLUSTER_ROW_MAX / df_max(n, 1));
+    for (int64_t r = 0; r < rows; r += some) {
+        const int64_t count = df_min(some, rows - r);
+        widen(half, count * n, wide, (const uint16_t *)x + r * n);
+        f32(count, n, folded, wide);
+        narrow(half, count, (uint16_t *)out + r, folded);
+    }
+}
+
+/* --- whole calls ------------------------------------------------------------------------------ */
+
+/* A half tensor and its float32 stand-in. */
+typedef struct {
+    const df_tensor *half;
+    df_tensor *wide;
+} pair;
+
+static void widen_block(void *context, int64_t begin, int64_t end)
+{
+    const pair *p = context;
+    widen(p->half->dtype, end - begin, (float *)p->wide->data + begin,
+          (const uint16_t *)p->half->data + begin);
+}
+
+static void narrow_block(void *context, int64_t begin, int64_t end)
+{
+    const pair *p = context;
+    narrow(p->half->dtype, end - begin, (uint16_t *)p->half->data + begin,
+           (const float *)p->wide->data + begin);
+}
+
+static void convert(const df_tensor *half, df_tensor *wide, void (*block)(void *, int64_t, int64_t))
+{
+    pair p = {half, wide};
+    if (half->size) df_parallel_for(half->size, GRAIN, 0.2, block, &p);
+}
+
+/* The call in float32. Shapes are those of the real tensors, borrowed; only buffers are owned,
+ * but for outputs that depend on data, which the kernel itself describes and allocates. */
+typedef struct {
+    df_call call;
+    df_tensor tensors[2 * MAX_OPERANDS];
+    const df_tensor *in[MAX_OPERANDS];
+    df_tensor *out[MAX_OPERANDS];
+    df_buffer *workspace;
+} wide_call;
+
+static df_status stand_in(df_tensor *wide, const df_tensor *half, const char *op, df_error *err)
+{
+    if (half->size < 0) { /* depends on data: the kernel will say */
+        df_tensor_init(wide);
+        return df_tensor_set(wide, DF_F32, half->ndim, half->shape, op, err);
+    }
+    *wide = *half;
+    wide->dtype = DF_F32;
+    wide->buffer = NULL;
+    return df_tensor_alloc(wide, op, err);
+}
+
+static df_status widen_call(wide_call *w, const df_call *call, df_error *err)
+{
+    const char *name = call->op->name;
+    df_status status = DF_OK;
+    w->call = *call;
+    w->call.in = w->in;
+    w->call.out = w->out;
+    w->call.prepared = NULL;
+    w->workspace = NULL;
+    for (int i = 0; i < call->n_in; i++) w->in[i] = call->in[i];
+    for (int i = 0; i < call->n_out; i++) w->out[i] = call->out[i];
+    for (int i = 0; i < call->n_in && status == DF_OK; i++) {
+        if (!df_is_half(call->in[i]->dtype)) continue;
+        df_tensor *wide = &w->tensors[i];
+        status = stand_in(wide, call->in[i], name, err);
+        w->in[i] = wide;
+        if (status == DF_OK && !(call->op->shape_only >> i & 1))
+            convert(call->in[i], wide, widen_block);
+    }
+    for (int i = 0; i < call->n_out && status == DF_OK; i++) {
+        if (!df_is_half(call->out[i]->dtype)) continue;
+        df_tensor *wide = &w->tensors[MAX_OPERANDS + i];
+        status = stand_in(wide, call->out[i], name, err);
+        w->out[i] = wide;
+    }
+    if (status != DF_OK || !call->op->workspace) return status;
+    const int64_t bytes = call->op->workspace(&w->call);
+    w->workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
+    if (!w->workspace)
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace", name,
+                       (long long)bytes);
+    w->call.workspace = w->workspace->data;
+    return DF_OK;
+}
+
+static df_status narrow_output(df_tensor *half, df_tensor *wide, const char *op, df_error *err)
+{
+    df_status status = DF_OK;
+    if (half->size < 0) {
+        status = df_tensor_set(half, half->dtype, wide->ndim, wide->shape, op, err);
+        if (status == DF_OK) status = df_tensor_alloc(half, op, err);
+    }
+    if (status == DF_OK) convert(half, wide, narrow_block);
+    return status;
+}
+
+static df_status narrow_call(wide_call *w, const df_call *call, df_error *err)
+{
+    df_status status = DF_OK;
+    for (int i = 0; i < call->n_in; i++)
+        if (call->op->writes >> i & 1 && w->in[i] != call->in[i])
+            convert(call->in[i], &w->tensors[i], narrow_block);
+    for (int i = 0; i < call->n_out && status == DF_OK; i++)
+        if (w->out[i] != call->out[i])
+            status = narrow_output(call->out[i], w->out[i], call->op->name, err);
+    return status;
+}
+
+static void release(df_tensor *wide, const df_tensor *half)
+{
+    if (wide->shape == half->shape) df_buffer_release(wide->buffer); /* a borrowed shape */
+    else df_tensor_clear(wide);
+}
+
+static void release_call(wide_call *w, const df_call *call)
+{
+    for (int i = 0; i < call->n_in; i++)
+        if (w->in[i] != call->in[i]) release(&w->tensors[i], call->in[i]);
+    for (int i = 0; i < call->n_out; i++)
+        if (w->out[i] != call->out[i]) release(w->out[i], call->out[i]);
+    df_buffer_release(w->workspace);
+}
+
+df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err)
+{
+    wide_call w;
+    if (call->n_in > MAX_OPERANDS || call->n_out > MAX_OPERANDS)
+        return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs and %d outputs, want at most %d",
+                       call->op->name, call->n_in, call->n_out, MAX_OPERANDS);
+    df_status status = widen_call(&w, call, err);
+    if (status == DF_OK) status = call->op->run(&w.call, err);
+    if (status == DF_OK) status = narrow_call(&w, call, err);
+    release_call(&w, call);
+    return status;
+}

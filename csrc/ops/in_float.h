@@ -1,0 +1,26 @@
+/* float16 and bfloat16 are computed in float32: operands are widened, float32's own kernel runs,
+ * and its result is rounded once. Tile functions and folds do so a cache-sized piece at a time,
+ * other kernels a call at a time. */
+#ifndef DF_IN_FLOAT_H
+#define DF_IN_FLOAT_H
+
+#include "op.h"
+
+/* What a record whose kernel lacks the two dtypes names as `run_half`. */
+df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
+#define HALVES_IN_FLOAT .run_half = DF_SYM(df_run_in_float)
+
+/* How the operands of a tile function of float32 look to that of a half. */
+typedef struct {
+    df_dtype half;
+    int n_in;
+    bool rounds; /* the result is a half too; else it is not of floats, and written as it is */
+} df_half_tile;
+void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
+                              const void *const *in, const df_attr *attrs);
+
+/* Rows of n <= DF_CLUSTER_ROW_MAX elements. */
+void DF_SYM(df_fold_in_float)(df_fold_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
+                              const void *x);
+
+#endif

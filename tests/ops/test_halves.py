@@ -1,0 +1,128 @@
+"""Every row that takes float32, in float16 and bfloat16: each op is float32's, rounded once; the
+same traced, with passes off and in a larger cluster.
+
+By default every third row is traced, all of them with ``pytest --exhaustive``.
+"""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.graph.ir import LEAVES
+from tests.ops import harness
+from tests.ops.cases import CASES
+from tests.ops.test_traced import bits, calling, compare_call, surrounded
+
+HALF_UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}      # of 1, in the last place
+ROWS = [pytest.param(c, half, id=f"{i}-{c}-{half}") for i, c in enumerate(CASES)
+        for half in HALF_UNIT if "float32" in c.dtypes]
+
+
+def halves(case, half):
+    """The row's arrays as tensors, the floats among them as halves."""
+    found = []
+
+    def take(value):
+        if isinstance(value, np.ndarray | np.generic):
+            x = df.constant(value)
+            found.append(df.cast(x, half) if x.dtype is df.float32 else x)
+        return value
+
+    args = harness.each(take, harness.make(case, "float32"))
+    return args, found
+
+
+def widened(tensors):
+    return [df.cast(x, df.float32) if x.dtype.is_floating else x for x in tensors]
+
+
+def narrowed(tensors, like):
+    """Rounded to halves where `like` are."""
+    return [df.cast(x, y.dtype) if y.dtype.is_floating else x
+            for x, y in zip(tensors, like, strict=True)]
+
+
+def tensors_of(values):
+    return [y for y in values if isinstance(y, df.Tensor)]
+
+
+def forward(case, args):
+    """The row as a function of its tensors."""
+    def call(*tensors):
+        turn = iter(tensors)
+        filled = harness.each(lambda a: next(turn) if isinstance(a, np.ndarray | np.generic) else a,
+                              args)
+        return harness.results(harness.function(case)(*filled, **case.kwargs))
+    return call
+
+
+def n_ops(call, tensors):
+    """How many ops compute; views only move numbers."""
+    graph = df.function(call, passes=False).graph_for(*tensors)
+    return len([n for n in graph.nodes if n.op not in LEAVES and n.op.kind != "view"])
+
+
+def close(got, want, half):
+    """Whether halves that were rounded after each of a few ops are near float32's results."""
+    for g, w in zip(got, want, strict=True):
+        g, w = (df.cast(x, df.float64).numpy() for x in (g, w))
+        finite = np.isfinite(g) & np.isfinite(w)
+        np.testing.assert_array_equal(np.isnan(g), np.isnan(w))
+        size = np.abs(w[finite])
+        allowed = 16 * HALF_UNIT[half] * np.maximum(size, 0.25 * size.max(initial=0)) + 1e-5
+        assert np.all(np.abs(g[finite] - w[finite]) <= allowed), (g, w)
+
+
+@pytest.mark.parametrize("case, half", ROWS)
+def test_value(case, half):
+    args, tensors = halves(case, half)
+    call = forward(case, args)
+    got, wide = tensors_of(call(*tensors)), tensors_of(call(*widened(tensors)))
+    want = narrowed(wide, got)
+    for g, w in zip(got, wide, strict=True):
+        assert g.dtype == w.dtype or (g.dtype, w.dtype) == (half, "float32"), (g.dtype, w.dtype)
+    if n_ops(call, tensors) <= 1 and case.op != "add_n":        # a chain of additions
+        assert bits(got) == bits(want)
+    else:
+        close(got, wide, half)
+
+
+@pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])
+def test_gradient(case, half):
+    """That of float32 but for roundings: of the results, and of each op of the gradient rule."""
+    args, tensors = halves(case, half)
+
+    def slopes(xs):
+        watched = [x for x in xs if x.dtype.is_floating]
+        with df.GradientTape() as tape:
+            tape.watch(watched)
+            y = [y for y in tensors_of(forward(case, args)(*xs)) if y.dtype.is_floating]
+        return tape.gradient(y, watched, unconnected_gradients="zero")
+
+    got, want = slopes(tensors), slopes(widened(tensors))
+    assert [g.dtype for g in got] == [x.dtype for x in tensors if x.dtype.is_floating]
+    close(got, want, half)
+
+
+def pytest_generate_tests(metafunc):
+    """Tests of traced rows take some of them, all with --exhaustive."""
+    if metafunc.function in (test_traced, test_passes_off, test_inside_a_larger_cluster):
+        everything = metafunc.config.getoption("exhaustive")
+        metafunc.parametrize("case, half", ROWS if everything else ROWS[::3])
+
+
+def test_traced(case, half):
+    args, tensors = halves(case, half)
+    compare_call(calling(case, args, len(tensors)), tensors, lambda call, _: df.function(call))
+
+
+def test_passes_off(case, half):
+    args, tensors = halves(case, half)
+    compare_call(calling(case, args, len(tensors)), tensors,
+                 lambda call, _: df.function(call, passes=False))
+
+
+def test_inside_a_larger_cluster(case, half):
+    args, tensors = halves(case, half)
+    compare_call(surrounded(calling(case, args, len(tensors))), tensors,
+                 lambda call, _: df.function(call))
