@@ -1,5 +1,6 @@
 """Element types: ``df.float32`` and the like, and how anything that names one becomes one."""
 
+from importlib import import_module
 from typing import Any, Literal
 
 from dualflow.errors import DTypeError
@@ -51,12 +52,16 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """The NumPy dtype; bfloat16 has none and raises DTypeError."""
-        if self.name == "bfloat16":
-            raise DTypeError("bfloat16 has no NumPy dtype; cast to float32 first")
+        """The NumPy dtype; bfloat16 has that of the package ml_dtypes, if it is installed."""
         import numpy as np  # loaded when somebody first asks for an array
 
-        return np.dtype(self.name)
+        if self.name != "bfloat16":
+            return np.dtype(self.name)
+        try:
+            return np.dtype(import_module("ml_dtypes").bfloat16)
+        except ImportError:
+            raise DTypeError("bfloat16 is no dtype of NumPy alone: install ml_dtypes, or cast to "
+                             "float32 first") from None
 
     def __repr__(self) -> str:
         return f"dualflow.{self.name}"

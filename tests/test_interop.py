@@ -153,12 +153,64 @@ def test_writable_buffer_is_refused():
         (__import__("ctypes").c_uint8 * 3).from_buffer(x)
 
 
-def test_bfloat16_has_no_buffer():
+def test_bfloat16_has_no_buffer(monkeypatch):
     x = df.constant([1.0], dtype="bfloat16")
-    with pytest.raises(TypeError, match="bfloat16"):
-        x.numpy()
     with pytest.raises(BufferError):
         memoryview(x)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)          # as where it is not installed
+    for array in (x.numpy, lambda: df.bfloat16.as_numpy_dtype):
+        with pytest.raises(TypeError, match="bfloat16.*ml_dtypes.*cast to float32"):
+            array()
+
+
+def test_bfloat16_arrays_both_ways():
+    import ml_dtypes
+
+    a = np.array([[1.5, -2.0, 3e38], [np.nan, -0.0, 1e-40]], ml_dtypes.bfloat16)
+    for source in (a, a.T, a[::-1, 1:], a[1, 0], a[:0], np.array(a[0, 1])):
+        x = df.constant(source)
+        assert x.dtype is df.bfloat16 and x.shape == source.shape
+        assert x.numpy().dtype == a.dtype == df.bfloat16.as_numpy_dtype
+        assert x.numpy().tobytes() == source.tobytes()
+        assert np.asarray(x).tobytes() == source.tobytes()
+    x = df.constant(a)
+    assert x.numpy().ctypes.data == x.numpy().ctypes.data and not x.numpy().flags.writeable
+    a[0, 0] = 7
+    assert float(x[0, 0]) == 1.5
+    assert (x + a).dtype is df.bfloat16 and df.constant([a[0], a[1]]).dtype is df.bfloat16
+    assert df.constant(a, dtype="float32").dtype is df.float32
+    assert df.Variable(a).dtype is df.bfloat16
+    assert df.zeros(2, ml_dtypes.bfloat16).dtype is df.zeros(2, a.dtype).dtype is df.bfloat16
+    with pytest.raises(TypeError, match="float8_e4m3fn"):
+        df.constant(a.astype(ml_dtypes.float8_e4m3fn))
+    with pytest.raises(TypeError, match="masked"):
+        df.constant(np.ma.array(a))
+
+
+class Foreign:
+    """A bfloat16 array of another package, JAX's say: a buffer that is refused, and DLPack."""
+
+    dtype = "bfloat16"
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __buffer__(self, flags):
+        raise BufferError("no format for bfloat16")
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_bfloat16_of_other_packages_comes_by_dlpack():
+    inner = df.constant([[1.5, -2.0]], dtype="bfloat16")
+    x = df.constant(Foreign(inner))
+    assert x.dtype is df.bfloat16 and x.tolist() == [[1.5, -2.0]]
+    assert (df.constant([[1.0]], "bfloat16") + Foreign(inner)).tolist() == [[2.5, -1.0]]
+    assert df.function(lambda x: x * 2)(Foreign(inner)).tolist() == [[3.0, -4.0]]
 
 
 def test_view_outlives_tensor():

@@ -36,17 +36,41 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
     return -1
 
 
-cdef int acquire(value, Py_buffer *view, str who) except -1:
+cdef Tensor acquire(value, Py_buffer *view, str who):
+    """Asks for the buffer; where that is refused, a copy of the array got in another way."""
     if hasattr(value, "mask") and hasattr(value, "filled"):
         raise _errors.DTypeError(
             f"{who}: got a masked {type(value).__name__}; tensors have no mask, "
             "call filled() first")
     try:
-        return PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
+        PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
+        return None
     except (BufferError, ValueError, NotImplementedError, TypeError) as exc:
+        why = exc
+    x = without_buffer(value, who)
+    if x is None:
         raise _errors.DTypeError(
             f"{who}: got a {type(value).__name__} "
-            f"(dtype {getattr(value, 'dtype', 'unknown')}) that exports no buffer: {exc}") from None
+            f"(dtype {getattr(value, 'dtype', 'unknown')}) that exports no buffer: {why}")
+    return x
+
+
+cdef Tensor without_buffer(value, str who):
+    """A copy of an array whose dtype no buffer format names, bfloat16 of other packages: by DLPack,
+    else, where that lacks the dtype too (NumPy's), by its bits. None if there is no way."""
+    cdef Tensor x
+    if hasattr(value, "__dlpack__"):
+        try:
+            return from_dlpack(value, copy=True)
+        except BufferError:
+            pass
+    if str(getattr(value, "dtype", None)) != "bfloat16":
+        return None
+    x = from_buffer(value.view("int16"), who)
+    if x.t.dtype != DF_I16:
+        return None
+    x.t.dtype = DF_BF16                 # nobody has seen it yet
+    return x
 
 
 cdef int wide_unsigned(Py_buffer *view, int wanted):
@@ -80,7 +104,9 @@ cdef Tensor from_buffer(value, str who, int wanted=-1):
     cdef bint swapped = False
     cdef int dtype, signed = -1
     cdef Tensor x
-    acquire(value, &view, who)
+    x = acquire(value, &view, who)
+    if x is not None:
+        return x
     try:
         dtype = parse_format(view.format, view.itemsize, &swapped)
         if dtype >= 0 and view.itemsize != df_dtypes[dtype].bytes:

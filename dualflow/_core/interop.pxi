@@ -52,11 +52,13 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
 cdef object to_numpy(Tensor x):
     import numpy as np          # loaded when somebody first asks for an array
 
-    if x.t.dtype == DF_BF16:
-        raise _errors.DTypeError("numpy(): bfloat16 has no NumPy dtype; cast to float32 first")
     if x.t.ndim > NUMPY_NDIM:
         raise _errors.ShapeError(
             f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
+    if x.t.dtype == DF_BF16:            # no buffer format has its name
+        dtype = x.dtype.as_numpy_dtype
+        x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
+        return np.asarray(memoryview(x)).view(dtype)
     return np.asarray(memoryview(x))
 
 
