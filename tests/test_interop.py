@@ -158,9 +158,9 @@ def test_bfloat16_has_no_buffer(monkeypatch):
     with pytest.raises(BufferError):
         memoryview(x)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)          # as where it is not installed
-    for array in (x.numpy, lambda: df.bfloat16.as_numpy_dtype):
-        with pytest.raises(TypeError, match="bfloat16.*ml_dtypes.*cast to float32"):
-            array()
+    for ask in (x.numpy, lambda: df.bfloat16.as_numpy_dtype):
+        with pytest.raises(TypeError, match=r"bfloat16.*ml_dtypes.*cast to float32"):
+            ask()
 
 
 def test_bfloat16_arrays_both_ways():

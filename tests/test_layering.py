@@ -27,7 +27,8 @@ TO_SPLIT = {f"dualflow/ops/{name}.py"
             for name in ("activation", "arithmetic", "random", "reduce")}
 
 C_FLOORS = [
-    {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"}, {"tensor", "lanes", "half"},
+    {"base", "bell"}, {"dtype", "memory", "thread", "cpu", "simd", "rng"},
+    {"tensor", "lanes", "half"},
     {"host", "numerics"}, {"op", "vmath"}, {"infer", "operand", "registry"}, {"tile"}, {"cluster"},
     {"gemm"}, {"ops"}, {"optable"}, {"program"},
 ]

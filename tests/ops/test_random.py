@@ -254,6 +254,11 @@ def test_shapes_and_dtypes():
     assert df.random.normal([0, 3]).shape == (0, 3)
     assert df.random.uniform([3], dtype="float16").dtype is df.float16
     assert df.random.normal([3], dtype=df.bfloat16).dtype is df.bfloat16
+    for dtype, n in (("float16", 2048), ("bfloat16", 256)):     # all numbers there are, but not 1
+        x = df.cast(df.random.stateless_uniform([40_000], [3, 4], dtype=dtype), "float32").numpy()
+        assert set(x * n) == set(range(n)) and abs(x.mean() - 0.5) < 0.01
+        x = df.cast(df.random.stateless_uniform([40_000], [3, 5], -3, 3, dtype), "float32").numpy()
+        assert x.min() == -3 and 2.9 < x.max() < 3
     mean = df.constant([[1.0], [100.0]])
     x = df.random.normal([2, 50], mean, 0.1).numpy()
     assert x.shape == (2, 50) and x[0].max() < 10 < x[1].min()
