@@ -17,6 +17,7 @@ from tests.programs.steps import STEPS
 warnings.filterwarnings("ignore", category=df.errors.GradientWarning)
 
 VARIABLE_STEPS = ["read", "assign", "assign_add", "assign_sub", "row", "swap"]
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
 LARGEST = 4096       # elements; larger results are left out
 
 name = st.one_of(st.sampled_from(sorted(STEPS)), st.sampled_from(VARIABLE_STEPS))
@@ -109,7 +110,8 @@ SETTINGS = {"deadline": None, "report_multiple_bugs": False,
 
 
 @settings(max_examples=250, **SETTINGS)
-@given(programs, st.sampled_from(["float32", "float32", "float64"]), st.integers(0, 99))
+@given(programs, st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16"]),
+       st.integers(0, 99))
 def test_same_bits(steps, dtype, seed):
     compare(steps, dtype, seed)
 
@@ -159,7 +161,7 @@ def test_many(request):
         pytest.skip("takes long: run with --exhaustive")
 
     @settings(max_examples=5000, **SETTINGS)
-    @given(programs, st.sampled_from(["float32", "float64"]), st.integers(0, 10**6))
+    @given(programs, st.sampled_from(FLOATS), st.integers(0, 10**6))
     def check(steps, dtype, seed):
         compare(steps, dtype, seed)
 

@@ -4,6 +4,7 @@ same traced, with passes off and in a larger cluster.
 By default every third row is traced, all of them with ``pytest --exhaustive``.
 """
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -85,6 +86,58 @@ def test_value(case, half):
         assert bits(got) == bits(want)
     else:
         close(got, wide, half)
+
+
+def numbers_of(half):
+    """NumPy's dtype, whose arithmetic is float32's, rounded."""
+    return np.dtype(half if half == "float16" else ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("half", HALF_UNIT)
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "maximum", "less", "equal",
+                                "sqrt", "negative", "abs", "floor", "square"])
+def test_every_half(half, op):
+    """NaN, infinities, denormals, overflow and ties: each number there is, with another one."""
+    x = np.arange(1 << 16, dtype="u2").view(numbers_of(half))
+    y = np.random.default_rng(0).permutation(x)
+    args = (x, y) if op in ("add", "subtract", "multiply", "divide", "maximum", "less",
+                            "equal") else (x,)
+    got = getattr(df, op)(*args).numpy()
+    with np.errstate(all="ignore"):
+        want = getattr(np, op)(*args)
+        number = ~np.isnan(want)
+    assert got.dtype == want.dtype
+    if got.dtype == bool:
+        np.testing.assert_array_equal(got, want)
+        return
+    assert not np.isnan(got[number].astype("f4")).any() and np.all(got[~number] != got[~number])
+    got, want = got.view("u2")[number], want.view("u2")[number]
+    if op == "maximum":                 # of zeros of either sign NumPy picks by chance
+        got, want = (np.where(bits == 0x8000, 0, bits) for bits in (got, want))
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("half", HALF_UNIT)
+def test_sums_and_products_are_rounded_once(half):
+    """Long sums of halves do not stop growing, as they would if each step was rounded."""
+    x = df.fill([5000], df.cast(1.0, half))
+    assert float(df.reduce_sum(x)) == 4992 + 8 * (half == "float16")
+    assert float(df.reduce_mean(x)) == 1
+    assert df.matmul(x[None], x[:, None]).numpy() == df.reduce_sum(x).numpy()
+    assert float(df.cumsum(x)[-1]) == float(df.reduce_sum(x))
+    assert float(df.math.segment_sum(x, np.zeros(5000, "int32"))[0]) == float(df.reduce_sum(x))
+
+
+@pytest.mark.parametrize("half", HALF_UNIT)
+def test_a_number_is_rounded_once(half):
+    """Beside tensors and in lists, from all its digits; NumPy rounds to float16 alike."""
+    unit = 2 * HALF_UNIT[half]
+    x = df.cast([0.0, 0.0], half)
+    number = 1 + unit / 2 + 2.0**-40            # float32 cannot tell it from a tie
+    traced = df.function(lambda x: x + number)
+    for y in (x + number, traced(x), df.constant([number] * 2, half),
+              df.fill([2], df.constant(number, half)), df.Variable([number] * 2, dtype=half)):
+        assert y.dtype == half and df.cast(y, "float64").tolist() == [1 + unit] * 2
 
 
 @pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])

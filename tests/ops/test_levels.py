@@ -28,10 +28,10 @@ def test_level(level, request):
     if probe.returncode:
         assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
         pytest.skip(f"this build on this CPU has no {level}")
-    some = "float32 or int32 or bool or epilogue"
+    some = "float32 or int32 or bool or epilogue or test_halves and (test_value or every_half)"
     few = [] if request.config.getoption("exhaustive") else ["-k", some]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-              "tests/ops/test_values.py", "tests/ops/test_edges.py",
+              "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
               "tests/graph/test_matmul_epilogue.py", *few)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
