@@ -85,8 +85,6 @@ static df_status infer_unique(const df_call *call, df_error *err)
     const df_tensor *x = call->in[0];
     const df_dtype type = (df_dtype)call->attrs[OUT_IDX].i;
     const int64_t unknown = DF_UNKNOWN;
-    if (x->dtype == DF_F16 || x->dtype == DF_BF16)
-        return df_fail_dtype(call, 0, "bool, an integer, float32 or float64", err);
     df_status status = check_counter(call, type, "out_idx", err);
     if (status != DF_OK) return status;
     if (x->ndim != 1)

@@ -49,7 +49,7 @@ static df_status infer_range(const df_call *call, df_error *err)
     df_status status = check_scalars(call, 3, err);
     if (status != DF_OK) return status;
     if (!range_fns[call->in[0]->dtype])
-        return df_fail_dtype(call, 0, "integers, float32 or float64", err);
+        return df_fail_dtype(call, 0, "integers or floats", err);
     return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &n, call->op->name, err);
 }
 
@@ -64,7 +64,7 @@ static df_status infer_linspace(const df_call *call, df_error *err)
     df_status status = check_scalars(call, 2, err);
     if (status != DF_OK) return status;
     if (!linspace_fns[call->in[0]->dtype])
-        return df_fail_dtype(call, 0, "float32 or float64", err);
+        return df_fail_dtype(call, 0, "a floating dtype", err);
     if (num < 1)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: num is %lld, want 1 or more",
                        call->op->name, (long long)num);

@@ -2,7 +2,7 @@
  * those of Keras 3, so that a model behaves the same under the same settings.
  *
  * The variable and its slots come first, then gradient, learning rate and, for Adam, the number of
- * updates made before this one. Learning rates are float32 or float64 scalars: inputs, not
+ * updates made before this one. Learning rates are floating scalars: inputs, not
  * attributes, so that a graph can feed them. Loops are plain: the compilers vectorise them, and
  * beyond the caches memory is the limit. */
 #ifndef DTYPE
@@ -67,7 +67,7 @@ static df_status check_scalar(const df_call *call, int input, const char *what, 
     if (!fits || x->ndim != 0)
         return df_fail(err, fits ? DF_BAD_SHAPE : DF_BAD_DTYPE, "%s: the %s is %s, want %s ()",
                        call->op->name, what, df_tensor_text(x).text,
-                       floating ? "float32 or float64" : "int64");
+                       floating ? "a floating dtype" : "int64");
     return DF_OK;
 }
 
@@ -77,7 +77,7 @@ static df_status check_update(const df_call *call, int grad, int optional, df_er
 {
     const df_tensor *var = call->in[0];
     if (var->dtype != DF_F32 && var->dtype != DF_F64)
-        return df_fail_dtype(call, 0, "float32 or float64", err);
+        return df_fail_dtype(call, 0, "a floating dtype", err);
     for (int i = 1; i <= grad; i++) {
         const df_tensor *x = call->in[i];
         bool same_dtype = x->dtype == var->dtype;

@@ -276,7 +276,7 @@ static df_status infer(const df_call *call, const reduction *r, df_error *err)
     if (!r->first[x->dtype].rows) {
         const char *wanted = r->first[DF_BOOL].rows  ? "bool"
                              : r->first[DF_I32].rows ? "a number dtype"
-                                                     : "float32 or float64";
+                                                     : "a floating dtype";
         return df_fail_dtype(call, 0, wanted, err);
     }
     df_status status = df_mark_axes(call, call->attrs[AXES].list, marked, err);

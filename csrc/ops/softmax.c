@@ -44,7 +44,7 @@ static df_status check_float(const df_call *call, int input, df_error *err)
 {
     const df_dtype dtype = call->in[input]->dtype;
     if (dtype == DF_F32 || dtype == DF_F64) return DF_OK;
-    return df_fail_dtype(call, input, "float32 or float64", err);
+    return df_fail_dtype(call, input, "a floating dtype", err);
 }
 
 static df_status infer(const df_call *call, df_error *err)

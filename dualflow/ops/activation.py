@@ -62,7 +62,7 @@ def relu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -120,7 +120,7 @@ def relu6_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -149,7 +149,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
     alpha : float, default 0.2
 
     Returns
@@ -181,7 +181,7 @@ def leaky_relu_grad(
 
     Parameters
     ----------
-    g, x : Tensor, float32 or float64, shapes that broadcast
+    g, x : Tensor, floating, shapes that broadcast
     alpha : float, default 0.2
 
     Returns
@@ -211,7 +211,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
 
     Returns
     -------
@@ -240,7 +240,7 @@ def elu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -269,7 +269,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
 
     Returns
     -------
@@ -299,7 +299,7 @@ def selu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -328,7 +328,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
     approximate : bool, default False
         x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2 instead.
 
@@ -370,7 +370,7 @@ def gelu_grad(
 
     Parameters
     ----------
-    g, x : Tensor, float32 or float64, shapes that broadcast
+    g, x : Tensor, floating, shapes that broadcast
     approximate : bool, default False
 
     Returns
@@ -408,7 +408,7 @@ def silu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
 
     Returns
     -------
@@ -437,7 +437,7 @@ def silu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, x : Tensor, float32 or float64, shapes that broadcast
+    g, x : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -470,7 +470,7 @@ def swish(features: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
 
     Returns
     -------
@@ -490,7 +490,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    features : Tensor, float32 or float64
+    features : Tensor, floating
 
     Returns
     -------

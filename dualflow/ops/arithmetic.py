@@ -199,7 +199,7 @@ def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Te
 
     Parameters
     ----------
-    a, b : Tensor, float32 or float64, shapes that broadcast
+    a, b : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -460,7 +460,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------

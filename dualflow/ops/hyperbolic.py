@@ -21,7 +21,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -50,7 +50,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -79,7 +79,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -108,7 +108,7 @@ def tanh_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -137,7 +137,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -166,7 +166,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -195,7 +195,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------

@@ -21,7 +21,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -48,7 +48,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -102,7 +102,7 @@ def trunc(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -149,7 +149,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -176,7 +176,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -203,7 +203,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------

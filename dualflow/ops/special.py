@@ -28,7 +28,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -57,7 +57,7 @@ def sigmoid_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tenso
 
     Parameters
     ----------
-    g, y : Tensor, float32 or float64, shapes that broadcast
+    g, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -86,7 +86,7 @@ def softplus(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -115,7 +115,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -144,7 +144,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, float32 or float64, shapes that broadcast
+    x, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -173,7 +173,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, float32 or float64, shapes that broadcast
+    x, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -205,7 +205,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, float32 or float64, shapes that broadcast
+    x, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -237,7 +237,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -266,7 +266,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -295,7 +295,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -324,7 +324,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -354,7 +354,7 @@ def polygamma(n: int, x: TensorLike, name: str | None = None) -> Tensor:
     Parameters
     ----------
     n : int, 0 to 100
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------

@@ -21,7 +21,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -50,7 +50,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -79,7 +79,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -108,7 +108,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -137,7 +137,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -166,7 +166,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, float32 or float64
+    x : Tensor, floating
 
     Returns
     -------
@@ -195,7 +195,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    y, x : Tensor, float32 or float64, shapes that broadcast
+    y, x : Tensor, floating, shapes that broadcast
 
     Returns
     -------

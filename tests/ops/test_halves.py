@@ -140,6 +140,18 @@ def test_a_number_is_rounded_once(half):
         assert y.dtype == half and df.cast(y, "float64").tolist() == [1 + unit] * 2
 
 
+@pytest.mark.parametrize("half", HALF_UNIT)
+def test_errors_name_the_dtype(half):
+    x = df.zeros([2, 3], half)
+    for call, text in [(lambda: x @ x, f"matmul: .*; {half} is computed in float32"),
+                       (lambda: df.nn.softmax(x, axis=5), f"softmax: .*{half}"),
+                       (lambda: df.bitwise.bitwise_and(x, x), f"bitwise_and: input 0 is {half}"),
+                       (lambda: df.reduce_any(x), f"reduce_any: input 0 is {half}"),
+                       (lambda: x + df.zeros([4], half), "add: ")]:
+        with pytest.raises(df.errors.DualflowError, match=text):
+            call()
+
+
 @pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])
 def test_gradient(case, half):
     """That of float32 but for roundings: of the results, and of each op of the gradient rule."""
