@@ -36,9 +36,11 @@ static df_status check_slot(const df_program_parts *parts, int i, df_error *err)
                        "of %d", i, s->last_use, parts->n_instructions);
     }
     int n = s->kind == DF_SLOT_ARG ? parts->n_args : parts->n_results;
-    if (bytes < 0)
-        return df_fail(err, DF_BAD_SHAPE, "program: slot %d has shape %s, only dynamic slots may "
-                       "have unknown dimensions", i, df_shape_text(s->ndim, s->shape).text);
+    if (bytes < 0 && (s->kind != DF_SLOT_ARG || s->offset))
+        return df_fail(err, DF_BAD_SHAPE, "program: slot %d has shape %s, only arguments and "
+                       "dynamic slots may have unknown dimensions", i,
+                       df_shape_text(s->ndim, s->shape).text);
+    if (bytes < 0) bytes = 0;
     if (s->kind == DF_SLOT_CONSTANT ? bytes && !s->data
                                     : s->offset < 0 || !df_add_size(s->offset, bytes, &end))
         return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d has offset %lld, data %p", i,

@@ -34,6 +34,7 @@ include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in
 include "ids.pxi"         # sets and maps of tensor ids
 include "records.pxi"     # what a tape keeps
+include "functions.pxi"   # functions with a gradient of their own, calls
 include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing

@@ -1,5 +1,9 @@
 # The one backward walker: from gradients of outputs to gradients of sources, over records. Rules
 # are called once each; the walker un-broadcasts and adds up. It recurses nowhere.
+#
+# What flows into a value is summed from the first to the last, that is from its last use to its
+# first. Where the sums are recorded each is made as soon as both its parts are there: so a call of
+# a traced function, which goes on from what it is given, makes the same ones in the same order.
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object f, PyObject **args, size_t n, PyObject *names)
@@ -16,6 +20,7 @@ cdef class Walk:
     cdef IdSet wanted          # ids of the sources
     cdef IdSet reach           # ids through which something flows to a source
     cdef bint prune            # whether `reach` says more than that an id is known
+    cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
     cdef object total, fit, zeros
 
@@ -41,13 +46,15 @@ cdef class Walk:
                 (<list>old)[:] = [self.total(<list>old)]
         else:
             both = [<object>old, g]
+            if self.at_once:
+                both = self.total(<list>both)
             Py_INCREF(both)
             self.pending.values[at] = <PyObject *>both
             Py_DECREF(<object>old)
         return 0
 
-    cdef object take(self, uint64_t id):
-        """What flows into a value, or None; it is not pending any more."""
+    cdef object so_far(self, uint64_t id):
+        """What has been summed of what flows into a value, or None; it is not pending any more."""
         cdef int64_t at = map_find(&self.pending, id) if id else -1
         cdef object g
         if at < 0:
@@ -55,9 +62,12 @@ cdef class Walk:
         g = <object>self.pending.values[at]
         Py_DECREF(g)
         map_remove(&self.pending, at)
-        if type(g) is list:
-            g = self.total(g)
-        if set_has(&self.wanted, id):
+        return self.total(g) if type(g) is list else g
+
+    cdef object take(self, uint64_t id):
+        """What flows into a value, or None; it is not pending any more."""
+        cdef object g = self.so_far(id)
+        if g is not None and set_has(&self.wanted, id):
             self.found[id] = g
         return g
 
@@ -77,6 +87,8 @@ cdef class Walk:
         useful = False
         for k in range(n_in):
             useful |= self.flows_to(ids[k])
+        if r.op.sums:
+            return self.through_call(r)
         if r.op.c.n_out == 1:
             g = self.take(ids[n_in])
         else:
@@ -105,6 +117,27 @@ cdef class Walk:
                 graph.differentiate(of, None)
         return 0
 
+    cdef int through_call(self, Record r) except -1:
+        """A record whose rule does the summing: see `record_call`."""
+        cdef Py_ssize_t k, n_in = len(r.inputs), n = len(r.inputs) + len(r.outputs)
+        cdef uint64_t *ids = r.ids
+        cdef list wanted = [bool(self.flows_to(ids[k]) if k < n_in
+                                 else ids[k] and set_has(&self.wanted, ids[k])) for k in range(n)]
+        cdef list sums = [self.so_far(ids[k]) if wanted[k] or k >= n_in else None
+                          for k in range(n)]
+        if True not in wanted:
+            return 0
+        try:
+            for k, s in enumerate(r.op.rule(sums[n_in:], sums[:n_in], wanted)):
+                if s is not None and k < n_in:
+                    self.give(ids[k], s)
+                elif s is not None:
+                    self.found[ids[k]] = s
+        except Exception as error:
+            error.add_note(f"in the gradient of {r.op.name}")
+            raise
+        return 0
+
     cdef int hand_out(self, Record r, results) except -1:
         cdef Py_ssize_t k, n_in = len(r.inputs)
         cdef object g, x
@@ -129,7 +162,8 @@ cdef class Walk:
         return 0
 
     cdef int mark(self, RecordLog log) except -1:
-        """Follows the sources forward through the log, oldest entry first."""
+        """Follows the sources forward through the log, oldest entry first. An output of a call may
+        lead to others of it."""
         cdef Chunk *c = log.first
         cdef Entry *e
         cdef int64_t at
@@ -138,7 +172,7 @@ cdef class Walk:
             at = sizeof(Chunk)
             while at < c.used:
                 e = <Entry *>(<char *>c + at)
-                for k in range(e.n_in):
+                for k in range(e.n_in + e.n_out if (<Op>e.op).sums else e.n_in):
                     if e.operands[k].id and set_has(&self.reach, e.operands[k].id):
                         break
                 else:
@@ -253,6 +287,7 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
     cdef RecordLog log
     cdef uint64_t id
     w.total, w.fit, w.zeros = total, fit, zeros
+    w.at_once = df_log_top != NULL or df_trace_top != NULL
     w.found = {}
     sources = set(sources)
     w.wanted.base = w.reach.base = last_id + 1

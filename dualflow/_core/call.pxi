@@ -264,19 +264,3 @@ cdef class Dispatcher:
     def forget(self):
         """Drops all calls seen before."""
         self.known.clear()
-
-
-def is_recorded(list tensors):
-    """Whether a log that records in this thread watches one of the tensors."""
-    cdef Pointers p
-    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
-    cdef bint found = False
-    init_pointers(&p)
-    try:
-        point_at(&p, tensors)
-        while log is not None:
-            found = log.touches(p.objects, p.n) or found
-            log = log.outer
-    finally:
-        free_pointers(&p)
-    return found

@@ -35,6 +35,7 @@ cdef class Op:
     cdef FastPath fast
     cdef df_tile_fn quick[10]       # by dtype, where every value has a result
     cdef bint float_only
+    cdef bint sums                     # see record_call
     cdef readonly str name
     cdef readonly int64_t index
     cdef readonly tuple attrs

@@ -158,6 +158,7 @@ cdef class Program:
     cdef ResultSpec *specs
     cdef bint keeps_dynamic
     cdef dict constants            # by slot
+    cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
 
@@ -182,6 +183,8 @@ cdef class Program:
         for i in instructions:
             self.cost += i[8]
         self.constants = {k: s[5] for k, s in enumerate(slots) if s[5] is not None}
+        self.unsized = [(k, s[4], s[1], s[2]) for k, s in enumerate(slots)
+                        if s[0] == self.ARG and -1 in s[2]]
         self.measure_args(parts)
         self.copy_results(parts, results)
 
@@ -200,7 +203,7 @@ cdef class Program:
             raise MemoryError()
         for k in range(parts.c.n_slots):
             s = &parts.slots[k]
-            if s.kind == DF_SLOT_ARG:
+            if s.kind == DF_SLOT_ARG and slot_bytes(s) > 0:
                 self.needed[s.index] = max(self.needed[s.index], s.offset + slot_bytes(s))
         return 0
 
@@ -284,6 +287,20 @@ cdef class Program:
                 pointers[k] = NULL
         return 0
 
+    cdef int take_sizes(self, df_frame *frame, PyObject **args) except -1:
+        """Gives slots of unknown size the sizes of their arguments."""
+        cdef df_error err
+        cdef Tensor x
+        for slot, k, dtype, dims in self.unsized:
+            x = <Tensor?><object>args[<Py_ssize_t>k]
+            if <int>x.t.dtype != dtype or x.t.ndim != len(dims) or not all(
+                    [d < 0 or d == n for d, n in zip(dims, shape_tuple(&x.t))]):
+                raise _errors.ShapeError(f"program: argument {k} is {describe(x)}, want "
+                                         f"{DTYPES[<int>dtype]} {dims}")
+            check(df_tensor_set(df_frame_tensor(frame, slot), x.t.dtype, x.t.ndim, x.t.shape,
+                                b"program", &err), &err)
+        return 0
+
     cdef int make_results(self, PyObject **args, void **pointers, list results) except -1:
         """Appends all that a run returns; dynamic ones come after it, here stands None."""
         cdef ResultSpec *r
@@ -340,6 +357,8 @@ cdef class Program:
             frame = df_program_enter(self.c)
             if frame == NULL:
                 raise _errors.ResourceExhaustedError("program: no memory for a run")
+            if self.unsized:
+                self.take_sizes(frame, args)
             run.args = pointers
             run.results = pointers + self.n_args
             run.poll = POLL

@@ -347,9 +347,15 @@ cdef class RecordLog:
             o += 1
         return dims
 
-    def add(self, Op op, Attrs attrs, tuple inputs, tuple outputs):
-        """Keeps an application that a graph holds, if something watched flows into it."""
+    def add(self, Op op, Attrs attrs, tuple inputs, tuple outputs, dict known_as=None):
+        """Keeps an application that a graph holds, if something watched flows into it.
+
+        `known_as` gives ids by which some values are known in place of their own.
+        """
         cdef Pointers p_in, p_out
+        cdef Py_ssize_t n = self.n
+        cdef Operand *o
+        cdef int k
         init_pointers(&p_in)
         init_pointers(&p_out)
         try:
@@ -357,6 +363,11 @@ cdef class RecordLog:
             point_at(&p_out, list(outputs))
             if p_out.n:
                 self.append(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
+            if known_as and self.n > n:
+                for k in range(self.last.n_in + self.last.n_out):
+                    o = &self.last.operands[k]
+                    if o.id:
+                        o.id = known_as.get(o.id, o.id)
         finally:
             free_pointers(&p_in)
             free_pointers(&p_out)
@@ -440,58 +451,3 @@ cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **out
         log.append(op, attrs, ins, n_in, outs, n_out)
         log = log.outer
     return 0
-
-
-def record_function(str name, rule, list inputs, list outputs):
-    """Records outputs as made from inputs by something with a gradient rule of its own.
-
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    rule : callable (g, y, *inputs)
-        Like the rule of an op with several outputs; of `y` and the inputs it gets specs only.
-    inputs : list of Tensor
-    outputs : list of Tensor
-        They are handed on under new identities, so that nothing flows back through what computed
-        them.
-
-    Returns
-    -------
-    list of Tensor
-    """
-    cdef Op op
-    cdef Tensor x
-    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
-    cdef list fresh = []
-    cdef Pointers p_in, p_out
-    cdef Py_ssize_t n
-    op = Op.__new__(Op)
-    op.c = &df_function_op
-    op.name = name
-    op.attrs = ()
-    op.rule = rule
-    if df_trace_top != NULL:
-        inputs, fresh = (<object>df_trace_top).record_function(op, inputs, outputs)
-    else:
-        for x in outputs:
-            fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
-    if log is None or not inputs or not fresh:
-        return fresh
-    init_pointers(&p_in)
-    init_pointers(&p_out)
-    try:
-        point_at(&p_in, inputs)
-        point_at(&p_out, fresh)
-        while log is not None:
-            n = log.n
-            log.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
-            if log.n > n:
-                if log.functions is None:
-                    log.functions = []
-                log.functions.append(op)
-            log = log.outer
-    finally:
-        free_pointers(&p_in)
-        free_pointers(&p_out)
-    return fresh

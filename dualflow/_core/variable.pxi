@@ -58,10 +58,7 @@ cdef class Variable(TensorBase):
 
     cdef int set_value(self, Tensor x) except -1:
         """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
-        cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
-        value.id = self.id
-        value.watch = self.trainable and df_is_float(x.t.dtype)
-        self.value_ = value
+        self.value_ = value_of(self, x)
         return 0
 
     cdef Tensor look(self):
@@ -198,3 +195,11 @@ cdef class Variable(TensorBase):
 
     def __deepcopy__(self, memo):
         return Variable(self.now(), self.trainable, self.name)
+
+
+def value_of(Variable v, Tensor x):
+    """A tensor as a value that a variable had: tapes take it for the variable."""
+    cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
+    value.id = v.id
+    value.watch = v.trainable and df_is_float(x.t.dtype)
+    return value

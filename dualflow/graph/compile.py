@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dualflow._core import Executable, Symbol, Tensor, checks_numerics
-from dualflow.graph.ir import Graph
+from dualflow._core import Executable, Symbol, Tensor, checks_numerics, renewed
+from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.lower import lower
 from dualflow.graph.options import Options
 from dualflow.graph.passes import optimize
@@ -44,14 +44,21 @@ class Compiled:
                                      self.plan.variables, self.plan.written)
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order = [distinct[x] for x in self.graph.outputs]
+        self.renewed = stand_in(traced, self.graph)
         self.ms = (time.perf_counter() - start) * 1e3
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments."""
         if checks_numerics() and not self.options.check_numerics:
             return self.checked.run(leaves)
-        made = self.executable.run(leaves, self.options.check_numerics)
-        return [made[k] for k in self.order]
+        return self.outputs(self.executable.run(leaves, self.options.check_numerics))
+
+    def outputs(self, made: list[Tensor]) -> list[Tensor]:
+        """The outputs of the traced graph, in order, from those that the program returns."""
+        outputs = [made[k] for k in self.order]
+        for k, first in self.renewed.items():
+            outputs[k] = outputs[first] if first < k else renewed([outputs[k]])[0]
+        return outputs
 
     @functools.cached_property
     def checked(self) -> Compiled:
@@ -66,6 +73,26 @@ class Compiled:
             if error.args and isinstance(error.args[0], str):
                 error.args = (f"{error.args[0]} (made at {node.line})", *error.args[1:])
         return error
+
+
+def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
+    """Outputs that passes found to be an argument, a constant or another output, by their places.
+
+    Tapes are not to take them for that, so they get an identity of their own; an output that was
+    traced as the same value as an earlier one has the identity of that: its place.
+    """
+    found: dict[int, int] = {}
+    taken: set[Symbol] = set()
+    first: dict[Symbol, int] = {}
+    for k, (y, x) in enumerate(zip(traced.outputs, graph.outputs, strict=True)):
+        if y in first:
+            found[k] = first[y]
+            continue
+        first[y] = k
+        if y.node.op not in LEAVES and (x in taken or x.node.op in LEAVES):
+            found[k] = k
+        taken.add(x)
+    return {k: f for k, f in found.items() if f == k or f in found}
 
 
 def source(x: Symbol) -> int | Callable[[Any], Tensor]:

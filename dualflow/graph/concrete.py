@@ -13,6 +13,7 @@ from dualflow.graph.arguments import LEAF, NumberLeaf, TensorLeaf, flatten, leaf
 from dualflow.graph.compile import Compiled, compile_trace
 from dualflow.graph.differentiate import Call
 from dualflow.graph.options import Options
+from dualflow.graph.section import Section, section_of
 from dualflow.graph.trace import Trace
 
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
@@ -39,6 +40,7 @@ class ConcreteFunction:
         self._rest: list[Any] = []              # static leaves of the output, or None
         self._plans: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
         self._recorded: dict[Compiled, Call] = {}
+        self._section: Section | None = None
 
     # --- tracing ---
 
@@ -107,8 +109,15 @@ class ConcreteFunction:
         if current_log() is None:
             return self.pack(compiled.run(leaves))
         if compiled not in self._recorded:
-            self._recorded[compiled] = Call(compiled.traced, self.options, compiled)
+            self._recorded[compiled] = self._call(compiled, leaves)
         return self.pack(self._recorded[compiled](leaves))
+
+    def _call(self, compiled: Compiled, leaves: list[Any]) -> Call:
+        if self._section is None:
+            self._section = section_of(self.trace)
+        places = {x: x.node.data.leaf for x in self._section.given}
+        shapes = {x: leaves[k].shape for x, k in places.items()}
+        return Call(self._section, self.options, places, shapes, compiled=compiled)
 
     def pack(self, outputs: list[Any]) -> Any:
         """The structure the function returned, around the outputs of a run."""
@@ -120,6 +129,8 @@ class ConcreteFunction:
 
     def packer(self, compiled: Compiled) -> Callable[[list[Any]], Any] | None:
         """From the distinct outputs of a run to what the function returns; None: the one output."""
+        if compiled.renewed:
+            return lambda made: self.pack(compiled.outputs(made))
         if self._output == LEAF and self._rest[0] is None:
             return None
         if self._output == (tuple, (LEAF,) * len(self._rest)) and all(

@@ -1,180 +1,220 @@
 """Gradients through a call of a traced function, for a tape that records around it.
 
-The graph is extended by its gradient and cut in two: a forward graph that also returns what the
-backward graph needs, and that backward graph, which is called, and differentiated, in the same way.
+The call runs a forward program, which also returns what its gradient reads, and is one record on
+the tape. The rule of that record runs a backward program, which is called, and recorded, in the
+same way. Values are known to the tapes by the identities they would have if each op had been
+recorded, and sums go on from what has been summed outside, so that a gradient of any order has the
+bits of eager mode.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dualflow._core import Symbol, Tensor, Variable, as_tensor, infer, is_recorded, record_function
-from dualflow.errors import UnimplementedError
+from dualflow._core import (
+    Symbol,
+    Tensor,
+    record_call,
+    recorded,
+    tensor_id,
+    value_of,
+)
+from dualflow.errors import InvalidArgumentError
 from dualflow.graph.compile import Compiled
-from dualflow.graph.gradients import gradients
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, copy_node
+from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.options import Options
-from dualflow.graph.trace import Argument, Trace
+from dualflow.graph.section import Gradient, Group, Section
+from dualflow.graph.specialize import Specializer, deciding_arguments
+from dualflow.graph.trace import Argument, Trace, suspended
+
+MAX_CALLS = 64          # gradients of one call, and ways to record one, that are kept
+
+
+class DoesNotHold(InvalidArgumentError):
+    """Python would have decided otherwise for these sizes, in a gradient rule perhaps."""
 
 
 class Call:
-    """A graph for one set of sizes, called eagerly, perhaps under a tape.
+    """A section for one set of sizes, called eagerly, perhaps under a tape.
 
     Parameters
     ----------
-    graph : Graph
+    section : Section
     options : Options
+    places : dict of Symbol to int
+        For each value given: its leaf among the arguments of a call.
+    shapes : dict of Symbol to tuple
+        Of each value given; None stands for a size that depends on data.
+    known : dict of Symbol to Symbol, optional
+        What stands for values of sections before it.
     compiled : Compiled, optional
         If it is there already.
     """
 
-    def __init__(self, graph: Graph, options: Options, compiled: Compiled | None = None) -> None:
-        self.graph = graph
+    def __init__(self, section: Section, options: Options, places: Mapping[Symbol, int],
+                 shapes: Mapping[Symbol, Sequence[int | None]],
+                 known: Mapping[Symbol, Symbol] | None = None,
+                 compiled: Compiled | None = None) -> None:
+        self.section = section
         self.options = options
+        self.places = dict(places)
+        self.shapes = shapes
+        self.known = known or {}
         self._compiled = compiled
-        self._parts: Parts | None = None
-        self.sources = [x for x in graph.inputs if isinstance(x.node.data, Argument)
-                        and x.dtype.is_floating]
-        self.variables = [node.data for node in graph.nodes if node.op is VARIABLE]
+        self._graph, self.stands_for = self.specialize(section.outputs)
+        self._lock = threading.RLock()
+        self._recordings: dict[Any, Recording] = {}
+        self._gradients: dict[Section, Call] = {}
 
-    @property
-    def compiled(self) -> Compiled:
-        """The program without gradients."""
-        if self._compiled is None:
-            self._compiled = Compiled(self.graph, self.options)
-        return self._compiled
+    def specialize(self, outputs: Sequence[Symbol]) -> tuple[Graph, dict[Symbol, Symbol]]:
+        """The graph that makes `outputs` for these sizes, and what stands there for each value."""
+        trace = self.section.trace
+        part = Trace(trace.name)
+        part.nodes, part.guards, part.outputs = trace.nodes, trace.guards, list(outputs)
+        part.inputs = [*self.places, *[x for x in trace.inputs if x not in self.places]]
+        walk = Specializer(part, {}, self.known)
+        for x, leaf in self.places.items():
+            data = x.node.data
+            path = data.path if isinstance(data, Argument) else x.node.name
+            walk.give(x, Argument(leaf, path), self.shapes[x])
+            if x in self.section.like:
+                walk.stands_for.setdefault(self.section.like[x], walk.stands_for[x])
+        with suspended():
+            graph = walk.run()
+        if graph is None:
+            raise DoesNotHold(f"{trace.name}: this trace does not hold for these sizes")
+        return graph, walk.stands_for
 
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments; recorded where somebody watches."""
-        values = [v.value() for v in self.variables]
-        inputs = [leaves[x.node.data.leaf] for x in self.sources]
-        inputs += [x for x in values if x.dtype.is_floating]
-        if not is_recorded(inputs):
-            del values, inputs          # so that variables may be written in place
-            return self.compiled.run(list(leaves))
-        parts = self.parts
-        made = parts.forward.compiled.run(list(leaves))
-        n, m = len(self.graph.outputs), len(made) - len(self.graph.inputs)
-        kept, given = made[n:m], made[m:] + values
-        flows = [k for k, y in enumerate(self.graph.outputs) if y.dtype.is_floating]
+        values = {x: x.node.data.value() for x in self.section.variables}
+        sources = [self._value(x, leaves, values) for x in self.section.sources]
+        groups: dict[int, list[Symbol]] = {}
+        inputs = []
+        for k in recorded(sources):
+            group = groups.setdefault(tensor_id(sources[k]), [])
+            if not group:
+                inputs.append(sources[k])
+            group.append(self.section.sources[k])
+        del sources
+        if not groups:
+            del values                      # so that variables may be written in place
+            if self._compiled is None:
+                self._compiled = Compiled(self._graph, self.options)
+            return self._compiled.run(list(leaves))
+        return self._record(leaves, values, inputs, list(groups.values()))
 
-        def rule(g: Sequence[Any], y: Any, *_: Any) -> list[Any]:
-            gs = [as_tensor(g[k]) for k in flows]
-            if is_recorded(inputs + gs):            # to be differentiated again
-                found = iter(parts.whole([*given, *gs]))
-            else:
-                found = iter(parts.backward([*kept, *gs]))
-            return [next(found) if has else None for has in parts.has_gradient]
+    def _value(self, x: Symbol, leaves: Sequence[Any], values: Mapping[Symbol, Tensor]) -> Tensor:
+        """A value that exists before the program runs."""
+        if x in self.places:
+            return leaves[self.places[x]]
+        value: Tensor = values.get(x, x.node.data)
+        return value
 
-        return record_function(self.graph.name, rule, inputs, made[:n])
+    def _record(self, leaves: Sequence[Any], values: Mapping[Symbol, Tensor],
+                inputs: list[Tensor], groups: list[Group]) -> list[Tensor]:
+        way = self._recording(groups)
+        made = dict(zip(way.made, way.compiled.run(list(leaves)), strict=True))
+        for x in way.there:
+            made[x] = self._value(x, leaves, values)
+        for x, variable in way.versions.items():
+            made[x] = value_of(variable, made[x])
+        numbers = [None if isinstance(x, Tensor) else x for x in leaves]
+        kept: dict[Symbol, Tensor] = {}
 
-    @property
-    def parts(self) -> Parts:
-        """Forward and backward graph."""
-        if self._parts is None:
-            self._parts = Parts(self)
-        return self._parts
+        def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
+            chosen = [k for k, want in enumerate(wanted) if want]
+            sources = [*groups, *[[y] for y in way.targets]]
+            sums += [None] * len(way.targets)
+            flows = [(y, g) for y, g in zip(way.targets, gs, strict=True) if g is not None]
+            gradient = self.section.gradient([y for y, _ in flows], [sources[k] for k in chosen],
+                                             [sums[k] is not None for k in chosen])
+            given = [kept[x] for x in gradient.reads]
+            given += [g for _, g in flows] + [sums[k] for k in chosen if sums[k] is not None]
+            found = self.gradient(gradient, len(numbers))([*numbers, *given])
+            results: list[Any] = [None] * len(wanted)
+            for k, g in zip(gradient.places, found, strict=True):
+                results[chosen[k]] = g
+            return results
+
+        if way.targets:
+            fresh = record_call(self.section.trace.name, rule, inputs,
+                                [made[y] for y in way.targets])
+            made.update(zip(way.targets, fresh, strict=True))
+            kept.update((x, made[x]) for x in way.needed)
+        return [made[y] for y in self.section.outputs]
+
+    def _recording(self, groups: list[Group]) -> Recording:
+        key = tuple(tuple(map(id, group)) for group in groups)
+        with self._lock:
+            if key not in self._recordings:
+                if len(self._recordings) >= MAX_CALLS:
+                    self._recordings.clear()
+                self._recordings[key] = Recording(self, groups)
+            return self._recordings[key]
+
+    def gradient(self, gradient: Gradient, n: int) -> Call:
+        """A gradient of the section for these sizes; before its values go `n` leaves."""
+        with self._lock:
+            if gradient not in self._gradients:
+                if deciding_arguments(gradient.trace):
+                    raise DoesNotHold(f"{self.section.trace.name}: a gradient rule decides by a "
+                                      "Python number that changes from call to call")
+                if len(self._gradients) >= MAX_CALLS:
+                    self._gradients.clear()
+                places = {x: n + k for k, x in enumerate(gradient.given)}
+                shapes = {x: self.stands_for[gradient.like.get(x, x)].known_shape for x in places}
+                self._gradients[gradient] = Call(gradient, self.options, places, shapes,
+                                                 self.stands_for)
+            return self._gradients[gradient]
 
 
-class Parts:
-    """What a graph is cut into.
+class Recording:
+    """How a call runs under tapes that watch certain sources of it.
 
     Attributes
     ----------
-    forward : Call
-        Also returns what `backward` needs, and the graph's inputs as they came.
-    backward : Call
-        From those and the gradients of floating outputs to the gradients that exist.
-    has_gradient : list of bool
-        For each floating argument, then for each floating variable.
+    targets : list of Symbol
+        What something watched flows into, of the outputs and of what the gradient reads: they are
+        the outputs of the record, so that gradients of the gradient flow on through it.
+    needed : list of Symbol
+        What gradients read.
+    made : list of Symbol
+        What the program returns.
+    there : list of Symbol
+        What is there before it runs.
+    versions : dict of Symbol to Variable
+        Values that are one of a variable's.
     """
 
-    def __init__(self, call: Call) -> None:
-        graph = call.graph
-        self.options = call.options
-        self.trace, at = replay(graph)
-        n = len(self.trace.nodes)
-        self.first = [at[node.outputs[0]] for node in graph.nodes if node.op is VARIABLE]
-        ys = [at[y] for y in graph.outputs if y.dtype.is_floating]
-        xs = [at[x] for x in call.sources] + [x for x in self.first if x.dtype.is_floating]
-        self.inputs = [at[x] for x in graph.inputs]
-        with self.trace.recording():
-            self.gs = [self.trace.parameter(k, f"gradient {k}", y.dtype, y.shape, y.shape)
-                       for k, y in enumerate(ys)]
-            found = gradients(ys, xs, self.gs) if ys and xs else [None] * len(xs)
-        self.has_gradient = [g is not None for g in found]
-        self.wanted = [g for g in found if g is not None]
-        head, tail = self.trace.nodes[:n], self.trace.nodes[n:]
-        kept = self._crossing(tail)
-        self.forward = Call(part(self.trace, head, [], self.inputs, [
-            *[at[y] for y in graph.outputs], *kept, *self.inputs]), self.options)
-        self.backward = Call(part(self.trace, tail, [*kept, *self.gs], [], self.wanted),
-                             self.options)
+    def __init__(self, call: Call, groups: list[Group]) -> None:
+        section = call.section
+        self.call = call
+        log = section.log(groups)
+        self.targets = [y for y in dict.fromkeys(section.outputs) if self._on_tape(y, log)]
+        self.needed: list[Symbol] = []
+        more = self.targets
+        while more:                             # and something is asked for
+            needed = section.needed(self.targets, groups)
+            more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
+            self.targets = self.targets + more
+            self.needed = list(dict.fromkeys(self.needed + needed))
+            if not section.trace.functions:     # else what they read may lead further
+                break
+        values = list(dict.fromkeys([*section.outputs, *self.needed]))
+        self.there = [x for x in values if self._is_there(x)]
+        there = set(self.there)
+        self.made = [x for x in values if x not in there]
+        owners = {x: section.trace.owner(x) for x in self.made}
+        self.versions = {x: v for x, v in owners.items() if v is not None}
+        self.compiled = Compiled(call.specialize(self.made)[0], call.options)
 
-    def _crossing(self, tail: list[Any]) -> list[Symbol]:
-        """Values from before `tail` that it reads, or that are gradients themselves."""
-        made = {y for node in tail for y in node.outputs}
-        read = [x for node in tail for x in node.inputs] + self.wanted
-        return list(dict.fromkeys(x for x in read if x not in made and x.node.op is not CONSTANT))
+    def _is_there(self, x: Symbol) -> bool:
+        return x in self.call.places or x.node.op in (CONSTANT, VARIABLE)
 
-    @functools.cached_property
-    def whole(self) -> Call:
-        """Both graphs in one, from inputs, variables' values and gradients of outputs."""
-        for node in self.trace.nodes:
-            if node.op.effect:
-                raise UnimplementedError(
-                    f"{self.trace.name}: a gradient of a gradient through a call of a function "
-                    f"with effects ({node.op.name}, made at {node.line}); put both tapes inside "
-                    "the function")
-        return Call(part(self.trace, self.trace.nodes, [*self.inputs, *self.first, *self.gs], [],
-                         self.wanted), self.options)
-
-
-def replay(graph: Graph) -> tuple[Trace, dict[Symbol, Symbol]]:
-    """A copy of a graph that records further, and where each value is in it."""
-    trace = Trace(graph.name)
-    at: dict[Symbol, Symbol] = {}
-    for node in graph.nodes:
-        y = node.outputs[0] if node.outputs else None
-        if node.op in LEAVES:
-            assert y is not None
-            stands_for = node.data if isinstance(node.data, Variable) else None
-            made = trace.leaf(node.op, y, y.shape, y.shape, node.data, stands_for, node.name)
-            at[y] = made
-            if node.op is PARAMETER:
-                trace.inputs.append(made)
-            continue
-        inputs = [at[x] for x in node.inputs]
-        outputs = infer(node.op, inputs, node.attrs, trace)
-        trace.record(node.op, inputs, node.attrs, outputs, node.name)
-        trace.nodes[-1].line = node.line
-        at.update(zip(node.outputs, trace.nodes[-1].outputs, strict=True))
-    return trace, at
-
-
-def part(trace: Trace, nodes: list[Any], parameters: list[Symbol], inputs: list[Symbol],
-         outputs: list[Symbol]) -> Graph:
-    """Some nodes of a trace as a graph; `parameters` become its inputs, constants come along."""
-    graph = Graph(trace.name)
-    at: dict[Symbol, Symbol] = {}
-    for k, x in enumerate(parameters):
-        at[x] = graph.add_leaf(PARAMETER, x, x.node.name, x.node.line, Argument(k, x.node.name))
-        graph.inputs.append(at[x])
-    for node in nodes:
-        if node.outputs and node.outputs[0] in at:
-            continue
-        for x in node.inputs:
-            if x not in at:             # a constant of the other part
-                at[x] = copy_node(graph, x.node, ()).outputs[0]
-        made = copy_node(graph, node, tuple([at[x] for x in node.inputs]))
-        at.update(zip(node.outputs, made.outputs, strict=True))
-    for x in outputs:
-        if x not in at:
-            at[x] = copy_node(graph, x.node, ()).outputs[0]
-    graph.inputs += [at[x] for x in inputs]
-    graph.outputs = [at[x] for x in outputs]
-    return graph
-
-
+    def _on_tape(self, y: Symbol, log: Any) -> bool:
+        """Whether a value is to be an output of the record."""
+        return (y.dtype.is_floating and not self._is_there(y) and log.tracks(y)
+                and self.call.section.trace.owner(y) is None)

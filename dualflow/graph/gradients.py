@@ -91,29 +91,17 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
 
 
 def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Node]:
-    """The applications that targets are made by, each after those that make its inputs.
+    """The applications that targets are made by, in the order of the program.
 
     A value in `stops` is taken as it is, and so is a variable that was written: what was assigned
     to it has nothing to do with it as a source.
     """
-    order: list[Node] = []
-    seen: set[Node] = set()
-    pending: list[tuple[Node, bool]] = []
-
-    def visit(x: Symbol) -> None:
+    found: set[Node] = set()
+    pending = list(targets)
+    while pending:
+        x = pending.pop()
         node = graph.functions.get(x.node, x.node)
-        if node not in seen and not node.op.writes and tensor_id(x) not in stops:
-            pending.append((node, False))
-
-    for y in targets:
-        visit(y)
-        while pending:
-            node, done = pending.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                pending.append((node, True))
-                for x in node.inputs:
-                    visit(x)
-    return order
+        if node not in found and not node.op.writes and tensor_id(x) not in stops:
+            found.add(node)
+            pending += node.inputs
+    return sorted(found, key=lambda node: tensor_id(node.outputs[0]))

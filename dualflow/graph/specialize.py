@@ -47,11 +47,12 @@ class Computed(NamedTuple):
 class Specializer:
     """One walk."""
 
-    def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]]) -> None:
+    def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]],
+                 known: Mapping[Symbol, Symbol] | None = None) -> None:
         self.trace = trace
         self.shapes = shapes
         self.graph = Graph(trace.name)
-        self.stands_for: dict[Symbol, Symbol] = {}
+        self.stands_for: dict[Symbol, Symbol] = dict(known or {})
         self.numbers = Numbers(self.graph, self.size, self._tensor)
         self.arguments: list[Symbol] = []       # parameters that are numbers of the call
         self.waiting = by_last_leaf(trace)
@@ -113,10 +114,23 @@ class Specializer:
                 return self.numbers.number(data.dim, data.dtype)
         return self.graph.add_leaf(node.op, x, node.name, node.line, data, shape)
 
+    def give(self, x: Symbol, data: Argument, shape: Sequence[int | None]) -> None:
+        """Makes a value of the trace a parameter, of a shape that is known."""
+        self.stands_for[x] = self.graph.add_leaf(PARAMETER, x, data.path, x.node.line, data, shape)
+
+    def value_of(self, x: Symbol) -> Symbol:
+        """What stands for a value; constants and numbers may be of a trace this goes on from."""
+        found = self.stands_for.get(x)
+        if found is None or found.graph is not self.graph:
+            found = self.stands_for[x] = self.leaf(x.node)
+            if found.node.op is PARAMETER and not any(found is x for x in self.arguments):
+                self.arguments.append(found)
+        return found
+
     def apply(self, node: Node) -> Node:
         """An application in the new graph."""
         attrs = node.attrs
-        inputs = [self.stands_for[x] for x in node.inputs]
+        inputs = [self.value_of(x) for x in node.inputs]
         if attrs is not None and attrs.symbolic:
             try:
                 attrs = map_attrs(node.op, attrs, self.value)
@@ -126,29 +140,34 @@ class Specializer:
 
     def run(self) -> Graph | None:
         """The graph, or None where the trace does not hold."""
+        if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
+            return None
         for node in self.trace.nodes:
             self.numbers.line = node.line
             if node.op in LEAVES:
-                self.stands_for[node.outputs[0]] = self.leaf(node)
+                if node.outputs[0] not in self.stands_for:
+                    self.stands_for[node.outputs[0]] = self.leaf(node)
             else:
                 self.stands_for.update(zip(node.outputs, self.apply(node).outputs, strict=True))
             if not all([self.holds(guard) for guard in self.waiting.get(node, ())]):
                 return None
         inputs = [self.stands_for[x] for x in self.trace.inputs] + self.arguments
         self.graph.inputs = [x for x in inputs if x.node.op is PARAMETER]
-        self.graph.outputs = [self.stands_for[x] for x in self.trace.outputs]
+        self.graph.outputs = [self.value_of(x) for x in self.trace.outputs]
         return self.graph
 
 
-def by_last_leaf(trace: Trace) -> dict[Node, list[Guard]]:
-    """The guards of a trace by the node after which all they are computed from is there."""
+def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
+    """The guards of a trace by the node after which all they are computed from is there; None where
+    that is so from the start."""
     place = {node: k for k, node in enumerate(trace.nodes)}
-    found: dict[Node, list[Guard]] = {}
+    found: dict[Node | None, list[Guard]] = {}
     for guard in trace.guards.values():
         nodes = [d.args[0].node for a in guard.args if isinstance(a, Dim) for d in leaves(a)
                  if d.kind != "argument"]
         if nodes:
-            found.setdefault(max(nodes, key=place.__getitem__), []).append(guard)
+            last = max(nodes, key=lambda node: place.get(node, -1))
+            found.setdefault(last if last in place else None, []).append(guard)
     return found
 
 

@@ -24,6 +24,7 @@ from dualflow._core import (
     current_graph,
     evaluate,
     symbol,
+    symbol_like,
 )
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
@@ -102,6 +103,8 @@ class Trace(Graph):
         Its current version.
     made_variables : list of Variable
         Made while it recorded.
+    after : Trace or None
+        The trace this one goes on from: its Symbols are good here, too.
     functions : dict of Node to Node
         By a node that hands on a result of something with a gradient rule of its own: the
         application of that.
@@ -113,8 +116,9 @@ class Trace(Graph):
     outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
                     "dataclasses, or assign it to a Variable")
 
-    def __init__(self, name: str = "graph") -> None:
+    def __init__(self, name: str = "graph", after: Trace | None = None) -> None:
         super().__init__(name)
+        self.after = after
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}
         self._owner: dict[Symbol, Variable] = {}
@@ -177,8 +181,9 @@ class Trace(Graph):
         inputs = self.adopt(op, inputs)
         with Recording(self):           # no tape sees the copies
             fresh = [apply("stop_gradient", y, name=op.name) for y in outputs]
+        application = Node(op, inputs, None, fresh, op.name)
         for y in fresh:
-            self.functions[y.node] = Node(op, inputs, None, fresh, op.name)
+            self.functions[y.node] = application
         return inputs, fresh
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
@@ -188,6 +193,10 @@ class Trace(Graph):
         self.variables[variable] = after
         self._owner[after] = variable
         return after
+
+    def owner(self, x: Symbol) -> Variable | None:
+        """The variable that a value is a version of."""
+        return self._owner.get(x)
 
     def read(self, variable: Variable) -> Symbol:
         """The current version of a variable."""
@@ -220,6 +229,13 @@ class Trace(Graph):
         self.inputs.append(made)
         return made
 
+    def parameter_like(self, y: Symbol, name: str) -> Symbol:
+        """A new parameter like `y`, whose sizes are known here or where this goes on from."""
+        node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line)
+        made = symbol_like(self, node, y)
+        node.outputs = (made,)
+        return made
+
     def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
              name: str) -> Symbol:
         """A new parameter like `spec` whose value ``make(*args)`` gives at each run."""
@@ -238,6 +254,10 @@ class Trace(Graph):
 
     def guard(self, op: str, args: tuple[Any, ...], answer: Any) -> None:
         """Notes a decision."""
+        current = current_graph()
+        if current is not self and self.goes_on_in(current):
+            current.guard(op, args, answer)
+            return
         key = (op, *[id(x) if isinstance(x, Dim) else x for x in args])
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self._line())
@@ -299,8 +319,18 @@ class Trace(Graph):
             self.escaped(x, asked)
         raise TracedValueError(messages.no_value(x, self.name, asked, instead))
 
-    def escaped(self, x: Symbol, who: str) -> NoReturn:
-        """Raises where a traced tensor is used outside its graph."""
+    def goes_on_in(self, other: Any) -> bool:
+        """Whether another trace goes on from this one."""
+        while isinstance(other, Trace):
+            if other is self:
+                return True
+            other = other.after
+        return False
+
+    def escaped(self, x: Symbol, who: str) -> None:
+        """Raises where a traced tensor is used outside its graph and what goes on from it."""
+        if self.goes_on_in(current_graph()):
+            return
         raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests.programs import around
 
 
 @pytest.fixture
@@ -85,22 +86,42 @@ def test_the_old_value_of_a_variable_counts():
     assert (y.item(), v.numpy().item(), tape.gradient(y, v).item()) == (9., 4., 6.)
 
 
-def test_second_order_through_effects_is_refused():
-    v = df.Variable(3.)
-
-    @df.function
-    def step(x):
-        v.assign_add(1.)
-        return x * x * v
-
-    x = df.constant(2.)
-    with df.GradientTape() as outer:
-        outer.watch(x)
+def second_order(f, *xs):
+    """Gradients and gradients of their squares, by tapes around one call of `f`."""
+    with df.GradientTape(persistent=True) as outer:
+        outer.watch(xs)
         with df.GradientTape() as inner:
-            inner.watch(x)
-            y = step(x)
-        with pytest.raises(df.errors.UnimplementedError, match="assign_add"):
-            inner.gradient(y, x)
+            inner.watch(xs)
+            y = f(*xs)
+        gs = inner.gradient(y, xs)
+        z = sum([df.reduce_sum(g * g) for g in gs if g is not None], df.constant(0.))
+    return gs, outer.gradient(z, xs)
+
+
+def bits(values):
+    return [None if x is None else (x.shape, x.numpy().tobytes()) for x in values]
+
+
+def test_second_order_through_effects(capsys):
+    def program():
+        v = df.Variable(3.)
+
+        def step(x):
+            v.assign_add(1.)
+            df.print("once")
+            return x * x * v * df.random.uniform([])
+
+        return step
+
+    results = []
+    for wrap in (lambda f: f, df.function):
+        f = wrap(program())
+        for _ in range(2):
+            df.random.set_seed(3)
+            first, then = second_order(f, df.constant(2.))
+            results.append(bits([*first, *then]))
+    assert results[0] == results[2] and results[1] == results[3] != results[0]
+    assert capsys.readouterr().out == "once\n" * 4
 
 
 def test_second_order_where_no_gradient_depends_on_what_is_differentiated():
@@ -117,3 +138,9 @@ def test_second_order_where_no_gradient_depends_on_what_is_differentiated():
         total = df.reduce_sum(g[0] * g[0])
     assert [d.numpy().tolist() for d in outer.gradient(total, [x, v], unconnected_gradients="zero")
             ] == [[0., 0.], [0., 0.]]
+
+
+def test_random_programs(request):
+    """First to third order, with shared inputs, variables, effects and gradients of one's own."""
+    for seed in range(20_000 if request.config.getoption("exhaustive") else 60):
+        around.check(seed)

@@ -9,11 +9,12 @@ import time
 import numpy as np
 import pytest
 
+from tests.programs import around
 from tests.programs.program import check
 
 EVERY = 30.             # seconds between lines
 
-CHECKS = {"programs": check}
+CHECKS = {"programs": check, "gradients around calls": around.check}
 
 
 @pytest.mark.soak

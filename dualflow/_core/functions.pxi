@@ -1,0 +1,121 @@
+# Records of what is no op: functions with a gradient of their own, and calls of traced functions.
+
+def record_function(str name, rule, list inputs, list outputs):
+    """Records outputs as made from inputs by something with a gradient rule of its own.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    rule : callable (g, y, *inputs)
+        Like the rule of an op with several outputs; of `y` and the inputs it gets specs only.
+    inputs : list of Tensor
+    outputs : list of Tensor
+        They are handed on under new identities, so that nothing flows back through what computed
+        them.
+
+    Returns
+    -------
+    list of Tensor
+    """
+    cdef Op op = function_op(name, rule)
+    cdef list fresh
+    if df_trace_top != NULL:
+        inputs, fresh = (<object>df_trace_top).record_function(op, inputs, outputs)
+    else:
+        fresh = renewed(outputs)
+    record_outputs(op, inputs, fresh)
+    return fresh
+
+
+def record_call(str name, rule, list inputs, list outputs):
+    """Records outputs as made from inputs by a call, whose rule goes on with the sums of what flows
+    into the inputs, as if each op of the call had been recorded.
+
+    Parameters
+    ----------
+    name : str
+    rule : callable (g, sums, wanted) -> list of Tensor or None
+        Gets what flows into each output from outside, or None; what has been summed of what flows
+        into each input, or None; and which are wanted of the sums for the inputs and of all that
+        flows into the outputs, inside the call too. Gives those.
+    inputs : list of Tensor
+        Each once.
+    outputs : list of Tensor
+
+    Returns
+    -------
+    list of Tensor
+        The outputs under new identities.
+    """
+    cdef Op op = function_op(name, rule)
+    cdef list fresh = renewed(outputs)
+    op.sums = True
+    record_outputs(op, inputs, fresh)
+    return fresh
+
+
+cdef Op function_op(str name, rule):
+    """An op whose rule is all there is of it."""
+    cdef Op op = Op.__new__(Op)
+    op.c = &df_function_op
+    op.name = name
+    op.attrs = ()
+    op.rule = rule
+    return op
+
+
+def renewed(list tensors):
+    """The same values under new identities: no tape knows them."""
+    cdef Tensor x
+    cdef list fresh = []
+    for x in tensors:
+        fresh.append(share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"record_function"))
+    return fresh
+
+
+cdef int record_outputs(Op op, list inputs, list fresh) except -1:
+    """Keeps an application of something with a rule of its own in all logs."""
+    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+    cdef Pointers p_in, p_out
+    cdef Py_ssize_t n
+    if log is None or not inputs or not fresh:
+        return 0
+    init_pointers(&p_in)
+    init_pointers(&p_out)
+    try:
+        point_at(&p_in, inputs)
+        point_at(&p_out, fresh)
+        while log is not None:
+            n = log.n
+            log.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
+            if log.n > n:
+                if log.functions is None:
+                    log.functions = []
+                log.functions.append(op)
+            log = log.outer
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+    return 0
+
+
+def recorded(list tensors):
+    """Those of the tensors, by their places, that a log that records in this thread watches."""
+    cdef RecordLog log
+    cdef PyObject *one
+    cdef bint found
+    cdef Py_ssize_t k
+    cdef list places = []
+    for k in range(len(tensors)):
+        if not is_tensor(tensors[k]):
+            raise TypeError(f"want a Tensor, got {type(tensors[k]).__name__}")
+        one = <PyObject *>tensors[k]
+        found = False
+        log = <RecordLog>df_log_top if df_log_top != NULL else None
+        while log is not None:
+            found |= log.touches(&one, 1)
+            log = log.outer
+        if found:
+            places.append(k)
+    return places

@@ -1,0 +1,172 @@
+"""What a trace recorded, and its gradients: sections, each with what it reads of those before it.
+
+A gradient is recorded where the trace ended, with the Symbols that gradient rules and functions
+with a gradient of their own hold, as if a tape had been inside; but to lists of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dualflow._core import Dim, RecordLog, Symbol, tensor_id
+from dualflow.autodiff.backward import backward
+from dualflow.errors import DualflowError
+from dualflow.graph.dims import leaves
+from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node
+from dualflow.graph.trace import Argument, Feed, Number, Trace
+
+Group = Sequence[Symbol]            # sources that are one tensor
+
+
+class Section:
+    """Nodes of a trace, or of one that goes on from it, which run together.
+
+    Parameters
+    ----------
+    trace : Trace
+    given : list of Symbol
+        What it is given when it runs.
+
+    Attributes
+    ----------
+    sources : list of Symbol
+        Floating values that something may flow to: of those given, variables and constants.
+    outputs : list of Symbol
+    like : dict of Symbol to Symbol
+        By a value given that flows into another, or is summed for it: that value.
+    """
+
+    def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol],
+                 like: dict[Symbol, Symbol] | None = None) -> None:
+        self.trace = trace
+        self.given = list(given)
+        self.outputs = list(outputs)
+        self.like = like or {}
+        self.variables = [node.outputs[0] for node in trace.nodes if node.op is VARIABLE]
+        constants = dict.fromkeys(
+            x for values in (*[node.inputs for node in trace.nodes], self.outputs)
+            for x in values if x.node.op is CONSTANT)
+        self.sources = [x for x in (*self.given, *self.variables, *constants)
+                        if x.dtype.is_floating]
+        self._lock = threading.RLock()
+        self._gradients: dict[Any, Gradient] = {}
+
+    def log(self, groups: Sequence[Group]) -> RecordLog:
+        """The section as if a tape that watches sources had recorded it. Sources of one group are
+        known by the identity of the first."""
+        log = RecordLog(False)
+        known_as: dict[int, int] = {}
+        for group in groups:
+            for x in group:
+                log.watch(x)
+                if x is not group[0]:
+                    known_as[tensor_id(x)] = tensor_id(group[0])
+        play(log, self.trace, self.trace.nodes, known_as)
+        return log
+
+    def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
+                 summed: Sequence[bool]) -> Gradient:
+        """From what flows into targets, and the sums so far of what flows into sources where there
+        are such, to the sums for each group of sources. A value that the section makes may be a
+        source, too."""
+        key = tuple(map(id, targets)), tuple(tuple(map(id, g)) for g in groups), tuple(summed)
+        with self._lock:
+            if key not in self._gradients:
+                self._gradients[key] = Gradient(self, targets, groups, summed)
+            return self._gradients[key]
+
+    def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
+        """What gradients of targets read."""
+        try:
+            return self.gradient(targets, groups, [False] * len(groups)).reads
+        except DualflowError:
+            # To be raised where that gradient is asked for; others may exist.
+            if len(targets) * len(groups) == 1:
+                return []
+            return list(dict.fromkeys(x for y in targets for group in groups
+                                      for x in self.needed([y], [group])))
+
+
+class Gradient(Section):
+    """The gradient of a section.
+
+    Attributes
+    ----------
+    reads : list of Symbol
+        The first of those given: of the section it is the gradient of, and what that was given.
+    places : list of int
+        For each output, its group of sources.
+    """
+
+    def __init__(self, of: Section, targets: Sequence[Symbol], groups: Sequence[Group],
+                 summed: Sequence[bool]) -> None:
+        trace = Trace(of.trace.name, of.trace)
+        trace.may_create = f"{trace.name}: a gradient rule makes a Variable; make it outside"
+        gs = [trace.parameter_like(y, "gradient") for y in targets]
+        sums = {k: trace.parameter_like(groups[k][0], "sum") for k, s in enumerate(summed) if s}
+        flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
+        flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
+        log = of.log(groups)
+        with trace.recording():
+            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True)
+        results = [found.get(tensor_id(group[0])) for group in groups]
+        self.places = [k for k, g in enumerate(results) if g is not None]
+        trace.outputs = [g for g in results if g is not None]
+        like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
+        self.reads = reads(trace, list(like), like.values())
+        super().__init__(trace, [*self.reads, *like], trace.outputs, like)
+
+
+def play(log: RecordLog, trace: Trace, nodes: Iterable[Node],
+         known_as: dict[int, int] | None = None) -> None:
+    """Plays nodes into a log, as if it had recorded when they were made.
+
+    A variable that was written is left out: what was assigned to it has nothing to do with it as a
+    source.
+    """
+    seen: set[Node] = set()
+    for node in nodes:
+        applied = trace.functions.get(node, node)
+        if applied.op in LEAVES or applied.op.writes or applied in seen:
+            continue
+        if applied is not node:
+            seen.add(applied)
+        log.add(applied.op, applied.attrs, applied.inputs, applied.outputs, known_as)
+
+
+def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol]) -> list[Symbol]:
+    """Values that a trace reads of those it goes on from, without constants and numbers.
+
+    Of `own` and those `sized` like them, nobody needs the others' sizes.
+    """
+    made = {y for node in trace.nodes for y in node.outputs} | set(own)
+    found: dict[Symbol, None] = {}
+    for x in (*[x for node in trace.nodes for x in node.inputs], *trace.outputs):
+        if x not in made and x.node.op is not CONSTANT and not isinstance(x.node.data, Number):
+            found[x] = None
+    known = made | set(sized)
+    for d in dims(trace):
+        if d.kind != "argument" and d.from_data and d.args[0] not in known:
+            found[d.args[0]] = None
+    return list(found)
+
+
+def dims(trace: Trace) -> Iterable[Dim]:
+    """The leaves of all Dims that a trace computes with."""
+    for values in (*[node.attrs.values for node in trace.nodes
+                     if node.attrs is not None and node.attrs.symbolic],
+                   *[node.data.args for node in trace.nodes if isinstance(node.data, Feed)],
+                   [node.data.dim for node in trace.nodes if isinstance(node.data, Number)],
+                   *[guard.args for guard in trace.guards.values()]):
+        for value in values:
+            for v in value if isinstance(value, tuple) else (value,):
+                if isinstance(v, Dim):
+                    yield from leaves(v)
+
+
+def section_of(trace: Trace) -> Section:
+    """All of a trace of a function."""
+    return Section(trace, [x for x in trace.inputs if isinstance(x.node.data, Argument)],
+                   trace.outputs)
