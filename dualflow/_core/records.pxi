@@ -140,6 +140,8 @@ cdef class RecordLog:
     ----------
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
+    keeps : bool
+        Whether it keeps records; False: it only notes variables.
     """
     cdef Entry *last
     cdef Py_ssize_t n
@@ -147,6 +149,7 @@ cdef class RecordLog:
     cdef Chunk *chunk
     cdef IdSet ids
     cdef bint auto_watch
+    cdef readonly list met              # values of variables it noted, or None where it keeps
     cdef readonly bint active
     cdef int walks                      # walkers that look at the entries
     cdef RecordLog outer                # the log around this one on the thread's stack
@@ -154,8 +157,9 @@ cdef class RecordLog:
     cdef readonly dict blocked          # op name -> why nothing flows through it: ops met
     cdef list functions                 # ops of entries that only the log knows
 
-    def __cinit__(self, bint auto_watch=True):
+    def __cinit__(self, bint auto_watch=True, bint keeps=True):
         self.auto_watch = auto_watch
+        self.met = None if keeps else []
         self.ids.base = last_id + 1
         self.watched = set()
         self.blocked = {}
@@ -270,6 +274,8 @@ cdef class RecordLog:
             elif x.watch and self.auto_watch:
                 set_put(&self.ids, x.id)
                 self.watched.add(x.id)
+                if self.met is not None:
+                    self.met.append(x)
                 touched = True
         return touched
 
@@ -282,7 +288,7 @@ cdef class RecordLog:
         cdef Tensor x
         cdef Entry *e
         cdef int64_t *dims
-        if not self.touches(ins, n_in):
+        if not self.touches(ins, n_in) or self.met is not None:
             return 0
         if op.why_no_gradient is not None:
             self.blocked[op.name] = op.why_no_gradient

@@ -1,7 +1,10 @@
 # Variable: the one mutable thing. Its value is a Tensor whose memory ops may write, as long as
 # nobody else looks at that memory; where somebody does, the variable moves to a copy first.
 
+import weakref as _weakref
+
 cdef uint64_t n_variables = 0
+cdef object variables_by_id = _weakref.WeakValueDictionary()
 
 
 @cython.final
@@ -50,6 +53,7 @@ cdef class Variable(TensorBase):
         n_variables += 1
         last_id += 1
         self.id = last_id
+        variables_by_id[self.id] = self
         self.name = name if name is not None else f"Variable_{n_variables}"
         self.trainable = trainable
         self.set_value(<Tensor>constant(initial_value, dtype, "Variable"))
@@ -203,3 +207,8 @@ def value_of(Variable v, Tensor x):
     value.id = v.id
     value.watch = v.trainable and df_is_float(x.t.dtype)
     return value
+
+
+def variable_of(Tensor x):
+    """The variable of which a tensor is a value, while it lives."""
+    return variables_by_id.get(x.id)

@@ -1,10 +1,18 @@
 """Derivatives as plain functions of functions, and gradients of one's own."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Tensor, as_tensor, record_function
+from dualflow._core import (
+    RecordLog,
+    Tensor,
+    as_tensor,
+    record_function,
+    tensor_id,
+    variable_of,
+)
 from dualflow.autodiff.nest import flatten, is_numbers, pack_like, rebuild
 from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -172,18 +180,26 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     f : callable
         Gives a pair: its result, a tensor or nested tensors, and a function that takes the gradient
         of each result tensor and gives the gradient of each positional argument, or None where
-        nothing flows.
+        nothing flows. If `f` reads trainable variables besides its arguments, that function also
+        takes `variables=`, a list of them in the order in which they were read, and gives a pair:
+        the gradients of the arguments, and a list of those of the variables.
 
     Returns
     -------
     callable
         Takes what `f` takes and gives the result alone.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If `f` reads variables and its gradient function does not take `variables=`, or does not
+        give a gradient, or None, for each.
+
     Notes
     -----
     What the gradient function computes is recorded by the tapes around it, and so is what `f`
-    computes, so gradients of higher order follow by themselves. Nothing flows to variables and
-    tensors that `f` uses without being given them.
+    computes, so gradients of higher order follow by themselves. Nothing flows to tensors that `f`
+    uses without being given them; `stop_gradient(v)`, given as an argument, keeps a variable out.
 
     Examples
     --------
@@ -194,22 +210,70 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     ...     return df.log(1. + e), lambda g: g * (1. - 1. / (1. + e))
     >>> df.grad(log1pexp)(100.).item()
     1.0
+    >>> w = df.Variable(2.)
+    >>> @df.custom_gradient
+    ... def scale(x):
+    ...     return x * w, lambda g, variables: (g * w, [g * x])
+    >>> with df.GradientTape() as tape:
+    ...     y = scale(df.constant(3.))
+    >>> tape.gradient(y, w).item()
+    3.0
     """
     name = getattr(f, "__name__", type(f).__name__)
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [rebuild(a, as_tensor, is_numbers) for a in args]
-        pair = f(*given, **kwargs)
+        inputs = flatten(given)
+        reads = RecordLog(True, False)
+        reads.push()
+        try:
+            pair = f(*given, **kwargs)
+        finally:
+            reads.pop()
         if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1])):
             raise InvalidArgumentError(f"custom_gradient: {name} has to give a pair of its result "
                                        "and the function that computes the gradient")
         result, gradient = pair
+        mine = {tensor_id(x) for x in inputs}
+        met = [(x, v) for x in reads.met or () if (v := variable_of(x)) is not None]
+        read = [x for x, _ in met if tensor_id(x) not in mine]
+        variables = [v for x, v in met if tensor_id(x) not in mine]
+        if variables and not takes_variables(gradient):
+            raise InvalidArgumentError(
+                f"custom_gradient: {name} reads {', '.join([v.name for v in variables])}, so that "
+                "its gradient function has to take variables= and to give a pair: the gradients "
+                "of the arguments, and a list of those of the variables")
 
-        def rule(g: tuple[Any, ...], y: Any, *inputs: Any) -> list[Any]:
-            return [as_tensor(r) if r is not None else None for r in flatten(gradient(*g))]
+        def rule(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
+            found = gradients_of(name, gradient, g, variables)
+            return [as_tensor(r) if r is not None else None for r in found]
 
         outputs = [as_tensor(y) for y in flatten(result)]
-        return pack_like(result, record_function(name, rule, flatten(given), outputs))
+        return pack_like(result, record_function(name, rule, inputs + read, outputs))
 
     return call
+
+
+def takes_variables(gradient: Callable[..., Any]) -> bool:
+    """Whether a function has a keyword argument `variables`."""
+    try:
+        parameters = inspect.signature(gradient).parameters
+    except (TypeError, ValueError):         # nobody can tell: some written in C
+        return True
+    return "variables" in parameters or any(
+        p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def gradients_of(name: str, gradient: Callable[..., Any], g: tuple[Any, ...],
+                 variables: list[Any]) -> list[Any]:
+    """What a gradient function gives, flat: for the arguments, then for the variables."""
+    if not variables:
+        return flatten(gradient(*g))
+    pair = gradient(*g, variables=list(variables))
+    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], list | tuple)
+            and len(pair[1]) == len(variables)):
+        raise InvalidArgumentError(
+            f"custom_gradient: the gradient function of {name} has to give a pair, the gradients "
+            f"of the arguments and a list of those of its {len(variables)} variables")
+    return flatten(pair[0]) + list(pair[1])

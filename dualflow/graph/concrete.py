@@ -11,7 +11,7 @@ from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.arguments import LEAF, NumberLeaf, TensorLeaf, flatten, leaf_key, rebuild
 from dualflow.graph.compile import Compiled, compile_trace
-from dualflow.graph.differentiate import Call
+from dualflow.graph.differentiate import Call, DoesNotHold
 from dualflow.graph.options import Options
 from dualflow.graph.section import Section, section_of
 from dualflow.graph.trace import Trace
@@ -41,6 +41,8 @@ class ConcreteFunction:
         self._plans: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
         self._recorded: dict[Compiled, Call] = {}
         self._section: Section | None = None
+        self._python: Callable[[list[Any]], Any] | None = None
+        self._exact: OrderedDict[Any, ConcreteFunction] = OrderedDict()
 
     # --- tracing ---
 
@@ -48,6 +50,7 @@ class ConcreteFunction:
                may_create: str | None) -> None:
         """Runs the Python function on symbols. `values`: leaves of the call that asked for it."""
         start = time.perf_counter()
+        self._python = call
         self.trace.may_create = may_create
         with self.trace.recording():
             given = [self._symbol(k, leaf, value)
@@ -110,7 +113,30 @@ class ConcreteFunction:
             return self.pack(compiled.run(leaves))
         if compiled not in self._recorded:
             self._recorded[compiled] = self._call(compiled, leaves)
-        return self.pack(self._recorded[compiled](leaves))
+        try:
+            made = self._recorded[compiled](leaves)
+        except DoesNotHold:
+            return self._exactly(leaves)
+        return self.pack(made)
+
+    def _exactly(self, leaves: list[Any]) -> Any:
+        """What the function returns, by a trace for these sizes and numbers alone: the gradient of
+        this one does not hold for them."""
+        kinds = tuple(map(leaf_key, leaves))
+        found = self._exact.get(kinds)
+        if found is None:
+            if kinds == self.leaves or self._python is None:
+                raise InvalidArgumentError(f"{self.name}: the gradient of this trace does not hold "
+                                           "for its own sizes")
+            found = ConcreteFunction(self.name, self.skeleton, kinds, self.paths, self.options,
+                                     "a gradient rule decides otherwise for these sizes")
+            found.record(self._python, leaves, self.trace.may_create)
+            self._exact[kinds] = found
+            if len(self._exact) > MAX_PLANS:
+                self._exact.popitem(last=False)
+        compiled = found.compiled(shapes_of(leaves, found.leaves))
+        assert compiled is not None         # nothing is unknown that could be decided by
+        return found.run(compiled, leaves)
 
     def _call(self, compiled: Compiled, leaves: list[Any]) -> Call:
         if self._section is None:

@@ -21,7 +21,7 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.compile import Compiled
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.options import Options
@@ -79,8 +79,7 @@ class Call:
             data = x.node.data
             path = data.path if isinstance(data, Argument) else x.node.name
             walk.give(x, Argument(leaf, path), self.shapes[x])
-            if x in self.section.like:
-                walk.stands_for.setdefault(self.section.like[x], walk.stands_for[x])
+        walk.sized = {y: walk.stands_for[x] for x, y in self.section.like.items()}
         with suspended():
             graph = walk.run()
         if graph is None:
@@ -115,7 +114,7 @@ class Call:
 
     def _record(self, leaves: Sequence[Any], values: Mapping[Symbol, Tensor],
                 inputs: list[Tensor], groups: list[Group]) -> list[Tensor]:
-        way = self._recording(groups)
+        way = self._recording(groups, len(leaves))
         made = dict(zip(way.made, way.compiled.run(list(leaves)), strict=True))
         for x in way.there:
             made[x] = self._value(x, leaves, values)
@@ -146,13 +145,13 @@ class Call:
             kept.update((x, made[x]) for x in way.needed)
         return [made[y] for y in self.section.outputs]
 
-    def _recording(self, groups: list[Group]) -> Recording:
+    def _recording(self, groups: list[Group], n_leaves: int) -> Recording:
         key = tuple(tuple(map(id, group)) for group in groups)
         with self._lock:
             if key not in self._recordings:
                 if len(self._recordings) >= MAX_CALLS:
                     self._recordings.clear()
-                self._recordings[key] = Recording(self, groups)
+                self._recordings[key] = Recording(self, groups, n_leaves)
             return self._recordings[key]
 
     def gradient(self, gradient: Gradient, n: int) -> Call:
@@ -189,13 +188,15 @@ class Recording:
         Values that are one of a variable's.
     """
 
-    def __init__(self, call: Call, groups: list[Group]) -> None:
+    def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
         section = call.section
         self.call = call
         log = section.log(groups)
         self.targets = [y for y in dict.fromkeys(section.outputs) if self._on_tape(y, log)]
         self.needed: list[Symbol] = []
         more = self.targets
+        if more:
+            self._check(groups, n_leaves)
         while more:                             # and something is asked for
             needed = section.needed(self.targets, groups)
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
@@ -207,9 +208,24 @@ class Recording:
         self.there = [x for x in values if self._is_there(x)]
         there = set(self.there)
         self.made = [x for x in values if x not in there]
+        own = {y for node in section.trace.nodes for y in node.outputs}
+        for x in self.made:
+            if x not in own:
+                raise UnimplementedError(
+                    f"{section.trace.name}: a gradient of a gradient reads {x.name}, which the "
+                    f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
+                    "function")
         owners = {x: section.trace.owner(x) for x in self.made}
         self.versions = {x: v for x, v in owners.items() if v is not None}
         self.compiled = Compiled(call.specialize(self.made)[0], call.options)
+
+    def _check(self, groups: list[Group], n_leaves: int) -> None:
+        """Makes the gradient of all that is returned: if it does not hold, before anything runs."""
+        try:
+            gradient = self.call.section.gradient(self.targets, groups, [False] * len(groups))
+        except DualflowError:
+            return                      # whoever asks for it is told
+        self.call.gradient(gradient, n_leaves)
 
     def _is_there(self, x: Symbol) -> bool:
         return x in self.call.places or x.node.op in (CONSTANT, VARIABLE)

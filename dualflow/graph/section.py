@@ -115,8 +115,10 @@ class Gradient(Section):
         self.places = [k for k, g in enumerate(results) if g is not None]
         trace.outputs = [g for g in results if g is not None]
         like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
-        self.reads = reads(trace, list(like), like.values())
-        super().__init__(trace, [*self.reads, *like], trace.outputs, like)
+        own = list(like)
+        self.reads = reads(trace, own, like.values(), of)
+        like |= {x: of.like[x] for x in self.reads if x in of.like}
+        super().__init__(trace, [*self.reads, *own], trace.outputs, like)
 
 
 def play(log: RecordLog, trace: Trace, nodes: Iterable[Node],
@@ -136,10 +138,12 @@ def play(log: RecordLog, trace: Trace, nodes: Iterable[Node],
         log.add(applied.op, applied.attrs, applied.inputs, applied.outputs, known_as)
 
 
-def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol]) -> list[Symbol]:
-    """Values that a trace reads of those it goes on from, without constants and numbers.
+def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
+          of: Section) -> list[Symbol]:
+    """Values that a trace reads of a section it is the gradient of, and of what that was given,
+    without constants and numbers.
 
-    Of `own` and those `sized` like them, nobody needs the others' sizes.
+    `own` are given to it, and have the sizes of those in `sized`.
     """
     made = {y for node in trace.nodes for y in node.outputs} | set(own)
     found: dict[Symbol, None] = {}
@@ -149,8 +153,15 @@ def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol]) -> list[
     known = made | set(sized)
     for d in dims(trace):
         if d.kind != "argument" and d.from_data and d.args[0] not in known:
-            found[d.args[0]] = None
+            found[with_size_of(d.args[0], of)] = None
     return list(found)
+
+
+def with_size_of(x: Symbol, section: Section) -> Symbol:
+    """A value that a section is given in place of one that it does not have, or that one."""
+    if any(x is y for y in section.given) or x.graph is section.trace:
+        return x
+    return next((g for g, y in section.like.items() if y is x), x)
 
 
 def dims(trace: Trace) -> Iterable[Dim]:

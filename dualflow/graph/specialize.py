@@ -53,13 +53,14 @@ class Specializer:
         self.shapes = shapes
         self.graph = Graph(trace.name)
         self.stands_for: dict[Symbol, Symbol] = dict(known or {})
+        self.sized: dict[Symbol, Symbol] = {}   # by a value elsewhere: one of its size in the graph
         self.numbers = Numbers(self.graph, self.size, self._tensor)
         self.arguments: list[Symbol] = []       # parameters that are numbers of the call
         self.waiting = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
         """The value of a Dim's leaf that is a size or an element."""
-        x = self.stands_for[d.args[0]]
+        x = self._measured(d.args[0])
         if d.kind == "size":
             size = x.known_shape[d.args[1]]
             if size is None:
@@ -70,10 +71,15 @@ class Specializer:
             value = value[k]
         return value.item()
 
+    def _measured(self, x: Symbol) -> Symbol:
+        """What a value's sizes are taken from."""
+        found = self.stands_for[x]
+        return found if found.graph is self.graph else self.sized.get(x, found)
+
     def _tensor(self, d: Dim) -> Symbol:
         """What a leaf that depends on data, or on the call's numbers, is taken from."""
         if d.kind != "argument":
-            return self.stands_for[d.args[0]]
+            return self._measured(d.args[0])
         dtype = float64 if isinstance(d.hint, float) else int64
         made = self.graph.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
                                    Computed(d, dtype, {}))

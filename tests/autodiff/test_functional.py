@@ -183,3 +183,101 @@ def test_functions_die_with_the_tape():
     del held
     gc.collect()
     assert gone() is None
+
+
+# --- gradients of one's own for variables ---
+
+def own_product(w, b):
+    @df.custom_gradient
+    def product(x):
+        def gradient(g, variables):
+            assert variables == [w, b] or variables is None
+            return g * w * 10., [df.reduce_sum(g * x) * 100., None]
+
+        return x * w + b, gradient
+
+    return product
+
+
+@pytest.fixture
+def w():
+    return df.Variable(2., name="w")
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_custom_gradient_of_variables(wrap, inside, w):
+    product = own_product(w, df.Variable(1.))
+    x = df.constant([3., 4.])
+
+    def step(forward):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = forward(x) + w
+        return y, *tape.gradient(y, [x, w])
+
+    f = wrap(lambda x: step(product)) if inside else lambda x: step(wrap(product))
+    y, gx, gw = f(x)
+    assert y.tolist() == [9., 11.]
+    assert (gx.tolist(), gw.item()) == ([20., 20.], 702.)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_second_order_of_variables_with_a_custom_gradient(wrap, w):
+    f = wrap(own_product(w, df.Variable(1.)))
+    x = df.constant(3.)
+    with df.GradientTape() as outer:
+        outer.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x) * x
+        gx, gw = inner.gradient(y, [x, w])
+        z = gx * gw
+    assert (gx.item(), gw.item()) == (7. + 10. * 6., 100. * 9.)
+    assert [g.item() for g in outer.gradient(z, [x, w])] == [
+        900. * (10. * 2. + 10. * 2.) + 67. * 200. * 3., 900. * (100. * 3. + 10. * 3.)]
+
+
+def test_custom_gradient_that_drops_variables_raises(w):
+    @df.custom_gradient
+    def f(x):
+        return x * w, lambda g: g * 2.
+
+    for h in (f, df.function(f), df.function(lambda x: f(x))):
+        with pytest.raises(InvalidArgumentError, match=r"reads w, .*variables="):
+            h(df.constant(1.))
+
+
+@pytest.mark.parametrize("give", [lambda g: g, lambda g: (g, []), lambda g: (g, g)])
+def test_a_custom_gradient_has_to_give_one_for_each_variable(give, w):
+    f = df.custom_gradient(lambda x: (x * w, lambda g, variables: give(g)))
+    with df.GradientTape() as tape:
+        y = f(df.constant(1.))
+    with pytest.raises(InvalidArgumentError, match="list of those of its 1 variables"):
+        tape.gradient(y, w)
+
+
+def test_variables_a_custom_gradient_is_not_asked_for(w):
+    frozen = df.Variable(5., trainable=False)
+
+    @df.custom_gradient
+    def f(x, v):
+        frozen.assign_add(1.)
+        return x * v * frozen * df.stop_gradient(frozen), lambda g: (g, g * 3.)
+
+    with df.GradientTape() as tape:
+        y = f(df.constant(1.), w)
+    assert tape.gradient(y, w).item() == 3.
+
+
+def test_variables_read_by_a_function_a_custom_gradient_calls(w):
+    inner = df.function(lambda x: x * w)
+    inner(df.constant(1.))
+
+    @df.custom_gradient
+    def f(x):
+        return inner(x), lambda g, variables: (g, [g * len(variables)])
+
+    with df.GradientTape() as tape:
+        y = f(df.constant(1.))
+    assert tape.gradient(y, w).item() == 1.

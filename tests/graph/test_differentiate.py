@@ -144,3 +144,236 @@ def test_random_programs(request):
     """First to third order, with shared inputs, variables, effects and gradients of one's own."""
     for seed in range(20_000 if request.config.getoption("exhaustive") else 60):
         around.check(seed)
+
+
+# --- the same as plain Python, whatever the function does ---
+
+X = df.constant([[.3, -1.2, 2.5], [.7, .1, -.4]])
+Y = df.constant([1.5, -.25, .125])
+
+
+def around_calls(f, wrap, *xs):
+    """First and second order around two calls, with the operands used before and after, too."""
+    f = wrap(f)
+    with df.GradientTape(persistent=True) as outer:
+        outer.watch(xs)
+        with df.GradientTape() as inner:
+            inner.watch(xs)
+            y = df.reduce_sum(xs[0] * .1) + df.reduce_sum(df.sin(xs[-1]))
+            made = [*f(*xs), *f(*[x * 1.1 for x in xs])]
+            y = y + sum([df.reduce_sum(m * m) * .3 for m in made], df.constant(0.))
+            y = y + df.reduce_sum(xs[0] * xs[0]) + df.reduce_sum(xs[-1] * .7)
+        gs = inner.gradient(y, [*xs, made[0]])
+        z = sum([df.reduce_sum(g * g) for g in gs if g is not None], df.constant(0.))
+    return bits([y, *gs, *outer.gradient(z, xs)])
+
+
+@df.custom_gradient
+def rounded(x):
+    return df.round(x * 4.), lambda g: g * 4.
+
+
+@df.custom_gradient
+def scaled(x, y, by=1.):
+    e = df.sin(df.tanh(x))
+    return (e * y, y * by), lambda g, h: (rounded(g) * e, h * x * by)
+
+
+def custom(x, y):
+    return [rounded(x) * y, *scaled(rounded(x) + y, y, by=3.)]
+
+
+def in_functions(x, y):
+    inner = df.function(lambda a: rounded(a) * a)
+    return [inner(x) + inner(x * y), y]
+
+
+def grads(x, y):
+    value, g = df.value_and_grad(lambda a: df.reduce_sum(df.sin(a) * a))(x)
+    return [df.grad(lambda a: df.reduce_sum(a * a * rounded(a)))(x) * y, g * value]
+
+
+def taped(x, y):
+    with df.GradientTape() as tape:
+        tape.watch(y)
+        z = df.exp(y) * y
+    return [tape.gradient(z, y) * x, z]
+
+
+def masked(x, y):
+    return [df.boolean_mask(x, x > 0.) * df.reduce_sum(y), rounded(df.boolean_mask(y, y > 0.))]
+
+
+def captured(x, y):
+    return [x * Y * y * Y, df.sin(Y) * Y]
+
+
+def chain(x, y):
+    z = x * y
+    return [z, z * z, df.stop_gradient(z), x, z, z + 0., df.identity(z)]
+
+
+def unused(x, y):
+    df.debugging.assert_true(df.reduce_all(x < 100.))
+    return [df.cast(df.argmax(x, -1), df.float32) * y[0], x * 2.]
+
+
+@pytest.mark.parametrize("f", [custom, in_functions, grads, taped, masked, captured, chain, unused])
+@pytest.mark.parametrize("xs", [(X, Y), (Y, Y)], ids=["two", "one twice"])
+def test_same_bits(f, xs):
+    want = around_calls(f, lambda f: f, *xs)
+    assert around_calls(f, df.function, *xs) == want
+    specs = [df.TensorSpec([None, 3][-x.ndim:]) for x in xs]
+    assert around_calls(f, lambda f: df.function(f, input_signature=specs), *xs) == want
+    assert around_calls(f, lambda f: df.function(f).get_concrete_function(*specs), *xs) == want
+
+
+def test_sums_are_taken_in_program_order():
+    def f(x):
+        return x * .1, df.exp(x) * x, x / 3.
+
+    def g(wrap, x):
+        h = wrap(f)
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = sum([df.reduce_sum(z) for z in (x * 1e-3, *h(x), x * 7., *h(x), df.sin(x))])
+        return tape.gradient(y, x)
+
+    x = df.random.normal([1000], seed=1)
+    assert bits([g(df.function, x)]) == bits([g(lambda f: f, x)])
+    graph = df.Graph()
+    with graph.as_default():
+        p = graph.placeholder([1000])
+        y = sum([df.reduce_sum(z) for z in (p * 1e-3, *f(p), p * 7., *f(p), df.sin(p))])
+        d, = df.gradients(y, p)
+    assert bits([graph.run(d, {p: x})]) == bits([g(lambda f: f, x)])
+
+
+def test_minimize_with_a_straight_through_estimator():
+    def train(wrap):
+        w = df.Variable([.3, -.8])
+        loss = wrap(lambda: df.reduce_sum((rounded(w) - 1.) ** 2))
+        optimizer = df.optimizers.SGD(.01, momentum=.9)
+        for _ in range(4):
+            optimizer.minimize(loss, [w])
+        return w.numpy().tobytes()
+
+    assert train(df.function) == train(lambda f: f)
+
+
+def test_what_is_returned_is_known_to_later_tapes_as_what_python_returns():
+    f = df.function(lambda x: (x, x + 0., df.stop_gradient(x), x * 1., df.identity(x)))
+    for _ in range(2):
+        x = df.constant([1., 2.])
+        ys = f(x)
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            zs = [y * 2. for y in ys]
+        found = [tape.gradient(z, x, unconnected_gradients="zero").tolist() for z in zs]
+        assert found == [[2., 2.]] + [[0., 0.]] * 4
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(ys[1])
+            z = ys[3] * 2.
+        assert tape.gradient(z, ys[1], unconnected_gradients="zero").tolist() == [0., 0.]
+
+
+def test_outputs_nobody_asked_for_bring_nothing():
+    f = df.function(lambda x: (x * 2., df.math.log(x)))
+    x = df.constant([0., 1.])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y, _ = f(x)
+    assert tape.gradient(y, x).tolist() == [2., 2.]
+
+
+def test_a_value_between_is_a_source():
+    f = df.function(lambda x: (x * 2., (x * 2.) ** 2., df.exp(x)))
+    g = df.function(lambda x: (y := x * 3., df.sin(y) * y))
+    x = df.constant(.5)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, z = g(x)
+        a, b, _ = f(z)
+        w = y * z + a * b
+    with df.GradientTape(persistent=True) as plain:
+        plain.watch(x)
+        y2, z2 = g.python_function(x)
+        a2, b2, _ = f.python_function(z2)
+        w2 = y2 * z2 + a2 * b2
+    assert bits(tape.gradient(w, [y, z, a, x])) == bits(plain.gradient(w2, [y2, z2, a2, x]))
+
+
+@df.custom_gradient
+def decides(x):
+    n = x.shape[0]
+    return x * 2., lambda g: g * float(n) if n > 2 else g * 100.
+
+
+def test_gradients_that_decide_by_sizes_and_numbers():
+    def f(x, k):
+        def rule(g):
+            return g * k * 3. if k > .5 else g * 7.
+
+        centered = decides(x) - df.reduce_mean(x, 0, keepdims=True)
+        return centered * df.custom_gradient(lambda x: (x * k, rule))(x)
+
+    traced = df.function(f)
+    for n, k in [(3, .1), (4, .2), (5, .3), (1, .4), (2, .4), (6, .6), (7, .6), (7, .1)]:
+        x = df.ones([n, 1]) * .3
+        found = []
+        for h in (traced, f):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                y = h(x, k)
+            found.append(bits([y, tape.gradient(y, x)]))
+        assert found[0] == found[1]
+
+
+def test_a_rule_reads_variables_when_it_runs():
+    v = df.Variable(2.)
+
+    @df.custom_gradient
+    def f(x):
+        return x * 1., lambda g: g * v
+
+    traced = df.function(lambda x: f(x))
+    for h in (traced, f):
+        x = df.constant(1.)
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = h(x)
+        first = tape.gradient(y, x).item()
+        v.assign_add(1.)
+        assert tape.gradient(y, x).item() == first + 1.
+
+
+def test_what_has_no_gradient_stands_only_in_its_own_way():
+    v = df.Variable([1., 2.])
+
+    def f(x):
+        return df.reduce_sum(v * 2.) + df.custom_gradient(fails)(x)
+
+    def fails(x):
+        def rule(g):
+            raise df.errors.UnimplementedError("no rule")
+
+        return df.reduce_sum(x), rule
+
+    for h in (f, df.function(f)):
+        x = df.ones([2])
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = h(x)
+        assert tape.gradient(y, v).tolist() == [2., 2.]
+        with pytest.raises(df.errors.UnimplementedError, match="no rule"):
+            tape.gradient(y, x)
+
+
+def test_sizes_that_depend_on_data_make_one_program():
+    f = df.function(lambda x: df.reduce_sum(df.square(df.boolean_mask(x, x > 0.))))
+    for n in range(6):
+        x = df.constant(np.where(np.arange(6) < n, 2., -1.).astype(np.float32))
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        assert tape.gradient(y, x).tolist() == [4. * (k < n) for k in range(6)]
