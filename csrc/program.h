@@ -3,8 +3,8 @@
  * and what may run side by side.
  *
  * Tensors of a program are slots. Shapes are known when it is built, except those that depend on
- * data; these are inferred when their instruction runs (dynamic), and so is all that follows from
- * them. */
+ * data; these are inferred when their instruction runs (dynamic), or come with an argument, and so
+ * is all that follows from them. */
 #ifndef DF_PROGRAM_H
 #define DF_PROGRAM_H
 
@@ -22,7 +22,7 @@ typedef struct {
     df_slot_kind kind;
     df_dtype dtype;
     int ndim;
-    const int64_t *shape; /* -1 only where DYNAMIC */
+    const int64_t *shape; /* -1 only where DYNAMIC, or ARG: the caller says before each run */
     int64_t offset;
     int index;
     const void *data;

@@ -119,3 +119,12 @@ def recorded(list tensors):
         if found:
             places.append(k)
     return places
+
+
+def symbol_like(graph, node, Symbol y):
+    """A Symbol that is the output of `node`, of the dtype and sizes of `y`, unknown or not."""
+    cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
+    x.node = node
+    x.dims = y.shape
+    x.from_data = x.sized_by_data = y.sized_by_data
+    return x

@@ -191,15 +191,6 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     return x
 
 
-def symbol_like(graph, node, Symbol y):
-    """A Symbol that is the output of `node`, of the dtype and sizes of `y`, unknown or not."""
-    cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
-    x.node = node
-    x.dims = y.shape
-    x.from_data = x.sized_by_data = y.sized_by_data
-    return x
-
-
 cdef void set_trace_top(graph) noexcept:
     """Whoever sets it keeps the graph alive."""
     global df_trace_top

@@ -42,6 +42,7 @@ def test_gradients_where_a_formula_has_a_corner():
     assert slope(df.sign, 3) == [0]
     assert slope(df.math.divide_no_nan, 2, 0) == [0, 0]
     assert slope(df.math.multiply_no_nan, 2, 0) == [0, 2]
+    assert slope(lambda a, b: df.math.multiply_no_nan(a, b) * 0., float("inf"), 1) == [0, 0]
     assert slope(df.math.floormod, 7, 3) == [1, -2]
 
 

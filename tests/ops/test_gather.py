@@ -154,6 +154,20 @@ def test_update_keeps_the_last_and_gives_it_the_gradient():
     assert gu.numpy().tolist() == [0.0, 4.0, 2.0]
 
 
+def test_second_derivative_of_an_update_by_the_updates():
+    x, updates = df.constant([1.0, 2.0, 3.0]), df.constant([7.0, 8.0, 9.0])
+    with df.GradientTape() as outer:
+        outer.watch([x, updates])
+        with df.GradientTape() as inner:
+            inner.watch([x, updates])
+            y = df.tensor_scatter_nd_update(x, [[0], [2], [0]], updates) ** 3.0
+        gx, gu = inner.gradient(y, [x, updates])
+        z = df.reduce_sum(gx) * 10.0 + df.reduce_sum(gu * [1.0, 2.0, 3.0])
+    hx, hu = outer.gradient(z, [x, updates])
+    assert hx.numpy().tolist() == [0.0, 10.0 * 6.0 * 2.0, 0.0]
+    assert hu.numpy().tolist() == [0.0, 2.0 * 6.0 * 8.0, 3.0 * 6.0 * 9.0]
+
+
 def test_extremes_share_the_gradient():
     x, updates = df.constant([1.0, 5.0]), df.constant([1.0, 0.0, 9.0])
     with df.GradientTape() as tape:

@@ -64,6 +64,14 @@ def test_nan_is_the_extreme(shape, axis):
         np.testing.assert_array_equal(got, getattr(np, f"arg{name}")(x, axis))
 
 
+def test_gradient_of_logsumexp_of_infinities():
+    x = df.constant([[-np.inf] * 3, [1.0, -np.inf, 1.0]])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.reduce_logsumexp(x, 1)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), [[0.0] * 3, [0.5, 0.0, 0.5]], rtol=1e-6)
+
+
 def test_logsumexp_of_infinities():
     inf = np.inf
     x = [[-inf, -inf], [inf, 1], [-inf, 2], [1e4, 1e4], [np.nan, 0], [inf, -inf]]
