@@ -5,6 +5,8 @@ is `walk_back` in the core; here is what it does with ops: adding up and un-broa
 else does either, rules never.
 """
 
+import functools
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -48,8 +50,12 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
 
 
 def total(parts: list[Any]) -> Any:
-    """The sum of tensors of one shape."""
-    return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
+    """The sum of tensors of one shape, from the first to the last, rounded after each."""
+    if len(parts) == 2:
+        return parts[0] + parts[1]
+    if parts[0].dtype.itemsize < 4:         # add_n rounds once: not as sums made one at a time
+        return functools.reduce(operator.add, parts)
+    return add_n(parts)
 
 
 def fit(g: Any, x: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 from dualflow._core import (
     Symbol,
     Tensor,
+    current_log,
     record_call,
     recorded,
     tensor_id,
@@ -64,6 +65,9 @@ class Call:
         self.known = known or {}
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
+        # In the order of the section's sources, with the floating variables between them.
+        self._given = [places[x] for x in section.given if x.dtype.is_floating]
+        self._constants = [x.node.data for x in section.sources if x.node.op is CONSTANT]
         self._lock = threading.RLock()
         self._recordings: dict[Any, Recording] = {}
         self._gradients: dict[Section, Call] = {}
@@ -88,22 +92,23 @@ class Call:
 
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments; recorded where somebody watches."""
-        values = {x: x.node.data.value() for x in self.section.variables}
-        sources = [self._value(x, leaves, values) for x in self.section.sources]
-        groups: dict[int, list[Symbol]] = {}
-        inputs = []
-        for k in recorded(sources):
-            group = groups.setdefault(tensor_id(sources[k]), [])
-            if not group:
-                inputs.append(sources[k])
-            group.append(self.section.sources[k])
-        del sources
-        if not groups:
-            del values                      # so that variables may be written in place
-            if self._compiled is None:
-                self._compiled = Compiled(self._graph, self.options)
-            return self._compiled.run(list(leaves))
-        return self._record(leaves, values, inputs, list(groups.values()))
+        if current_log() is not None:
+            values = {x: x.node.data.value() for x in self.section.variables}
+            sources = [leaves[k] for k in self._given]
+            sources += [x for x in values.values() if x.dtype.is_floating] + self._constants
+            groups: dict[int, list[Symbol]] = {}
+            inputs = []
+            for k in recorded(sources):
+                group = groups.setdefault(tensor_id(sources[k]), [])
+                if not group:
+                    inputs.append(sources[k])
+                group.append(self.section.sources[k])
+            if groups:
+                return self._record(leaves, values, inputs, list(groups.values()))
+            del values, sources             # so that variables may be written in place
+        if self._compiled is None:
+            self._compiled = Compiled(self._graph, self.options)
+        return self._compiled.run(list(leaves))
 
     def _value(self, x: Symbol, leaves: Sequence[Any], values: Mapping[Symbol, Tensor]) -> Tensor:
         """A value that exists before the program runs."""
