@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow._core import (
     Symbol,
@@ -120,38 +120,32 @@ class Call:
     def _record(self, leaves: Sequence[Any], values: Mapping[Symbol, Tensor],
                 inputs: list[Tensor], groups: list[Group]) -> list[Tensor]:
         way = self._recording(groups, len(leaves))
-        made = dict(zip(way.made, way.compiled.run(list(leaves)), strict=True))
-        for x in way.there:
-            made[x] = self._value(x, leaves, values)
-        for x, variable in way.versions.items():
-            made[x] = value_of(variable, made[x])
+        made = way.compiled.run(list(leaves))
+        made += [self._value(x, leaves, values) for x in way.there]
+        for k, variable in way.versions:
+            made[k] = value_of(variable, made[k])
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
-        kept: dict[Symbol, Tensor] = {}
+        kept: list[Any] = []
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-            chosen = [k for k, want in enumerate(wanted) if want]
-            sources = [*groups, *[[y] for y in way.targets]]
-            sums += [None] * len(way.targets)
-            flows = [(y, g) for y, g in zip(way.targets, gs, strict=True) if g is not None]
-            gradient = self.section.gradient([y for y, _ in flows], [sources[k] for k in chosen],
-                                             [sums[k] is not None for k in chosen])
-            given = [kept[x] for x in gradient.reads]
-            given += [g for _, g in flows] + [sums[k] for k in chosen if sums[k] is not None]
-            found = self.gradient(gradient, len(numbers))([*numbers, *given])
+            back = way.back([g is not None for g in gs], [s is not None for s in sums], wanted)
+            given = [kept[k] for k in back.reads]
+            given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
             results: list[Any] = [None] * len(wanted)
-            for k, g in zip(gradient.places, found, strict=True):
-                results[chosen[k]] = g
+            for k, g in zip(back.results, back.call(numbers + given), strict=True):
+                results[k] = g
             return results
 
         if way.targets:
             fresh = record_call(self.section.trace.name, rule, inputs,
-                                [made[y] for y in way.targets])
-            made.update(zip(way.targets, fresh, strict=True))
-            kept.update((x, made[x]) for x in way.needed)
-        return [made[y] for y in self.section.outputs]
+                                [made[k] for k in way.on_tape])
+            for k, x in zip(way.on_tape, fresh, strict=True):
+                made[k] = x
+            kept += [x if k in way.kept else None for k, x in enumerate(made)]
+        return [made[k] for k in way.outputs]
 
     def _recording(self, groups: list[Group], n_leaves: int) -> Recording:
-        key = tuple(tuple(map(id, group)) for group in groups)
+        key = tuple([tuple(map(id, group)) for group in groups])
         with self._lock:
             if key not in self._recordings:
                 if len(self._recordings) >= MAX_CALLS:
@@ -175,6 +169,16 @@ class Call:
             return self._gradients[gradient]
 
 
+class Back(NamedTuple):
+    """A backward program: the places of what it is given and of what it gives."""
+
+    call: Call
+    reads: list[int]
+    flows: list[int]
+    sums: list[int]
+    results: list[int]
+
+
 class Recording:
     """How a call runs under tapes that watch certain sources of it.
 
@@ -185,23 +189,26 @@ class Recording:
         the outputs of the record, so that gradients of the gradient flow on through it.
     needed : list of Symbol
         What gradients read.
-    made : list of Symbol
-        What the program returns.
     there : list of Symbol
-        What is there before it runs.
-    versions : dict of Symbol to Variable
+        Values that are there before the program runs; they come after those that it returns.
+    on_tape, outputs, kept : collections of int
+        The places of the targets, of what the call returns and of what gradients read.
+    versions : list of (int, Variable)
         Values that are one of a variable's.
     """
 
     def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
         section = call.section
         self.call = call
+        self.groups = groups
+        self.n_leaves = n_leaves
+        self._backs: dict[Any, Back] = {}
         log = section.log(groups)
         self.targets = [y for y in dict.fromkeys(section.outputs) if self._on_tape(y, log)]
         self.needed: list[Symbol] = []
         more = self.targets
         if more:
-            self._check(groups, n_leaves)
+            self._check()
         while more:                             # and something is asked for
             needed = section.needed(self.targets, groups)
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
@@ -212,25 +219,52 @@ class Recording:
         values = list(dict.fromkeys([*section.outputs, *self.needed]))
         self.there = [x for x in values if self._is_there(x)]
         there = set(self.there)
-        self.made = [x for x in values if x not in there]
+        made = [x for x in values if x not in there]
         own = {y for node in section.trace.nodes for y in node.outputs}
-        for x in self.made:
+        for x in made:
             if x not in own:
                 raise UnimplementedError(
                     f"{section.trace.name}: a gradient of a gradient reads {x.name}, which the "
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
-        owners = {x: section.trace.owner(x) for x in self.made}
-        self.versions = {x: v for x, v in owners.items() if v is not None}
-        self.compiled = Compiled(call.specialize(self.made)[0], call.options)
+        owners = [section.trace.owner(x) for x in made]
+        self.versions = [(k, v) for k, v in enumerate(owners) if v is not None]
+        self.at = {x: k for k, x in enumerate([*made, *self.there])}
+        self.on_tape = [self.at[y] for y in self.targets]
+        self.outputs = [self.at[y] for y in section.outputs]
+        self.kept = {self.at[x] for x in self.needed}
+        self.compiled = Compiled(call.specialize(made)[0], call.options)
 
-    def _check(self, groups: list[Group], n_leaves: int) -> None:
+    def back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
+        """The way back: what flows into the targets, which sums there are, which are wanted."""
+        key = (*flows, *summed, *wanted)
+        found = self._backs.get(key)
+        if found is None:
+            if len(self._backs) >= MAX_CALLS:
+                self._backs.clear()
+            found = self._backs[key] = self._make_back(flows, summed, wanted)
+        return found
+
+    def _make_back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
+        sources = [*self.groups, *[[y] for y in self.targets]]
+        chosen = [k for k, want in enumerate(wanted) if want]
+        summed = summed + [False] * len(self.targets)
+        places = [k for k, flow in enumerate(flows) if flow]
+        gradient = self.call.section.gradient([self.targets[k] for k in places],
+                                              [sources[k] for k in chosen],
+                                              [summed[k] for k in chosen])
+        return Back(self.call.gradient(gradient, self.n_leaves),
+                    [self.at[x] for x in gradient.reads], places,
+                    [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places])
+
+    def _check(self) -> None:
         """Makes the gradient of all that is returned: if it does not hold, before anything runs."""
         try:
-            gradient = self.call.section.gradient(self.targets, groups, [False] * len(groups))
+            gradient = self.call.section.gradient(self.targets, self.groups,
+                                                  [False] * len(self.groups))
         except DualflowError:
             return                      # whoever asks for it is told
-        self.call.gradient(gradient, n_leaves)
+        self.call.gradient(gradient, self.n_leaves)
 
     def _is_there(self, x: Symbol) -> bool:
         return x in self.call.places or x.node.op in (CONSTANT, VARIABLE)
