@@ -59,13 +59,28 @@ static df_status infer_in_float(const df_call *call, df_error *err)
     return st;
 }
 
+/* Inputs that promote have one dtype by now: kernels look at one of them. */
+static df_status check_promoted(const df_call *call, df_error *err)
+{
+    const df_op *op = call->op;
+    int first = -1;
+    for (int k = 0; k < call->n_in && op->promote; k++) {
+        if (op->n_in != DF_VARIADIC && (k >= 32 || !(op->promote >> k & 1))) continue;
+        if (first < 0) first = k;
+        if (call->in[k]->dtype != call->in[first]->dtype)
+            return df_fail_dtype(call, k, df_dtypes[call->in[first]->dtype].name, err);
+    }
+    return DF_OK;
+}
+
 df_status df_op_infer(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
     if (op->n_in == DF_VARIADIC ? call->n_in < 1 : call->n_in != op->n_in)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name,
                        call->n_in, op->n_in == DF_VARIADIC ? 1 : op->n_in);
-    df_status st = df_op_in_float(call) ? infer_in_float(call, err) : op->infer(call, err);
+    df_status st = check_promoted(call, err);
+    if (st == DF_OK) st = df_op_in_float(call) ? infer_in_float(call, err) : op->infer(call, err);
     if (st == DF_OK && op->kind == DF_ELEMENTWISE && df_tile_select(call) == NULL)
         return fail_no_tile(call, err);
     return st;

@@ -113,7 +113,7 @@ static df_status check_parts(const df_program_parts *parts, int *failed, df_erro
         if (parts->slots[i].kind == DF_SLOT_DYNAMIC && !made[i])
             status = df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d is made by none", i);
     free(made);
-    return status;
+    return status == DF_OK ? df_program_check_memory(parts, failed, err) : status;
 }
 
 /* Room for everything the parts point to; one more of each, so that none is empty. */
@@ -301,15 +301,11 @@ static df_tile_fn whole_tile(const df_call *call)
 /* Makes a static instruction ready. */
 static df_status prepare(df_program *p, df_step *s, const df_call *call, df_error *err)
 {
-    int64_t bytes, end;
     df_status status = check_call(call, err);
+    if (status == DF_OK && s->op->workspace)
+        status = df_program_check_workspace(p->slots, s, df_op_workspace(call), p->arena_bytes,
+                                            err);
     if (status != DF_OK) return status;
-    bytes = df_op_workspace(call);
-    if (bytes < 0 || (bytes > 0 && s->workspace < 0) ||
-        (bytes > 0 && (!df_add_size(s->workspace, bytes, &end) || end > p->arena_bytes)))
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: wants %lld bytes of workspace, has offset "
-                       "%lld in an arena of %lld bytes", s->op->name, (long long)bytes,
-                       (long long)s->workspace, (long long)p->arena_bytes);
     s->tile = whole_tile(call);
     if (df_op_in_float(call)) {
         s->run = s->op->run_half;

@@ -60,6 +60,11 @@ struct df_frame {
     int64_t next_poll; /* ns on the monotonic clock */
 };
 
+/* Whether the parts lie in memory as a run may rely on; slots and operands were checked before. */
+df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);
+df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int64_t bytes,
+                                     int64_t arena_bytes, df_error *err);
+
 /* A frame without arena has the shapes of slots and the data of constants only. */
 df_frame *df_frame_new(const df_program *p, bool with_arena);
 void df_frame_free(const df_program *p, df_frame *frame);

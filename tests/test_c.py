@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = [ROOT / "csrc" / f"{c}.c" for c in (
     "base", "dtype", "memory", "tensor", "cpu", "thread", "infer", "operand", "tile", "op", "host",
-    "numerics", "program", "program_frame", "program_run",
+    "numerics", "program", "program_frame", "program_memory", "program_run",
 )]
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
 VARIANTS = {

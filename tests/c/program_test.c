@@ -472,6 +472,90 @@ static void test_refusals(void)
     refuse(good, 3, &far, 0);
 }
 
+/* Operands that lie wrongly: `want` is the instruction that is refused, or -1. */
+static void refuse_all(const df_slot *slots, int n_slots, const df_instruction *ins, int n,
+                       bool good, int want)
+{
+    df_program *p;
+    df_error err;
+    int failed;
+    df_program_parts parts = {n_slots, n, 2, 2, slots, ins, 1024};
+    df_status status = df_program_new(&parts, &p, &failed, &err);
+    CHECK(good == (status == DF_OK) && failed == want);
+    df_program_free(p);
+}
+
+static void test_overlap(void)
+{
+    static const df_op in_place = {.name = "in_place", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+                                   .infer = df_infer_same, .run = add_run, .may_alias = true};
+    const df_slot slots[] = {
+        STATIC(DF_SLOT_ARENA, 0, 0),  STATIC(DF_SLOT_ARENA, 0, 0), STATIC(DF_SLOT_ARENA, 8, 0),
+        STATIC(DF_SLOT_ARENA, 64, 0), STATIC(DF_SLOT_ARG, 0, 0),   STATIC(DF_SLOT_ARG, 0, 1),
+        STATIC(DF_SLOT_ARG, 8, 1),    STATIC(DF_SLOT_ARG, 0, 1),   STATIC(DF_SLOT_RESULT, 0, 0),
+        STATIC(DF_SLOT_RESULT, 4, 0), STATIC(DF_SLOT_RESULT, 24, 0)};
+    const struct {
+        df_instruction in;
+        bool good;
+    } cases[] = {
+        {CALL(add, 2, 1, 0, 3, 1), false},        {CALL(in_place, 2, 1, 0, 3, 1), true},
+        {CALL(in_place, 2, 1, 3, 0, 1), true},    {CALL(in_place, 2, 1, 0, 3, 2), false},
+        {CALL(in_place, 2, 1, 2, 3, 1), false},   {CALL(add, 2, 1, 0, 2, 3), true},
+        {CALL(in_place, 2, 1, 0, 2, 1), false},   {CALL(accumulate, 2, 0, 5, 4), true},
+        {CALL(accumulate, 2, 0, 5, 7), true},     {CALL(accumulate, 2, 0, 5, 6), false},
+        {CALL(add, 2, 1, 4, 5, 8), true},         {CALL(add, 2, 1, 4, 8, 9), false},
+        {CALL(add, 2, 1, 4, 8, 10), true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse_all(slots, 11, &cases[i].in, 1, cases[i].good, cases[i].good ? -1 : 0);
+    df_instruction wave[] = {CALL(add, 2, 1, 4, 5, 0), CALL(add, 2, 1, 4, 5, 3),
+                             CALL(add, 2, 1, 4, 4, 2)};
+    refuse_all(slots, 11, wave, 3, true, -1);
+    for (int i = 0; i < 3; i++) wave[i].wave = 1;
+    refuse_all(slots, 11, wave, 3, false, 2);
+    wave[2].wave = 2;
+    refuse_all(slots, 11, wave, 3, true, -1);
+    df_instruction reads[] = {CALL(add, 2, 1, 4, 5, 3), CALL(add, 2, 1, 3, 5, 8)};
+    reads[0].wave = reads[1].wave = 7;
+    refuse_all(slots, 11, reads, 2, false, 1);
+    df_instruction scratch = CALL(shift, 1, 1, 4, 3);
+    scratch.attrs = &(df_attr){.list = {NULL, 0}};
+    scratch.n_attrs = 1;
+    for (int64_t at = 0; at <= 192; at += 32) {
+        scratch.workspace = at;
+        bool good = at % 64 == 0 && at != 64;
+        refuse_all(slots, 11, &scratch, 1, good, good ? -1 : 0);
+    }
+}
+
+static void test_alignment_and_dtypes(void)
+{
+    static const df_op plus = {.name = "plus", .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1,
+                               .promote = 3, .infer = df_infer_broadcast,
+                               .tile = {[DF_F32] = add_tile}};
+    static const float constant[N + 1] = {0};
+    df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), STATIC(DF_SLOT_ARG, 0, 1),
+                       STATIC(DF_SLOT_RESULT, 0, 0)};
+    const df_instruction sum = CALL(plus, 2, 1, 0, 1, 2);
+    refuse_all(slots, 3, &sum, 1, true, -1);
+    slots[1].dtype = DF_I32;
+    refuse_all(slots, 3, &sum, 1, false, 0);
+    slots[1].dtype = DF_U8;
+    refuse_all(slots, 3, &sum, 1, false, 0);
+    for (int64_t at = 0; at < 9; at++)
+        for (int k = 0; k < 3; k++) {
+            for (int j = 0; j < 3; j++) slots[j].offset = j == k ? at : 0;
+            slots[1].dtype = DF_F32;
+            refuse_all(slots, 3, &sum, 1, at % 4 == 0, -1);
+        }
+    slots[2].offset = 0;
+    slots[1] = (df_slot){.kind = DF_SLOT_CONSTANT, .dtype = DF_F32, .ndim = 2, .shape = shape};
+    for (int at = 0; at < 5; at++) {
+        slots[1].data = (const char *)constant + at;
+        refuse_all(slots, 3, &sum, 1, at % 4 == 0, -1);
+    }
+}
+
 /* A dynamic slot is made once, and before it is read. */
 static void test_dynamic_refusals(void)
 {
@@ -494,6 +578,8 @@ int main(void)
     test_static();
     test_refusals();
     test_dynamic_refusals();
+    test_overlap();
+    test_alignment_and_dtypes();
     test_elementwise();
     for (int wave = 0; wave < 2; wave++) test_threads(wave);
     for (int wave = 0; wave < 2; wave++) test_failures(wave);
