@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any, Literal
 
+from dualflow.arguments import shown
 from dualflow.errors import DTypeError
 
 Kind = Literal["bool", "int", "float"]
@@ -132,4 +133,4 @@ def as_dtype(value: Any) -> DType:
         name = getattr(value, "__name__", None)  # numpy.float32, a class
     if isinstance(name, str) and name.rstrip("_") in _BY_NAME:
         return _BY_NAME[name.rstrip("_")]
-    raise DTypeError(f"{value!r} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")
+    raise DTypeError(f"{shown(value)} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")

@@ -12,6 +12,7 @@ from math import prod, sqrt
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
+from dualflow.ops.array import ints
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
@@ -46,6 +47,7 @@ def ones(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
 
 
 def _fans(shape: Sequence[int]) -> tuple[int, int]:
+    shape = ints(shape, "initializers: shape")
     if not shape:
         return 1, 1
     if len(shape) == 1:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Replaced, Symbol, Tensor, TensorBase, Variable, current_graph
+from dualflow.arguments import shown
 from dualflow.autodiff.nest import flatten, pack_like
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.display import to_text, values_text
 from dualflow.ops.host import host_call
 
@@ -48,6 +49,11 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
     >>> df.print("x:", df.constant([1., 2.]), {"n": df.constant(3)})
     x: [1. 2.] {'n': 3}
     """
+    for what, text in (("sep", sep), ("end", end)):
+        if not isinstance(text, str):
+            raise DTypeError(f"print: {what} is {shown(text)}, want a str")
+    if output_stream is not None and not callable(getattr(output_stream, "write", None)):
+        raise DTypeError(f"print: output_stream is {shown(output_stream)}, want a file")
     _emit(values, lambda x, of: values_text(x, summarize), sep, end, output_stream, False, name)
 
 

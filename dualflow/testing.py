@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import integer
 from dualflow.autodiff import GradientTape
 from dualflow.autodiff.nest import flatten
 from dualflow.dtypes import float64
@@ -112,7 +113,7 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
         raise InvalidArgumentError(f"check_gradients: order is {order}, want 1 or more")
     import numpy as np  # loaded when somebody first asks for an array
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(integer(seed, "check_gradients: seed"))
     tensors = [widened(a) for a in args]
     floating = [i for i, t in enumerate(tensors) if t.dtype.is_floating]
     points = [tensors[i].numpy() for i in floating]
@@ -205,6 +206,7 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     """
     import numpy as np  # loaded when somebody first asks for an array
 
+    ulp = float(ulp)
     got = np.asarray(actual)
     want = np.asarray(expected, dtype=np.promote_types(got.dtype, np.float64))
     if got.shape != want.shape:

@@ -96,6 +96,37 @@ def test_constant(value, kind, words):
     assert usable()
 
 
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: df.random.normal([2], seed=[1, 2]), TypeError,
+     r"random.normal: seed is \[1, 2\], want an integer"),
+    (lambda: df.random.shuffle([2], seed=1.5), TypeError, "random.shuffle: seed is 1.5"),
+    (lambda: df.random.set_seed("a"), TypeError, "random.set_seed: seed is 'a', want an integer"),
+    (lambda: df.random.Generator("a"), TypeError, "random.Generator: seed is 'a'"),
+    (lambda: df.initializers.he_normal([2], seed="a"), TypeError, "seed is 'a', want an integer"),
+    (lambda: df.initializers.he_normal({"a": 1}), TypeError, "shape is {'a': 1}, want integers"),
+    (lambda: df.TensorSpec(["a"]), TypeError, r"TensorSpec: shape is \['a'\], want .*None"),
+    (lambda: df.TensorSpec([-5]), ValueError, r"TensorSpec: shape is \[-5\], want .*0 or more"),
+    (lambda: df.TensorSpec(5), TypeError, "TensorSpec: shape is 5, want a sequence"),
+    (lambda: df.TensorSpec([1] * 300), ValueError, "TensorSpec: shape has 300 dim.* 254"),
+    (lambda: df.TensorSpec([2], nested(100_000)), TypeError, "a list is not a dtype"),
+    (lambda: df.nn.bias_add([[1.0]], [1.0], data_format=5), ValueError,
+     "bias_add: data_format is 5, want 'NHWC'"),
+    (lambda: df.strided_slice([1.0], [0], [1], ellipsis_mask=1.0), TypeError,
+     "strided_slice: ellipsis_mask is 1.0, want an integer"),
+    (lambda: df.strided_slice([1.0], [0], [1], begin_mask="a"), TypeError,
+     "strided_slice: begin_mask is 'a', want an integer"),
+    (lambda: df.reduce_sum([1.0], range(10**15)), ValueError, "reduce_sum: axes is range"),
+    (lambda: df.reduce_sum([1.0], nested(100_000)), TypeError, "reduce_sum: axes is a list"),
+    (lambda: format(df.constant(1.0), 5), TypeError, "str"),
+    (lambda: df.constant(1.0).__format__([1]), TypeError, "str"),
+    (lambda: df.print(1.0, sep=5), TypeError, "print: sep is 5, want a str"),
+    (lambda: df.print(1.0, output_stream=5), TypeError, "print: output_stream is 5, want a file"),
+], ids=range(20))
+def test_messages(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
+
+
 def test_lists_that_lie_about_their_length():
     for n in (0, 1, 1000):
         assert df.constant(Lying([1.0, 2.0], n)).shape == (2,)

@@ -16,6 +16,7 @@ import os as _os
 
 from dualflow._core.csrc cimport *
 
+from dualflow import arguments as _arguments
 from dualflow import dtypes as _dtypes
 from dualflow import errors as _errors
 

@@ -112,7 +112,7 @@ cdef Tensor to_tensor(value, dtype, str who):
         return from_sequence(value, wanted, who)
     if isinstance(value, (str, bytes, bytearray, complex)):
         raise _errors.DTypeError(
-            f"{who}: got {value!r} of type {type(value).__name__}, want numbers")
+            f"{who}: got {_arguments.shown(value)} of type {type(value).__name__}, want numbers")
     if PyObject_CheckBuffer(value):
         x = from_buffer(value, who, wanted)
     elif hasattr(value, "__dlpack__"):

@@ -137,7 +137,7 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
     """A capsule. Shared memory is marked read-only, which only the versioned form can say: who asks
     for the old form gets a copy that is his alone."""
-    cdef bint versioned = max_version is not None and max_version[0] >= DL_MAJOR
+    cdef bint versioned = max_version is not None and tuple(max_version)[0] >= DL_MAJOR
     cdef bint copied = bool(copy) or not versioned
     cdef Exported *e
     if stream is not None:

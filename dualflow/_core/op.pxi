@@ -3,6 +3,7 @@
 
 cdef enum:
     MAX_ATTRS = 12
+    MAX_INTS = 1 << 24         # that somebody may have meant as an attribute
 
 cdef tuple DTYPES = _dtypes.ALL        # DType objects by df_dtype
 
@@ -259,7 +260,7 @@ def as_index(value):
         return value
     if type(value) is Symbol:
         return (<Symbol>value).graph.dim_of(value)
-    return value.__index__()
+    return PyNumber_Index(value)
 
 
 cdef object clean_attr(Op op, int k, value):
@@ -278,6 +279,9 @@ cdef object clean_attr(Op op, int k, value):
             return value
         if type(value) is Symbol:
             return (<Symbol>value).graph.dims_of(value)
+        if type(value) is range and value[:MAX_INTS] != value:
+            raise _errors.InvalidArgumentError(
+                f"{op.name}: {op.attrs[k]} is {value!r}, want at most {MAX_INTS} integers")
         if hasattr(value, "__index__") and not isinstance(value, TensorBase):
             return (as_index(value),)
         return tuple(map(as_index, value))
@@ -285,7 +289,8 @@ cdef object clean_attr(Op op, int k, value):
         if isinstance(exc, _errors.DualflowError):
             raise
         wanted = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
-        raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {value!r}, want {wanted}") from None
+        raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {_arguments.shown(value)}, "
+                                 f"want {wanted}") from None
 
 
 cdef Attrs pack_attrs(Op op, dict given):

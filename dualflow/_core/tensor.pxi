@@ -106,10 +106,11 @@ cdef tuple spec_shape(shape):
     except TypeError as exc:
         if isinstance(exc, _errors.DualflowError):
             raise
-        raise _errors.DTypeError(f"TensorSpec: shape is {shape!r}, {wanted}") from None
+        raise _errors.DTypeError(
+            f"TensorSpec: shape is {_arguments.shown(shape)}, {wanted}") from None
     for d in dims:
         if d is not None and d < 0:
-            raise _errors.ShapeError(f"TensorSpec: shape is {shape!r}, {wanted}")
+            raise _errors.ShapeError(f"TensorSpec: shape is {_arguments.shown(shape)}, {wanted}")
     if len(dims) > DF_MAX_NDIM:
         raise _errors.ShapeError(
             f"TensorSpec: shape has {len(dims)} dimensions, want at most {DF_MAX_NDIM}")
@@ -260,7 +261,7 @@ cdef class Tensor(TensorBase):
     def __repr__(self):
         return METHODS["repr"](self)
 
-    def __format__(self, spec):
+    def __format__(self, str spec not None):
         if self.t.ndim == 0:
             return format(scalar_item(self, "format()"), spec)
         return format(str(self), spec)

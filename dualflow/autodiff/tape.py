@@ -7,11 +7,13 @@ from dualflow._core import (
     RecordingStopped,
     RecordLog,
     Tensor,
+    TensorBase,
     TensorSpec,
     Variable,
     as_tensor,
     tensor_id,
 )
+from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, ones, zeros
 from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
@@ -225,6 +227,8 @@ class GradientTape(Recorder):
         [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
         """
         y = as_tensor(target)
+        if not isinstance(source, TensorBase):
+            raise DTypeError(f"batch_jacobian: source is {shown(source)}, want a tensor")
         if y.ndim < 1 or source.ndim < 1 or y.shape[0] != source.shape[0]:
             raise ShapeError(f"GradientTape.batch_jacobian: target {y.shape} and source "
                              f"{source.shape}, want the same first dimension")

@@ -14,6 +14,7 @@ from dualflow._core import (
     as_tensor,
     constant,
 )
+from dualflow.arguments import shown
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradients import gradient, no_gradient
@@ -43,7 +44,7 @@ def ints(value: TensorLike, what: str) -> tuple[int, ...]:
         listed = value.tolist() if hasattr(value, "tolist") else as_tensor(value).tolist()
         return tuple([v.__index__() for v in (listed if isinstance(listed, list) else [listed])])
     except (AttributeError, TypeError):
-        raise DTypeError(f"{what} is {value!r}, want integers") from None
+        raise DTypeError(f"{what} is {shown(value)}, want integers") from None
 
 
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """Functions of neural networks that are composed of other ops; their gradients follow."""
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops import random
 from dualflow.ops.arithmetic import add, multiply, square
@@ -43,10 +44,11 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
     [[11.0, 22.0], [13.0, 24.0]]
     """
     value, bias = as_tensor(value), as_tensor(bias)
-    first = data_format.startswith("NC")
-    if not first and not (data_format.startswith("N") and data_format.endswith("C")):
+    named = data_format if isinstance(data_format, str) else ""
+    first = named.startswith("NC")
+    if not first and not (named.startswith("N") and named.endswith("C")):
         raise InvalidArgumentError(
-            f"bias_add: data_format is {data_format!r}, want 'NHWC' or 'NCHW'")
+            f"bias_add: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
     if value.ndim < 2 or bias.ndim != 1 or bias.shape[0] != value.shape[1 if first else -1]:
         raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, want "
                          f"a bias per channel of {data_format}")

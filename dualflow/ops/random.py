@@ -12,6 +12,7 @@ from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Counter, Tensor, TensorBase, TensorSpec, apply, constant, current_graph
+from dualflow.arguments import integer
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
@@ -237,7 +238,8 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        bits = int.from_bytes(os.urandom(8), "little") if seed is None else seed.__index__()
+        bits = (int.from_bytes(os.urandom(8), "little") if seed is None
+                else integer(seed, "random.Generator: seed"))
         self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
         self._draws = Counter()
         self._graph = current_graph()
@@ -309,7 +311,8 @@ def set_seed(seed: int) -> None:
     >>> a == df.random.normal([2]).numpy().tolist()
     True
     """
-    fresh, generator = Generator(seed), get_global_generator()
+    fresh = Generator(integer(seed, "random.set_seed: seed"))
+    generator = get_global_generator()
     generator.seed, generator.counter = fresh.seed, 0
 
 
@@ -328,8 +331,10 @@ def get_global_generator() -> Generator:
     return _Global.generator
 
 
-def _source(seed: int | None) -> Generator:
-    return get_global_generator() if seed is None else Generator(seed)
+def _source(seed: int | None, who: str) -> Generator:
+    if seed is None:
+        return get_global_generator()
+    return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
 
 
 def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
@@ -360,7 +365,7 @@ def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = No
     >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
     (2, 3)
     """
-    return _source(seed).uniform(shape, minval, maxval, dtype, name)
+    return _source(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
 
 
 def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
@@ -391,7 +396,7 @@ def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
     >>> a.numpy().tolist() == b.numpy().tolist()
     True
     """
-    return _source(seed).normal(shape, mean, stddev, dtype, name)
+    return _source(seed, "normal").normal(shape, mean, stddev, dtype, name)
 
 
 def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
@@ -421,7 +426,7 @@ def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 
     >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
     (2, 3)
     """
-    return _source(seed).truncated_normal(shape, mean, stddev, dtype, name)
+    return _source(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -447,4 +452,4 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
     [1, 2, 3]
     """
-    return _source(seed).shuffle(value, name)
+    return _source(seed, "shuffle").shuffle(value, name)

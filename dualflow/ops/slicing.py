@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Sequence
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import integer
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradients import gradient
@@ -131,6 +132,10 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     if not len(begins) == len(ends) == len(steps):
         raise ShapeError(f"strided_slice: begin {begins}, end {ends} and strides {steps}, want "
                          "equally many")
+    begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = (
+        integer(mask, f"strided_slice: {name}") for name, mask in (
+            ("begin_mask", begin_mask), ("end_mask", end_mask), ("ellipsis_mask", ellipsis_mask),
+            ("new_axis_mask", new_axis_mask), ("shrink_axis_mask", shrink_axis_mask)))
     if ellipsis_mask.bit_count() > 1:
         raise InvalidArgumentError(f"strided_slice: ellipsis_mask is {ellipsis_mask:b}, want one "
                                    "bit at most")

@@ -1,0 +1,58 @@
+"""Hostile values and failing allocations, each in a process of its own: a crash or a hang is one
+failing test, and its output ends with the call or the allocation that did it."""
+
+import os
+import random
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.allocations import SCENARIOS
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def run(module, *args, log=None, **env):
+    """The output of a module that must end well."""
+    done = subprocess.run([sys.executable, "-m", f"tests.hostile.{module}", *map(str, args)],
+                          cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True,
+                          timeout=3 * 3600, check=False)
+    last = log.read_text().splitlines()[-1:] if log is not None and log.exists() else []
+    assert done.returncode == 0, "\n".join([*last, done.stdout[-3000:], done.stderr[-3000:]])
+    return done.stdout
+
+
+def test_public_functions(pytestconfig, tmp_path):
+    log = tmp_path / "calls"
+    if pytestconfig.getoption("exhaustive"):
+        run("public", "--all", log=log, HOSTILE_LOG=str(log))
+        run("public", "--seed", random.randrange(10**9), "--count", 100_000, log=log,
+            HOSTILE_LOG=str(log))
+    run("public", "--seed", 0, "--count", 1000, log=log, HOSTILE_LOG=str(log))
+
+
+SHORT = [name for name in SCENARIOS if name not in ("trace", "second_order")]
+
+
+def test_python_has_no_memory(pytestconfig):
+    pytest.importorskip("_testcapi", reason="CPython's own failing allocator")
+    if pytestconfig.getoption("exhaustive"):
+        run("allocations", "python", *SCENARIOS)
+    run("allocations", "python", *SHORT, "--step", 5)
+    run("allocations", "python", "trace", "second_order", "--step", 307)
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ or sys.platform != "linux",
+                    reason="another library stands in for malloc")
+def test_c_has_no_memory(pytestconfig, tmp_path):
+    shim = tmp_path / "failing_malloc.so"
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    subprocess.run([*compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror",
+                    str(HERE / "failing_malloc.c"), "-o", str(shim)], check=True)
+    names, step = (SCENARIOS, 1) if pytestconfig.getoption("exhaustive") else (SHORT[2:6], 3)
+    run("allocations", "c", *names, "--step", step, LD_PRELOAD=str(shim))
