@@ -98,6 +98,14 @@ def test_made_once():
     assert hash(spec) == before
 
 
+def test_dlpack_answers_that_are_empty():
+    with pytest.raises(BufferError):
+        df.from_dlpack(type("Empty", (), {"__dlpack__": lambda self, **options: None,
+                                          "__dlpack_device__": lambda self: ()})())
+    for version in ((), [], "", df.zeros((0,))):
+        assert type(df.constant(1.0).__dlpack__(max_version=version)).__name__ == "PyCapsule"
+
+
 # --- bools that are neither 0 nor 1 ---------------------------------------------------------------
 
 def bools(values):

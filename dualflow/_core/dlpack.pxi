@@ -137,7 +137,7 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
     """A capsule. Shared memory is marked read-only, which only the versioned form can say: who asks
     for the old form gets a copy that is his alone."""
-    cdef bint versioned = max_version is not None and tuple(max_version)[0] >= DL_MAJOR
+    cdef bint versioned = max_version is not None and tuple(max_version) >= (DL_MAJOR,)
     cdef bint copied = bool(copy) or not versioned
     cdef Exported *e
     if stream is not None:
@@ -324,8 +324,8 @@ def from_dlpack(x, *, copy=None):
     if not hasattr(x, "__dlpack__"):
         raise _errors.DTypeError(f"from_dlpack: got a {type(x).__name__}, which has no __dlpack__")
     if hasattr(x, "__dlpack_device__"):
-        device = x.__dlpack_device__()
-        if device[0] not in (DL_CPU, DL_CUDA_HOST):
+        device = tuple(x.__dlpack_device__())
+        if device[:1] not in ((DL_CPU,), (DL_CUDA_HOST,)):
             raise BufferError(f"from_dlpack: the data is on DLPack device {tuple(device)}, "
                               f"want the CPU {(DL_CPU, 0)}")
     try:

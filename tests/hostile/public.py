@@ -106,7 +106,8 @@ def parameters(target, bound):
     except (TypeError, ValueError):
         return [("x", None), ("y", None)]
     found = [p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD,
-                                               p.KEYWORD_ONLY)]
+                                               p.KEYWORD_ONLY)
+             and p.name != "runs"]             # so many are done as were asked for
     many = [p for p in signature if p.kind is p.VAR_POSITIONAL]
     if bound:
         found = found[1:]
