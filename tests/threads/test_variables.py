@@ -304,6 +304,8 @@ read(), add()
 seen, refused, written, turn = [], [], 0, 0
 def handler(number, frame):
     global turn, written
+    if len(refused) > 1:
+        return
     turn += 1
     for value in (v.numpy(), read().numpy(), (v + 0.).numpy()):
         assert value.min() == value.max()
