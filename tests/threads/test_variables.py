@@ -301,7 +301,7 @@ def test_a_signal_handler_in_the_middle_of_a_program():
 read = df.function(lambda: v * 1.)
 add = df.function(lambda: [v.assign_add(one), None][1])
 read(), add()
-seen, refused, written, turn = [], [], 0, 0
+refused, written, turn = [], 0, 0
 def handler(number, frame):
     global turn, written
     if len(refused) > 1:
@@ -310,7 +310,6 @@ def handler(number, frame):
     for value in (v.numpy(), read().numpy(), (v + 0.).numpy()):
         assert value.min() == value.max()
     assert w.numpy().min() == w.numpy().max()
-    seen.append(value[0])
     try:
         add() if turn % 2 else v.assign_add(one)
         written += 1
@@ -330,7 +329,6 @@ while len(refused) < 2:
 stop.set()
 thread.join()
 assert (v.numpy() == 12 * (calls + 1) + 1 + written).all()
-assert len(set(seen)) > 1
 """)
 
 
