@@ -3,7 +3,7 @@
 from tests.threads.child import run
 
 
-def test_a_fork_beside_a_program():
+def test_a_fork_beside_a_program(request):
     """The child sees a value as of a whole run, and can read, write and run."""
     run("""
 n = 1 << 18
@@ -25,7 +25,7 @@ def work():
 thread = threading.Thread(target=work)
 thread.start()
 time.sleep(0.05)
-for k in range(12):
+for k in range(FORKS):
     child = os.fork()
     if child == 0:
         signal.alarm(20)
@@ -44,7 +44,7 @@ for k in range(12):
     time.sleep(0.003)
 stop.set()
 thread.join()
-""")
+""".replace("FORKS", "500" if request.config.getoption("exhaustive") else "12"), timeout=300)
 
 
 def test_a_fork_inside_a_program():
@@ -103,7 +103,7 @@ assert v.numpy().tolist() == [3.]
 """)
 
 
-def test_a_fork_while_others_trace_draw_and_print():
+def test_a_fork_while_others_trace_draw_and_print(request):
     """No lock of ours is held for ever in the child."""
     run("""
 tracing = threading.Event()
@@ -131,7 +131,7 @@ threads = [threading.Thread(target=trace), threading.Thread(target=draw)]
 for t in threads:
     t.start()
 tracing.wait()
-for _ in range(15):
+for _ in range(FORKS):
     child = os.fork()
     if child == 0:
         signal.alarm(20)
@@ -142,4 +142,4 @@ for _ in range(15):
 stop.set()
 for t in threads:
     t.join()
-""")
+""".replace("FORKS", "500" if request.config.getoption("exhaustive") else "15"), timeout=300)
