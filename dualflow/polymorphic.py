@@ -7,31 +7,32 @@ import inspect
 import operator
 import threading
 import types
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from dualflow import config
-from dualflow._core import Dispatcher, OnTop, TensorSpec, current_graph
+from dualflow._core import Dispatcher, OnTop, Unfit, current_graph
 from dualflow.errors import InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
+from dualflow.graph import relax
 from dualflow.graph.arguments import (
     Arguments,
-    NumberLeaf,
-    StaticLeaf,
-    TensorLeaf,
+    VariableLeaf,
     containers,
     leaf_key,
-    same_but_sizes,
+    may_change,
+    number_leaf,
+    unordered,
 )
+from dualflow.graph.attempt import Attempt, plain_key
 from dualflow.graph.compile import Compiled
-from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction, shapes_of
+from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.inspection import Inspection
 from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.method import Method
+from dualflow.graph.method import Instances, Method
 from dualflow.graph.options import Options
-from dualflow.graph.specialize import deciding_arguments
+from dualflow.graph.trace import Guard, decisions
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
@@ -62,12 +63,12 @@ class Function(Inspection, Dispatcher):
         self._traces: list[ConcreteFunction] = []
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
         self._runtime: set[str] = set()         # paths of numbers that are inputs
-        self._static: set[str] = set()          # paths of numbers something was decided by
+        self._static: dict[str, str] = {}       # why no general trace: by path
         self._tracing = threading.local()
         self._made_variables = False
         self._warned_of_changes = False
         self._n_traces = 0
-        self._methods: dict[int, tuple[Any, Function]] = {}
+        self._methods: Instances[Function] = Instances()
         functools.update_wrapper(self, python_function, updated=())
 
     # --- calling ---
@@ -79,13 +80,17 @@ class Function(Inspection, Dispatcher):
         if current_graph() is not None:
             return self._inline(args, kwargs)
         skeleton, leaves, paths = self._bind(args, kwargs)
-        concrete, compiled, kinds = self._find(skeleton, leaves, paths)
-        result = concrete.run(compiled, leaves)
+        concrete, compiled = self._find(skeleton, leaves, paths)
+        try:
+            result = concrete.run(compiled, leaves)
+        except Unfit:
+            concrete, compiled = self._find_exact(skeleton, leaves, paths)
+            return concrete.run(compiled, leaves)
         n = len(args)                   # the leaves after them are defaults
-        if not kwargs and n <= len(leaves) and all(map(operator.is_, args, leaves)) and all(
-                isinstance(kind, StaticLeaf) for kind in kinds[n:]):
-            numbers = [k for k, kind in enumerate(kinds) if isinstance(kind, NumberLeaf)]
-            self.remember(args, numbers, compiled.executable, concrete.packer(compiled))
+        if not kwargs and n <= len(leaves) and all(map(operator.is_, args, leaves)) and (
+                concrete.lasting(n)):
+            self.remember(args, concrete.numbers, compiled.executable,
+                          *concrete.remember(compiled))
         return result
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -123,34 +128,46 @@ class Function(Inspection, Dispatcher):
     # --- finding a trace ---
 
     def _find(self, skeleton: Any, leaves: list[Any], paths: list[str],
-              ) -> tuple[ConcreteFunction, Compiled, tuple[Any, ...]]:
+              ) -> tuple[ConcreteFunction, Compiled]:
         """The trace and the program of a call; traces and compiles what is not there yet."""
-        kinds = tuple([self._kind(x, p) for x, p in zip(leaves, paths, strict=True)])
-        key = skeleton, kinds
-        found = self._calls.get(key)
+        found = self._calls.get((skeleton, self._kinds(leaves, paths)))
         if found is None:
             with self._lock:
-                found = self._search(skeleton, kinds, leaves, paths)
-                self._calls[key] = found
+                found = self._search(skeleton, leaves, paths)
+                # Asked again: tracing may have found that a number decides.
+                self._calls[skeleton, self._kinds(leaves, paths)] = found
                 if len(self._calls) > MAX_PLANS:
                     self._calls.popitem(last=False)
-        return (*found, kinds)
+        return found
 
-    def _kind(self, x: Any, path: str) -> Any:
-        """The key of a leaf; numbers known to change are inputs."""
-        if path in self._runtime and type(x) in (int, float):
-            return NumberLeaf(type(x))
-        return leaf_key(x)
+    def _find_exact(self, skeleton: Any, leaves: list[Any], paths: list[str],
+                    ) -> tuple[ConcreteFunction, Compiled]:
+        """The same, for this call's own numbers."""
+        kinds = tuple(map(plain_key, leaves))
+        with self._lock:
+            found = [c for c in self._traces if c.skeleton == skeleton and c.leaves == kinds]
+            concrete = found[0] if found else self._added(self._record(
+                skeleton, leaves, paths, "Python computes otherwise with these numbers", kinds))
+            compiled = concrete.compiled(leaves)
+        assert compiled is not None             # all is known
+        return concrete, compiled
 
-    def _search(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
+    def _kinds(self, leaves: list[Any], paths: list[str]) -> tuple[Any, ...]:
+        """The keys of leaves; numbers known to change are inputs."""
+        return tuple([number_leaf(x) if p in self._runtime and may_change(x) else leaf_key(x)
+                      for x, p in zip(leaves, paths, strict=True)])
+
+    def _search(self, skeleton: Any, leaves: list[Any], paths: list[str],
                 ) -> tuple[ConcreteFunction, Compiled]:
+        kinds = self._kinds(leaves, paths)
+        broken: list[Guard] = []
         for concrete in self._traces:
             if concrete.admits(skeleton, kinds):
-                compiled = concrete.compiled(shapes_of(leaves, kinds))
+                compiled = concrete.compiled(leaves, broken)
                 if compiled is not None:
                     return concrete, compiled
-        concrete = self._trace(skeleton, kinds, leaves, paths)
-        compiled = concrete.compiled(shapes_of(leaves, kinds))
+        concrete = self._trace(skeleton, kinds, leaves, paths, broken)
+        compiled = concrete.compiled(leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: the trace does not hold for its own sizes")
         return concrete, compiled
@@ -158,32 +175,50 @@ class Function(Inspection, Dispatcher):
     # --- tracing ---
 
     def _trace(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
-               ) -> ConcreteFunction:
+               broken: Sequence[Guard] = ()) -> ConcreteFunction:
         """Traces the function for a call that no trace admits."""
-        cause = self._cause(skeleton, kinds, paths)
-        relaxed = self._relax(skeleton, kinds, paths)
-        made = self._record(skeleton, relaxed, leaves, paths, cause)
-        deciding = {paths[k] for k in deciding_arguments(made.trace)}
-        if deciding:                    # shapes or decisions depend on these numbers
-            self._static |= deciding
-            self._runtime -= deciding
-            relaxed = tuple([StaticLeaf(x) if p in deciding else kind
-                             for x, p, kind in zip(leaves, paths, relaxed, strict=True)])
-            made = self._record(skeleton, relaxed, leaves, paths, cause)
+        assert self._arguments is not None
+        peers = self._peers(skeleton)
+        cause = relax.cause(kinds, paths, peers, self._static, broken) if self._traces else (
+            "first call")
+        wanted = relax.relaxed(kinds, paths, peers, self._static, self._arguments.specs)
+        attempt = Attempt(functools.partial(self._record, skeleton, leaves, paths, cause), leaves)
+        made = attempt.run(wanted)
+        self._static.update((paths[k], why) for k, why in attempt.static.items())
+        self._runtime |= {paths[k] for k in made.numbers}
+        self._runtime -= self._static.keys()
+        same = self._in_other_order(made, leaves)
+        if same is not None:
+            same.skeletons.add(skeleton)
+            return same
+        return self._added(made)
+
+    def _added(self, made: ConcreteFunction) -> ConcreteFunction:
         self._traces.append(made)
         if len(self._traces) > MAX_TRACES:
             self._traces.pop(0)
         self._n_traces += 1
         if self._n_traces == WARN_TRACES:
-            warn(f"{self.name} was traced {WARN_TRACES} times, the last time because {cause}; "
+            warn(f"{self.name} was traced {WARN_TRACES} times, the last time because {made.cause}; "
                  "trace_report() lists all", RetracingWarning)
         return made
 
-    def _record(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
-                cause: str) -> ConcreteFunction:
-        made = ConcreteFunction(self.name, skeleton, kinds, paths, self.options, cause)
+    def _in_other_order(self, made: ConcreteFunction, leaves: list[Any]) -> ConcreteFunction | None:
+        """A trace that differs from a new one in the order of dicts' keys, and in nothing else."""
+        for c in self._traces:
+            if (c.skeleton != made.skeleton and c.leaves == made.leaves
+                    and unordered(c.skeleton) == unordered(made.skeleton)
+                    and decisions(c.trace) == decisions(made.trace) and c.same_as(made, leaves)):
+                return c
+        return None
+
+    def _record(self, skeleton: Any, leaves: list[Any], paths: list[str], cause: str,
+                kinds: tuple[Any, ...]) -> ConcreteFunction:
+        assert self._arguments is not None
+        made = ConcreteFunction(self.name, self._arguments, skeleton, kinds, paths, self.options,
+                                cause)
         again = None
-        if self._made_variables:
+        if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = (f"{self.name} makes a Variable on a call that is not its first: make it "
                      "outside, or keep it and make it only where there is none yet; an optimizer "
                      "makes its own beforehand by build(variables)")
@@ -192,7 +227,7 @@ class Function(Inspection, Dispatcher):
             made.record(functools.partial(self._call_python, skeleton), leaves, again)
         if made.trace.made_variables:   # once more, as all later traces see it
             self._made_variables = True
-            return self._record(skeleton, kinds, leaves, paths, cause)
+            return self._record(skeleton, leaves, paths, cause, kinds)
         return made
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
@@ -207,44 +242,10 @@ class Function(Inspection, Dispatcher):
                  "tensors are repeated when it runs", RetracingWarning)
         return result
 
-    def _relax(self, skeleton: Any, kinds: tuple[Any, ...], paths: list[str]) -> tuple[Any, ...]:
-        """Kinds of leaves, made more general where earlier traces differ from this call."""
-        peers = [c for c in self._traces if c.skeleton == skeleton]
-        out = list(kinds)
-        for k, kind in enumerate(kinds):
-            if (isinstance(kind, StaticLeaf) and type(kind.value) in (int, float)
-                    and paths[k] not in self._static
-                    and any(isinstance(c.leaves[k], StaticLeaf) and c.leaves[k] != kind
-                            and type(c.leaves[k].value) is type(kind.value) for c in peers)):
-                self._runtime.add(paths[k])
-                out[k] = NumberLeaf(type(kind.value))
-        if self.input_signature is not None:
-            for k, spec in enumerate((self._arguments.specs if self._arguments else None) or ()):
-                if isinstance(spec, TensorSpec):
-                    out[k] = TensorLeaf(spec.dtype, spec.shape)
-            return tuple(out)
-        alike = [c for c in peers if all(map(same_but_sizes, c.leaves, out))]
-        if len(alike) >= 2:
-            for k, kind in enumerate(out):
-                if isinstance(kind, TensorLeaf):
-                    shapes = [c.leaves[k].shape for c in alike] + [kind.shape]
-                    out[k] = TensorLeaf(kind.dtype, tuple(
-                        d if all(s[i] == d for s in shapes) else None
-                        for i, d in enumerate(kind.shape)))
-        return tuple(out)
-
-    def _cause(self, skeleton: Any, kinds: tuple[Any, ...], paths: list[str]) -> str:
-        """Why a call needs a trace of its own, by comparison with the trace nearest to it."""
-        if not self._traces:
-            return "first call"
-        peers = [c for c in self._traces if c.skeleton == skeleton]
-        if not peers:
-            return "the arguments are built otherwise"
-        differences = [[f"{p}: {mine} became {kind}" for p, mine, kind in
-                        zip(paths, c.leaves, kinds, strict=True) if not mine.admits(kind)]
-                       for c in peers]
-        least = min(reversed(differences), key=len)
-        return "; ".join(least) or "Python decides otherwise for these sizes"
+    def _peers(self, skeleton: Any) -> list[ConcreteFunction]:
+        """The traces for arguments built as these, but for the order of dicts' keys."""
+        plain = unordered(skeleton)
+        return [c for c in self._traces if unordered(c.skeleton) == plain]
 
     # --- more ways to a trace ---
 
@@ -263,10 +264,10 @@ class Function(Inspection, Dispatcher):
         if not args and not kwargs and self.input_signature is not None:
             args = tuple(self.input_signature)
         skeleton, leaves, paths = self._bind(args, kwargs)
-        kinds = tuple([self._kind(x, p) for x, p in zip(leaves, paths, strict=True)])
         with self._lock:
+            kinds = self._kinds(leaves, paths)
             for concrete in self._traces:
-                if concrete.skeleton == skeleton and concrete.leaves == kinds:
+                if skeleton in concrete.skeletons and concrete.leaves == kinds:
                     return concrete
             return self._trace(skeleton, kinds, leaves, paths)
 
@@ -311,12 +312,7 @@ class Function(Inspection, Dispatcher):
         """As a method: each instance has traces of its own, which live as long as it does."""
         if instance is None:
             return self
-        found = self._methods.get(id(instance))
-        if found is None:
-            gone = functools.partial(self._methods.pop, id(instance))
-            alive = weakref.ref(instance, lambda _: gone(None))
-            found = self._methods[id(instance)] = alive, self._bound_to(alive)
-        return Method(found[1], instance)
+        return Method(self._methods.get(instance, self._bound_to), instance)
 
     def _bound_to(self, alive: Any) -> Function:
         function = self.python_function

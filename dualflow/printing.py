@@ -8,7 +8,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Replaced, Symbol, Tensor, TensorBase, Variable, current_graph
+from dualflow._core import (
+    Dim,
+    Replaced,
+    Symbol,
+    Tensor,
+    TensorBase,
+    Variable,
+    current_graph,
+    known,
+)
 from dualflow.arguments import shown
 from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -69,10 +78,20 @@ class _Text:
 
 def _freeze(value: Any) -> Any:
     """A value as it looks now, with its tensors in their places."""
+    value = _with_numbers(value)
     leaves = flatten(value)
     if not any(isinstance(x, TensorBase) for x in leaves):
         return str(value)
     return pack_like(value, [x if isinstance(x, TensorBase) else _Text(repr(x)) for x in leaves])
+
+
+def _with_numbers(value: Any) -> Any:
+    """A value with the digits of numbers that may change from call to call: what is printed is
+    this call's."""
+    leaves = flatten(value)
+    if not any(isinstance(x, Dim) for x in leaves):
+        return value
+    return pack_like(value, [known(x) for x in leaves])
 
 
 def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
@@ -110,7 +129,11 @@ def _holds_traced(values: tuple[Any, ...]) -> bool:
 def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
                  flush: bool = False) -> None:
     """Python's print, except that traced tensors are printed when their graph runs."""
-    if current_graph() is None or not _holds_traced(values):
+    if current_graph() is None:
+        printing_when_run.old(*values, sep=sep, end=end, file=file, flush=flush)
+        return
+    if not _holds_traced(values):
+        values = tuple(map(_with_numbers, values))
         printing_when_run.old(*values, sep=sep, end=end, file=file, flush=flush)
         return
     _emit(values, _show_as_python, " " if sep is None else sep, "\n" if end is None else end, file,

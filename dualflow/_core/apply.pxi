@@ -294,6 +294,8 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef Tensor number_tensor(value, df_dtype dtype, str who):
+    if dtype == DF_F16 or dtype == DF_BF16:
+        return cast_to(number_tensor(value, DF_F32, who), dtype)
     if type(value) is Dim:
         return traced_number(value, dtype)
     return scalar_tensor(value, dtype, who)

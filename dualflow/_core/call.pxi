@@ -144,10 +144,19 @@ cdef class Executable:
 
 # --- calls seen before --------------------------------------------------------------------------
 
+class Unfit(Exception):
+    """The numbers of a call are not for the program: Python would not compute with them as it did
+    while it was traced. Raised before anything ran."""
+
+
 cdef bint fast_calls = True        # False: every call goes the long way, which knows the settings
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
 
 cdef enum:
     KNOWN_CALLS = 8
+    MAX_SMALL = 1 << 24        # SMALL, of dims.pxi
 
 
 def set_fast_calls(bint fast):
@@ -160,8 +169,11 @@ def set_fast_calls(bint fast):
 cdef class KnownCall:
     """A call by position, without structures: what its arguments were, and what ran then."""
     cdef Executable executable
+    cdef bint any_number
     cdef tuple like            # a LikeTensor, an AnyNumber, or the value itself
-    cdef object pack           # callable (list of outputs) -> result; None: the one output itself
+    cdef object numbers        # callable (args) -> Python numbers to be returned, or None
+    cdef object pack           # callable (list of outputs, those numbers) -> result, or tuple (of
+                               # the outputs), or None: the one output itself
 
     cdef bint matches(self, tuple args) noexcept:
         cdef Py_ssize_t k, n = len(args)
@@ -178,15 +190,25 @@ cdef class KnownCall:
                 if not (<LikeTensor><object>b).fits(<Tensor>a):
                     return False
             elif a != b and not (type(<object>b) is AnyNumber
-                                 and (<AnyNumber><object>b).kind is type(<object>a)):
+                                 and (<AnyNumber><object>b).fits(<object>a)):
                 return False
         return True
 
 
 @cython.final
 cdef class AnyNumber:
-    """An argument that may be any number of a type."""
+    """An argument that may be any number of a type; of ints, those like one in being small."""
     cdef object kind
+    cdef bint small
+
+    cdef bint fits(self, x) noexcept:
+        return type(x) is self.kind and (type(x) is not int or is_small(x) == self.small)
+
+
+cdef bint is_small(x) noexcept:
+    cdef int overflow = 0
+    cdef long long n = PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow == 0 and -MAX_SMALL <= n <= MAX_SMALL
 
 
 @cython.final
@@ -222,14 +244,30 @@ cdef class Dispatcher:
             for entry in self.known:
                 call = <KnownCall>entry
                 if call.matches(args):
+                    if call.any_number:
+                        return self.run_numbers(call, args)
                     made = call.executable.execute(args, NULL, False)
-                    return made[0] if call.pack is None else call.pack(made)
+                    if call.pack is None:
+                        return made[0]
+                    return tuple(made) if call.pack is tuple else call.pack(made, None)
         return self.find_and_run(args, kwargs)
+
+    cdef object run_numbers(self, KnownCall call, tuple args):
+        """Runs a call with numbers that are inputs."""
+        cdef list made
+        try:
+            numbers = None if call.numbers is None else call.numbers(args)
+            made = call.executable.execute(args, NULL, False)
+        except Unfit:
+            return self.find_and_run(args, {})
+        if call.pack is None:
+            return made[0]
+        return tuple(made) if call.pack is tuple else call.pack(made, numbers)
 
     def find_and_run(self, tuple args, dict kwargs):
         raise NotImplementedError
 
-    def remember(self, tuple args, numbers, Executable executable, pack):
+    def remember(self, tuple args, numbers, Executable executable, returned, pack):
         """Runs later calls with arguments like these by `executable`.
 
         `numbers` are the positions of Python numbers that are inputs of the program; any number of
@@ -254,9 +292,12 @@ cdef class Dispatcher:
             else:
                 number = AnyNumber.__new__(AnyNumber)
                 (<AnyNumber>number).kind = type(value)
+                (<AnyNumber>number).small = type(value) is int and is_small(value)
                 kinds.append(number if k in numbers else value)
         call.like = tuple(kinds)
+        call.any_number = len(numbers) > 0
         call.executable = executable
+        call.numbers = returned
         call.pack = pack
         self.known.insert(0, call)
         del self.known[KNOWN_CALLS:]

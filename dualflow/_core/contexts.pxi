@@ -30,6 +30,14 @@ cdef class RecordingStopped:
             self.recorder._log.push()
 
 
+cdef int count_alive(graph, int change) except -1:
+    """Tells a graph, and those it goes on from, whether they record."""
+    while graph is not None:
+        graph.alive += change
+        graph = graph.after
+    return 0
+
+
 @cython.final
 cdef class Recording:
     """Inside the block, ops of this thread are recorded in `graph` (None: they run), and by no tape
@@ -58,6 +66,7 @@ cdef class Recording:
         if self.replaced is not None:
             self.replaced.__enter__()
         self.entered = True
+        count_alive(self.graph, 1)
         self.outer = current_graph()
         self.outer_log = <RecordLog>df_log_top if df_log_top != NULL else None
         set_trace_top(self.graph)
@@ -65,6 +74,7 @@ cdef class Recording:
         return self.graph
 
     def __exit__(self, kind, value, trace):
+        count_alive(self.graph, -1)
         set_trace_top(self.outer)
         set_log_top(self.outer_log)
         self.entered = False

@@ -49,16 +49,18 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
 
 
 cdef bint is_number(value):
-    return isinstance(value, (bool, int, float)) or type(value) is Dim
+    return isinstance(hint_of(value), (bool, int, float))
 
 
 cdef df_dtype number_dtype(value):
     """The dtype a Python number has on its own."""
-    value = hint_of(value)
-    if isinstance(value, bool):
+    cdef object n = hint_of(value)
+    if isinstance(n, bool):
         return DF_BOOL
-    if isinstance(value, int):
-        return DF_I32 if -0x80000000 <= value <= 0x7fffffff else DF_I64
+    if isinstance(n, int):
+        if type(value) is Dim and not (<Dim>value).from_data and (<Dim>value).bound > 0x7fffffff:
+            return DF_I32 if (<Dim>value).decide("narrow", (value,)) else DF_I64
+        return DF_I32 if fits_32_bits(n) else DF_I64
     return DF_F32
 
 
@@ -108,6 +110,10 @@ cdef Tensor to_tensor(value, dtype, str who):
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
         return number_tensor(value, own, who)
+    if type(value) is Dim:                      # a scalar of NumPy's, whose dtype is its own
+        x = to_tensor((<Dim>value).hint, None, who)
+        x = traced_number(value, x.t.dtype)
+        return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
     if isinstance(value, (list, tuple, range)):
         return from_sequence(value, wanted, who)
     if isinstance(value, (str, bytes, bytearray, complex)):
@@ -247,7 +253,7 @@ cdef Tensor from_sequence(value, int wanted, str who):
         first = value
         for _ in shape:
             first = item_at(first, 0) if length(first) else 0.0
-        dtype = number_dtype(first) if is_number(first) else DF_F32
+        dtype = number_dtype(first) if is_number(first) and type(first) is not Dim else DF_F32
     while True:
         x = empty(<df_dtype>dtype, shape)
         at = 0
@@ -275,14 +281,28 @@ cdef list flatten(value, list shape, str who):
     return level
 
 
+cdef int common_dtype(list leaves, int wanted) except -2:
+    """The dtype of leaves that all are numbers, as if none might change; -1 where some are not."""
+    cdef int common = wanted
+    for leaf in leaves:
+        if not is_number(leaf):
+            return -1
+        if wanted < 0:
+            common = number_dtype(leaf) if common < 0 else df_promote(
+                <df_dtype>common, number_dtype(leaf))
+    return common
+
+
 cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
     """Lists that hold tensors or arrays: the leaves are stacked, then given the outer shape."""
     cdef list parts = []
     cdef tuple inner
+    cdef int common = common_dtype(leaves, wanted)
     for leaf in leaves:
         if isinstance(leaf, (list, tuple, range)):
             raise ragged(who, len(shape), leaf, None)
-        parts.append(as_tensor(leaf, None, who))
+        parts.append(as_tensor(leaf, None, who) if common < 0
+                     else number_tensor(leaf, <df_dtype>common, who))
     inner = (<Tensor>parts[0]).shape
     x = apply_by_name("stack", tuple(parts), {"axis": 0})
     x = apply_by_name("reshape", (x,), {"shape": tuple(shape) + inner})

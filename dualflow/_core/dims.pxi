@@ -1,7 +1,27 @@
 # Dim: a number that a traced function may meet with another value next time: an unknown dimension,
-# or a Python number that changes from call to call.
+# or a number among the arguments that changes from call to call.
 
+import math as _math
 import operator as _operator
+import sys as _sys
+from numbers import Number as _Number
+
+from dualflow import frames as _frames
+
+
+def exactly_equal(a, b):
+    """Whether two numbers are one: of one type, and the same zero or NaN where they are that."""
+    if type(a) is not type(b):
+        return False
+    if a == b:
+        return a != 0 or not isinstance(a, float) or (
+            _math.copysign(1., a) == _math.copysign(1., b))
+    return a != a and b != b
+
+
+cdef object fits_32_bits(n):
+    return -0x80000000 <= n <= 0x7fffffff
+
 
 cdef dict DIM_OPS = {
     "add": _operator.add, "sub": _operator.sub, "mul": _operator.mul, "pow": _operator.pow,
@@ -9,9 +29,28 @@ cdef dict DIM_OPS = {
     "neg": _operator.neg, "abs": _operator.abs, "max": max, "min": min, "int": int, "float": float,
     "eq": _operator.eq, "ne": _operator.ne, "lt": _operator.lt, "le": _operator.le,
     "gt": _operator.gt, "ge": _operator.ge, "bool": bool,
+    "and": _operator.and_, "or": _operator.or_, "xor": _operator.xor,
+    "lshift": _operator.lshift, "rshift": _operator.rshift,
+    "same": exactly_equal, "narrow": fits_32_bits,
+}
+
+# What NumPy's functions do with scalars of its own, as their operators do.
+cdef dict DIM_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
+    "floor_divide": "floordiv", "remainder": "mod",
+}
+
+# What the absolute value of an int never exceeds, by those of what it is computed from.
+cdef dict DIM_BOUNDS = {
+    "add": _operator.add, "sub": _operator.add, "mul": _operator.mul, "neg": lambda a: a,
+    "abs": lambda a: a, "floordiv": lambda a, b: a, "mod": lambda a, b: b, "max": max, "min": max,
 }
 
 cdef str OF_A_SHAPE = "size"       # the kind of a Dim that stands in a shape
+cdef str OF_THE_CALL = "argument"  # of one that is a number among the arguments
+
+SMALL = 2 ** 24            # ints up to here are one kind of argument, others another: with what is
+                           # known of their size, an expression of them has a dtype for all calls
 
 
 cdef object hint_of(x):
@@ -24,35 +63,57 @@ cdef list hints_of(tuple args):
         hints.append(hint_of(x))
     return hints
 
+cdef bint is_plain(x):
+    """Whether a value is a number of Python's, or stands for any number."""
+    return type(x) is Dim or isinstance(x, (int, float))
+
+
+def is_scalar_of_numpy(x):
+    return (hasattr(x, "dtype") and isinstance(x, _Number)) or (
+        type(x) is Dim and hasattr((<Dim>x).hint, "dtype"))
+
+
+def is_scalar(x):
+    return is_plain(x) or is_scalar_of_numpy(x)
+
+
+cdef bint asked_by_us():
+    """Whether the code that asks is the package's: a message or a printed graph, say."""
+    return _sys._getframe().f_code.co_filename.startswith(_frames.PACKAGE)
+
 
 @cython.final
 cdef class Dim:
     """A number known by how it was computed, with the value of the first call as a hint.
 
-    Arithmetic gives a Dim again. What decides by its value (comparison, `int`, use as an index)
-    gets the hint, and the graph notes a guard: the trace holds only where the answer is the same.
+    It is to Python what its hint is: arithmetic gives a Dim again, and whatever else a number can
+    be asked (comparison, hash, text, use as an index, any method) is answered by the hint, and the
+    graph notes a guard: the trace holds only where the answer is the same.
 
     Attributes
     ----------
-    hint : int or float
+    hint : int, float or NumPy scalar
     kind : str
         "size" (dimension `args[1]` of Symbol `args[0]`), "argument" (leaf `args[0]` of the call),
         "element" (of an integer Symbol), or a key of the table of operators, of Dims and numbers.
     args : tuple
     graph : object
-        Is told of guards: ``graph.guard(op, args, result)``.
+        Is told of guards: ``graph.guard(op, args, result)``, while ``graph.alive``.
     from_data : bool
         Whether it depends on the size of a value whose size depends on data.
 
     Notes
     -----
-    It equals None, as TensorFlow writes an unknown dimension, and prints as None.
+    Messages of the package and printed graphs write a size that may change as None; user code, to
+    which it is a number like any other, gets its digits, and the trace is for that size. In a graph
+    that somebody builds, for sizes of which none is there, it prints as None and equals None.
     """
     cdef readonly object hint
     cdef readonly str kind
     cdef readonly tuple args
     cdef readonly object graph
     cdef readonly bint from_data
+    cdef double bound              # of an int, what its absolute value never exceeds
 
     def __init__(self, hint, str op, tuple args, graph):
         self.hint = hint
@@ -65,69 +126,68 @@ cdef class Dim:
             elif type(x) is Symbol:
                 self.from_data |= ((<Symbol>x).sized_by_data if op == OF_A_SHAPE
                                    else (<Symbol>x).from_data)
+        self.bound = self.find_bound()
+
+    cdef double find_bound(self):
+        if type(self.hint) is not int:
+            return _math.inf
+        if self.kind == OF_THE_CALL:
+            return SMALL if -SMALL <= self.hint <= SMALL else _math.inf
+        bound = DIM_BOUNDS.get(self.kind)
+        return _math.inf if bound is None else bound(*map(bound_of, self.args))
 
     cdef object make(self, str op, tuple args):
+        """The result of an operator, as a Dim."""
         cdef object value
         for x in args:
-            if not (type(x) is Dim or isinstance(x, (int, float))):
-                return NotImplemented
+            if not is_plain(x):
+                return self.at_once(op, args)
         value = DIM_OPS[op](*hints_of(args))
+        if isinstance(value, complex):
+            return self.at_once(op, args)
         return Dim(value, op, args, self.graph)
 
     cdef object decide(self, str op, tuple args):
+        """The answer to a question, for which the trace holds."""
         cdef object result
         for x in args:
-            if not (type(x) is Dim or isinstance(x, (int, float))):
-                return NotImplemented
+            if not is_plain(x):
+                return self.at_once(op, args)
+        self.want_alive()
         result = DIM_OPS[op](*hints_of(args))
         self.graph.guard(op, args, result)
         return result
 
-    def __add__(self, other): return self.make("add", (self, other))
-    def __radd__(self, other): return self.make("add", (other, self))
-    def __sub__(self, other): return self.make("sub", (self, other))
-    def __rsub__(self, other): return self.make("sub", (other, self))
-    def __mul__(self, other): return self.make("mul", (self, other))
-    def __rmul__(self, other): return self.make("mul", (other, self))
-    def __pow__(self, other, modulo): return self.make("pow", (self, other))
-    def __rpow__(self, other, modulo): return self.make("pow", (other, self))
-    def __floordiv__(self, other): return self.make("floordiv", (self, other))
-    def __rfloordiv__(self, other): return self.make("floordiv", (other, self))
-    def __truediv__(self, other): return self.make("truediv", (self, other))
-    def __rtruediv__(self, other): return self.make("truediv", (other, self))
-    def __mod__(self, other): return self.make("mod", (self, other))
-    def __rmod__(self, other): return self.make("mod", (other, self))
-    def __neg__(self): return self.make("neg", (self,))
-    def __abs__(self): return self.make("abs", (self,))
-    def __pos__(self): return self
-    def __divmod__(self, other): return self // other, self % other
-    def __rdivmod__(self, other): return other // self, other % self
+    cdef object at_once(self, str op, tuple args):
+        """The result of an operator on numbers as they are now; NotImplemented where the other
+        operand, a tensor or an array, knows better."""
+        for x in args:
+            if isinstance(x, TensorBase) or not isinstance(hint_of(x), _Number):
+                return NotImplemented
+        return DIM_OPS[op](*map(known, args))
 
-    def __round__(self, digits=None):
-        return self if isinstance(self.hint, int) and digits is None else round(float(self), digits)
-
-    def __eq__(self, other):
-        if other is None or other is self:
-            return True
-        return self.decide("eq", (self, other))
-
-    def __ne__(self, other):
-        if other is None or other is self:
-            return False
-        return self.decide("ne", (self, other))
-
-    def __lt__(self, other): return self.decide("lt", (self, other))
-    def __le__(self, other): return self.decide("le", (self, other))
-    def __gt__(self, other): return self.decide("gt", (self, other))
-    def __ge__(self, other): return self.decide("ge", (self, other))
-    def __bool__(self): return self.decide("bool", (self,))
-
-    def __index__(self):
-        if not isinstance(self.hint, int):
-            raise TypeError("a float cannot be an index")
+    cdef object bits(self, str op, tuple args):
+        """The result of an operator on the bits of ints: a decision."""
+        for x in args:
+            if not is_plain(x):
+                return self.at_once(op, args)
         self.want_known("an int")
-        self.graph.guard("eq", (self, self.hint), True)
+        return self.decide(op, args)
+
+    cdef object known(self, str what="a number"):
+        """The number as it is now: the trace holds for no other."""
+        self.want_alive()
+        self.want_known(what)
+        self.graph.guard("same", (self, self.hint), True)
         return self.hint
+
+    cdef int want_alive(self) except -1:
+        if not self.graph.alive:
+            raise _errors.TracedValueError(
+                f"a number of a call of {self.graph.name} ({self.description()}) was kept while "
+                "that was traced, and is used outside: it stands for another number in each call; "
+                "return it from the function")
+        return 0
 
     cdef int want_known(self, str what) except -1:
         if self.from_data:
@@ -137,21 +197,182 @@ cdef class Dim:
                 "tensors, or dualflow.shape(x)")
         return 0
 
+    cdef str description(self):
+        return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
+
+    cdef bint described(self):
+        """Whether its text is to say what it is, and not which number."""
+        return not self.graph.alive or self.graph.for_any_size or asked_by_us()
+
+    @property
+    def __class__(self):
+        return type(self.hint)
+
+    def __getattr__(self, str name):
+        if not hasattr(type(self.hint), name):
+            raise AttributeError(f"'{type(self.hint).__name__}' object has no attribute '{name}'")
+        return getattr(self.known(), name)
+
+    # --- arithmetic ---
+
+    def __add__(self, other): return self.make("add", (self, other))
+    def __radd__(self, other): return self.make("add", (other, self))
+    def __sub__(self, other): return self.make("sub", (self, other))
+    def __rsub__(self, other): return self.make("sub", (other, self))
+    def __mul__(self, other): return self.make("mul", (self, other))
+    def __rmul__(self, other): return self.make("mul", (other, self))
+    def __floordiv__(self, other): return self.make("floordiv", (self, other))
+    def __rfloordiv__(self, other): return self.make("floordiv", (other, self))
+    def __truediv__(self, other): return self.make("truediv", (self, other))
+    def __rtruediv__(self, other): return self.make("truediv", (other, self))
+    def __mod__(self, other): return self.make("mod", (self, other))
+    def __rmod__(self, other): return self.make("mod", (other, self))
+    def __neg__(self): return self.make("neg", (self,))
+    def __abs__(self): return self.make("abs", (self,))
+    def __pos__(self): return self
+
+    def __pow__(self, other, modulo):
+        if modulo is not None:
+            return pow(known(self), known(other), known(modulo))
+        return self.make("pow", (self, other))
+
+    def __rpow__(self, other, modulo):
+        if modulo is not None:
+            return pow(known(other), known(self), known(modulo))
+        return self.make("pow", (other, self))
+
+    def __divmod__(self, other):
+        if not is_plain(other):
+            return NotImplemented
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        if not is_plain(other):
+            return NotImplemented
+        return other // self, other % self
+
+    # --- bits ---
+
+    def __and__(self, other): return self.bits("and", (self, other))
+    def __rand__(self, other): return self.bits("and", (other, self))
+    def __or__(self, other): return self.bits("or", (self, other))
+    def __ror__(self, other): return self.bits("or", (other, self))
+    def __xor__(self, other): return self.bits("xor", (self, other))
+    def __rxor__(self, other): return self.bits("xor", (other, self))
+    def __rlshift__(self, other): return self.bits("lshift", (other, self))
+    def __rrshift__(self, other): return self.bits("rshift", (other, self))
+
+    def __lshift__(self, other):
+        if type(self.hint) is int and type(other) is int and 0 <= other < 64:
+            return self.make("mul", (self, 1 << other))
+        return self.bits("lshift", (self, other))
+
+    def __rshift__(self, other):
+        if type(self.hint) is int and type(other) is int and 0 <= other < 64:
+            return self.make("floordiv", (self, 1 << other))
+        return self.bits("rshift", (self, other))
+
+    def __invert__(self):
+        if type(self.hint) is int:
+            return self.make("sub", (-1, self))
+        return ~self.known()
+
+    # --- what decides ---
+
+    def __eq__(self, other):
+        if other is self and isinstance(self.hint, int):
+            return True
+        if other is None:
+            return bool(self.graph.for_any_size)
+        return self.decide("eq", (self, other)) if self.graph.alive else NotImplemented
+
+    def __ne__(self, other):
+        if other is self and isinstance(self.hint, int):
+            return False
+        if other is None:
+            return not self.graph.for_any_size
+        return self.decide("ne", (self, other)) if self.graph.alive else NotImplemented
+
+    def __lt__(self, other): return self.decide("lt", (self, other))
+    def __le__(self, other): return self.decide("le", (self, other))
+    def __gt__(self, other): return self.decide("gt", (self, other))
+    def __ge__(self, other): return self.decide("ge", (self, other))
+    def __bool__(self): return self.decide("bool", (self,))
+
     def __int__(self):
         self.want_known("an int")
-        self.graph.guard("int", (self,), int(self.hint))
-        return int(self.hint)
+        return self.decide("int", (self,))
 
     def __float__(self):
         self.want_known("a float")
-        self.graph.guard("float", (self,), float(self.hint))
-        return float(self.hint)
+        return self.decide("float", (self,))
+
+    def __index__(self):
+        return _operator.index(self.known("an int"))
+
+    def __complex__(self):
+        return complex(self.known("a complex number"))
+
+    def __round__(self, digits=None):
+        if type(self.hint) is int and digits is None:
+            return self
+        return round(self.known()) if digits is None else round(self.known(), digits)
+
+    def __trunc__(self):
+        return self if type(self.hint) is int else _math.trunc(self.known())
+
+    def __floor__(self):
+        return self if type(self.hint) is int else _math.floor(self.known())
+
+    def __ceil__(self):
+        return self if type(self.hint) is int else _math.ceil(self.known())
 
     def __hash__(self):
-        return hash(self.hint)
+        return hash(self.known("a key")) if self.graph.alive else hash(self.hint)
 
     def __repr__(self):
-        return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
+        return self.description() if self.described() else repr(self.known("text"))
+
+    def __str__(self):
+        return self.description() if self.described() else str(self.known("text"))
+
+    def __format__(self, spec):
+        return self.description() if self.described() else format(self.known("text"), spec)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        value = self.known("a pickle")
+        return value.__reduce_ex__(protocol) if hasattr(value, "dtype") else (type(value), (value,))
+
+    # --- NumPy ---
+
+    def __array__(self, dtype=None, copy=None):
+        return _sys.modules["numpy"].array(self.known("an array"), dtype=dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        op = DIM_UFUNCS.get(ufunc.__name__)
+        if op is not None and method == "__call__" and not kwargs and all(
+                map(is_scalar, inputs)) and any(map(is_scalar_of_numpy, inputs)):
+            return Dim(DIM_OPS[op](*hints_of(inputs)), op, inputs, self.graph)
+        return getattr(ufunc, method)(*map(known, inputs),
+                                      **dict(zip(kwargs, map(known, kwargs.values()))))
+
+
+def bound_of(x):
+    """What the absolute value of a number never exceeds."""
+    if type(x) is Dim:
+        return (<Dim>x).bound
+    return abs(x) if abs(x) < SMALL else _math.inf
+
+
+def known(x):
+    """`x`, and where it is a number that may change, that number as it is now."""
+    return (<Dim>x).known() if type(x) is Dim else x
 
 
 def larger(a, b):

@@ -11,6 +11,7 @@ cdef extern from *:
 
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
+cdef Op OP_HOST_CALL = find_op("host_call")
 cdef dict HOST = {}                # id -> callable
 cdef int64_t n_host_calls = 0
 
@@ -32,6 +33,11 @@ def register_host(fn):
     n_host_calls += 1
     HOST[n_host_calls] = fn
     return n_host_calls
+
+
+def host_function(Op op, Attrs attrs):
+    """The callable that an application of `host_call` calls; None of another op."""
+    return HOST.get(attrs.values[0]) if op is OP_HOST_CALL else None
 
 
 def unregister_host(int64_t id):

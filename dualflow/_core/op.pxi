@@ -357,9 +357,13 @@ def make_attrs(Op op, **given):
 def map_attrs(Op op, Attrs attrs, value_of):
     """The attributes with each Dim replaced by `value_of` it."""
     cdef list values = []
-    for v in attrs.values:
+    cdef int k
+    for k in range(op.c.n_attrs):
+        v = attrs.values[k]
         if type(v) is Dim:
             v = value_of(v)
+            if op.c.attrs[k].type == DF_ATTR_FLOAT:
+                v = float(v)
         elif type(v) is tuple:
             found = []
             for x in <tuple>v:

@@ -45,6 +45,8 @@ cdef class Symbol(Tensor):
                 if self.unknown[d] and dims[d] is not None:
                     dims[d] = Dim(dims[d], OF_A_SHAPE, (self, d), self.graph)
             self.dims = tuple(dims)
+            if self.graph is not None:
+                self.graph.sizes_seen = True
         return self.dims
 
     @property
@@ -465,7 +467,8 @@ cdef Tensor read_variable(Variable v):
 
 cdef Tensor traced_number(value, df_dtype dtype):
     """A Dim as a tensor of the graph."""
-    if df_trace_top == NULL:
+    (<Dim>value).want_alive()
+    if df_trace_top != <void *>(<Dim>value).graph:
         raise _errors.TracedValueError(
             f"a number that changes from call to call ({value!r}) was used outside its function")
     return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])

@@ -69,9 +69,10 @@ cdef class TensorBase:
 cdef object power(a, b):
     """a ** b. Squares of floats are products, as in NumPy: exact, a tenth of the time of pow."""
     cdef int dtype
-    if (type(b) is int or type(b) is float) and b == 2 and isinstance(a, (Tensor, Variable)):
+    kind = type(hint_of(b))
+    if (kind is int or kind is float) and isinstance(a, (Tensor, Variable)):
         dtype = (<object>a.dtype).index
-        if dtype == DF_F32 or dtype == DF_F64:
+        if (dtype == DF_F32 or dtype == DF_F64) and b == 2:
             return unary(OP_SQUARE, a)
     return binary(OP_POW, a, b)
 

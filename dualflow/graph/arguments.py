@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import (
+    Dim,
     Symbol,
     Tensor,
     TensorBase,
@@ -22,38 +24,58 @@ from dualflow._core import (
 )
 from dualflow.autodiff.nest import inside
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.graph.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 
 LEAF = "leaf"
+SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi
+AUTOMATIC_NAME = re.compile(r"Variable_\d+")
 
 
 def is_array(x: Any) -> bool:
-    """Whether a value comes in as a tensor although it is none: arrays and their scalars."""
+    """Whether a value comes in as a tensor although it is none. Scalars of NumPy are numbers."""
     return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and not isinstance(
-        x, TensorBase | type)
+        x, TensorBase | Dim | type) and not is_numpy_scalar(x)
 
 
-def flatten(item: Any, path: str, leaves: list[Any], paths: list[str],
+def may_change(x: Any) -> bool:
+    """Whether a value is a number of the kinds that can be inputs of a program."""
+    return type(x) in (int, float) or (is_numpy_scalar(x) and x.dtype.kind in "iuf")
+
+
+def in_order(item: dict[Any, Any]) -> list[Any]:
+    """The keys of a dict in the order of its leaves, the same for all dicts with these keys."""
+    keys = list(item)
+    return sorted(keys) if all([type(k) is str for k in keys]) else keys
+
+
+def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: bool = False,
             around: tuple[int, ...] = ()) -> Any:
-    """Appends the leaves of an argument and their paths; the skeleton. As deep as its nesting."""
+    """Appends the leaves of a structure and their paths; the skeleton. As deep as its nesting.
+
+    Arrays become tensors, where they are not to stay `arrays`.
+    """
     if isinstance(item, list | tuple) and not isinstance(item, str):
         around = inside(item, around)
         names = getattr(item, "_fields", range(len(item)))
         inner = tuple([flatten(x, f"{path}.{n}" if isinstance(n, str) else f"{path}[{n}]", leaves,
-                               paths, around) for n, x in zip(names, item, strict=True)])
+                               paths, arrays, around) for n, x in zip(names, item, strict=True)])
         return type(item), inner
     if isinstance(item, dict):
         around = inside(item, around)
-        inner = tuple([flatten(x, f"{path}[{n!r}]", leaves, paths, around)
-                       for n, x in item.items()])
+        keys = in_order(item)
+        inner = tuple([flatten(item[n], f"{path}[{n!r}]", leaves, paths, arrays, around)
+                       for n in keys])
         first = (item.default_factory,) if isinstance(item, defaultdict) else ()
-        return type(item), tuple(item), *first, inner
+        place = {n: k for k, n in enumerate(keys)}
+        return (type(item), tuple([n if type(n) is str else Key(n) for n in item]), *first,
+                tuple([place[n] for n in item]), inner)
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         around = inside(item, around)
         names = [f.name for f in dataclasses.fields(item) if f.init]
-        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths, around)
+        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths, arrays, around)
                        for n in names])
         return type(item), tuple(names), inner
-    leaves.append(as_tensor(item, None, path) if is_array(item) else item)
+    leaves.append(as_tensor(item, None, path) if not arrays and is_array(item) else item)
     paths.append(path)
     return LEAF
 
@@ -65,12 +87,35 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
     kind: Any = skeleton[0]
     inner = [rebuild(s, leaves) for s in skeleton[-1]]
     if issubclass(kind, dict):
-        return kind(*skeleton[2:-1], zip(skeleton[1], inner, strict=True))
+        keys = [n.value if type(n) is Key else n for n in skeleton[1]]
+        return kind(*skeleton[2:-2], [(n, inner[k]) for n, k in zip(keys, skeleton[-2],
+                                                                    strict=True)])
     if hasattr(kind, "_fields"):
         return kind(*inner)
     if issubclass(kind, list | tuple):
         return kind(inner)
     return kind(**dict(zip(skeleton[1], inner, strict=True)))           # a dataclass
+
+
+def fresh(x: Any) -> Any:
+    """A value to be returned by many calls: what callers may change is copied."""
+    own = isinstance(x, MUTABLE) or (hasattr(x, "__array_interface__") and not is_numpy_scalar(x))
+    return x.copy() if own else x
+
+
+def unordered(skeletons: Any) -> Any:
+    """Skeletons of arguments without the order of dicts' keys."""
+    return tuple([_unordered(s) for s in skeletons])
+
+
+def _unordered(skeleton: Any) -> Any:
+    if skeleton is LEAF:
+        return skeleton
+    inner = unordered(skeleton[-1])
+    if issubclass(skeleton[0], dict):
+        keys = dict(zip(skeleton[-2], skeleton[1], strict=True))
+        return (skeleton[0], tuple([keys[k] for k in sorted(keys)]), *skeleton[2:-2], inner)
+    return (*skeleton[:-1], inner)
 
 
 class TensorLeaf(NamedTuple):
@@ -91,28 +136,61 @@ class TensorLeaf(NamedTuple):
 
 
 class NumberLeaf(NamedTuple):
-    """A Python number that is an input of the program."""
+    """A number that is an input of the program. `large`: one of the ints beyond `SMALL`."""
 
     kind: type
+    large: bool = False
 
     def admits(self, other: Any) -> bool:
-        return other == self or (isinstance(other, StaticLeaf) and type(other.value) is self.kind)
+        return other == self or (isinstance(other, StaticLeaf) and may_change(other.value)
+                                 and number_leaf(other.value) == self)
 
     def __str__(self) -> str:
-        return f"any {self.kind.__name__}"
+        return f"any {'large ' * self.large}{self.kind.__name__}"
+
+
+def number_leaf(x: Any) -> NumberLeaf:
+    """The numbers that one may stand for."""
+    return NumberLeaf(type(x), type(x) is int and not -SMALL <= x <= SMALL)
+
+
+class VariableLeaf(NamedTuple):
+    """A leaf that is some Variable. `place`: the first leaf that is the same."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    trainable: bool
+    name: str
+    place: int
+
+    def admits(self, other: Any) -> bool:
+        v = other.value if isinstance(other, StaticLeaf) else None
+        return isinstance(v, Variable) and variable_leaf(v, self.place) == self
+
+    def __str__(self) -> str:
+        dims = ", ".join(map(str, self.shape))
+        return f"any Variable {self.name}{self.dtype.name} ({dims}{',' * (len(self.shape) == 1)})"
+
+
+def variable_leaf(v: Variable, place: int) -> VariableLeaf:
+    """The Variables that one may stand for; a name that somebody gave may mean something."""
+    name = "" if AUTOMATIC_NAME.fullmatch(v.name) else f"{v.name} "
+    return VariableLeaf(v.dtype, v.shape, v.trainable, name, place)
 
 
 class StaticLeaf:
-    """A Python value the trace was made for; compared by equality and type, else by identity."""
+    """A Python value the trace was made for; the same in every respect, where it can be compared,
+    else by identity."""
 
-    __slots__ = ("hash", "value")
+    __slots__ = ("hash", "key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.key = exact_key(value)
         try:
-            self.hash = hash(value)
+            self.hash = hash(self.key)
         except TypeError:
-            self.hash = id(value)
+            self.key, self.hash = id(value), id(value)
 
     def __hash__(self) -> int:
         return self.hash
@@ -120,18 +198,27 @@ class StaticLeaf:
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, StaticLeaf) or type(self.value) is not type(other.value):
             return False
-        if self.value is other.value:
-            return True
-        if isinstance(self.value, TensorBase):
-            return False
-        return self.hash == other.hash and bool(self.value == other.value)
+        return self.key is other.key or bool(
+            self.hash == other.hash and self.key == other.key
+            and (self.key is not self.value or not contradict(self.value, other.value)))
 
     def admits(self, other: Any) -> bool:
         return self == other
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the same object is the same value for ever."""
+        return not isinstance(self.value, MUTABLE)
+
     def __str__(self) -> str:
         text = repr(self.value)
         return text if len(text) <= 40 else f"a {type(self.value).__name__}"
+
+
+class Key(StaticLeaf):
+    """A key of a dict among the arguments."""
+
+    __slots__ = ()
 
 
 def leaf_key(x: Any) -> TensorLeaf | StaticLeaf:
@@ -243,7 +330,8 @@ class Arguments:
         if not isinstance(spec, TensorSpec):
             return x
         if not isinstance(x, TensorBase | TensorSpec):
-            x = as_tensor(x, spec.dtype, path)
+            weak = isinstance(x, float) or not is_numpy_scalar(x)
+            x = as_tensor(x, spec.dtype if weak else None, path)
         elif isinstance(x, Variable):
             x = x.value()
         want = TensorLeaf(spec.dtype, spec.shape)

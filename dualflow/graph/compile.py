@@ -6,16 +6,17 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from dualflow._core import Executable, Symbol, Tensor, checks_numerics, renewed
+from dualflow._core import Executable, Symbol, Tensor, Variable, checks_numerics, renewed
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.lower import lower
 from dualflow.graph.options import Options
 from dualflow.graph.passes import optimize
 from dualflow.graph.plan import Plan, make_plan
 from dualflow.graph.specialize import Computed, specialize
-from dualflow.graph.trace import Argument, Feed, Trace
+from dualflow.graph.trace import Argument, Feed, Guard, Trace
 
 
 class Compiled:
@@ -107,8 +108,10 @@ def source(x: Symbol) -> int | Callable[[Any], Tensor]:
     return data.make
 
 
-def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]],
-                  options: Options) -> Compiled | None:
-    """A trace made ready for the sizes of a call; None where it does not hold for them."""
-    graph = specialize(trace, shapes)
+def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]], options: Options,
+                  variables: Mapping[Variable, Variable] = MappingProxyType({}),
+                  broken: list[Guard] | None = None) -> Compiled | None:
+    """A trace made ready for the sizes and variables of a call; None where it does not hold for
+    them, and `broken` is told the guard by which."""
+    graph = specialize(trace, shapes, variables, None, broken)
     return None if graph is None else Compiled(graph, options)

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log
-from dualflow.errors import InvalidArgumentError
-from dualflow.graph.arguments import LEAF, NumberLeaf, TensorLeaf, flatten, leaf_key, rebuild
+from dualflow.dtypes import float64, int64
+from dualflow.errors import DualflowError, InvalidArgumentError
+from dualflow.graph.arguments import (
+    LEAF,
+    Arguments,
+    NumberLeaf,
+    StaticLeaf,
+    TensorLeaf,
+    VariableLeaf,
+    flatten,
+    fresh,
+    leaf_key,
+    rebuild,
+)
+from dualflow.graph.compare import same_graphs
 from dualflow.graph.compile import Compiled, compile_trace
 from dualflow.graph.differentiate import Call, DoesNotHold
+from dualflow.graph.exact import alike
+from dualflow.graph.ir import Graph
 from dualflow.graph.options import Options
 from dualflow.graph.section import Section, section_of
-from dualflow.graph.trace import Trace
+from dualflow.graph.specialize import Computed, specialize
+from dualflow.graph.trace import Guard, Trace, suspended
 
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # for a size that no call has given yet
+DATA_NUMBER = "a Python number that only a run knows, one of its outputs"
 
 
 class ConcreteFunction:
@@ -26,18 +44,21 @@ class ConcreteFunction:
     Made by `Function.get_concrete_function` and by calls; not directly.
     """
 
-    def __init__(self, name: str, skeleton: Any, leaves: Sequence[Any], paths: Sequence[str],
-                 options: Options, cause: str) -> None:
+    def __init__(self, name: str, arguments: Arguments, skeleton: Any, leaves: Sequence[Any],
+                 paths: Sequence[str], options: Options, cause: str) -> None:
         self.name = name
+        self.arguments = arguments
         self.skeleton = skeleton
+        self.skeletons = {skeleton}             # with other orders of keys, which do not matter
         self.leaves = tuple(leaves)
         self.paths = tuple(paths)
         self.options = options
         self.cause = cause
         self.ms = 0.0
         self.trace = Trace(name)
+        self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
-        self._rest: list[Any] = []              # static leaves of the output, or None
+        self._rest: list[Any] = []              # leaves of the output that are no tensors, or None
         self._plans: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
         self._recorded: dict[Compiled, Call] = {}
         self._section: Section | None = None
@@ -67,16 +88,27 @@ class ConcreteFunction:
             return self.trace.parameter(k, self.paths[k], leaf.dtype, leaf.shape, hints)
         if isinstance(leaf, NumberLeaf):
             return Dim(value, "argument", (k,), self.trace)
+        if isinstance(leaf, VariableLeaf):
+            if leaf.place not in self._stand_ins:
+                with suspended():
+                    self._stand_ins[leaf.place] = Variable(value.value(), value.trainable,
+                                                           value.name)
+            return self._stand_ins[leaf.place]
         return leaf.value
 
     def _keep(self, result: Any) -> None:
         """Notes what the function returned."""
         leaves: list[Any] = []
-        self._output = flatten(result, "result", leaves, [])
+        self._output = flatten(result, "result", leaves, [], arrays=True)
         for x in leaves:
-            if isinstance(x, Dim):
-                x = as_tensor(x)
-            if isinstance(x, Symbol):
+            if isinstance(x, Dim) and x.from_data:
+                self.trace.outputs.append(as_tensor(x, float64 if isinstance(x.hint, float)
+                                                    else int64))
+                self._rest.append(DATA_NUMBER)
+            elif isinstance(x, Dim):
+                self._rest.append(x)
+                self.trace.returned.append(x)
+            elif isinstance(x, Symbol):
                 if x.graph is not self.trace:
                     x.graph.escaped(x, self.name)
                 self.trace.outputs.append(x)
@@ -87,19 +119,24 @@ class ConcreteFunction:
             else:
                 self._rest.append((x,))
 
-    # --- running ---
+    # --- what it holds for ---
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys is one of this trace's."""
-        return skeleton == self.skeleton and all(
+        return skeleton in self.skeletons and all(
             mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
 
-    def compiled(self, shapes: dict[int, tuple[int, ...]]) -> Compiled | None:
-        """The program for the sizes of a call; None if Python would have decided otherwise."""
-        key = tuple(shapes.items())
+    def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
+        """The program for the sizes and variables of a call; None if Python would have decided
+        otherwise, and `broken` is told by which guard."""
+        shapes = self._shapes(leaves)
+        key = (*shapes.items(), *[id(leaves[k]) for k in self._stand_ins])
         found = self._plans.get(key)
         if found is None:
-            found = compile_trace(self.trace, shapes, self.options)
+            variables = self._variables(leaves)
+            if variables is None:
+                return None
+            found = compile_trace(self.trace, shapes, self.options, variables, broken)
             if found is None:
                 return None
             self._plans[key] = found
@@ -107,34 +144,83 @@ class ConcreteFunction:
                 self._recorded.pop(self._plans.popitem(last=False)[1], None)
         return found
 
+    def _shapes(self, leaves: Sequence[Any]) -> dict[int, tuple[int, ...]]:
+        """The shapes of the leaves that are tensors."""
+        return {k: tuple([UNKNOWN_HINT if d is None else d for d in leaves[k].shape])
+                for k, kind in enumerate(self.leaves) if isinstance(kind, TensorLeaf)}
+
+    def _variables(self, leaves: Sequence[Any]) -> dict[Variable, Variable] | None:
+        """The call's variables by what stood for them; None where two that were apart are one."""
+        found = {stands: leaves[k] for k, stands in self._stand_ins.items()}
+        captured = [id(v) for v in self.trace.variables if v not in found]
+        apart = {id(v) for v in found.values()}
+        one = all([leaves[k] is leaves[kind.place] for k, kind in enumerate(self.leaves)
+                   if isinstance(kind, VariableLeaf)])
+        return found if one and len(apart) == len(found) and apart.isdisjoint(captured) else None
+
+    def same_as(self, other: ConcreteFunction, leaves: Sequence[Any]) -> bool:
+        """Whether both do the same for the leaves of a call."""
+        mine, others = self._variables(leaves), other._variables(leaves)
+        if mine is None or others is None or self._output != other._output or any(
+                [(x is kind) != (y is kind) for x, y in zip(self._rest, other._rest, strict=True)
+                 for kind in (None, DATA_NUMBER)]):
+            return False
+        try:
+            a = specialize(self.trace, self._shapes(leaves), mine, leaves)
+            b = specialize(other.trace, other._shapes(leaves), others, leaves)
+        except DualflowError:
+            return False
+        return (a is not None and b is not None and same_graphs(a, b)
+                and alike(self._values(a), other._values(b)))
+
+    def _values(self, graph: Graph) -> list[Any]:
+        """What is returned besides tensors."""
+        numbers = iter(graph.numbers)
+        return [next(numbers) if isinstance(x, Dim) else x[0] for x in self._rest
+                if x is not None and x is not DATA_NUMBER]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The leaves that may be any number."""
+        return [k for k, kind in enumerate(self.leaves) if isinstance(kind, NumberLeaf)]
+
+    def lasting(self, n: int) -> bool:
+        """Whether a call like this one can be known by its first `n` leaves, the rest defaults."""
+        return (all([isinstance(kind, StaticLeaf) for kind in self.leaves[n:]])
+                and all([kind.lasting for kind in self.leaves if isinstance(kind, StaticLeaf)]))
+
+    # --- running ---
+
     def run(self, compiled: Compiled, leaves: list[Any]) -> Any:
         """What the function returns for the leaves of a call; recorded where a tape watches."""
+        numbers = returned_numbers(compiled, leaves)
         if current_log() is None:
-            return self.pack(compiled.run(leaves))
+            return self.pack(compiled.run(leaves), numbers)
         if compiled not in self._recorded:
             self._recorded[compiled] = self._call(compiled, leaves)
         try:
             made = self._recorded[compiled](leaves)
         except DoesNotHold:
             return self._exactly(leaves)
-        return self.pack(made)
+        return self.pack(made, numbers)
 
     def _exactly(self, leaves: list[Any]) -> Any:
         """What the function returns, by a trace for these sizes and numbers alone: the gradient of
         this one does not hold for them."""
-        kinds = tuple(map(leaf_key, leaves))
+        kinds = tuple([mine if isinstance(mine, VariableLeaf) else leaf_key(x)
+                       for mine, x in zip(self.leaves, leaves, strict=True)])
         found = self._exact.get(kinds)
         if found is None:
             if kinds == self.leaves or self._python is None:
                 raise InvalidArgumentError(f"{self.name}: the gradient of this trace does not hold "
                                            "for its own sizes")
-            found = ConcreteFunction(self.name, self.skeleton, kinds, self.paths, self.options,
-                                     "a gradient rule decides otherwise for these sizes")
+            found = ConcreteFunction(self.name, self.arguments, self.skeleton, kinds, self.paths,
+                                     self.options, "a gradient rule decides otherwise for these sizes")
             found.record(self._python, leaves, self.trace.may_create)
             self._exact[kinds] = found
             if len(self._exact) > MAX_PLANS:
                 self._exact.popitem(last=False)
-        compiled = found.compiled(shapes_of(leaves, found.leaves))
+        compiled = found.compiled(leaves)
         assert compiled is not None         # nothing is unknown that could be decided by
         return found.run(compiled, leaves)
 
@@ -143,30 +229,44 @@ class ConcreteFunction:
             self._section = section_of(self.trace)
         places = {x: x.node.data.leaf for x in self._section.given}
         shapes = {x: leaves[k].shape for x, k in places.items()}
-        return Call(self._section, self.options, places, shapes, compiled=compiled)
+        return Call(self._section, self.options, places, shapes, self._variables(leaves),
+                    compiled=compiled)
 
-    def pack(self, outputs: list[Any]) -> Any:
-        """The structure the function returned, around the outputs of a run."""
+    def pack(self, outputs: list[Any], numbers: list[Any]) -> Any:
+        """The structure the function returned, around the outputs of a run and numbers."""
         if self._output == LEAF and self._rest[0] is None:
             return outputs[0]
-        made = iter(outputs)
-        return rebuild(self._output, iter([next(made) if x is None else x[0]
-                                           for x in self._rest]))
+        made, given = iter(outputs), iter(numbers)
+        values: list[Any] = []
+        for x in self._rest:
+            values.append(next(made) if x is None else next(made).item() if x is DATA_NUMBER
+                          else next(given) if isinstance(x, Dim) else fresh(x[0]))
+        return rebuild(self._output, iter(values))
 
-    def packer(self, compiled: Compiled) -> Callable[[list[Any]], Any] | None:
-        """From the distinct outputs of a run to what the function returns; None: the one output."""
+    def remember(self, compiled: Compiled) -> tuple[Any, Any]:
+        """For calls known by position, what gives the numbers that are returned, None where they
+        are always the same, and the packer."""
+        fixed = compiled.traced.numbers
+        if any([isinstance(x, Computed) for x in fixed]):
+            return functools.partial(returned_numbers, compiled), self.packer(compiled, None)
+        return None, self.packer(compiled, fixed)
+
+    def packer(self, compiled: Compiled, fixed: list[Any] | None) -> Any:
+        """From the distinct outputs of a run, and numbers if they are not fixed, to what the
+        function returns; None: the one output, tuple: a tuple of them."""
         if compiled.renewed:
-            return lambda made: self.pack(compiled.outputs(made))
+            return lambda made, numbers: self.pack(compiled.outputs(made),
+                                                   numbers if fixed is None else fixed)
         if self._output == LEAF and self._rest[0] is None:
             return None
         if self._output == (tuple, (LEAF,) * len(self._rest)) and all(
                 x is None for x in self._rest) and compiled.order == list(range(len(self._rest))):
             return tuple
-        return lambda made: self.pack([made[k] for k in compiled.order])
+        return lambda made, numbers: self.pack([made[k] for k in compiled.order],
+                                               numbers if fixed is None else fixed)
 
-    def __call__(self, *args: Any) -> Any:
-        leaves: list[Any] = []
-        skeleton = tuple([flatten(a, f"argument {k}", leaves, []) for k, a in enumerate(args)])
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        skeleton, leaves, _ = self.arguments.bind(args, kwargs)
         leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
                   for x, m in zip(leaves, self.leaves, strict=False)]
         if len(leaves) != len(self.leaves) or not self.admits(skeleton, [leaf_key(x)
@@ -174,13 +274,12 @@ class ConcreteFunction:
             wanted = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
             got = ", ".join(str(leaf_key(x)) for x in leaves)
             raise InvalidArgumentError(f"{self.name}: got ({got}), this trace is for ({wanted})")
-        compiled = self.compiled(shapes_of(leaves, self.leaves))
+        compiled = self.compiled(leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: this trace does not hold for these sizes")
         return self.run(compiled, leaves)
 
 
-def shapes_of(leaves: Sequence[Any], kinds: Sequence[Any]) -> dict[int, tuple[int, ...]]:
-    """The shapes of the leaves that are tensors."""
-    return {k: x.shape for k, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
-            if isinstance(kind, TensorLeaf)}
+def returned_numbers(compiled: Compiled, leaves: Sequence[Any]) -> list[Any]:
+    """The numbers that a call returns; before it runs, as Python may refuse to compute them."""
+    return [x.number(leaves) if isinstance(x, Computed) else x for x in compiled.traced.numbers]

@@ -9,13 +9,13 @@ bits of eager mode.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import (
     Symbol,
     Tensor,
+    Variable,
     current_log,
     record_call,
     recorded,
@@ -25,6 +25,7 @@ from dualflow._core import (
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.compile import Compiled
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
+from dualflow.graph.locks import reentrant_lock
 from dualflow.graph.options import Options
 from dualflow.graph.section import Gradient, Group, Section
 from dualflow.graph.specialize import Specializer, deciding_arguments
@@ -48,6 +49,8 @@ class Call:
         For each value given: its leaf among the arguments of a call.
     shapes : dict of Symbol to tuple
         Of each value given; None stands for a size that depends on data.
+    variables : dict of Variable to Variable
+        Those of the call, by what stood for them while Python was traced.
     known : dict of Symbol to Symbol, optional
         What stands for values of sections before it.
     compiled : Compiled, optional
@@ -56,19 +59,21 @@ class Call:
 
     def __init__(self, section: Section, options: Options, places: Mapping[Symbol, int],
                  shapes: Mapping[Symbol, Sequence[int | None]],
+                 variables: Mapping[Variable, Variable],
                  known: Mapping[Symbol, Symbol] | None = None,
                  compiled: Compiled | None = None) -> None:
         self.section = section
         self.options = options
         self.places = dict(places)
         self.shapes = shapes
+        self.variables = variables
         self.known = known or {}
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
         # In the order of the section's sources, with the floating variables between them.
         self._given = [places[x] for x in section.given if x.dtype.is_floating]
         self._constants = [x.node.data for x in section.sources if x.node.op is CONSTANT]
-        self._lock = threading.RLock()
+        self._lock = reentrant_lock()
         self._recordings: dict[Any, Recording] = {}
         self._gradients: dict[Section, Call] = {}
 
@@ -78,7 +83,7 @@ class Call:
         part = Trace(trace.name)
         part.nodes, part.guards, part.outputs = trace.nodes, trace.guards, list(outputs)
         part.inputs = [*self.places, *[x for x in trace.inputs if x not in self.places]]
-        walk = Specializer(part, {}, self.known)
+        walk = Specializer(part, {}, self.variables, None, self.known)
         for x, leaf in self.places.items():
             data = x.node.data
             path = data.path if isinstance(data, Argument) else x.node.name
@@ -93,7 +98,7 @@ class Call:
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments; recorded where somebody watches."""
         if current_log() is not None:
-            values = {x: x.node.data.value() for x in self.section.variables}
+            values = {x: self.variable(x.node.data).value() for x in self.section.variables}
             sources = [leaves[k] for k in self._given]
             sources += [x for x in values.values() if x.dtype.is_floating] + self._constants
             groups: dict[int, list[Symbol]] = {}
@@ -109,6 +114,10 @@ class Call:
         if self._compiled is None:
             self._compiled = Compiled(self._graph, self.options)
         return self._compiled.run(list(leaves))
+
+    def variable(self, v: Variable) -> Variable:
+        """A variable of the call."""
+        return self.variables.get(v, v)
 
     def _value(self, x: Symbol, leaves: Sequence[Any], values: Mapping[Symbol, Tensor]) -> Tensor:
         """A value that exists before the program runs."""
@@ -165,7 +174,7 @@ class Call:
                 places = {x: n + k for k, x in enumerate(gradient.given)}
                 shapes = {x: self.stands_for[gradient.like.get(x, x)].known_shape for x in places}
                 self._gradients[gradient] = Call(gradient, self.options, places, shapes,
-                                                 self.stands_for)
+                                                 self.variables, self.stands_for)
             return self._gradients[gradient]
 
 
@@ -228,7 +237,7 @@ class Recording:
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
         owners = [section.trace.owner(x) for x in made]
-        self.versions = [(k, v) for k, v in enumerate(owners) if v is not None]
+        self.versions = [(k, call.variable(v)) for k, v in enumerate(owners) if v is not None]
         self.at = {x: k for k, x in enumerate([*made, *self.there])}
         self.on_tape = [self.at[y] for y in self.targets]
         self.outputs = [self.at[y] for y in section.outputs]

@@ -55,9 +55,11 @@ class Graph(Trace):
 
     input_text = "placeholder {} made at {}"
     outside_text = "use the graph's run(), which gives its value"
+    for_any_size = True
 
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
+        self.alive = 1
         self._by_name: dict[str, Node] = {}
         self._n_indexed = 0
         self._session = Session(self, Options())

@@ -85,6 +85,8 @@ class Graph:
         Outputs of its parameter nodes, in the order of the call.
     outputs : list of Symbol
         What a run returns. Variables written are not among them.
+    numbers : list of number or Computed
+        What the function returns besides, Python numbers.
     changes : int
         How many values passes have put others in place of.
     """
@@ -94,6 +96,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.inputs: list[Symbol] = []
         self.outputs: list[Symbol] = []
+        self.numbers: list[Any] = []
         self.changes = 0
 
     def empty_copy(self) -> Graph:

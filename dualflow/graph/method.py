@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+MAX_KEPT = 64             # instances that can have no weak reference; the oldest goes
+
+T = TypeVar("T")
 
 
 class Method:
@@ -19,3 +26,33 @@ class Method:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+class Instances(Generic[T]):
+    """Something for each instance, which lives as long as that.
+
+    An instance whose class has `__slots__` without `__weakref__` is kept alive, with a bound for
+    how many.
+    """
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[Callable[[], Any], T]] = {}
+        self.kept: list[int] = []
+
+    def get(self, instance: Any, make: Callable[[Callable[[], Any]], T]) -> T:
+        """What belongs to an instance; ``make(what gives the instance)`` where there is nothing."""
+        found = self.by_id.get(id(instance))
+        if found is None:
+            alive = self._reference(instance)
+            found = self.by_id[id(instance)] = alive, make(alive)
+        return found[1]
+
+    def _reference(self, instance: Any) -> Callable[[], Any]:
+        gone = functools.partial(self.by_id.pop, id(instance))
+        try:
+            return weakref.ref(instance, lambda _: gone(None))
+        except TypeError:
+            self.kept.append(id(instance))
+            if len(self.kept) > MAX_KEPT:
+                self.by_id.pop(self.kept.pop(0), None)
+            return lambda: instance

@@ -6,7 +6,6 @@ with a gradient of their own hold, as if a tape had been inside; but to lists of
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
 from dualflow.graph.dims import leaves
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node
+from dualflow.graph.locks import reentrant_lock
 from dualflow.graph.trace import Argument, Feed, Number, Trace
 
 Group = Sequence[Symbol]            # sources that are one tensor
@@ -50,7 +50,7 @@ class Section:
             for x in values if x.node.op is CONSTANT)
         self.sources = [x for x in (*self.given, *self.variables, *constants)
                         if x.dtype.is_floating]
-        self._lock = threading.RLock()
+        self._lock = reentrant_lock()
         self._gradients: dict[Any, Gradient] = {}
 
     def log(self, groups: Sequence[Group]) -> RecordLog:

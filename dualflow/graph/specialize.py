@@ -6,15 +6,26 @@ say that Python would have decided otherwise does not hold for these sizes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, map_attrs
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    Unfit,
+    Variable,
+    constant,
+    dim_value,
+    exactly_equal,
+    map_attrs,
+)
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
 from dualflow.graph.dims import dim_now, leaves
 from dualflow.graph.dynamic import DependsOnData, Numbers, refuse
-from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Node
+from dualflow.graph.ir import LEAVES, PARAMETER, VARIABLE, Graph, Line, Node
 from dualflow.graph.trace import (
     Argument,
     Feed,
@@ -27,7 +38,7 @@ from dualflow.graph.trace import (
 
 
 class Computed(NamedTuple):
-    """A parameter computed at each run from Python numbers among the arguments."""
+    """A number computed at each run from numbers among the arguments; a parameter of `dtype`."""
 
     dim: Dim
     dtype: DType
@@ -36,21 +47,45 @@ class Computed(NamedTuple):
     def __repr__(self) -> str:
         return f"a number, {self.dim!r}"
 
-    def make(self, leaves: Sequence[Any]) -> Tensor:
+    def number(self, leaves: Sequence[Any]) -> Any:
         """Its value for the leaves of a call's arguments."""
         def leaf(d: Dim) -> Any:
             return leaves[d.args[0]] if d.kind == "argument" else self.sizes[id(d)]
 
-        return constant(dim_now(self.dim, leaf), self.dtype)
+        return number_now(self.dim, leaf)
+
+    def make(self, leaves: Sequence[Any]) -> Tensor:
+        """That as a tensor."""
+        number = self.number(leaves)
+        try:
+            return constant(number, self.dtype)
+        except DualflowError as error:
+            raise Unfit(str(error)) from error
+
+
+def number_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
+    """The value of a Dim when `leaf` gives those of its leaves; raises Unfit where Python would
+    raise, or get a number of another type."""
+    try:
+        value = dim_now(dim, leaf)
+    except (ArithmeticError, ValueError) as error:
+        raise Unfit(str(error)) from error
+    if type(value) is not type(dim.hint):
+        raise Unfit(f"{value!r} is no {type(dim.hint).__name__}")
+    return value
 
 
 class Specializer:
     """One walk."""
 
     def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]],
+                 variables: Mapping[Variable, Variable], given: Sequence[Any] | None,
                  known: Mapping[Symbol, Symbol] | None = None) -> None:
         self.trace = trace
         self.shapes = shapes
+        self.variables = variables
+        self.given = given
+        self.broken: Guard | None = None        # by which the trace does not hold
         self.graph = Graph(trace.name)
         self.stands_for: dict[Symbol, Symbol] = dict(known or {})
         self.sized: dict[Symbol, Symbol] = {}   # by a value elsewhere: one of its size in the graph
@@ -59,7 +94,9 @@ class Specializer:
         self.waiting = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
-        """The value of a Dim's leaf that is a size or an element."""
+        """The value of a Dim's leaf that is a size or an element, or a number that is given."""
+        if d.kind == "argument" and self.given is not None:
+            return self.given[d.args[0]]
         x = self._measured(d.args[0])
         if d.kind == "size":
             size = x.known_shape[d.args[1]]
@@ -81,6 +118,8 @@ class Specializer:
         if d.kind != "argument":
             return self._measured(d.args[0])
         dtype = float64 if isinstance(d.hint, float) else int64
+        if self.given is not None:
+            return self.numbers.constant(self.size(d), dtype)
         made = self.graph.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
                                    Computed(d, dtype, {}))
         self.arguments.append(made)
@@ -88,17 +127,19 @@ class Specializer:
 
     def value(self, d: Dim) -> Any:
         """The value of a Dim for these sizes and numbers."""
-        return dim_now(d, self.size)
+        return number_now(d, self.size)
 
     def holds(self, guard: Guard) -> bool:
         """Whether Python would have decided as it did; what depends on data is checked when the
         program runs."""
         try:
             args = [self.value(a) if isinstance(a, Dim) else a for a in guard.args]
+            return exactly_equal(dim_value(guard.op, *args), guard.answer)
         except DependsOnData:
             self.numbers.check(guard)
             return True
-        return bool(dim_value(guard.op, *args) == guard.answer)
+        except (Unfit, ArithmeticError, ValueError):    # Python would not have come here
+            return False
 
     def leaf(self, node: Node) -> Symbol:
         """A parameter, constant or variable in the new graph."""
@@ -111,13 +152,14 @@ class Specializer:
                                           for a in data.args]))
         elif node.op is PARAMETER and isinstance(data, Number):
             try:
-                if not depends_on_arguments(data.dim):
+                if self.given is not None or not depends_on_arguments(data.dim):
                     return self.graph.constant(constant(self.value(data.dim), data.dtype),
                                                node.name, node.line)
-                data = Computed(data.dim, data.dtype, {
-                    id(d): self.size(d) for d in leaves(data.dim) if d.kind != "argument"})
+                data = self.computed(data.dim, data.dtype)
             except DependsOnData:
                 return self.numbers.number(data.dim, data.dtype)
+        elif node.op is VARIABLE:
+            data = self.variables.get(data, data)
         return self.graph.add_leaf(node.op, x, node.name, node.line, data, shape)
 
     def give(self, x: Symbol, data: Argument, shape: Sequence[int | None]) -> None:
@@ -132,6 +174,17 @@ class Specializer:
             if found.node.op is PARAMETER and not any(found is x for x in self.arguments):
                 self.arguments.append(found)
         return found
+
+    def computed(self, dim: Dim, dtype: DType) -> Computed:
+        """A number that follows from those of the call, and from sizes."""
+        return Computed(dim, dtype, {id(d): self.size(d) for d in leaves(dim)
+                                     if d.kind != "argument"})
+
+    def returned(self, dim: Dim) -> Any:
+        """A number that the function returns: itself, or Computed."""
+        if self.given is not None or not depends_on_arguments(dim):
+            return self.value(dim)
+        return self.computed(dim, float64)
 
     def apply(self, node: Node) -> Node:
         """An application in the new graph."""
@@ -155,11 +208,14 @@ class Specializer:
                     self.stands_for[node.outputs[0]] = self.leaf(node)
             else:
                 self.stands_for.update(zip(node.outputs, self.apply(node).outputs, strict=True))
-            if not all([self.holds(guard) for guard in self.waiting.get(node, ())]):
-                return None
+            for guard in self.waiting.get(node, ()):
+                if not self.holds(guard):
+                    self.broken = guard
+                    return None
+        self.graph.outputs = [self.value_of(x) for x in self.trace.outputs]
+        self.graph.numbers = [self.returned(dim) for dim in self.trace.returned]
         inputs = [self.stands_for[x] for x in self.trace.inputs] + self.arguments
         self.graph.inputs = [x for x in inputs if x.node.op is PARAMETER]
-        self.graph.outputs = [self.value_of(x) for x in self.trace.outputs]
         return self.graph
 
 
@@ -182,21 +238,29 @@ def depends_on_arguments(dim: Dim) -> bool:
     return any(d.kind == "argument" for d in leaves(dim))
 
 
-def deciding_arguments(trace: Trace) -> set[int]:
-    """Python numbers among the arguments that shapes or decisions depend on, by leaf.
-
-    A trace does not hold for other values of them.
+def deciding_arguments(trace: Trace) -> dict[int, Line | None]:
+    """Numbers among the arguments that shapes or decisions depend on, by leaf: where in the user's
+    code. A trace does not hold for other values of them.
     """
-    dims = [a for guard in trace.guards.values() for a in guard.args if isinstance(a, Dim)]
+    dims = [(a, guard.line) for guard in trace.guards.values() for a in guard.args]
     for node in trace.nodes:
         if node.attrs is not None and node.attrs.symbolic:
             for value in node.attrs.values:
-                dims += [v for v in (value if isinstance(value, tuple) else (value,))
-                         if isinstance(v, Dim)]
-    return {d.args[0] for dim in dims for d in leaves(dim) if d.kind == "argument"}
+                dims += [(v, node.line) for v in (value if isinstance(value, tuple) else (value,))]
+        if isinstance(node.data, Feed):
+            dims += [(v, node.line) for v in node.data.args]
+    found: dict[int, Line | None] = {}
+    for dim, line in dims:
+        for d in leaves(dim) if isinstance(dim, Dim) else ():
+            if d.kind == "argument":
+                found.setdefault(d.args[0], line)
+    return found
 
 
-def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]]) -> Graph | None:
+def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
+               variables: Mapping[Variable, Variable] = MappingProxyType({}),
+               given: Sequence[Any] | None = None,
+               broken: list[Guard] | None = None) -> Graph | None:
     """The graph of a trace for the sizes of one call.
 
     Parameters
@@ -204,16 +268,27 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]]) -> Graph | Non
     trace : Trace
     shapes : dict of int to tuple of int
         By leaf of the call's arguments.
+    variables : dict of Variable to Variable
+        Those of the call, by what stood for them while Python was traced.
+    given : sequence, optional
+        The leaves of a call, whose numbers become constants; otherwise they are inputs.
+    broken : list, optional
+        Is told the guard by which the trace does not hold.
 
     Returns
     -------
     Graph, or None if Python would have decided otherwise for these sizes
     """
-    walk = Specializer(trace, shapes)
+    walk = Specializer(trace, shapes, variables, given)
     with suspended():
         try:
-            return walk.run()
+            graph = walk.run()
+        except Unfit:
+            return None
         except DualflowError:
             if trace.guards:        # shapes that do not fit may follow from a decision not taken
                 return None
             raise
+    if broken is not None and walk.broken is not None:
+        broken.append(walk.broken)
+    return graph

@@ -105,6 +105,12 @@ class Trace(Graph):
         Made while it recorded.
     after : Trace or None
         The trace this one goes on from: its Symbols are good here, too.
+    returned : list of Dim
+        Python numbers that the function returned.
+    alive : int
+        Whether it records; then its numbers are numbers.
+    sizes_seen : bool
+        Whether Python was given a size that may change.
     functions : dict of Node to Node
         By a node that hands on a result of something with a gradient rule of its own: the
         application of that.
@@ -116,9 +122,14 @@ class Trace(Graph):
     outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
                     "dataclasses, or assign it to a Variable")
 
+    for_any_size = False        # whether sizes that may change print as such
+
     def __init__(self, name: str = "graph", after: Trace | None = None) -> None:
         super().__init__(name)
         self.after = after
+        self.returned: list[Dim] = []
+        self.alive = 0
+        self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}
         self._owner: dict[Symbol, Variable] = {}
@@ -337,6 +348,11 @@ class Trace(Graph):
 def hint(x: Any) -> Any:
     """A number, or what stands for it while Python is traced."""
     return x.hint if isinstance(x, Dim) else x
+
+
+def decisions(trace: Trace) -> list[tuple[str, Any]]:
+    """What Python decided by numbers that may change: questions and answers."""
+    return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
 class _Typed(NamedTuple):

@@ -2,8 +2,11 @@
 
 import collections
 import dataclasses
+import decimal
+import fractions
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import dualflow as df
@@ -27,6 +30,19 @@ class Point(NamedTuple):
 class Config:
     rate: Any
     sizes: Any
+
+
+class Rate:
+    """Equal by value, as configurations are."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
 
 
 STRUCTURES = [
@@ -66,7 +82,16 @@ def test_keys_of_leaves():
 @pytest.mark.parametrize("a, b, same", [
     (1, 1, True), (1, True, False), (1, 1., False), ("a", "a", True), (None, None, True),
     ((1, 2), (1, 2), True), (float("nan"), float("inf"), False), (df.float32, df.float64, False),
-    (len, len, True), (len, max, False), ({1}, {1}, False),
+    (len, len, True), (len, max, False), ({1}, {1}, True), ({1}, {True}, False),
+    (0., -0., False), (float("nan"), float("nan"), True), ((0.,), (-0.,), False),
+    (frozenset([1]), frozenset([1.]), False), (0j, -0j, False), (slice(1), slice(1), True),
+    (slice(1), slice(True), False), (range(3), range(0, 3, 1), True), (bytearray(b"a"),
+    bytearray(b"a"), True), (decimal.Decimal("1"), decimal.Decimal("1.0"), False),
+    (fractions.Fraction(1, 2), fractions.Fraction(1, 2), True), (Rate(.5), Rate(.5), True),
+    (Rate(0.), Rate(-0.), False), (Rate(1), Rate(True), False),
+    (Rate((1, 0.)), Rate((1, -0.)), False),
+    (np.float64(1), 1., False), (np.float64(0.), np.float64(-0.), False),
+    (np.int64(1), np.int32(1), False), (np.int64(1), np.int64(1), True),
 ])
 def test_static_values(a, b, same):
     assert (StaticLeaf(a) == StaticLeaf(b)) is same

@@ -1,0 +1,83 @@
+"""Whether two graphs compute the same: a trace that takes any number is held against one that was
+made for the numbers of a call.
+
+Values get numbers by what they are computed from, the same in both graphs. So names, lines, the
+order of what is independent and how often a constant is written down do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Symbol, host_function
+from dualflow.graph import ir
+from dualflow.graph.exact import alike, same_tensor
+from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node, may_refuse
+from dualflow.graph.options import Options
+from dualflow.graph.passes import fold
+from dualflow.graph.trace import Argument
+
+
+def same_graphs(a: Graph, b: Graph) -> bool:
+    """Whether two graphs give the same, with the same effects in the same order."""
+    return _same(a, b) or _same(*[fold.run(ir.copy(g), Options()) for g in (a, b)])
+
+
+def _same(a: Graph, b: Graph) -> bool:
+    values = _Values()
+    return bool(values.summary(a) == values.summary(b))
+
+
+class _Values:
+    """Numbers of values, of all graphs that it is shown."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.kinds: dict[str, list[Any]] = {"constant": [], "parameter": [], "call": []}
+
+    def summary(self, graph: Graph) -> Any:
+        """Outputs, effects in their order, and what may refuse a value."""
+        at: dict[Symbol, tuple[int, int]] = {}
+        effects: list[int] = []
+        refusing: set[int] = set()
+        fed = 0                             # what is asked for at each run is another each time
+        for node in graph.nodes:
+            if node.op in LEAVES:
+                key = self.leaf(node)
+                if key[0] == "parameter":
+                    key, fed = (*key, fed), fed + 1
+            else:
+                key = (node.op.name, self.attrs(node), tuple([at[x] for x in node.inputs]),
+                       len(effects) if node.op.effect else None)
+            number = self.numbers.setdefault(key, len(self.numbers))
+            if node.op.effect:
+                effects.append(number)
+            elif node.op not in LEAVES and may_refuse(node):
+                refusing.add(number)
+            at.update((y, (number, k)) for k, y in enumerate(node.outputs))
+        return [at[x] for x in graph.outputs], effects, refusing
+
+    def leaf(self, node: Node) -> tuple[Any, ...]:
+        """What a value stands for that no kernel makes."""
+        if node.op is CONSTANT:
+            return "constant", self.first_like("constant", node.data, same_tensor)
+        if node.op is VARIABLE:
+            return "variable", id(node.data)
+        if isinstance(node.data, Argument):
+            return "argument", node.data.leaf
+        return "parameter", self.first_like("parameter", node.data, alike)
+
+    def attrs(self, node: Node) -> Any:
+        """An application's attributes; of a call of Python its function, not its number."""
+        call = host_function(node.op, node.attrs)
+        return node.attrs if call is None else self.first_like("call", call, alike)
+
+    def first_like(self, kind: str, data: Any, same: Callable[[Any, Any], bool]) -> int:
+        """The place of what was met first and is the same."""
+        met = self.kinds[kind]
+        for k, other in enumerate(met):
+            if other is data or same(other, data):
+                return k
+        met.append(data)
+        return len(met) - 1

@@ -1,0 +1,79 @@
+"""What a new trace is to stand for, and what made it necessary, by comparison with earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dualflow._core import TensorSpec, Variable
+from dualflow.graph.arguments import (
+    StaticLeaf,
+    TensorLeaf,
+    may_change,
+    number_leaf,
+    same_but_sizes,
+    variable_leaf,
+)
+from dualflow.graph.concrete import ConcreteFunction
+from dualflow.graph.trace import Guard
+
+Kinds = tuple[Any, ...]
+
+
+def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
+            static: Mapping[str, str], specs: Sequence[Any] | None) -> Kinds:
+    """Kinds of a call's leaves, made more general where earlier traces differ from it, where an
+    input signature says so, and wherever they are variables.
+
+    Parameters
+    ----------
+    kinds : tuple
+    paths : sequence of str
+    peers : sequence of ConcreteFunction
+        Traces for arguments built alike.
+    static : dict of str to str
+        Paths that no trace generalises, and why.
+    specs : sequence of TensorSpec, optional
+        The leaves of the input signature.
+    """
+    out = list(kinds)
+    places: dict[int, int] = {}
+    for k, kind in enumerate(kinds):
+        if isinstance(kind, StaticLeaf) and paths[k] not in static:
+            if isinstance(kind.value, Variable):
+                out[k] = variable_leaf(kind.value, places.setdefault(id(kind.value), k))
+            elif may_change(kind.value) and any(_differ(c.leaves[k], kind) for c in peers):
+                out[k] = number_leaf(kind.value)
+    alike = [c for c in peers if all(map(same_but_sizes, c.leaves, out))]
+    for k, kind in enumerate(out):
+        if not isinstance(kind, TensorLeaf) or paths[k] in static:
+            continue
+        if specs is not None:
+            if isinstance(specs[k], TensorSpec):
+                out[k] = TensorLeaf(specs[k].dtype, specs[k].shape)
+        elif len(alike) >= 2:
+            shapes = [c.leaves[k].shape for c in alike] + [kind.shape]
+            out[k] = TensorLeaf(kind.dtype, tuple([
+                d if all(s[i] == d for s in shapes) else None for i, d in enumerate(kind.shape)]))
+    return tuple(out)
+
+
+def _differ(mine: Any, kind: StaticLeaf) -> bool:
+    """Whether two leaves are numbers of one type and not the same."""
+    return (isinstance(mine, StaticLeaf) and type(mine.value) is type(kind.value)
+            and mine != kind)
+
+
+def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
+          static: Mapping[str, str], broken: Sequence[Guard]) -> str:
+    """Why a call needs a trace of its own, by comparison with the trace nearest to it. `broken`:
+    decisions that would have been others."""
+    if broken:
+        return f"Python decides otherwise for these sizes at {broken[-1].line}"
+    if not peers:
+        return "the arguments are built otherwise"
+    differences = [[f"{p}: {mine} became {kind}{', ' * (p in static)}{static.get(p, '')}"
+                    for p, mine, kind in zip(paths, c.leaves, kinds, strict=True)
+                    if not mine.admits(kind)] for c in peers]
+    least = min(reversed(differences), key=len)
+    return "; ".join(least) or "Python decides otherwise for these sizes"

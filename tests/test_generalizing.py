@@ -1,0 +1,477 @@
+"""What stands for more than one call: numbers, sizes, variables and dicts of one trace, and when a
+trace is not trusted with others."""
+
+import dataclasses
+import gc
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def same(f, *calls):
+    """Eager and traced, call for call; the traced function."""
+    traced = df.function(f)
+    for args in calls:
+        want, got = f(*args), traced(*args)
+        assert type(got) is type(want) and got.dtype is want.dtype
+        np.testing.assert_array_equal(got.numpy(), want.numpy(), strict=True)
+    return traced
+
+
+x1 = df.constant([1., 2.])
+
+# --- from input to value of the key -------------------------------------------------------------
+
+def scheduled(x, lr, training):
+    y = x * 3.
+    if training and lr > .5:
+        y = y * 100.
+    return y * lr
+
+
+def test_a_number_that_decides_in_another_mode():
+    calls = [(x1, .1, False), (x1, .2, False), *[(x1, lr, True) for lr in (.3, .4, .6, .9)]]
+    traced = same(scheduled, *calls, *calls[::-1], *calls)
+    line = scheduled.__code__.co_firstlineno + 2
+    assert f"lr: 0.4 became 0.6, by which Python decides at {__file__}:{line}" in (
+        traced.trace_report())
+
+
+@pytest.mark.parametrize("other", [
+    df.ones([2, 2]), df.ones([2], df.float64), df.ones([5])], ids=["rank", "dtype", "batch"])
+def test_a_number_that_decides_for_other_tensors(other):
+    def f(x, lr):
+        if (x.ndim, x.dtype, x.shape) != (1, df.float32, (2,)) and lr > .5:
+            return x * 100.
+        return x * lr
+
+    calls = [(x, lr) for x in (x1, other) for lr in (.1, .2, .3, .6, .9, .4)]
+    same(f, *calls, *calls[::-1])
+
+
+def test_a_number_that_decides_after_an_exception():
+    fail = [False]
+
+    def f(x, lr, mode):
+        if fail[0]:
+            raise RuntimeError("while tracing")
+        return x * 100. if mode and lr > .5 else x * lr
+
+    traced = df.function(f)
+    traced(x1, .1, False)
+    fail[0] = True
+    for mode in (False, True):
+        with pytest.raises(RuntimeError, match="while tracing"):
+            traced(x1, .2, mode)
+    assert not traced._runtime and not traced._static
+    fail[0] = False
+    for mode in (True, False, True):
+        for lr in (.3, .4, .6, .9, .1):
+            assert traced(x1, lr, mode).tolist() == f(x1, lr, mode).tolist()
+
+
+def test_calls_from_threads_while_numbers_move():
+    traced, wrong = df.function(scheduled), []
+
+    def call(k):
+        for n in range(60):
+            args = x1, (n + k) % 11 / 10, n % 3 == 0
+            if traced(*args).tolist() != scheduled(*args).tolist():
+                wrong.append(args)
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+# --- guards -------------------------------------------------------------------------------------
+
+def test_a_number_beside_two_dtypes():
+    def f(a, b, k):
+        return df.cast(a * k, df.float64) + b * k
+
+    traced = same(f, *[(df.constant(.1), df.constant(.1, df.float64), k) for k in (.1, .2, .3, .7)])
+    assert traced._n_traces == 2
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 5, 3, 1), (1, 3, 2), (5, 3)])
+def test_two_questions_about_one_size(sizes):
+    def f(x):
+        n = x.shape[0]
+        return x * (2. if n < 3 else 3.) * (5. if n == 3 else 7.)
+
+    signature = [df.TensorSpec([None])]
+    traced = df.function(f, input_signature=signature)
+    for n in sizes:
+        assert traced(df.ones([n])).tolist() == f(df.ones([n])).tolist()
+
+
+QUESTIONS = {
+    "<": lambda n: n < 3, "<=": lambda n: n <= 3, "==": lambda n: n == 3, "!=": lambda n: n != 3,
+    ">": lambda n: n > 3, ">=": lambda n: n >= 3, "bool": lambda n: bool(n - 3),
+    "float": lambda n: float(n) == 3., "hash": lambda n: hash(n) == 3, "& 1": lambda n: n & 1 == 1,
+    "in": lambda n: n in {3, 4}, "max": lambda n: max(n, 3) == 3, "text": lambda n: f"{n}" == "3",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("first", [2, 3, 4])
+def test_each_question_decides_by_an_unknown_size(question, first):
+    def f(x):
+        return x * (2. if QUESTIONS[question](x.shape[0]) else 3.)
+
+    traced = df.function(f, input_signature=[df.TensorSpec([None])])
+    for n in (first, 2, 3, 4, 3, 2):
+        assert traced(df.ones([n])).tolist() == f(df.ones([n])).tolist(), n
+
+
+@pytest.mark.parametrize("question", ["<", "<=", "==", "!=", ">", ">="])
+def test_questions_about_a_size_that_depends_on_data(question):
+    """997 stands for it while Python is traced; a run in which the answer is another raises."""
+    def f(x):
+        m = df.boolean_mask(x, x > 0.)
+        return m * (2. if QUESTIONS[question](m.shape[0]) else 3.)
+
+    traced = df.function(f)
+    for n in (2, 3, 4, 5):
+        x = df.constant([1.] * n + [-1.] * (6 - n))
+        if QUESTIONS[question](n) == QUESTIONS[question](997):
+            assert traced(x).tolist() == f(x).tolist()
+        else:
+            with pytest.raises(df.errors.DualflowError):
+                traced(x)
+
+
+def test_a_size_that_depends_on_data_must_be_larger():
+    def f(x):
+        m = df.boolean_mask(x, x > 0.)
+        return m if m.shape[0] > 2 else m * 2.
+
+    traced = df.function(f)
+    assert traced(df.constant([1., 1., 1., -1.])).tolist() == [1.] * 3
+    with pytest.raises(df.errors.DualflowError):
+        traced(df.constant([1., 1., -1., -1.]))
+
+
+def test_a_number_in_a_scalar_attribute():
+    same(lambda x, k: df.expand_dims(x, k), *[(df.ones([2, 3]), k) for k in (0, 1, 2, 0, 1)])
+    same(lambda x, k: df.nn.leaky_relu(x, k), *[(x1 - 2., k) for k in (.1, .2, .3, 1, 2, 3, 4)])
+
+
+def test_as_a_float():
+    same(lambda x, k: x * float(k), *[(x1, k) for k in (1, 2, -3, 1)])
+
+
+def test_squares_are_squares_whether_number_or_input():
+    x = df.constant(np.linspace(.1, 3, 99).astype(np.float32))
+    same(lambda x, p: x ** p, *[(x, p) for p in (3., 1.5, 2., 2.5, 2., 3.)])
+    same(lambda x, p: x ** p, *[(x, p) for p in (3, 1, 2, 5, 2)])
+    same(lambda x: df.reduce_sum(x) ** x.shape[0],
+         *[(df.constant([.1] * n),) for n in (3, 4, 5, 2, 1, 2)])
+
+
+def test_ints_of_all_widths():
+    wide = 1, 2, 3, 2**31 - 1, 2**31, 2**40, -2**31, -2**31 - 1
+    same(lambda x, n: df.constant(n), *[(x1, n) for n in wide])
+    same(lambda x, n: df.cast(n * 1000, df.int64), *[(x1, n) for n in (1, 2, 3, 4, 2**24, 2**22)])
+    same(lambda x, n: (x > 1.) * n, *[(x1, n) for n in (1, 2, 3, 2**33, 5)])
+
+
+def test_nan_zero_and_one():
+    f = df.function(lambda x, k: x / k)
+    for k in (0., -0., 0., 1., -0.):
+        assert f(x1, k).tolist() == (x1 / k).tolist()
+    f = df.function(lambda x, k: x if k else x * 2.)
+    for _ in range(5):
+        f(x1, float("nan"))
+    assert f._n_traces == 1
+    f = df.function(lambda x, d: df.add_n([v * k for k, v in d.items()]) + x)
+    for key in (1, 1., True, 1):
+        assert f(x1, {key: 2.}).dtype is (2. * df.constant(key) + x1).dtype
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int32])
+def test_scalars_of_numpy_promote_as_in_eager_mode(kind):
+    for x in (x1, df.constant([1, 2]), df.constant([1.], df.float64)):
+        traced = same(lambda x, k: x * k + k, *[(x, kind(k)) for k in (1, 2, 3, 4, 5)])
+        assert traced._n_traces == 2
+    same(lambda x, k: x if k else x * 2., *[(x1, np.bool_(k)) for k in (0, 1, 0, 1)])
+
+
+def test_sets_are_known_by_what_they_hold():
+    held = {1, 2}
+    f = df.function(lambda x, s: x * float(len(s)))
+    assert f(x1, held).tolist() == f(x1, held).tolist() == [2., 4.]
+    held.add(3)
+    assert f(x1, held).tolist() == [3., 6.]
+
+
+# --- what no guard can tell ---------------------------------------------------------------------
+
+def test_only_what_is_to_blame_stays():
+    def f(x, n, lr):
+        return x * lr * (2. if type(n) is int else 3.)
+
+    traced = same(f, *[(x1, n, lr) for n in (1, 2) for lr in (.1, .2, .3)])
+    before = traced._n_traces
+    for lr in (.4, .5, .6):
+        assert traced(x1, 2, lr).tolist() == f(x1, 2, lr).tolist()
+    assert traced._n_traces == before
+
+
+def test_the_type_of_a_size():
+    def f(x):
+        return x * (2. if type(x.shape[0]) is int else 3.)
+
+    traced = df.function(f, input_signature=[df.TensorSpec([None])])
+    for n in (1, 2, 3):
+        assert traced(df.ones([n])).tolist() == [2.] * n
+
+
+def test_what_python_raises_is_raised():
+    def f(x, n):
+        return x * [1., 2.][n]
+
+    traced = df.function(f)
+    for n in (0, 1, 0):
+        traced(x1, n)
+    with pytest.raises(IndexError):
+        traced(x1, 2)
+    assert traced(x1, 1).tolist() == [2., 4.]
+
+
+def test_a_number_kept_is_no_number_outside():
+    kept = []
+
+    def f(x, n):
+        del kept[:]
+        kept[:] = [n, x.shape[0]]
+        return x * n
+
+    traced = df.function(f)
+    for n in (1, 2, 3):
+        traced(df.ones([n]), n)
+    assert all(type(n) is int for n in kept)        # Python ran last with numbers
+    inner = []
+    graph = df.Graph()
+    with graph.as_default():
+        inner.append(graph.placeholder([None]).shape[0])
+    assert repr(inner[0]) == "None"
+
+
+def test_a_function_in_a_function_takes_numbers_on():
+    inner = df.function(lambda x, k: x * k)
+    traced = same(lambda x, k: inner(x, k) + inner(x, k + 1.), *[(x1, k) for k in (.1, .2, .3, .4)])
+    assert traced._n_traces == 2
+
+
+def test_returned_numbers_are_numbers_on_every_call():
+    f = df.function(lambda x, n, r: {"n": n, "more": (n * 2, r / 2, x), "size": x.shape})
+    for n in range(6):
+        y = f(df.ones([n + 1]), n, n / 4)
+        assert (y["n"], y["more"][:2], y["size"]) == (n, (n * 2, n / 8), (n + 1,))
+        assert [type(v) for v in (y["n"], *y["more"][:2], *y["size"])] == [int, int, float, int]
+    assert f._n_traces == 4
+    f = df.function(lambda x: df.boolean_mask(x, x > 0.).shape[0] * 2)
+    for n in (1, 2, 3):
+        assert f(df.constant([1.] * n + [0.])) == 2 * n
+        assert type(f(df.constant([1.] * n + [0.]))) is int
+    f = df.function(lambda x, n: df.boolean_mask(x, x > 0.).shape[0] / n)
+    for n in (1, 2, 3, 4):
+        assert f(df.constant([1., 0., 2.]), n) == 2 / n
+    assert f._n_traces == 2
+
+
+def test_a_number_that_python_refuses_is_traced_by_itself():
+    def f(x, n, v):
+        v.assign_add(1.)
+        try:
+            return x * (1 / n), 2 ** n
+        except ZeroDivisionError:
+            return x * 7., n
+
+    traced = df.function(f)
+    v, w = df.Variable(0.), df.Variable(0.)
+    for n in (1, 2, 3, 0, 4, 0, -1, 5, -1, 0):
+        got, want = traced(x1, n, v), f(x1, n, w)
+        assert got[0].tolist() == want[0].tolist() and v.item() == w.item()
+        assert (type(got[1]), got[1]) == (type(want[1]), want[1])
+    assert traced._n_traces == 4
+
+
+# --- variables ----------------------------------------------------------------------------------
+
+def test_variables_are_one_trace():
+    runs = []
+
+    def f(v, x):
+        runs[len(runs):] = [1]
+        v.assign_add(x)
+        return v * 2.
+
+    traced = df.function(f)
+    variables = [df.Variable([float(k), 0.]) for k in range(4)]
+    for _ in range(2):
+        for k, v in enumerate(variables):
+            before = v.numpy()
+            assert traced(v, x1).tolist() == ((before + [1., 2.]) * 2).tolist()
+            assert v.numpy().tolist() == (before + [1., 2.]).tolist(), k
+    assert traced._n_traces == 1 and len(runs) <= 2
+    assert traced(df.Variable([1., 1.], trainable=False), x1).tolist() == [4., 6.]
+
+
+def test_the_same_variable_twice_and_one_that_is_captured():
+    w = df.Variable(1.)
+
+    def f(a, b):
+        a.assign_add(1.)
+        b.assign_add(10.)
+        w.assign_add(100.)
+        return a + b + w
+
+    traced = df.function(f)
+    p, q = df.Variable(0.), df.Variable(0.)
+    mirror = {id(v): df.Variable(v.value()) for v in (p, q, w)}
+    for a, b in [(p, q), (p, p), (q, w), (w, w), (q, p), (w, p)]:
+        total = {k: v.item() for k, v in ((id(v), v) for v in (p, q, w))}
+        for v, by in ((a, 1.), (b, 10.), (w, 100.)):
+            total[id(v)] += by
+        assert traced(a, b).item() == total[id(a)] + total[id(b)] + total[id(w)]
+        assert [v.item() for v in (p, q, w)] == [total[id(v)] for v in (p, q, w)]
+    assert len(mirror) == 3
+
+
+def test_gradients_by_variables_that_are_arguments():
+    @df.function
+    def loss(v, x):
+        return df.reduce_sum(v * v * x)
+
+    @df.function
+    def inside(v, x):
+        with df.GradientTape() as tape:
+            y = df.reduce_sum(v * v * x)
+        return tape.gradient(y, v)
+
+    for k in (1., 2., 3.):
+        v = df.Variable([k, k])
+        with df.GradientTape() as tape:
+            y = loss(v, x1)
+        assert tape.gradient(y, v).tolist() == inside(v, x1).tolist() == [2 * k, 4 * k]
+    assert loss._n_traces == inside._n_traces == 1
+
+
+def test_an_optimizer_keeps_its_slots_apart():
+    optimizer, eager = df.optimizers.SGD(.1, momentum=.9), df.optimizers.SGD(.1, momentum=.9)
+
+    def step(optimizer, v, x):
+        with df.GradientTape() as tape:
+            loss = df.reduce_sum(v * x)
+        optimizer.minimize(loss, [v], tape=tape)
+        return loss
+
+    traced = df.function(step)
+    for start in (1., 2.):
+        v, w = df.Variable([start, 0.]), df.Variable([start, 0.])
+        optimizer.build([v])
+        eager.build([w])
+        for _ in range(3):
+            assert traced(optimizer, v, x1).item() == step(eager, w, x1).item()
+            assert v.tolist() == w.tolist()
+
+
+# --- structures ---------------------------------------------------------------------------------
+
+def test_the_order_of_keys_is_one_trace():
+    f = df.function(lambda d: d["a"] - d["b"])
+    a, b = df.constant(3.), df.constant(1.)
+    for _ in range(3):
+        assert f({"a": a, "b": b}).item() == f({"b": b, "a": a}).item() == 2.
+    assert f._n_traces == 1
+
+
+def test_the_order_of_keys_where_it_matters():
+    f = df.function(lambda d: (df.concat(list(d.values()), 0), list(d)))
+    a, b = df.constant([3.]), df.constant([1.])
+    for _ in range(3):
+        for d in ({"a": a, "b": b}, {"b": b, "a": a}):
+            y, keys = f(d)
+            assert y.tolist() == [v.item() for v in d.values()] and keys == list(d)
+
+
+def test_keyword_arguments_in_any_order():
+    f = df.function(lambda **kw: kw["a"] - kw["b"])
+    a, b = df.constant(3.), df.constant(1.)
+    assert f(a=a, b=b).item() == f(b=b, a=a).item() == 2.
+    assert f._n_traces == 1
+
+
+class Slotted:
+    __slots__ = ("w",)
+
+    def __init__(self, w):
+        self.w = w
+
+    @df.function
+    def scaled(self, x, k=2.):
+        return x * self.w * k
+
+
+@dataclasses.dataclass(slots=True)
+class Config:
+    rate: float
+
+    @df.function
+    def scaled(self, x):
+        self.rate += 0.
+        return x * self.rate
+
+
+def test_methods_of_classes_with_slots():
+    one, two = Slotted(3.), Slotted(5.)
+    for _ in range(3):
+        assert one.scaled(x1).tolist() == [6., 12.]
+        assert two.scaled(x1, k=1.).tolist() == [5., 10.]
+    assert Config(.5).scaled(x1).tolist() == [.5, 1.]
+    for k in range(200):
+        assert Slotted(float(k)).scaled(x1).tolist() == [2. * k, 4. * k]
+    assert len(Slotted.scaled._methods.by_id) <= 65
+
+    class Weak:
+        __slots__ = ("__weakref__", "w")
+        scaled = Slotted.__dict__["scaled"]
+
+    weak = Weak()
+    weak.w = 2.
+    assert weak.scaled(x1).tolist() == [4., 8.]
+    gone = weakref.ref(weak)
+    del weak
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_concrete_function_takes_defaults_and_keywords():
+    f = df.function(lambda x, k=2., *, flip=False: -x * k if flip else x * k)
+    concrete = f.get_concrete_function(x1)
+    assert concrete(x1).tolist() == concrete(x=x1, k=2.).tolist() == [2., 4.]
+    assert f.get_concrete_function(x1, flip=True)(x1, flip=True).tolist() == [-2., -4.]
+    with pytest.raises(df.errors.InvalidArgumentError, match="flip: False"):
+        concrete(x1, flip=True)
+    with pytest.raises(TypeError):
+        concrete()
+    assert Slotted(3.).scaled.get_concrete_function(x1)(x1).tolist() == [6., 12.]
+    d = {"b": x1, "a": x1}
+    g = df.function(lambda d: d["a"] + d["b"])
+    assert g.get_concrete_function(d)(d).tolist() == [2., 4.]
