@@ -373,6 +373,28 @@ def test_gradients_by_variables_that_are_arguments():
     assert loss._n_traces == inside._n_traces == 1
 
 
+def test_a_variable_that_stood_for_others_holds_no_memory():
+    f = df.function(lambda v: v.assign_add(df.ones([1000])))
+    v = df.Variable(df.zeros([1000]))
+    f(v)
+    stand_ins = f._traces[0]._stand_ins.values()
+    assert [x.nbytes for x in stand_ins] == [4]
+    assert v.numpy().tolist() == [1.] * 1000
+
+
+def test_a_gradient_rule_that_uses_a_number():
+    def f(x, k):
+        @df.custom_gradient
+        def scaled(x):
+            return x * 2., lambda g: g * k
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = scaled(x)
+        return tape.gradient(y, x)
+
+    same(f, *[(x1, k) for k in (.1, .2, .3, .4)])
+
+
 def test_an_optimizer_keeps_its_slots_apart():
     optimizer, eager = df.optimizers.SGD(.1, momentum=.9), df.optimizers.SGD(.1, momentum=.9)
 

@@ -53,12 +53,12 @@ def outcome(f, *args):
         return "raises", next(k for k in type(error).__mro__ if k.__module__ == "builtins")
 
 
-def check(f, calls):
-    """Eager and traced, call for call; a fresh function each time the order of calls changes."""
+def check(f, calls, **options):
+    """Eager and traced, call for call."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = [outcome(f, *args) for args in calls]
-        traced = df.function(f)
+        traced = df.function(f, **options)
         for k, args in enumerate(calls):
             got = outcome(traced, *args)
             assert got == want[k], f"call {k}, {args[1:] or args[0].shape}"
@@ -345,3 +345,56 @@ def test_programs_of_numpy_scalars(program):
     f = PROGRAMS[program]
     for kind, values in [(np.float64, FLOATS), (np.float32, FLOATS[:4]), (np.int64, INTS[:4])]:
         check(f, [(df.constant([1., 2., 3.]), kind(n)) for n in values[:5]])
+
+# --- what programs do with shapes ---------------------------------------------------------------
+
+SHAPES = {
+    "in a table": lambda x: x * {(3, 2): 2., (4, 2): 5.}.get(x.shape, 1.),
+    "in a set": lambda x: x * (2. if x.shape in {(3, 2), (1, 2)} else 3.),
+    "equal": lambda x: x * (2. if x.shape == (3, 2) else 3.),
+    "unequal": lambda x: x * (2. if x.shape != (3, 2) else 3.),
+    "less": lambda x: x * (2. if x.shape < (4,) else 3.),
+    "hash": lambda x: (x, hash(x.shape)),
+    "str": lambda x: (x, str(x.shape), f"{x.shape}", repr(x.shape)),
+    "joined": lambda x: (x, "x".join(map(str, x.shape))),
+    "returned": lambda x: (x, x.shape, list(x.shape), {"shape": x.shape[:1]}),
+    "in": lambda x: x * (2. if 3 in x.shape else 3.),
+    "count and index": lambda x: (x, x.shape.count(3), x.shape.index(2)),
+    "unpacked": lambda x: (lambda n, m: x * (n + m))(*x.shape),
+    "prod": lambda x: (x, math.prod(x.shape), np.prod(x.shape), sum(x.shape), max(x.shape)),
+    "sorted": lambda x: (x, sorted(x.shape)),
+    "added": lambda x: df.zeros((1, *x.shape)),
+    "np.zeros": lambda x: df.constant(np.zeros(x.shape, np.float32)) + x,
+    "np.array": lambda x: (x, np.array(x.shape), np.asarray(x.shape[0])),
+    "len": lambda x: x * float(len(x)),
+    "size": lambda x: (x * x.size, x.size, x.nbytes),
+    "None": lambda x: x * (2. if None in x.shape else 3.),
+    "is None": lambda x: df.reshape(x, [-1 if d is None else d for d in x.shape]),
+    "types": lambda x: x * (2. if all(type(d) is int for d in x.shape) else 3.),
+    "all ints": lambda x: x * (2. if all(isinstance(d, int) for d in x.shape) else 3.),
+    "json": lambda x: (x, json.dumps(x.shape)),
+    "cached": lambda x: x * cached_area(x.shape),
+    "broadcast": lambda x: (x, np.broadcast_shapes(x.shape, (1, 1))),
+    "range": lambda x: df.add_n([x[k] for k in range(x.shape[0])]),
+    "half": lambda x: x[:x.shape[0] // 2] if x.shape[0] % 2 == 0 else x[x.shape[0] >> 1:],
+    "power of two": lambda x: df.zeros([1 << (x.shape[0] - 1).bit_length(), 2]),
+    "padded": lambda x: df.pad(x, [[0, -x.shape[0] % 8], [0, 0]]),
+    "scaled": lambda x: x / math.sqrt(x.shape[0]) * x.shape[0] ** -.5,
+    "zip": lambda x: df.add_n([x * float(d * k) for k, d in enumerate(x.shape)]),
+    "printed": lambda x: (x, printed(x.shape)),
+    "size of a mean": lambda x: df.reduce_sum(x) / (x.shape[0] * x.shape[1]),
+    "divided": lambda x: (x, 12 / (x.shape[0] - 20), 6 % x.shape[0]),
+    "refused": lambda x: x if x.shape[0] == 3 else x * (1 / (x.shape[0] - 3)),
+}
+
+
+@functools.lru_cache
+def cached_area(shape):
+    return shape[0] * shape[1]
+
+
+@pytest.mark.parametrize("program", SHAPES)
+def test_programs_of_shapes(program):
+    calls = [(df.ones([n, 2]),) for n in SIZES]
+    check(SHAPES[program], calls)
+    check(SHAPES[program], calls, input_signature=[df.TensorSpec([None, 2])])

@@ -142,6 +142,11 @@ cdef class Executable:
         return 0
 
 
+def drop_value(Variable v):
+    """Lets go of the memory of a variable that only stood for others while Python was traced."""
+    v.set_value(<Tensor>constant(0, v.dtype))
+
+
 # --- calls seen before --------------------------------------------------------------------------
 
 class Unfit(Exception):

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log
+from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log, drop_value
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.arguments import (
@@ -78,6 +78,9 @@ class ConcreteFunction:
                      for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]
             result = call(given)
             self._keep(result)
+        if not self.trace.functions:        # whose gradient rules may read them
+            for v in self._stand_ins.values():
+                drop_value(v)
         self.ms = (time.perf_counter() - start) * 1e3
 
     def _symbol(self, k: int, leaf: Any, value: Any) -> Any:
@@ -174,10 +177,12 @@ class ConcreteFunction:
                 and alike(self._values(a), other._values(b)))
 
     def _values(self, graph: Graph) -> list[Any]:
-        """What is returned besides tensors."""
+        """What is returned besides tensors, and gradient rules, which may hold what the trace
+        holds."""
         numbers = iter(graph.numbers)
-        return [next(numbers) if isinstance(x, Dim) else x[0] for x in self._rest
-                if x is not None and x is not DATA_NUMBER]
+        rules = [node.op.rule for node in self.trace.functions.values()]
+        return [*rules, *[next(numbers) if isinstance(x, Dim) else x[0]
+                          for x in self._rest if x is not None and x is not DATA_NUMBER]]
 
     @property
     def numbers(self) -> list[int]:
@@ -215,7 +220,8 @@ class ConcreteFunction:
                 raise InvalidArgumentError(f"{self.name}: the gradient of this trace does not hold "
                                            "for its own sizes")
             found = ConcreteFunction(self.name, self.arguments, self.skeleton, kinds, self.paths,
-                                     self.options, "a gradient rule decides otherwise for these sizes")
+                                     self.options,
+                                     "a gradient rule decides otherwise for these sizes")
             found.record(self._python, leaves, self.trace.may_create)
             self._exact[kinds] = found
             if len(self._exact) > MAX_PLANS:
