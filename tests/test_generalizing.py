@@ -374,7 +374,7 @@ def test_gradients_by_variables_that_are_arguments():
 
 
 def test_a_variable_that_stood_for_others_holds_no_memory():
-    f = df.function(lambda v: v.assign_add(df.ones([1000])))
+    f = df.function(lambda v: v.assign_add(df.ones([1000])) * 2.)
     v = df.Variable(df.zeros([1000]))
     f(v)
     stand_ins = f._traces[0]._stand_ins.values()

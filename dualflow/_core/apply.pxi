@@ -301,6 +301,15 @@ cdef Tensor number_tensor(value, df_dtype dtype, str who):
     return scalar_tensor(value, dtype, who)
 
 
+cdef Tensor traced_number(value, df_dtype dtype):
+    """A Dim as a tensor of the graph."""
+    (<Dim>value).want_alive()
+    if df_trace_top != <void *>(<Dim>value).graph:
+        raise _errors.TracedValueError(
+            f"a number that changes from call to call ({value!r}) was used outside its function")
+    return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])
+
+
 cdef struct Pointers:
     # Operands of a call as C wants them, in memory of its own where there are many.
     int n

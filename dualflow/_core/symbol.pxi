@@ -465,15 +465,6 @@ cdef Tensor read_variable(Variable v):
     return v.value_ if v.writer == NULL else value_when_possible(v)
 
 
-cdef Tensor traced_number(value, df_dtype dtype):
-    """A Dim as a tensor of the graph."""
-    (<Dim>value).want_alive()
-    if df_trace_top != <void *>(<Dim>value).graph:
-        raise _errors.TracedValueError(
-            f"a number that changes from call to call ({value!r}) was used outside its function")
-    return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])
-
-
 cdef int check_alive(Symbol x, str who) except -1:
     """A Symbol is good only in its own graph, while that records."""
     if df_trace_top != <void *>x.graph:
