@@ -72,7 +72,8 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
         return np.where(rng.random(shape) < 0.5, drawn, rng.integers(0, 4, shape)).astype(dtype)
     special = rng.choice(SPECIAL, shape)
     with np.errstate(over="ignore"):
-        return np.where(rng.random(shape) < 0.5, special, rng.normal(size=shape)).astype(dtype)
+        drawn = np.where(rng.random(shape) < 0.5, special, rng.normal(size=shape))
+        return drawn.astype(df.as_dtype(dtype).as_numpy_dtype)
 
 
 def assert_same(got: Any, want: Any) -> None:
@@ -80,6 +81,8 @@ def assert_same(got: Any, want: Any) -> None:
     a, b = got.numpy(), want.numpy()
     assert a.dtype == b.dtype
     assert a.shape == b.shape
+    if got.dtype is df.bfloat16:        # to NumPy it is no float
+        a, b = a.astype("f4"), b.astype("f4")
     np.testing.assert_array_equal(a, b)
     if a.dtype.kind == "f":
         number = ~np.isnan(a)
