@@ -19,7 +19,7 @@ cdef class RecordingStopped:
     """Inside the block, a tape records nothing."""
     cdef Recorder recorder
 
-    def __init__(self, Recorder recorder not None):
+    def __cinit__(self, Recorder recorder not None):
         self.recorder = recorder
 
     def __enter__(self):
@@ -56,7 +56,7 @@ cdef class Recording:
     cdef RecordLog outer_log
     cdef bint entered
 
-    def __init__(self, graph, Replaced replaced=None):
+    def __cinit__(self, graph, Replaced replaced=None):
         self.graph = graph
         self.replaced = replaced
 
@@ -90,7 +90,7 @@ cdef class Replaced:
     cdef readonly object old
     cdef int64_t n_inside
 
-    def __init__(self, owner, str name not None, new):
+    def __cinit__(self, owner, str name not None, new):
         self.owner = owner
         self.name = name
         self.new = new
@@ -115,7 +115,7 @@ cdef class OnTop:
     cdef list stack
     cdef object item, result
 
-    def __init__(self, list stack not None, item, result=None):
+    def __cinit__(self, list stack not None, item, result=None):
         self.stack = stack
         self.item = item
         self.result = result

@@ -291,10 +291,14 @@ cdef class Program:
         """Gives slots of unknown size the sizes of their arguments."""
         cdef df_error err
         cdef Tensor x
+        cdef bint fits
+        cdef int d
         for slot, k, dtype, dims in self.unsized:
             x = <Tensor?><object>args[<Py_ssize_t>k]
-            if <int>x.t.dtype != dtype or x.t.ndim != len(dims) or not all(
-                    [d < 0 or d == n for d, n in zip(dims, shape_tuple(&x.t))]):
+            fits = <int>x.t.dtype == dtype and x.t.ndim == len(dims)
+            for d in range(x.t.ndim if fits else 0):
+                fits = fits and (dims[d] < 0 or dims[d] == x.t.shape[d])
+            if not fits:
                 raise _errors.ShapeError(f"program: argument {k} is {describe(x)}, want "
                                          f"{DTYPES[<int>dtype]} {dims}")
             check(df_tensor_set(df_frame_tensor(frame, slot), x.t.dtype, x.t.ndim, x.t.shape,
