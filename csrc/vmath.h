@@ -9,7 +9,8 @@
  *   vmath_log.h     log log1p softplus                  | coefficients in vmath_tables.h
  *   vmath_trig.h    sin cos tan                         |
  *   vmath_atan.h    atan atan2                          |
- *   vmath_pow.h     pow                                /
+ *   vmath_pow.h     pow                                 |
+ *   vmath_normal.h  gelu silu and their slopes         /
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
  *   vmath_lanes.h   lgamma digamma, and those six of float64: libm lane by lane */
@@ -70,10 +71,12 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #include "vmath_trig.h"
 #define DTYPE f64
 #include "vmath_pow.h"
+#include "vmath_normal.h"
 #include "vmath_atan.h"
 #undef DTYPE
 #define DTYPE f32
 #include "vmath_pow.h"
+#include "vmath_normal.h"
 #include "vmath_atan.h"
 #undef DTYPE
 #include "vmath_wide.h"

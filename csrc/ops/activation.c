@@ -1,5 +1,5 @@
-/* Activations of neural networks, and what flows back through them: `<name>_grad(g, y or x)`. NaN
- * stays NaN; infinities give the limit. */
+/* Activations of neural networks, and what flows back through them: `<name>_grad(g, x)`, but of the
+ * result y for relu and relu6. NaN stays NaN; infinities give the limit. */
 #ifndef DTYPE
 
 #include "elementwise.h"
@@ -11,10 +11,11 @@
 #define SELU_SCALE_ALPHA (SELU_SCALE * 1.6732632423543772848170429916717)
 /* gelu by tanh (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2 = x sigmoid(2u), with
  * 2u = GELU_A x + GELU_B x^3 */
-#define GELU_A 1.5957691216057307117597842397375 /* 2 sqrt(2 / pi) */
-#define GELU_B (GELU_A * 0.044715)
-#define SQRT_HALF 0.70710678118654752440084436210485
-#define INV_SQRT_2PI 0.39894228040143267793994605993438
+#define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
+#define GELU_B (GELU_A * 0.044715L)
+/* far enough for x sigmoid(2u) to be 0, and not so far that e^2u leaves the range of `scale` */
+#define GELU_END_f32 11
+#define GELU_END_f64 22
 #define LARGEST_f32 FLT_MAX
 #define LARGEST_f64 DBL_MAX
 
@@ -32,9 +33,9 @@ DF_OP(leaky_relu) = {UNARY_OP("leaky_relu"), .n_attrs = 1, .attrs = {{"alpha", D
 DF_OP(leaky_relu_grad) = {BINARY_OP("leaky_relu_grad"), .n_attrs = 1,
                           .attrs = {{"alpha", DF_ATTR_FLOAT}}, .tile = {FLOATS(leaky_relu_grad)}};
 DF_OP(elu) = {UNARY_OP("elu"), .tile = {FLOATS(elu)}, .cost = 0.5};
-DF_OP(elu_grad) = {BINARY_OP("elu_grad"), .tile = {FLOATS(elu_grad)}};
+DF_OP(elu_grad) = {BINARY_OP("elu_grad"), .tile = {FLOATS(elu_grad)}, .cost = 0.4};
 DF_OP(selu) = {UNARY_OP("selu"), .tile = {FLOATS(selu)}, .cost = 0.5};
-DF_OP(selu_grad) = {BINARY_OP("selu_grad"), .tile = {FLOATS(selu_grad)}};
+DF_OP(selu_grad) = {BINARY_OP("selu_grad"), .tile = {FLOATS(selu_grad)}, .cost = 0.4};
 DF_OP(gelu) = {UNARY_OP("gelu"), .n_attrs = 1, .attrs = {{"approximate", DF_ATTR_BOOL}},
                .tile = {FLOATS(gelu)}, .cost = 0.5};
 DF_OP(gelu_grad) = {BINARY_OP("gelu_grad"), .n_attrs = 1, .attrs = {{"approximate", DF_ATTR_BOOL}},
@@ -70,59 +71,51 @@ DF_INLINE V FN(leaky_relu_grad)(V g, V x, V alpha)
 }
 
 DF_INLINE V FN(elu)(V x) { return FN(select)(x > (V){0}, x, FN(expm1)(x)); }
-DF_INLINE V FN(elu_grad)(V g, V y) { return FN(select)(y > (V){0}, g, g * (y + 1)); }
+DF_INLINE V FN(elu_grad)(V g, V x) { return FN(select)(x > (V){0}, g, g * FN(exp)(x)); }
 
 DF_INLINE V FN(selu)(V x)
 {
     return FN(select)(x > (V){0}, x * (T)SELU_SCALE, FN(expm1)(x) * (T)SELU_SCALE_ALPHA);
 }
-DF_INLINE V FN(selu_grad)(V g, V y)
+DF_INLINE V FN(selu_grad)(V g, V x)
 {
-    return g * FN(select)(y > (V){0}, FN(splat)((T)SELU_SCALE), y + (T)SELU_SCALE_ALPHA);
+    return g * FN(select)(x > (V){0}, FN(splat)((T)SELU_SCALE), (T)SELU_SCALE_ALPHA * FN(exp)(x));
 }
 
-/* -inf times a vanishing factor would be NaN: the largest finite number stands for it. */
+/* inf / inf would be NaN: the largest finite number stands for it. */
 DF_INLINE V FN(bounded)(V x)
 {
     return FN(clamp)(x, -DF_CAT(LARGEST, DTYPE), DF_CAT(LARGEST, DTYPE));
 }
 
-DF_INLINE V FN(silu)(V x)
-{
-    V s = FN(sigmoid)(x);
-    return FN(select)(x < (V){0}, FN(bounded)(x), x) * s;
-}
-DF_INLINE V FN(silu_grad)(V g, V x)
-{
-    V s = FN(sigmoid)(x);
-    return g * (s * (1 + FN(bounded)(x) * (1 - s)));
-}
+DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }
 
-DF_INLINE V FN(gelu_exact)(V x)
+DF_INLINE V FN(gelu_exact_grad)(V g, V x) { return g * FN(gelu_slope)(x); }
+
+/* x (A + B x^2) in two parts; the constants too are more than the dtype has. */
+DF_INLINE FN(df_pair) FN(gelu_exponent)(V x)
 {
-    V half = (T)0.5 * FN(select)(x < (V){0}, FN(bounded)(x), x);
-    return half * (1 + FN(erf)(x * (T)SQRT_HALF));
+    const T a = (T)GELU_A, b = (T)GELU_B, b_rest = (T)(GELU_B - b);
+    FN(df_pair) w = FN(pair_product)((FN(df_pair)){FN(splat)(b), FN(splat)(b_rest)},
+                                     FN(two_product)(x, x));
+    V sum = a + w.high, of_w = sum - a;
+    w.low += (a - (sum - of_w)) + (w.high - of_w) + (T)(GELU_A - a);
+    return FN(pair_product)((FN(df_pair)){x, {0}}, (FN(df_pair)){sum, w.low});
 }
 DF_INLINE V FN(gelu_tanh)(V x)
 {
-    V s = FN(sigmoid)(x * FN(fma)(FN(splat)((T)GELU_B), x * x, FN(splat)((T)GELU_A)));
-    return FN(select)(x < (V){0}, FN(bounded)(x), x) * s;
+    V n, s, c = FN(clamp)(x, -DF_CAT(GELU_END, DTYPE), DF_CAT(GELU_END, DTYPE));
+    V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
+    return FN(scale)(FN(select)(x < (V){0}, c, x) * q, n);
 }
-
-/* Beyond 40 the derivatives are 0 and 1 in either dtype; the limit keeps inf * 0 away. */
-DF_INLINE V FN(gelu_exact_grad)(V g, V x)
-{
-    x = FN(clamp)(x, -40, 40);
-    V density = (T)INV_SQRT_2PI * FN(exp)((T)-0.5 * x * x);
-    return g * FN(fma)(x, density, (T)0.5 * (1 + FN(erf)(x * (T)SQRT_HALF)));
-}
+/* At x and -x it adds up to 1. */
 DF_INLINE V FN(gelu_tanh_grad)(V g, V x)
 {
-    x = FN(clamp)(x, -40, 40);
-    V square = x * x;
-    V s = FN(sigmoid)(x * FN(fma)(FN(splat)((T)GELU_B), square, FN(splat)((T)GELU_A)));
-    V slope = FN(fma)(FN(splat)((T)(3 * GELU_B)), square, FN(splat)((T)GELU_A));
-    return g * FN(fma)(x * slope, s * (1 - s), s);
+    V n, s, c = -FN(clamp)(FN(abs)(x), 0, DF_CAT(GELU_END, DTYPE));
+    V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
+    V slope = FN(fma)(FN(splat)((T)(3 * GELU_B)), c * c, FN(splat)((T)GELU_A));
+    V below = FN(scale)(q * FN(fma)(c * slope, 1 - s, FN(splat)(1)), n);
+    return g * FN(select)(x > (V){0}, 1 - below, below);
 }
 
 DF_INLINE V FN(softsign)(V x)
@@ -146,7 +139,7 @@ TILE_UNARY(softsign)
 TILE_HEAD(gelu, 1)
 {
     if (attrs[0].i) FN(map1)(n, out, in[0], FN(gelu_tanh));
-    else FN(map1)(n, out, in[0], FN(gelu_exact));
+    else FN(map1)(n, out, in[0], FN(gelu));
 }
 
 TILE_HEAD(gelu_grad, 2)

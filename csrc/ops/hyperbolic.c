@@ -11,15 +11,20 @@
 DF_OP(sinh) = {UNARY_OP("sinh"), .tile = {FLOATS(sinh)}, .cost = 0.5};
 DF_OP(cosh) = {UNARY_OP("cosh"), .tile = {FLOATS(cosh)}, .cost = 0.4};
 DF_OP(tanh) = {UNARY_OP("tanh"), .tile = {FLOATS(tanh)}, .cost = 0.4};
-/* tanh_grad(g, y): what flows to x where y = tanh(x) */
-DF_OP(tanh_grad) = {BINARY_OP("tanh_grad"), .tile = {FLOATS(tanh_grad)}};
+/* tanh_grad(g, x): what flows to x where y = tanh(x) */
+DF_OP(tanh_grad) = {BINARY_OP("tanh_grad"), .tile = {FLOATS(tanh_grad)}, .cost = 0.4};
 DF_OP(asinh) = {UNARY_OP("asinh"), .tile = {FLOATS(asinh)}, .cost = 2};
 DF_OP(acosh) = {UNARY_OP("acosh"), .tile = {FLOATS(acosh)}, .cost = 2};
 DF_OP(atanh) = {UNARY_OP("atanh"), .tile = {FLOATS(atanh)}, .cost = 2};
 
 #else
 
-DF_INLINE V FN(tanh_grad)(V g, V y) { return g * ((1 - y) * (1 + y)); }
+/* 1 / cosh(x)^2 by e^-2|x|: 1 - tanh(x)^2 would vanish where tanh(x) rounds to 1. */
+DF_INLINE V FN(tanh_grad)(V g, V x)
+{
+    V e = FN(exp)(-2 * FN(abs)(x));
+    return g * (4 * e / ((1 + e) * (1 + e)));
+}
 
 TILE_UNARY(sinh)
 TILE_UNARY(cosh)

@@ -61,8 +61,8 @@ static double polygamma_scalar(int n, double x)
 #undef TEMPLATE
 
 DF_OP(sigmoid) = {UNARY_OP("sigmoid"), .tile = {FLOATS(sigmoid)}, .cost = 0.4};
-/* sigmoid_grad(g, y): what flows to x where y = sigmoid(x) */
-DF_OP(sigmoid_grad) = {BINARY_OP("sigmoid_grad"), .tile = {FLOATS(sigmoid_grad)}};
+/* sigmoid_grad(g, x): what flows to x where y = sigmoid(x) */
+DF_OP(sigmoid_grad) = {BINARY_OP("sigmoid_grad"), .tile = {FLOATS(sigmoid_grad)}, .cost = 0.4};
 DF_OP(softplus) = {UNARY_OP("softplus"), .tile = {FLOATS(softplus)}, .cost = 0.8};
 DF_OP(log_sigmoid) = {UNARY_OP("log_sigmoid"), .tile = {FLOATS(log_sigmoid)}, .cost = 0.8};
 DF_OP(xlogy) = {BINARY_OP("xlogy"), .tile = {FLOATS(xlogy)}, .cost = 0.5};
@@ -90,7 +90,12 @@ DF_OP(polygamma) = {.name = "polygamma", .kind = DF_ELEMENTWISE, .n_in = 1, .n_o
 
 #else
 
-DF_INLINE V FN(sigmoid_grad)(V g, V y) { return g * (y * (1 - y)); }
+/* e / (1 + e)^2 for e^x as for e^-x: taken of the smaller, nothing cancels. */
+DF_INLINE V FN(sigmoid_grad)(V g, V x)
+{
+    V e = FN(exp)(-FN(abs)(x));
+    return g * (e / ((1 + e) * (1 + e)));
+}
 
 DF_INLINE V FN(log_sigmoid)(V x) { return -FN(softplus)(-x); }
 

@@ -177,7 +177,8 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
     Notes
     -----
     ``max(x, 0) - x * z + log(1 + e^-|x|)``, which does not overflow. The gradients are
-    ``g * (sigmoid(x) - z)`` to the logits x and ``-g * x`` to the labels z.
+    ``g * (sigmoid(x) - z)`` to the logits x, without loss of digits where z is 0 or 1, and
+    ``-g * x`` to the labels z.
 
     Examples
     --------
@@ -190,4 +191,5 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
 
 @gradient("sigmoid_cross_entropy", saves="inputs")
 def _(g, y, labels, logits):
-    return lambda: -g * logits, lambda: g * (sigmoid(logits) - labels)
+    return lambda: -g * logits, lambda: g * (
+        (1 - labels) * sigmoid(logits) - labels * sigmoid(-logits))

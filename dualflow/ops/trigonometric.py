@@ -2,7 +2,10 @@
 
 from dualflow._core import Tensor, apply
 from dualflow.gradients import gradient
+from dualflow.ops.arithmetic import abs
+from dualflow.ops.array import stop_gradient
 from dualflow.ops.exponential import rsqrt
+from dualflow.ops.limits import maximum
 from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -217,5 +220,8 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("atan2", saves="inputs")
 def _(g, out, y, x):
-    scaled = g / (x * x + y * y)
+    # squares of the coordinates themselves would over- or underflow
+    size = stop_gradient(maximum(abs(x), abs(y)))
+    x, y = x / size, y / size
+    scaled = g / size / (x * x + y * y)
     return lambda: scaled * x, lambda: -scaled * y

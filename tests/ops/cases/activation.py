@@ -59,9 +59,9 @@ activation("leaky_relu", ref=lambda x, alpha: np.where(x > 0, x, alpha * x), ulp
 backward("leaky_relu", ref=lambda g, x, alpha: np.where(x > 0, g, alpha * g), ulp=2,
          kwargs={"alpha": 0.3})
 activation("elu", ref=lambda x: np.where(x > 0, x, np.expm1(x)), ulp=2)
-backward("elu", ref=lambda g, y: np.where(y > 0, g, g * (y + 1)), ulp=2, low=-0.9, grad=(0, 1))
+backward("elu", ref=lambda g, x: np.where(x > 0, g, g * np.exp(x)), ulp=3, grad=(0, 1))
 activation("selu", ref=lambda x: SCALE * np.where(x > 0, x, ALPHA * np.expm1(x)), ulp=4)
-backward("selu", ref=lambda g, y: g * np.where(y > 0, SCALE, y + SCALE * ALPHA), ulp=3, low=-0.9,
+backward("selu", ref=lambda g, x: g * SCALE * np.where(x > 0, 1, ALPHA * np.exp(x)), ulp=4,
          grad=(0, 1))
 # Where the sigmoid is a denormal number, so is its error: not at the edges.
 for op in ("silu", "swish"):
