@@ -20,6 +20,17 @@ typedef struct {
 
 typedef void (*scan_fn)(void *out, const void *const *in, const scan_shape *s);
 
+/* What runs along: of float32 a float64, rounded once per result, or a sum of 10^7 numbers would
+ * have lost three digits. */
+typedef double so_far_f32;
+typedef double so_far_f64;
+typedef uint8_t so_far_u8;
+typedef int8_t so_far_i8;
+typedef int16_t so_far_i16;
+typedef int32_t so_far_i32;
+typedef int64_t so_far_i64;
+#define SO_FAR DF_CAT(so_far, DTYPE)
+
 #define TEMPLATE "ops/scan.c"
 #include "each_float.h"
 #include "each_int.h"
@@ -118,29 +129,40 @@ DF_OP(cumulative_recurrence) = {SCAN_OP("cumulative_recurrence"), .n_in = 2,
 #else
 
 /* One column, the running value in a register. */
-DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, T identity, T (*f)(T, T))
+DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
+                            SO_FAR (*f)(SO_FAR, T))
 {
-    T so_far = identity;
+    SO_FAR so_far = identity;
     for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
-        const T next = f(so_far, *x);
-        *out = s->exclusive ? so_far : next;
+        const SO_FAR next = f(so_far, *x);
+        *out = (T)(s->exclusive ? so_far : next);
         so_far = next;
     }
 }
 
-/* Row k of the result from row k - 1. */
-DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, T identity, T (*f)(T, T))
+/* A row at a time, the running values in L1. */
+DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
+                                SO_FAR (*f)(SO_FAR, T))
 {
-    for (int64_t c = 0; c < s->cols; c++) out[c] = s->exclusive ? identity : x[c];
-    for (int64_t k = 1; k < s->n; k++) {
-        const T *row = x + (s->exclusive ? k - 1 : k) * s->step, *before = out;
-        out += s->step;
-        for (int64_t c = 0; c < s->cols; c++) out[c] = f(before[c], row[c]);
+    SO_FAR so_far[SCAN_COLUMNS];
+    for (int64_t c = 0; c < s->cols; c++) so_far[c] = identity;
+    for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
+        if (s->exclusive)
+            for (int64_t c = 0; c < s->cols; c++) {
+                const T next = x[c];
+                out[c] = (T)so_far[c];
+                so_far[c] = f(so_far[c], next);
+            }
+        else
+            for (int64_t c = 0; c < s->cols; c++) {
+                so_far[c] = f(so_far[c], x[c]);
+                out[c] = (T)so_far[c];
+            }
     }
 }
 
-DF_INLINE T FN(add_1)(T a, T b) { return (T)(a + b); }
-DF_INLINE T FN(multiply_1)(T a, T b) { return (T)(a * b); }
+DF_INLINE SO_FAR FN(add_1)(SO_FAR a, T b) { return (SO_FAR)(a + b); }
+DF_INLINE SO_FAR FN(multiply_1)(SO_FAR a, T b) { return (SO_FAR)(a * b); }
 
 static void FN(cumsum_scan)(void *out, const void *const *in, const scan_shape *s)
 {

@@ -36,6 +36,36 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
     [DF_BF16] = {[UPDATE] = scatter_update_i16},
 };
 
+/* --- long sums ----------------------------------------------------------------------------------
+ *
+ * Sums of float32 are kept in float64 where a row is the sum of many updates, as a sum of 10^7
+ * would lose three digits. Then the table is small beside what is added, and so is its double.
+ * Shapes decide, not the number of threads. */
+
+#define LONG_SUM 16 /* updates per row of the table */
+
+static bool is_long_sum(df_dtype dtype, scatter_mode mode, const layout *l)
+{
+    return dtype == DF_F32 && mode <= SUB && l->picks / LONG_SUM >= l->rows;
+}
+
+DF_INLINE void combine_wide(const scatter_part *p, float sign)
+{
+    const int64_t n_rows = p->end_row - p->begin_row, width = p->end_col - p->begin_col;
+    double *table = (double *)p->table + p->begin_col;
+    const float *updates = (const float *)p->updates + p->begin_col;
+    for (int64_t j = 0; j < p->n; j++) {
+        const int64_t r = p->rows[j];
+        if ((uint64_t)(r - p->begin_row) >= (uint64_t)n_rows) continue;
+        double *to = table + r * p->inner;
+        const float *from = updates + j * p->inner;
+        for (int64_t i = 0; i < width; i++) to[i] += (double)(sign * from[i]);
+    }
+}
+
+static void add_wide(const scatter_part *p) { combine_wide(p, 1); }
+static void sub_wide(const scatter_part *p) { combine_wide(p, -1); }
+
 /* --- the job -----------------------------------------------------------------------------------*/
 
 typedef struct {
@@ -44,7 +74,8 @@ typedef struct {
     char *table;
     const char *updates;
     const char *start; /* what the table holds before: a tensor like it, or NULL for zeros */
-    int64_t bytes, table_bytes;
+    int64_t bytes, table_bytes; /* of an update; of the table */
+    int64_t sum_bytes;          /* of a number of the table while it is filled */
     int64_t row_parts, col_parts; /* of each [rows, inner] matrix */
 } scatter_job;
 
@@ -65,7 +96,8 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
     for (int64_t part = begin; part < end; part++) {
         const int64_t slab = part / (s->row_parts * s->col_parts);
         const int64_t row_part = part / s->col_parts % s->row_parts, col_part = part % s->col_parts;
-        scatter_part p = {.table = s->table + slab * l->rows * l->inner * s->bytes, .rows = rows,
+        scatter_part p = {.table = s->table + slab * l->rows * l->inner * s->sum_bytes,
+                          .rows = rows,
                           .inner = l->inner,
                           .begin_row = l->rows / s->row_parts * row_part,
                           .end_row = l->rows / s->row_parts * (row_part + 1),
@@ -96,6 +128,28 @@ static void split(scatter_job *s)
     else if (l->inner >= 8) s->row_parts = df_max(df_min(wanted, l->rows), 1);
 }
 
+/* A table of float64 in the place of the output, or NULL. */
+static df_buffer *widen_table(scatter_job *s, const df_tensor *out, scatter_mode mode)
+{
+    df_buffer *sums = df_buffer_new(out->size * (int64_t)sizeof(double));
+    if (!sums) return NULL;
+    const float *from = out->data;
+    double *to = sums->data;
+    for (int64_t i = 0; i < out->size; i++) to[i] = (double)from[i];
+    s->table = sums->data;
+    s->sum_bytes = (int64_t)sizeof(double);
+    s->combine = mode == SUB ? sub_wide : add_wide;
+    return sums;
+}
+
+static void narrow_table(const df_tensor *out, df_buffer *sums)
+{
+    const double *from = sums->data;
+    float *to = out->data;
+    for (int64_t i = 0; i < out->size; i++) to[i] = (float)from[i];
+    df_buffer_release(sums);
+}
+
 static df_status run_scatter(const df_call *call, layout l, const df_tensor *start,
                              const df_tensor *updates, scatter_mode mode, const char *table,
                              df_error *err)
@@ -103,14 +157,19 @@ static df_status run_scatter(const df_call *call, layout l, const df_tensor *sta
     df_tensor *out = call->out[0];
     scatter_job s = {.l = l, .combine = combiners[out->dtype][mode], .table = out->data,
                      .updates = updates->data, .start = start ? start->data : NULL,
-                     .bytes = df_dtypes[out->dtype].bytes, .table_bytes = df_tensor_bytes(out)};
+                     .bytes = df_dtypes[out->dtype].bytes, .table_bytes = df_tensor_bytes(out),
+                     .sum_bytes = df_dtypes[out->dtype].bytes};
     df_status status = check_indices(call, &l, table, err);
     if (status != DF_OK || out->size == 0) return status;
     df_parallel_for(s.table_bytes, FILL_GRAIN, 0.05, fill_block, &s);
     if (updates->size == 0) return DF_OK;
+    df_buffer *sums = NULL;
+    if (is_long_sum(out->dtype, mode, &l) && !(sums = widen_table(&s, out, mode)))
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for the sums", call->op->name);
     split(&s);
     const int64_t parts = l.batches * l.outer * s.row_parts * s.col_parts;
     df_parallel_for(parts, 1, (double)updates->size / (double)parts * 0.5, scatter_block, &s);
+    if (sums) narrow_table(out, sums);
     return DF_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "thread.h"
 #include "vmath.h"
 
+#define SOFTMAX_ROWS 256 /* summed up by themselves, so that long sums stay accurate */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
 #define TEMPLATE "ops/fold.h"

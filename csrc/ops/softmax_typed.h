@@ -69,12 +69,16 @@ static void FN(log_softmax_rows)(void *out, const void *in, int64_t rows, int64_
 /* Columns of (n, cols), rows `stride` apart; cols <= SOFTMAX_COLUMNS. */
 static void FN(softmax_columns)(void *out, const void *in, int64_t n, int64_t cols, int64_t stride)
 {
-    T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS] = {0};
+    T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS] = {0}, part[SOFTMAX_COLUMNS];
     const T *x = in;
     FN(fold_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
-    for (int64_t r = 0; r < n; r++) {
-        FN(map2)(cols, y + r * stride, x + r * stride, top, FN(exp_from));
-        FN(map2)(cols, sum, sum, y + r * stride, FN(plus));
+    for (int64_t first = 0; first < n; first += SOFTMAX_ROWS) {
+        memset(part, 0, sizeof part);
+        for (int64_t r = first; r < df_min(first + SOFTMAX_ROWS, n); r++) {
+            FN(map2)(cols, y + r * stride, x + r * stride, top, FN(exp_from));
+            FN(map2)(cols, part, part, y + r * stride, FN(plus));
+        }
+        FN(map2)(cols, sum, sum, part, FN(plus));
     }
     for (int64_t c = 0; c < cols; c++) sum[c] = 1 / sum[c];
     for (int64_t r = 0; r < n; r++)

@@ -8,14 +8,16 @@
 #define POLYGAMMA_MAX 100 /* the factorial and the power of pi stay finite */
 
 /* The Hurwitz zeta function for x > 0 and whole s >= 2, by Euler and Maclaurin: the terms below
- * `far`, the integral over the rest, and corrections with Bernoulli numbers B(2j) / (2j)!. */
-static double hurwitz_zeta(double s, double x)
+ * `far`, the integral over the rest, and corrections with Bernoulli numbers B(2j) / (2j)!. In long
+ * double, as the errors of up to 220 powers add up. */
+static long double hurwitz_zeta(double s, double first)
 {
-    static const double bernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,
-                                       1.0 / 47900160, -691.0 / 1307674368000, 1.0 / 74724249600};
-    double far = 10 + s, sum = 0;
-    for (; x < far; x += 1) sum += pow(x, -s);
-    double term = pow(x, -s), factor = s / x;
+    static const long double bernoulli[] = {
+        1.0L / 12, -1.0L / 720, 1.0L / 30240, -1.0L / 1209600,
+        1.0L / 47900160, -691.0L / 1307674368000, 1.0L / 74724249600};
+    long double x = first, far = 20 + 2 * s, sum = 0;
+    for (; x < far; x += 1) sum += powl(x, -s);
+    long double term = powl(x, -s), factor = s / x;
     sum += term * x / (s - 1) + term / 2;
     for (int j = 0; j < (int)(sizeof bernoulli / sizeof *bernoulli); j++) {
         sum += bernoulli[j] * term * factor;
@@ -48,11 +50,11 @@ static double polygamma_scalar(int n, double x)
 {
     if (n == 0) return digamma_scalar(x);
     double sign = n % 2 ? 1 : -1;
-    if (x > 0) return isinf(x) ? 0 : sign * tgamma(n + 1.0) * hurwitz_zeta(n + 1, x);
+    if (x > 0) return isinf(x) ? 0 : (double)(sign * tgammal(n + 1) * hurwitz_zeta(n + 1, x));
     double beyond = x - rint(x);
     if (!isfinite(x)) return (double)NAN;
     if (beyond == 0) return n % 2 ? (double)INFINITY : (double)NAN;
-    double right = -sign * -tgamma(n + 1.0) * hurwitz_zeta(n + 1, 1 - x);
+    double right = (double)(sign * tgammal(n + 1) * hurwitz_zeta(n + 1, 1 - x));
     return sign * (pow(M_PI, n + 1) * cot_derivative(n, 1 / tan(M_PI * beyond)) - right);
 }
 

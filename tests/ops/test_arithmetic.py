@@ -166,3 +166,13 @@ def test_floor_division_is_exact_around_whole_quotients(dtype):
     exact = [divmod(Fraction(float(x)), Fraction(float(y))) for x, y in zip(a, b, strict=True)]
     np.testing.assert_array_equal(quotient, np.array([float(q) for q, _ in exact], dtype))
     np.testing.assert_array_equal(remainder, np.array([float(r) for _, r in exact], dtype))
+
+
+def test_gradients_where_one_side_is_infinite():
+    inf = float("inf")
+    x, y = df.constant([inf, 2.]), df.constant([0., 3.])
+    with df.GradientTape() as tape:
+        tape.watch([x, y])
+        z = df.math.multiply_no_nan(x, y)
+    to_x, to_y = tape.gradient(z, [x, y], output_gradients=df.constant([0., 1.]))
+    assert to_x.numpy().tolist() == [0, 3] and to_y.numpy().tolist() == [0, 2]

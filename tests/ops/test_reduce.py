@@ -128,3 +128,11 @@ def test_norm_refuses():
         df.norm(df.ones([2, 2]), 2, axis=(0, 1))
     with pytest.raises(df.errors.InvalidArgumentError, match="one axis, two axes"):
         df.norm(df.ones([2, 2, 2]), axis=(0, 1, 2))
+
+
+def test_the_gradient_of_logsumexp_where_all_is_minus_infinity():
+    x = df.constant([[-np.inf, -np.inf], [0., -np.inf]])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.reduce_logsumexp(x, 1)
+    assert tape.gradient(y, x).numpy().tolist() == [[0, 0], [1, 0]]

@@ -38,3 +38,14 @@ def test_polygamma():
     for n in (-1, 101):
         with pytest.raises(df.errors.InvalidArgumentError, match=f"polygamma: n is {n}"):
             df.math.polygamma(n, [1.0])
+
+
+def test_digamma_and_polygamma_keep_their_digits():
+    """Next to the root of digamma, and where many terms add up; by mpmath, to 3 ulp."""
+    x = np.array([1.4616321449683623, 1.4616321449683625, 1.4616, 1.2, 1.75, 16.2])
+    psi = [-9.241265521729427e-17, 1.2245374622004068e-16, -3.110625123034165e-05,
+           -0.2890398965921884, 0.24747245354686118, 2.753829632584969]
+    fifth = [12.93888608295149, 12.938886082951477, 12.94055722392193, 41.38967841777252,
+             4.5146597470076975, 2.5033381103788236e-05]
+    np.testing.assert_array_max_ulp(df.math.digamma(x).numpy(), np.array(psi), 3)
+    np.testing.assert_array_max_ulp(df.math.polygamma(5, x).numpy(), np.array(fifth), 3)
