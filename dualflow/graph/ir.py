@@ -16,12 +16,14 @@ LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
 
 
 class Line(NamedTuple):
-    """Where in the user's code a node was made, and of which op it is the gradient, if of one."""
+    """Where in the user's code a node was made, and of which op it is the gradient, if of one;
+    `own_rule`: by a rule that people gave."""
 
     file: str
     line: int
     function: str
     gradient_of: str = ""
+    own_rule: bool = False
 
     def __str__(self) -> str:
         of = f", in the gradient of {self.gradient_of}" if self.gradient_of else ""
@@ -152,15 +154,15 @@ def refuses_values(node: Node) -> bool:
 def may_refuse(node: Node) -> bool:
     """Whether its kernel may fail for the values it meets: an index, a label, a size.
 
-    What a gradient rule made has passed when it went forward. Memory may run out anywhere, and is
-    not counted.
+    What a gradient rule of dualflow's made has passed when it went forward. Memory may run out
+    anywhere, and is not counted.
     """
     op = node.op
     if op.effect:
         return not op.writes
     if any([is_dynamic(x) for x in (*node.inputs, *node.outputs)]):
         return True
-    if node.line and node.line.gradient_of:
+    if node.line and node.line.gradient_of and not node.line.own_rule:
         return False
     return (op.may_fail and op not in LEAVES) or refuses_values(node)
 

@@ -238,7 +238,7 @@ class Planner:
     def _variable_for(self, k: int, node: Node, y: Symbol) -> Buffer | None:
         """The buffer of the variable that `y` is assigned to, if `y` may be made there at once."""
         at, assign = self.assigned.get(y, (0, None))
-        if assign is None:
+        if assign is None or not self.in_place:
             return None
         before = assign.inputs[0]
         buffer, _ = self.plan.where.get(before, (None, 0))

@@ -139,7 +139,7 @@ class Trace(Graph):
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names = Names()
-        self._gradient_of = ""
+        self._gradient_of: tuple[str, bool] = "", False
 
     def recording(self) -> Recording:
         """Ops of this thread are recorded here inside the block, and so is Python's print of traced
@@ -172,17 +172,22 @@ class Trace(Graph):
         node.outputs = tuple(outputs)
         self.nodes.append(node)
 
-    def differentiate(self, of: str, output: Any) -> str:
+    def differentiate(self, of: Any, output: Any) -> Any:
         """Nodes made from now on belong to the gradient of `output`, of op `of`; what they belonged
-        to before, to be given back as `of`."""
+        to before, to be given back as `of` with None."""
         before = self._gradient_of
-        line = output.node.line if type(output) is Symbol else None
-        self._gradient_of = f"{of} at {line.file}:{line.line}" if line else of
+        if output is None:
+            self._gradient_of = of
+            return before
+        node = output.node if type(output) is Symbol else None
+        at = f" at {node.line.file}:{node.line.line}" if node and node.line else ""
+        self._gradient_of = f"{of}{at}", node in self.functions
         return before
 
     def _line(self) -> Line | None:
         line = user_line()
-        return line._replace(gradient_of=self._gradient_of) if line and self._gradient_of else line
+        of, own_rule = self._gradient_of
+        return line._replace(gradient_of=of, own_rule=own_rule) if line and of else line
 
     def record_function(self, op: Op, inputs: list[Any],
                         outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:

@@ -3,13 +3,16 @@
 Most kernels use all threads themselves; beside each other they would only take turns. Those that
 use one however large they are (`op.serial`) gain: a wave is a run of them of which none needs
 another's result. A node moves only forward in time, to where its inputs are there already, so
-readers still come before overwriters.
+readers still come before overwriters. One that may refuse a value moves past none that writes or
+may refuse.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from dualflow._core import Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic
+from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic, may_refuse
 
 MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
 MAX_WAVE = 8
@@ -29,19 +32,28 @@ def arrange(graph: Graph) -> dict[Node, int]:
     candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
     if len(candidates) < 2:
         return {}
-    made_at: dict[Symbol, int] = {y: k for k, node in enumerate(graph.nodes) for y in node.outputs}
+    nodes = graph.nodes
+    # how many nodes before node k fix the order of those that may refuse
+    fixed = list(accumulate([bool(node.op.writes) or may_refuse(node) for node in nodes],
+                            initial=0))
+    made_at: dict[Symbol, int] = {y: k for k, node in enumerate(nodes) for y in node.outputs}
     waves: dict[Node, int] = {}
     beside: dict[int, list[int]] = {}
     moved: set[int] = set()
     for i, first in enumerate(candidates):
         if first in moved:
             continue
-        joined = [k for k in candidates[i + 1:i + 1 + MAX_WAVE] if k not in moved and all(
-            made_at[x] < first for x in graph.nodes[k].inputs)]
+        joined, within = list[int](), fixed[first + 1]
+        for k in candidates[i + 1:i + 1 + MAX_WAVE]:
+            refuses = fixed[k + 1] > fixed[k]           # a candidate writes nothing
+            if k not in moved and all(made_at[x] < first for x in nodes[k].inputs) and (
+                    not refuses or fixed[k] == within):
+                joined.append(k)
+                within += refuses
         if joined:
             beside[first] = joined
             moved.update(joined)
-            waves.update((graph.nodes[k], len(beside)) for k in (first, *joined))
-    graph.nodes = [node for k in range(len(graph.nodes)) if k not in moved
-                   for node in (graph.nodes[k], *[graph.nodes[j] for j in beside.get(k, ())])]
+            waves.update((nodes[k], len(beside)) for k in (first, *joined))
+    graph.nodes = [node for k in range(len(nodes)) if k not in moved
+                   for node in (nodes[k], *[nodes[j] for j in beside.get(k, ())])]
     return waves

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import pytest
 
-from tests.programs import around
-from tests.programs.program import check
+from tests.programs import around, failures, program
 
 EVERY = 30.             # seconds between lines
 
-CHECKS = {"programs": check, "gradients around calls": around.check}
+CHECKS = {"programs": program.check, "gradients around calls": around.check,
+          "failures": failures.check}
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from math import inf, prod
 from typing import NamedTuple
 
 from dualflow._core import Op, Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node, refuses_values
+from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse, refuses_values
 from dualflow.graph.passes.operands import Operand, Shape, Views, bare, is_known, shape_of, spread
 from dualflow.graph.tilecode import ROW_MAX
 
@@ -116,10 +116,11 @@ class Partition:
         self._sibling: dict[Symbol, Group] = {}
         self._readers: dict[Symbol, list[Group]] = {
             before: [] for node in graph.nodes for before, _ in node.written}
-        self._effect: Group | None = None
+        self._refusing: Group | None = None     # the last node that may refuse a value
         self._writes: list[Group] = []          # since the last step
-        self._last_step = max([at for at, node in enumerate(graph.nodes) if is_step(node)],
-                              default=-1)
+        self._unrefused: list[Group] = []       # writes since the last node that may refuse
+        self._last_step = max([at for at, node in enumerate(graph.nodes)
+                               if is_step(node) or may_refuse(node)], default=-1)
         self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
         for at, node in enumerate(graph.nodes):
             self._place(at, node)
@@ -166,21 +167,25 @@ class Partition:
     def _alone(self, at: int, node: Node, sources: list[Symbol]) -> Group:
         """The group of a node on its own.
 
-        Updates stand behind the readers of what they overwrite and what has an effect before them,
-        and before the next step that may fail: so a run that fails has done those before it.
+        Updates stand behind the readers of what they overwrite and the last node before them that
+        may refuse a value, and before the next step: so a run that fails has done those before it,
+        and no other.
         """
         group = Group(0, [at])
         before = [self.home[s].root() for s in sources]
         ordered = [g.root() for x, _ in node.written for g in self._readers[x]]
+        refuses = may_refuse(node)
+        if self._refusing and (node.op.writes or refuses):
+            ordered.append(self._refusing.root())
         if node.op.writes:
-            ordered += [self._effect] if self._effect else []
             self._writes.append(group)
+            self._unrefused.append(group)
+        elif refuses:
+            ordered += self._unrefused
+            self._refusing, self._writes, self._unrefused = group, [], []
         elif is_step(node):
             ordered += self._writes
             self._writes = []
-            if node.op.effect:
-                ordered += [self._effect] if self._effect else []
-                self._effect = group
         self.orders += [(g, group) for g in ordered]
         if node.op.writes and at > self._last_step and not any(
                 [y in self._read_somewhere for y in node.outputs]):
@@ -292,10 +297,8 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
 
 
 def is_step(node: Node) -> bool:
-    """Whether a node runs on its own, and may fail or be seen."""
-    if node.op.kind != "general":
-        return refuses_values(node)
-    return not node.op.writes and node.op not in LEAVES
+    """Whether a node runs on its own, and makes what others read."""
+    return node.op.kind == "general" and not node.op.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:

@@ -2,9 +2,9 @@
 
 Traced, all updates stand at the end, and all gradients live until then. Here a node that writes,
 and one whose results only such nodes read, moves to just behind what it waits for: its inputs, and
-the last reader of the version it overwrites. It stays behind nodes that may refuse a value: where
-one fails, what Python would have updated later is as it was. Leaves move to the front, nothing else
-moves.
+the last reader of the version it overwrites. Updates and nodes that may refuse a value keep their
+order: where one fails, variables are as Python would have left them. Leaves move to the front,
+nothing else moves.
 """
 
 from dualflow._core import Symbol
@@ -31,14 +31,19 @@ def _places(graph: Graph) -> dict[Node, Place]:
     read: dict[Symbol, Place] = {}          # the last reader of a value or of a view of it
     viewed: dict[Symbol, Symbol] = {}
     refused: Place = (-1, -1)               # of the last node that may refuse a value
+    written: Place = (-1, -1)               # of the last node that writes
     for k, node in enumerate(graph.nodes):
         place = (-1, k) if node.op in LEAVES else (k, -1)
+        refuses = may_refuse(node)
         if node in for_updates:
-            waits_for = [made[x] for x in node.inputs]
+            waits_for = [refused, *[made[x] for x in node.inputs]]
             waits_for += [read[before] for before, _ in node.written if before in read]
-            place = max(*waits_for, refused)[0], k
-        if may_refuse(node):
+            waits_for += [written] if refuses else []
+            place = max(waits_for)[0], k
+        if refuses:
             refused = max(refused, place)
+        if node.op.writes:
+            written = max(written, place)
         places[node] = place
         for y in node.outputs:
             made[y] = place

@@ -1,0 +1,181 @@
+"""Runs that fail leave variables as eager mode does: updates before the step are done, those behind
+it are not, whatever the passes do."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.errors import DualflowError
+from tests.programs import failures
+
+LARGE = df.constant(np.linspace(0., 1., 80_000).astype("float32"))
+NAN = df.constant([1., np.nan])
+
+
+def gather(k):
+    return df.gather(df.constant([1., 2.]), k)
+
+
+def between(w, other, k):
+    w.assign_add([1., 1.])
+    y = gather(k)
+    w.assign_add([1., 1.])
+    return y
+
+
+def between_reads(w, other, k):
+    w.assign(df.tanh(w))
+    y = gather(k) * w
+    w.assign(w * y)
+    return w.value()
+
+
+def cluster_behind(w, other, k):
+    """What the first update reads has a sibling behind the failure, which joins its cluster."""
+    y = df.tanh(w.value())
+    w.assign(y)
+    z = gather(k)
+    return df.sin(y) * 2. + z
+
+
+def cluster_that_waits(w, other, k):
+    """The step that fails reads a cluster that could grow beyond the update behind it."""
+    y = df.tanh(other.value())
+    z = df.gather(y, k)
+    w.assign_add([1., 1.])
+    return z, df.exp(y) * 2.
+
+
+def only_for_an_update(w, other, k):
+    """The update may come early, but not before what is updated before it."""
+    at = df.stack([k, k])
+    y = df.cumsum(df.tanh(w))
+    w.assign(y * 2.)
+    other.assign(gather(at))
+    return y
+
+
+def dead(w, other, k):
+    """Nobody reads what fails: it is overwritten."""
+    w.assign_add([1., 1.])
+    other.assign(df.broadcast_to(gather(k), [2]))
+    other.assign([5., 5.])
+    gather(k)
+
+
+def side_by_side(w, other, k):
+    """Large steps of one thread each would make a wave, ahead of the update."""
+    counted = df.cast(LARGE > 2., df.int32) + (2 - k)
+    a = df.concat([LARGE, LARGE], 0)
+    w.assign_add(a[2:4])
+    b = df.math.confusion_matrix(counted, counted, 3)
+    c = df.concat([LARGE, LARGE, LARGE], 0)
+    other.assign_add([1., 1.])
+    return a, b, c
+
+
+def data_sized(w, other, k):
+    w.assign_add([1., 1.])
+    y = df.boolean_mask(w, df.range(2) < 3 - k) + df.ones([2])
+    w.assign_add(y)
+
+
+def asserted(w, other, k):
+    w.assign_add([1., 1.])
+    df.debugging.assert_less(k, 3)
+    w.assign_add([1., 1.])
+    other.assign_add(w)
+
+
+def in_a_rule(w, other, k):
+    """A gradient rule of one's own fails."""
+    @df.custom_gradient
+    def f(x):
+        return x * 1., lambda g: g * gather(k)
+
+    with df.GradientTape() as tape:
+        loss = df.reduce_sum(f(w * 2.))
+    w.assign_add([1., 1.])
+    grad = tape.gradient(loss, w)
+    other.assign_add([1., 1.])
+    w.assign_add(grad)
+
+
+def an_optimizer(w, other, k):
+    with df.GradientTape() as tape:
+        loss = df.reduce_sum(w * w) + df.reduce_sum(other * w)
+    g, h = tape.gradient(loss, [w, other])
+    OPTIMIZER.apply_gradients([(g, w)])
+    OPTIMIZER.apply_gradients([(h * gather(k), other)])
+    return loss
+
+
+OPTIMIZER = df.optimizers.SGD(.1, momentum=.5)
+
+
+def aftermath(f, wrap):
+    w, other = df.Variable([1., 2.], name="w"), df.Variable([.5, .25], name="other")
+    OPTIMIZER.build([w, other])
+    run = wrap(lambda k: f(w, other, k))
+    seen = []
+    for k in (1, 3, 0, 3):
+        try:
+            run(df.constant(k))
+            seen.append(None)
+        except DualflowError as error:
+            seen.append(type(error))
+        seen += [w.numpy().tolist(), other.numpy().tolist()]
+    return seen
+
+
+@pytest.mark.parametrize("f", [between, between_reads, cluster_behind, cluster_that_waits,
+                               only_for_an_update, dead, side_by_side, data_sized, asserted,
+                               in_a_rule, an_optimizer], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("passes", [True, False])
+def test_variables_after_a_failure(f, passes):
+    want = aftermath(f, lambda g: g)
+    assert want[3] is not None and want[9] is not None
+    assert aftermath(f, lambda g: df.function(g, passes=passes)) == want
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_numerics_are_checked_before_the_update(traced):
+    """A value that is refused is not made in the variable it is for."""
+    def f(x):
+        w.assign_add([1., 1.])
+        w.assign(x * x)
+
+    w = df.Variable([1., 1.])
+    run = df.function(f) if traced else f
+    df.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(DualflowError, match="multiply"):
+            run(NAN)
+    finally:
+        df.debugging.disable_check_numerics()
+    assert w.numpy().tolist() == [2., 2.]
+
+
+def test_constants_that_fail_are_not_folded():
+    w = df.Variable([1., 1.])
+
+    @df.function
+    def f():
+        w.assign_add([1., 1.])
+        return df.gather(df.constant([1., 2.]), df.constant([7]))
+
+    with pytest.raises(DualflowError, match="gather"):
+        f()
+    assert w.numpy().tolist() == [2., 2.]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs(seed):
+    failures.check(seed)
+
+
+def test_many_random_programs(request):
+    if not request.config.getoption("exhaustive"):
+        pytest.skip("takes long: run with --exhaustive")
+    for seed in range(30, 5000):
+        failures.check(seed)
