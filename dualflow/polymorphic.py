@@ -7,6 +7,7 @@ import inspect
 import operator
 import threading
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -91,6 +92,8 @@ class Function(Inspection, Dispatcher):
                 concrete.lasting(n)):
             self.remember(args, concrete.numbers, compiled.executable,
                           *concrete.remember(compiled))
+            if concrete.trace.stale:    # a change in another thread meanwhile
+                self.forget()
         return result
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -131,7 +134,7 @@ class Function(Inspection, Dispatcher):
               ) -> tuple[ConcreteFunction, Compiled]:
         """The trace and the program of a call; traces and compiles what is not there yet."""
         found = self._calls.get((skeleton, self._kinds(leaves, paths)))
-        if found is None:
+        if found is None or found[0].trace.stale:
             with self._lock:
                 found = self._search(skeleton, leaves, paths)
                 # Asked again: tracing may have found that a number decides.
@@ -145,7 +148,7 @@ class Function(Inspection, Dispatcher):
         """The same, for this call's own numbers."""
         kinds = tuple(map(plain_key, leaves))
         with self._lock:
-            found = [c for c in self._traces if c.skeleton == skeleton and c.leaves == kinds]
+            found = [c for c in self._traces if c.is_for(skeleton, kinds)]
             concrete = found[0] if found else self._added(self._record(
                 skeleton, leaves, paths, "Python computes otherwise with these numbers", kinds))
             compiled = concrete.compiled(leaves)
@@ -178,9 +181,13 @@ class Function(Inspection, Dispatcher):
                broken: Sequence[Guard] = ()) -> ConcreteFunction:
         """Traces the function for a call that no trace admits."""
         assert self._arguments is not None
+        cause = "first call"
+        if self._traces:
+            changed = [c.trace.stale for c in self._traces if c.trace.stale]
+            cause = changed[-1] if changed else relax.cause(kinds, paths, self._peers(skeleton),
+                                                            self._static, broken)
+            self._traces = [c for c in self._traces if not c.trace.stale]
         peers = self._peers(skeleton)
-        cause = relax.cause(kinds, paths, peers, self._static, broken) if self._traces else (
-            "first call")
         wanted = relax.relaxed(kinds, paths, peers, self._static, self._arguments.specs)
         attempt = Attempt(functools.partial(self._record, skeleton, leaves, paths, cause), leaves)
         made = attempt.run(wanted)
@@ -222,6 +229,7 @@ class Function(Inspection, Dispatcher):
             again = (f"{self.name} makes a Variable on a call that is not its first: make it "
                      "outside, or keep it and make it only where there is none yet; an optimizer "
                      "makes its own beforehand by build(variables)")
+        made.trace.owner = weakref.ref(self)
         key = (skeleton, *kinds)
         with OnTop(self._active(), key):
             made.record(functools.partial(self._call_python, skeleton), leaves, again)
@@ -267,7 +275,7 @@ class Function(Inspection, Dispatcher):
         with self._lock:
             kinds = self._kinds(leaves, paths)
             for concrete in self._traces:
-                if skeleton in concrete.skeletons and concrete.leaves == kinds:
+                if concrete.is_for(skeleton, kinds):
                     return concrete
             return self._trace(skeleton, kinds, leaves, paths)
 

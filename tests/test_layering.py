@@ -15,7 +15,8 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
-    {"arguments", "errors", "dtypes", "frames"}, {"_core"}, {"gradients", "config"}, {"ops"},
+    {"arguments", "errors", "dtypes", "frames"}, {"_core"}, {"gradients", "config", "settings"},
+    {"ops"},
     {"autodiff"}, {"printing"}, {"graph"}, {"polymorphic"},
     {"math", "nn", "linalg", "random", "bitwise", "optimizers", "data", "io", "summary",
      "testing", "initializers", "experimental", "debugging"},

@@ -126,8 +126,13 @@ class ConcreteFunction:
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether a call with these leaf keys is one of this trace's."""
-        return skeleton in self.skeletons and all(
+        return not self.trace.stale and skeleton in self.skeletons and all(
             mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
+
+    def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
+        """Whether it was made for these leaf keys exactly."""
+        return (not self.trace.stale and skeleton in self.skeletons
+                and self.leaves == tuple(leaves))
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
         """The program for the sizes and variables of a call; None if Python would have decided
@@ -272,6 +277,9 @@ class ConcreteFunction:
                                                numbers if fixed is None else fixed)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.trace.stale:
+            raise InvalidArgumentError(f"{self.name}: {self.trace.stale} after this trace was "
+                                       "made; get a new one by get_concrete_function")
         skeleton, leaves, _ = self.arguments.bind(args, kwargs)
         leaves = [x.value() if isinstance(x, Variable) and isinstance(m, TensorLeaf) else x
                   for x, m in zip(leaves, self.leaves, strict=False)]

@@ -111,6 +111,8 @@ class Trace(Graph):
         Whether it records; then its numbers are numbers.
     sizes_seen : bool
         Whether Python was given a size that may change.
+    stale : str or None
+        What has changed since, of that which Python read while it recorded.
     functions : dict of Node to Node
         By a node that hands on a result of something with a gradient rule of its own: the
         application of that.
@@ -136,6 +138,8 @@ class Trace(Graph):
         self.made_variables: list[Variable] = []
         self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
+        self.stale: str | None = None
+        self.owner: Callable[[], Any] = lambda: None    # the function that runs it, while it lives
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names = Names()
@@ -322,6 +326,13 @@ class Trace(Graph):
         raise InvalidArgumentError(
             f"a variable's initial value depends on {x.name}, an argument of {self.name}; "
             "pass the value as a Python number or make the variable outside")
+
+    def outdated(self, why: str) -> None:
+        """Hears that something Python read while it recorded has changed."""
+        self.stale = why
+        owner = self.owner()
+        if owner is not None:
+            owner.forget()
 
     def created(self, variable: Variable) -> None:
         """Hears of a variable made while the graph records."""

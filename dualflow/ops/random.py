@@ -253,6 +253,14 @@ class Generator:
     def counter(self, value: int) -> None:
         self._draws.value = value
 
+    def __getstate__(self) -> dict[str, int]:
+        return {"seed": self.seed, "counter": self.counter}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.seed = state["seed"]
+        self._draws = Counter(state["counter"])
+        self._graph = current_graph()
+
     def key(self) -> Tensor:
         """The key for a draw, int64 (2,); another one each time.
 

@@ -39,11 +39,15 @@ class Adam(Optimizer):
                  beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
                  **common: Any) -> None:
         super().__init__(learning_rate, **common)
-        for key, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
-            if not 0 <= beta < 1:
-                raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.weight_decay = weight_decay
+        self.validate()
+
+    def validate(self):
+        super().validate()
+        for key, beta in (("beta_1", self.beta_1), ("beta_2", self.beta_2)):
+            if not 0 <= beta < 1:
+                raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
 
     def update(self, grad, var, slots, rate):
         adam_update(var, slots[0], slots[1], grad, rate, self.iterations, self.beta_1,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import dualflow as df
+from dualflow._core import Symbol, current_graph
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.optimizers.schedules import LearningRateSchedule
+from dualflow.settings import Settings
 
 __all__ = ["Optimizer"]
 
@@ -16,13 +20,14 @@ LearningRate: TypeAlias = (
     "float | df.Variable | df.Tensor | LearningRateSchedule | Callable[[], Any]")
 
 
-class Optimizer:
+class Optimizer(Settings):
     """Base of optimizers. A subclass names its slots and says how one variable is updated.
 
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable
-        A schedule is called with `iterations`, a callable with nothing, at each update.
+        A schedule is called with `iterations`, a callable with nothing, at each update; once more
+        while tracing.
     clipnorm : float, optional
         Each gradient is scaled down to at most this norm.
     clipvalue : float, optional
@@ -34,7 +39,13 @@ class Optimizer:
     Attributes
     ----------
     iterations : Variable, int64, shape ()
-        Updates made so far.
+        Updates made so far; a number assigned to it is its new value.
+
+    Notes
+    -----
+    Attributes may be changed at any time, for eager and traced updates alike; what would need slots
+    that the variables do not have raises. Slots belong to the variables themselves: copied or
+    pickled together, an optimizer and its variables go on as they would have.
     """
 
     slot_names: Sequence[str] = ()
@@ -43,20 +54,36 @@ class Optimizer:
                  clipvalue: float | None = None, global_clipnorm: float | None = None,
                  name: str | None = None) -> None:
         self.name = name if name is not None else type(self).__name__
-        given = {"clipnorm": clipnorm, "clipvalue": clipvalue, "global_clipnorm": global_clipnorm}
-        limits = {key: limit for key, limit in given.items() if limit is not None}
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
+        self._one = df.constant(1, df.int64)
+        self._rate = self._as_rate(learning_rate)
+        self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
+        self._layout: Sequence[str] = ()            # names of the slots that were made
+        self._holds: frozenset[str] = frozenset()   # those of them that hold something
+        # Of a copy that has made no update yet: the variables it was copied from, and its own.
+        self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
+        self._warned = False
+        Optimizer.validate(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "iterations" and name in self.__dict__:
+            self.iterations.assign(value)
+        else:
+            super().__setattr__(name, value)
+
+    def validate(self) -> None:
+        limits = {key: getattr(self, key) for key in ("clipnorm", "clipvalue", "global_clipnorm")
+                  if getattr(self, key) is not None}
         if len(limits) > 1:
             raise InvalidArgumentError(f"{self.name}: got {' and '.join(limits)}, want one of them")
         for key, limit in limits.items():
             if not limit > 0:
                 raise InvalidArgumentError(f"{self.name}: {key} is {limit!r}, want a number > 0")
-        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
-        self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
-        self._one = df.constant(1, df.int64)
-        self._rate = self._as_rate(learning_rate)
-        self._trained: list[df.Variable] = []
-        self._slots: dict[int, tuple[df.Variable, ...]] = {}
-        self._warned = False
+        if self._slots and not self._holds.issuperset(self.needed_slots()):
+            missing = [slot for slot in self.needed_slots() if slot not in self._holds]
+            raise InvalidArgumentError(f"{self.name}: its variables have no slot for "
+                                       f"{' and '.join(missing)}; make a new optimizer that has")
 
     # --- learning rate ---
 
@@ -73,10 +100,15 @@ class Optimizer:
         """The learning rate of the next update; assign a number or a schedule to change it."""
         rate = self._rate
         if isinstance(rate, LearningRateSchedule):
+            rate.used()
             return rate(self.iterations)
-        if callable(rate):
-            rate = rate()
-        return rate if isinstance(rate, df.TensorBase) else df.constant(rate, df.float64)
+        if not callable(rate):
+            return rate
+        found = _asked(rate)
+        graph = current_graph()
+        if graph is None or not isinstance(found, df.Tensor) or type(found) is Symbol:
+            return found
+        return graph.feed(_asked, (rate,), df.TensorSpec((), found.dtype), "learning_rate")
 
     @learning_rate.setter
     def learning_rate(self, rate: LearningRate) -> None:
@@ -85,8 +117,17 @@ class Optimizer:
             self._rate.assign(rate)
         else:
             self._rate = self._as_rate(rate)
+            self.changed(f"{type(self).__name__}.learning_rate became {rate!r}")
 
     # --- slots ---
+
+    def layout(self) -> Sequence[str]:
+        """Names of the slots that a variable gets, by the attributes as they are."""
+        return self.slot_names
+
+    def needed_slots(self) -> Sequence[str]:
+        """Those of them that updates look at."""
+        return self.layout()
 
     def build(self, var_list: Iterable[df.Variable]) -> None:
         """Creates the slots of variables that have none; the first update does it by itself."""
@@ -94,12 +135,14 @@ class Optimizer:
             if not isinstance(var, df.Variable):
                 raise df.errors.DTypeError(
                     f"{self.name}: got {type(var).__name__} to update, want a Variable")
-            if id(var) not in self._slots:
-                self._slots[id(var)] = tuple(
+            if not self._slots:
+                self._layout, self._holds = tuple(self.layout()), frozenset(self.needed_slots())
+            if var not in self._slots:
+                self._slots[var] = tuple(
                     df.Variable(self.initial_slot(slot, var), trainable=False,
                                 name=f"{var.name}/{slot}")
-                    for slot in self.slot_names)
-                self._trained.append(var)  # it keeps the id taken
+                    for slot in self._layout)
+        self._copied = None
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
         """What a slot holds at first."""
@@ -109,7 +152,7 @@ class Optimizer:
     def variables(self) -> list[df.Variable]:
         """Everything that changes from update to update: iterations, learning rate, slots."""
         own = [self._rate] if isinstance(self._rate, df.Variable) else []
-        slots = [slot for var in self._trained for slot in self._slots[id(var)]]
+        slots = [slot for own in self._slots.values() for slot in own]
         return [self.iterations, *own, *slots]
 
     def state(self) -> list[df.Tensor]:
@@ -135,6 +178,35 @@ class Optimizer:
                                        f"have {len(self.variables)}; build it first")
         for variable, value in zip(self.variables, state, strict=True):
             variable.assign(value)
+
+    # --- copies ---
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        originals = [(ref, memo[id(own)]) for ref, own in self._copied or ()]
+        made._copied = originals + [(weakref.ref(var), memo[id(var)]) for var in self._slots]
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_copied": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _settle(self, variables: list[df.Variable]) -> None:
+        """At the first update of a copy: its slots are for the variables that were copied with it,
+        or, where it was copied alone, for those it was copied from."""
+        known, slots = set(variables), self._slots
+        stands_for = {own: original for ref, own in self._copied or ()
+                      if (original := ref()) in known and own not in known}
+        slots = {stands_for.get(var, var): slot for var, slot in slots.items()}
+        if slots and self._layout and not any(var in slots for var in known):
+            raise InvalidArgumentError(
+                f"{self.name}: a copy of an optimizer, without the variables that it is to update: "
+                "copy or pickle them together, as in copy.deepcopy((model, optimizer)), or let it "
+                "start anew by build(variables)")
+        self._slots, self._copied = slots, None
 
     # --- updates ---
 
@@ -163,13 +235,16 @@ class Optimizer:
         variables = [v for _, v in pairs]
         if not pairs or any(g is None for g in grads):
             grads, variables = self._connected(grads, variables)
+        self.used()
+        if self._copied is not None:
+            self._settle(variables)
         slots = self._slots
-        if any(id(v) not in slots for v in variables):
+        if any(v not in slots for v in variables):
             self.build(variables)
         grads = self._clipped(grads)
         rate, update = self.learning_rate, self.update
         for grad, var in zip(grads, variables, strict=True):
-            update(grad, var, slots[id(var)], rate)
+            update(grad, var, slots[var], rate)
         self.iterations.assign_add(self._one)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
@@ -229,3 +304,9 @@ class Optimizer:
                                        "tape is given, want a callable or the tape")
         self.apply_gradients(zip(tape.gradient(loss, var_list), var_list, strict=True))
         return loss
+
+
+def _asked(rate: Callable[[], Any]) -> Any:
+    """The learning rate that a callable gives."""
+    found = rate()
+    return found if isinstance(found, df.TensorBase) else df.constant(found, df.float64)

@@ -39,16 +39,22 @@ class RMSprop(Optimizer):
                  **common: Any) -> None:
         super().__init__(learning_rate, **common)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
-        self.slot_names = ("rms", "mean", "momentum") if centered else ("rms", "momentum")
+        self.validate()
+
+    def layout(self):
+        return ("rms", "mean", "momentum") if self.centered else ("rms", "momentum")
+
+    def needed_slots(self):
+        return self.layout() if self.momentum else self.layout()[:-1]
 
     def initial_slot(self, slot, var):
-        if slot == "momentum" and not self.momentum:
+        if slot == "momentum" and slot not in self._holds:
             return df.zeros([0], var.dtype)  # the op wants a variable, and does not look at it
         return super().initial_slot(slot, var)
 
     def update(self, grad, var, slots, rate):
         options = (grad, rate, self.rho, self.momentum, self.epsilon)
         if self.centered:
-            centered_rmsprop_update(var, slots[0], slots[1], slots[2], *options)
+            centered_rmsprop_update(var, slots[0], slots[1], slots[-1], *options)
         else:
-            rmsprop_update(var, slots[0], slots[1], *options)
+            rmsprop_update(var, slots[0], slots[-1], *options)

@@ -10,6 +10,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError
+from dualflow.settings import Settings
 
 __all__ = ["CosineDecay", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
            "PiecewiseConstantDecay", "PolynomialDecay"]
@@ -17,11 +18,12 @@ __all__ = ["CosineDecay", "ExponentialDecay", "InverseTimeDecay", "LearningRateS
 PI = 3.141592653589793
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Settings):
     """Base of schedules: call it with a step, an int or an integer Tensor."""
 
     def __call__(self, step: Any) -> df.Tensor:
         """The learning rate after `step` updates, float64, shape ()."""
+        self.used()
         x = step if isinstance(step, df.TensorBase) else df.constant(step, df.int64)
         return self.at(df.cast(x, df.float64))
 
@@ -30,17 +32,22 @@ class LearningRateSchedule:
         raise NotImplementedError
 
 
-def _positive(name: str, **given: float) -> None:
-    for key, x in given.items():
-        if not x > 0:
-            raise InvalidArgumentError(f"{name}: {key} is {x!r}, want a number > 0")
+class _Decay(LearningRateSchedule):
+    """One that takes `decay_steps` steps."""
+
+    decay_steps: float
+
+    def validate(self) -> None:
+        if not self.decay_steps > 0:
+            raise InvalidArgumentError(f"{type(self).__name__}: decay_steps is "
+                                       f"{self.decay_steps!r}, want a number > 0")
 
 
 def _share(step: df.Tensor, decay_steps: float, staircase: bool) -> df.Tensor:
     return step // decay_steps if staircase else step / decay_steps
 
 
-class ExponentialDecay(LearningRateSchedule):
+class ExponentialDecay(_Decay):
     """initial_learning_rate * decay_rate ** (step / decay_steps).
 
     Parameters
@@ -58,9 +65,9 @@ class ExponentialDecay(LearningRateSchedule):
 
     def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
                  staircase: bool = False) -> None:
-        _positive("ExponentialDecay", decay_steps=decay_steps)
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
+        self.validate()
 
     def at(self, step):
         rate = df.constant(self.decay_rate, df.float64)
@@ -68,7 +75,7 @@ class ExponentialDecay(LearningRateSchedule):
         return self.initial_learning_rate * rate ** share
 
 
-class InverseTimeDecay(LearningRateSchedule):
+class InverseTimeDecay(_Decay):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps).
 
     Parameters
@@ -86,16 +93,16 @@ class InverseTimeDecay(LearningRateSchedule):
 
     def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
                  staircase: bool = False) -> None:
-        _positive("InverseTimeDecay", decay_steps=decay_steps)
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
+        self.validate()
 
     def at(self, step):
         share = _share(step, self.decay_steps, self.staircase)
         return self.initial_learning_rate / (1.0 + self.decay_rate * share)
 
 
-class PolynomialDecay(LearningRateSchedule):
+class PolynomialDecay(_Decay):
     """From the initial to the end learning rate along (1 - step / decay_steps) ** power.
 
     Parameters
@@ -116,9 +123,9 @@ class PolynomialDecay(LearningRateSchedule):
     def __init__(self, initial_learning_rate: float, decay_steps: float,
                  end_learning_rate: float = 0.0001, power: float = 1.0,
                  cycle: bool = False) -> None:
-        _positive("PolynomialDecay", decay_steps=decay_steps)
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
+        self.validate()
 
     def at(self, step):
         share = step / self.decay_steps
@@ -145,6 +152,14 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     """
 
     def __init__(self, boundaries: Sequence[float], values: Sequence[float]) -> None:
+        self.boundaries, self.values = boundaries, values
+        self.validate()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, tuple(value) if name in ("boundaries", "values") else value)
+
+    def validate(self) -> None:
+        boundaries, values = self.boundaries, self.values
         if len(values) != len(boundaries) + 1:
             raise InvalidArgumentError(
                 f"PiecewiseConstantDecay: got {len(boundaries)} boundaries and {len(values)} "
@@ -152,7 +167,6 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         if sorted(boundaries) != list(boundaries):
             raise InvalidArgumentError(
                 f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, want them increasing")
-        self.boundaries, self.values = list(boundaries), list(values)
 
     def at(self, step):
         rate = df.constant(self.values[-1], df.float64)
@@ -161,7 +175,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return rate
 
 
-class CosineDecay(LearningRateSchedule):
+class CosineDecay(_Decay):
     """Half a cosine from the initial learning rate to alpha of it, after a linear warm-up.
 
     Parameters
@@ -187,9 +201,9 @@ class CosineDecay(LearningRateSchedule):
 
     def __init__(self, initial_learning_rate: float, decay_steps: float, alpha: float = 0.0,
                  warmup_target: float | None = None, warmup_steps: float = 0) -> None:
-        _positive("CosineDecay", decay_steps=decay_steps)
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.alpha, self.warmup_target, self.warmup_steps = alpha, warmup_target, warmup_steps
+        self.validate()
 
     def at(self, step):
         if self.warmup_target is None:

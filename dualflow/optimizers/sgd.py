@@ -33,10 +33,16 @@ class SGD(Optimizer):
     def __init__(self, learning_rate: LearningRate = 0.01, momentum: float = 0.0,
                  nesterov: bool = False, **common: Any) -> None:
         super().__init__(learning_rate, **common)
-        if not 0 <= momentum <= 1:
-            raise InvalidArgumentError(f"{self.name}: momentum is {momentum!r}, want 0 to 1")
         self.momentum, self.nesterov = momentum, nesterov
-        self.slot_names = ("momentum",) if momentum else ()
+        self.validate()
+
+    def layout(self):
+        return ("momentum",) if self.momentum else ()
+
+    def validate(self):
+        super().validate()
+        if not 0 <= self.momentum <= 1:
+            raise InvalidArgumentError(f"{self.name}: momentum is {self.momentum!r}, want 0 to 1")
 
     def update(self, grad, var, slots, rate):
         if slots:
