@@ -1,4 +1,4 @@
-/* Buffers and the free list.
+/* Buffers, the free list and scratch memory.
  *
  * A buffer of ours is one block: a 64-byte header, then the data. Capacities are powers of two with
  * three steps between them (64, 128, 192, 256, 320, ... bytes), one bucket each; a bucket is a list
@@ -54,6 +54,9 @@ static struct {
     int64_t all_bytes;   /* physical memory and swap */
     int hand;            /* bucket that gives up its blocks next when the cache is full */
     bucket_list lists[N_BUCKETS];
+    df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one more while it is decided */
+    int n_scratch;
+    int64_t scratch_bytes;
 } memory = {.lock = ATOMIC_FLAG_INIT, .cache_bytes = CACHE_BYTES, .all_bytes = MAX_BYTES};
 
 static void lock(void)
@@ -276,16 +279,86 @@ bool df_buffer_is_exclusive(const df_buffer *buffer)
     return buffer->bucket != FOREIGN && df_buffer_refs(buffer) == 1;
 }
 
+/* Lock held: takes idle piece i off the list. */
+static df_buffer *remove_scratch(int i)
+{
+    df_buffer *piece = memory.scratch[i];
+    memory.scratch[i] = memory.scratch[--memory.n_scratch];
+    memory.scratch_bytes -= piece->bytes;
+    return piece;
+}
+
+df_buffer *df_scratch_take(int64_t bytes)
+{
+    df_buffer *piece = NULL;
+    int best = -1;
+    lock();
+    for (int i = 0; i < memory.n_scratch; i++) {
+        int64_t size = memory.scratch[i]->bytes;
+        int64_t least = best < 0 ? 0 : memory.scratch[best]->bytes;
+        if (best < 0 || (least < bytes ? size > least : size >= bytes && size < least)) best = i;
+    }
+    if (best >= 0) piece = remove_scratch(best);
+    bool fits = piece && piece->bytes >= bytes;
+    if (fits) count_live(piece->bytes);
+    unlock();
+    if (fits) return piece;
+    if (piece) block_to_system(piece);
+    return df_buffer_new(bytes);
+}
+
+/* Lock held: a piece too many, NULL where there is none. The smallest; of large ones, if there are
+ * two, the smaller. */
+static df_buffer *spare_scratch(void)
+{
+    int n_large = 0, out = -1;
+    for (int i = 0; i < memory.n_scratch; i++)
+        n_large += memory.scratch[i]->bytes > DF_LARGE_SCRATCH;
+    if (n_large < 2 && memory.n_scratch <= DF_SCRATCH_PIECES) return NULL;
+    for (int i = 0; i < memory.n_scratch; i++) {
+        int64_t size = memory.scratch[i]->bytes;
+        if (n_large > 1 && size <= DF_LARGE_SCRATCH) continue;
+        if (out < 0 || size < memory.scratch[out]->bytes) out = i;
+    }
+    return remove_scratch(out);
+}
+
+void df_scratch_give(df_buffer *scratch)
+{
+    if (!KEEP_FREE_BLOCKS) {
+        df_buffer_release(scratch);
+        return;
+    }
+    lock();
+    memory.stats.live -= scratch->bytes;
+    memory.scratch_bytes += scratch->bytes;
+    memory.scratch[memory.n_scratch++] = scratch;
+    df_buffer *spare = spare_scratch();
+    unlock();
+    if (spare) block_to_system(spare);
+}
+
 df_memory_stats df_memory(void)
 {
     lock();
     df_memory_stats stats = memory.stats;
+    stats.cached += memory.scratch_bytes;
     unlock();
     return stats;
 }
 
+static df_buffer *scratch_to_trim(void)
+{
+    lock();
+    df_buffer *piece = memory.n_scratch ? remove_scratch(0) : NULL;
+    unlock();
+    return piece;
+}
+
 void df_memory_trim(void)
 {
+    for (df_buffer *piece = scratch_to_trim(); piece; piece = scratch_to_trim())
+        block_to_system(piece);
     for (int i = 0; i < N_BUCKETS; i++) {
         lock();
         df_buffer *blocks = memory.lists[i].head;

@@ -28,13 +28,23 @@ int32_t df_buffer_refs(const df_buffer *buffer);
 /* Whether one who holds a reference may write: nobody else looks, and it is not somebody else's. */
 bool df_buffer_is_exclusive(const df_buffer *buffer);
 
-/* Bytes held by the free list, bytes in live buffers, and the highest value of the latter. Wrapped
- * memory is not counted. */
+/* Scratch memory of at least `bytes` for one who gives it back when a piece of work is done, as
+ * programs do with their arenas; NULL when there is no memory. Pieces that are given back are kept
+ * for the next, whoever that is: as many as were out at the same time, at most DF_SCRATCH_PIECES,
+ * and one beyond DF_LARGE_SCRATCH bytes. One that is too small gives way to one that is not, so a
+ * piece is as large as the largest that was asked for. */
+#define DF_SCRATCH_PIECES 4
+#define DF_LARGE_SCRATCH ((int64_t)64 << 20)
+df_buffer *df_scratch_take(int64_t bytes);
+void df_scratch_give(df_buffer *scratch);
+
+/* Bytes held by the free list and as scratch, bytes in live buffers, and the highest value of the
+ * latter. Wrapped memory is not counted. */
 typedef struct {
     int64_t cached, live, peak;
 } df_memory_stats;
 df_memory_stats df_memory(void);
-void df_memory_trim(void);       /* gives the free list back to the system */
+void df_memory_trim(void);       /* gives what is held back to the system */
 void df_memory_reset_peak(void); /* peak = live */
 
 #endif

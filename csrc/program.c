@@ -140,7 +140,6 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->n_args = parts->n_args;
     p->n_results = parts->n_results;
     p->arena_bytes = parts->arena_bytes;
-    p->n_spare = parts->arena_bytes > DF_LARGE_ARENA ? 1 : DF_SPARE_FRAMES;
     return p->slots && p->patches && p->dynamic && p->steps && p->dims && p->operands &&
            p->attrs && p->lists;
 }
@@ -316,7 +315,7 @@ static df_status prepare(df_program *p, df_step *s, const df_call *call, df_erro
 
 static df_status prepare_all(df_program *p, int *failed, df_error *err)
 {
-    df_frame *frame = df_frame_new(p, false);
+    df_frame *frame = df_frame_new(p);
     df_status status = DF_OK;
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     for (int i = 0; i < p->n_steps && status == DF_OK; i++) {
@@ -354,7 +353,7 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
 void df_program_free(df_program *p)
 {
     if (!p) return;
-    for (int i = 0; i < p->n_spare; i++) {
+    for (int i = 0; i < DF_SPARE_FRAMES; i++) {
         df_frame *frame = atomic_exchange(&p->spare[i], NULL);
         if (frame) df_frame_free(p, frame);
     }

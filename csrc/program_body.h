@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#define DF_SPARE_FRAMES 4                    /* frames kept for the next run */
-#define DF_LARGE_ARENA ((int64_t)64 << 20)   /* bytes; of these one frame is kept */
+#define DF_SPARE_FRAMES 4                  /* frames kept for the next run */
+#define DF_OWN_ARENA ((int64_t)16 << 10)   /* bytes; larger arenas are scratch memory, by the run */
 
 /* A slot whose data a run brings: `offset` bytes into argument or result `index`. */
 typedef struct {
@@ -48,12 +48,12 @@ struct df_program {
     int64_t *dims;     /* shapes of all slots */
     df_attr *attrs;
     int64_t *lists;    /* of all attributes */
-    int n_spare;
     _Atomic(df_frame *) spare[DF_SPARE_FRAMES];
 };
 
 struct df_frame {
-    df_buffer *arena;
+    df_buffer *arena; /* its own, or by the run */
+    char *base;       /* of the arena that tensors and calls point into */
     df_tensor *tensors; /* by slot */
     df_call *calls;     /* by instruction */
     df_tensor **operands;
@@ -65,8 +65,8 @@ df_status df_program_check_memory(const df_program_parts *parts, int *failed, df
 df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err);
 
-/* A frame without arena has the shapes of slots and the data of constants only. */
-df_frame *df_frame_new(const df_program *p, bool with_arena);
+/* A frame that has the shapes of slots and the data of constants, but no arena. */
+df_frame *df_frame_new(const df_program *p);
 void df_frame_free(const df_program *p, df_frame *frame);
 /* Gives slot `slot` its shape back; cannot fail for shapes that were set before. */
 df_status df_frame_describe(const df_program *p, df_frame *frame, int slot, df_error *err);

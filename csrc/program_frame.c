@@ -1,6 +1,7 @@
 /* Frames: what one run needs of its own. A program keeps a few that are not in use, each in a cell
  * taken and filled by one atomic exchange: no lock to be held by a thread that a fork leaves
- * behind. */
+ * behind. They are small: an arena of more than DF_OWN_ARENA bytes is scratch memory that a run
+ * borrows, so that a hundred programs, for as many shapes, do not hold a hundred arenas. */
 #include "program_body.h"
 
 #include <stdlib.h>
@@ -20,8 +21,6 @@ static bool describe_all(const df_program *p, df_frame *frame)
         df_tensor *t = &frame->tensors[i];
         if (df_frame_describe(p, frame, i, &err) != DF_OK) return false;
         if (s->kind == DF_SLOT_CONSTANT) t->data = (void *)(intptr_t)s->data; /* never written */
-        if (s->kind == DF_SLOT_ARENA && frame->arena)
-            t->data = (char *)frame->arena->data + s->offset;
     }
     return true;
 }
@@ -36,13 +35,11 @@ static void make_calls(const df_program *p, df_frame *frame)
         *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
                        .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
                        .prepared = s->prepared};
-        if (s->workspace >= 0 && frame->arena)
-            c->workspace = (char *)frame->arena->data + s->workspace;
         at += s->n_in + s->n_out;
     }
 }
 
-df_frame *df_frame_new(const df_program *p, bool with_arena)
+df_frame *df_frame_new(const df_program *p)
 {
     df_frame *frame = calloc(1, sizeof *frame);
     if (!frame) return NULL;
@@ -51,9 +48,7 @@ df_frame *df_frame_new(const df_program *p, bool with_arena)
     frame->operands = calloc((size_t)p->n_operands + 1, sizeof *frame->operands);
     if (frame->tensors)
         for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
-    if (with_arena) frame->arena = df_buffer_new(p->arena_bytes);
-    if (!frame->tensors || !frame->calls || !frame->operands || (with_arena && !frame->arena) ||
-        !describe_all(p, frame)) {
+    if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame)) {
         df_frame_free(p, frame);
         return NULL;
     }
@@ -72,20 +67,50 @@ void df_frame_free(const df_program *p, df_frame *frame)
     free(frame);
 }
 
-df_frame *df_program_enter(df_program *p)
+static bool borrows(const df_program *p) { return p->arena_bytes > DF_OWN_ARENA; }
+
+static void point_into_arena(const df_program *p, df_frame *frame)
 {
-    for (int i = 0; i < p->n_spare; i++) {
+    frame->base = frame->arena->data;
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].kind == DF_SLOT_ARENA)
+            frame->tensors[i].data = frame->base + p->slots[i].offset;
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->steps[i].workspace >= 0)
+            frame->calls[i].workspace = frame->base + p->steps[i].workspace;
+}
+
+static df_frame *spare_frame(df_program *p)
+{
+    for (int i = 0; i < DF_SPARE_FRAMES; i++) {
         if (!atomic_load_explicit(&p->spare[i], memory_order_relaxed)) continue;
         df_frame *frame = atomic_exchange_explicit(&p->spare[i], NULL, memory_order_acquire);
         if (frame) return frame;
     }
-    return df_frame_new(p, true);
+    return df_frame_new(p);
+}
+
+df_frame *df_program_enter(df_program *p)
+{
+    df_frame *frame = spare_frame(p);
+    if (!frame || frame->arena) return frame;
+    frame->arena = borrows(p) ? df_scratch_take(p->arena_bytes) : df_buffer_new(p->arena_bytes);
+    if (!frame->arena) {
+        df_frame_free(p, frame);
+        return NULL;
+    }
+    if (frame->base != frame->arena->data) point_into_arena(p, frame);
+    return frame;
 }
 
 void df_program_leave(df_program *p, df_frame *frame)
 {
     for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
-    for (int i = 0; i < p->n_spare; i++) {
+    if (borrows(p)) {
+        df_scratch_give(frame->arena);
+        frame->arena = NULL;
+    }
+    for (int i = 0; i < DF_SPARE_FRAMES; i++) {
         df_frame *none = NULL;
         if (atomic_load_explicit(&p->spare[i], memory_order_relaxed)) continue;
         if (atomic_compare_exchange_strong_explicit(&p->spare[i], &none, frame,

@@ -156,7 +156,7 @@ def reset_peak_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Gives the memory kept for reuse back to the system.
+    """Gives the memory kept for reuse back to the system, that of traced functions' runs too.
 
     Returns
     -------

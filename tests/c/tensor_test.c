@@ -152,6 +152,39 @@ static void test_bounds(void)
     df_memory_trim();
 }
 
+/* One user at a time has one piece, as large as the largest that was asked for; of pieces that are
+ * too many the smallest go, and of large ones one stays. */
+static void test_scratch(void)
+{
+    df_memory_stats before = df_memory();
+    df_buffer *held[2 * DF_SCRATCH_PIECES];
+    int64_t largest = 0;
+    for (int64_t bytes = 1; bytes < 16 << 20; bytes += bytes / 2 + 1) {
+        df_buffer *piece = df_scratch_take(bytes);
+        CHECK(piece && piece->bytes >= bytes && df_buffer_refs(piece) == 1);
+        CHECK(df_memory().live == before.live + piece->bytes);
+        memset(piece->data, 1, (size_t)piece->bytes);
+        largest = piece->bytes;
+        df_scratch_give(piece);
+        CHECK(df_memory().live == before.live && df_memory().cached <= before.cached + largest);
+    }
+    CHECK(df_memory().peak >= before.live + largest);
+    for (int i = 0; i < 2 * DF_SCRATCH_PIECES; i++) {
+        CHECK((held[i] = df_scratch_take((i % 5 + 1) << 10)) != NULL);
+        for (int k = 0; k < i; k++) CHECK(held[k] != held[i]);
+    }
+    for (int i = 0; i < 2 * DF_SCRATCH_PIECES; i++) df_scratch_give(held[i]);
+    CHECK(df_memory().cached <= before.cached + largest + (DF_SCRATCH_PIECES - 1) * (6 << 10));
+    for (int i = 0; i < 3; i++)
+        CHECK((held[i] = df_scratch_take(DF_LARGE_SCRATCH + ((int64_t)(3 - i) << 24))) != NULL);
+    largest = held[0]->bytes;
+    for (int i = 0; i < 3; i++) df_scratch_give(held[i]);
+    CHECK(df_memory().cached <= before.cached + 2 * largest);
+    CHECK(df_memory().live == before.live);
+    df_memory_trim();
+    CHECK(df_memory().cached == 0 && !df_scratch_take(-1));
+}
+
 static _Atomic(df_buffer *) exchange;
 
 /* Allocates, writes, and passes buffers on to the other threads. */
@@ -201,6 +234,7 @@ int main(void)
     test_refusals();
     test_wrapped();
     test_bounds();
+    test_scratch();
     test_threads();
     df_memory_trim();
     return 0;
