@@ -296,7 +296,7 @@ __all__ = [
 ]
 
 # The registry of gradient rules is a module of that name, which imports have put there.
-del globals()["gradients"]
+globals().pop("gradients", None)
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ from dualflow.graph.compile import Compiled
 from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.inspection import Inspection
 from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.method import Instances, Method
+from dualflow.graph.method import Instances, Method, reduced
 from dualflow.graph.options import Options
 from dualflow.graph.trace import Guard, decisions
 
@@ -59,6 +59,7 @@ class Function(Inspection, Dispatcher):
                                             type(python_function).__name__))
         self.input_signature = input_signature
         self.options = Options(passes=passes, fast_math=fast_math)
+        self._settings = self.name, input_signature, fast_math, passes
         self._arguments: Arguments | None = None
         self._lock = reentrant_lock()
         self._traces: list[ConcreteFunction] = []
@@ -330,10 +331,12 @@ class Function(Inspection, Dispatcher):
             return function(alive(), *args, **kwargs)
 
         bound = types.MethodType(function, alive())
-        made = Function(call, self.name, self.input_signature, self.options.fast_math,
-                        self.options.passes)
+        made = Function(call, *self._settings)
         made._arguments = Arguments(bound, self.name, self.input_signature)
         return made
+
+    def __reduce__(self) -> Any:
+        return reduced(self, (self.python_function, *self._settings))
 
     def __repr__(self) -> str:
         return f"<dualflow.Function {self.name}>"

@@ -276,6 +276,10 @@ class ConcreteFunction:
         return lambda made, numbers: self.pack([made[k] for k in compiled.order],
                                                numbers if fixed is None else fixed)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self.name}: a trace holds variables and constants of this process; copy "
+                        "or pickle the function it is of")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.trace.stale:
             raise InvalidArgumentError(f"{self.name}: {self.trace.stale} after this trace was "

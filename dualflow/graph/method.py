@@ -1,8 +1,9 @@
-"""A traced function as a method of an instance."""
+"""A traced function as a method of an instance; how functions are copied and pickled."""
 
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -26,6 +27,9 @@ class Method:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.function.__name__)
 
 
 class Instances(Generic[T]):
@@ -56,3 +60,14 @@ class Instances(Generic[T]):
             if len(self.kept) > MAX_KEPT:
                 self.by_id.pop(self.kept.pop(0), None)
             return lambda: instance
+
+
+def reduced(function: Any, made_of: tuple[Any, ...]) -> Any:
+    """What pickle and copy make of a traced function: its name where a module has it under that, as
+    for Python's functions; else another one, made of the same without any trace."""
+    path = getattr(function, "__qualname__", "")
+    try:
+        found = functools.reduce(getattr, path.split("."), sys.modules[function.__module__])
+    except (AttributeError, KeyError):
+        found = None
+    return path if found is function else (type(function), made_of)
