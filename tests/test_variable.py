@@ -77,3 +77,11 @@ def test_readers_in_threads():
     for t in threads:
         t.join()
     assert v.numpy()[0] == 50 and not torn
+
+
+@pytest.mark.parametrize("method, sign", [("assign_add", 1), ("assign_sub", -1)])
+def test_long_updates_reach_every_block(method, sign):
+    delta = np.random.default_rng(0).normal(size=100_000).astype("float32")
+    v = df.Variable(np.ones(100_000, "float32"))
+    getattr(v, method)(delta)
+    assert (v.numpy() == 1 + sign * delta).all()
