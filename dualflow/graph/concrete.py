@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log, drop_value
+from dualflow._core import Dim, Symbol, Variable, current_log, drop_value
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.arguments import (
@@ -105,8 +105,8 @@ class ConcreteFunction:
         self._output = flatten(result, "result", leaves, [], arrays=True)
         for x in leaves:
             if isinstance(x, Dim) and x.from_data:
-                self.trace.outputs.append(as_tensor(x, float64 if isinstance(x.hint, float)
-                                                    else int64))
+                self.trace.outputs.append(self.trace.number(
+                    x, float64 if isinstance(x.hint, float) else int64))
                 self._rest.append(DATA_NUMBER)
             elif isinstance(x, Dim):
                 self._rest.append(x)
@@ -240,8 +240,8 @@ class ConcreteFunction:
             self._section = section_of(self.trace)
         places = {x: x.node.data.leaf for x in self._section.given}
         shapes = {x: leaves[k].shape for x, k in places.items()}
-        return Call(self._section, self.options, places, shapes, self._variables(leaves),
-                    compiled=compiled)
+        variables = self._variables(leaves) or {}
+        return Call(self._section, self.options, places, shapes, variables, compiled=compiled)
 
     def pack(self, outputs: list[Any], numbers: list[Any]) -> Any:
         """The structure the function returned, around the outputs of a run and numbers."""

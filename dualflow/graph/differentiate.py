@@ -236,7 +236,7 @@ class Recording:
                     f"{section.trace.name}: a gradient of a gradient reads {x.name}, which the "
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
-        owners = [section.trace.owner(x) for x in made]
+        owners = [section.trace.variable_of(x) for x in made]
         self.versions = [(k, call.variable(v)) for k, v in enumerate(owners) if v is not None]
         self.at = {x: k for k, x in enumerate([*made, *self.there])}
         self.on_tape = [self.at[y] for y in self.targets]
@@ -281,4 +281,4 @@ class Recording:
     def _on_tape(self, y: Symbol, log: Any) -> bool:
         """Whether a value is to be an output of the record."""
         return (y.dtype.is_floating and not self._is_there(y) and log.tracks(y)
-                and self.call.section.trace.owner(y) is None)
+                and self.call.section.trace.variable_of(y) is None)

@@ -214,7 +214,7 @@ class Trace(Graph):
         self._owner[after] = variable
         return after
 
-    def owner(self, x: Symbol) -> Variable | None:
+    def variable_of(self, x: Symbol) -> Variable | None:
         """The variable that a value is a version of."""
         return self._owner.get(x)
 
