@@ -78,8 +78,10 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _is_clear(node: Node) -> bool:
-    """Whether sizes that depend on data come from one input, so that the output has its shape."""
-    return is_known(node.outputs[0]) or len({x for x in node.inputs if not is_known(x)}) <= 1
+    """Whether sizes that depend on data come from one input, so that the output has its shape, and
+    the run need not find out that they do not fit a known one."""
+    unknown = {x for x in node.inputs if not is_known(x)}
+    return not unknown or (len(unknown) == 1 and not is_known(node.outputs[0]))
 
 
 def made_by(x: Symbol, op: str) -> tuple[Symbol, ...] | None:
@@ -188,7 +190,7 @@ def _(make, y, a, b):
 
 @rule("add_n")
 def _(make, y, *terms):
-    if len(terms) > ADD_N_MAX:
+    if len(terms) > ADD_N_MAX or not all(map(is_known, terms)):     # nothing is broadcast
         return None
     total = terms[0]
     for x in terms[1:]:

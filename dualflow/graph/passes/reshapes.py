@@ -11,8 +11,8 @@
     an elementwise op on broadcasts             on what is repeated; then the result is, if need be
 
 All move or repeat numbers, so bits cannot change, but for matmul: a product with a vector adds in
-another order where its matrix is transposed. So a matrix with one row or column keeps its
-transpose, but for integers and fast_math.
+another order where its matrix is transposed. So a matrix with one row or column, or with a number
+of them that depends on data, keeps its transpose, but for integers and fast_math.
 """
 
 from collections import Counter
@@ -64,8 +64,8 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
     shape = y.known_shape
     if root.known_shape == shape and is_known(y):
         return root
-    if root is x or not is_known(y):
-        return None
+    if root is x or not (is_known(root) and is_known(y)):
+        return None                     # those between check sizes that depend on data
     return stand_in(graph, node, "reshape", root, shape=shape)
 
 
@@ -146,7 +146,7 @@ def is_one_number(x: Symbol) -> bool:
 
 def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
     y = node.outputs[0]
-    exact = not y.dtype.is_floating or not {0, 1} & set(y.known_shape[-2:])
+    exact = not y.dtype.is_floating or not {0, 1, None} & set(y.known_shape[-2:])
     if not (exact or fast_math) or not any([x.node.op is TRANSPOSE for x in node.inputs]):
         return None
     given = node.attrs.as_dict()  # type: ignore[union-attr]
