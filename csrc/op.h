@@ -79,7 +79,7 @@ struct df_op {
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;
-    bool internal; /* made by graph passes, never applied by people: no public function, no rule */
+    bool internal; /* made by passes and the backward walker, never applied by people */
     bool effect; /* never dropped or merged although it writes no input */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool total; /* DF_GENERAL: run cannot fail on what infer accepted */

@@ -94,6 +94,14 @@ bool df_same_shape(const df_tensor *a, const df_tensor *b)
     return true;
 }
 
+bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b)
+{
+    if (a->ndim != b->ndim) return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i] && a->shape[i] >= 0 && b->shape[i] >= 0) return false;
+    return true;
+}
+
 /* Appends the shape as a Python tuple to `text`; what does not fit becomes "...". */
 static void append_shape(df_text *text, int ndim, const int64_t *shape)
 {

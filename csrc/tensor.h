@@ -38,6 +38,8 @@ static inline int64_t df_tensor_bytes(const df_tensor *t)
     return t->size * df_dtypes[t->dtype].bytes;
 }
 bool df_same_shape(const df_tensor *a, const df_tensor *b);
+/* Whether they agree in all dimensions that are known of both. */
+bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b);
 
 /* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where long. */
 #define DF_TEXT_BYTES 160

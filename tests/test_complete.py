@@ -26,8 +26,8 @@ APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for op in first_strings
 # Variables apply their ops themselves, below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}
-# Ops that only graph passes make have no public function, rule, row or benchmark, but tests of
-# their own.
+# Ops that only graph passes and the backward walker make have no public function, row or benchmark,
+# but tests of their own.
 PUBLIC = [op for op in _core.ops() if not _core.get_op(op).internal]
 
 

@@ -46,11 +46,7 @@ static df_status infer_add_n(const df_call *call, df_error *err)
     const df_tensor *first = call->in[0];
     for (int i = 1; i < call->n_in; i++) {
         const df_tensor *x = call->in[i];
-        bool same = x->ndim == first->ndim;
-        for (int d = 0; same && d < x->ndim; d++)
-            same = x->shape[d] == first->shape[d] || x->shape[d] == DF_UNKNOWN ||
-                   first->shape[d] == DF_UNKNOWN;
-        if (!same)
+        if (!df_may_be_same_shape(x, first))
             return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want the shape of input 0, %s",
                            call->op->name, i, df_tensor_text(x).text, df_tensor_text(first).text);
     }

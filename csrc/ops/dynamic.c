@@ -1,5 +1,6 @@
 /* What a program needs where sizes that depend on data are numbers: another op with attributes that
- * are known only when it runs, a size as a tensor, and the check of a decision made by one.
+ * are known only when it runs, a size as a tensor, the check of a decision made by one, and the sum
+ * that undoes a broadcast.
  *
  * Knows other ops by their records only. */
 #include "op.h"
@@ -11,7 +12,7 @@
 
 enum { OP, OUTPUTS, CODE };
 
-/* `outputs`: dtype and rank of each. `code`: for each attribute of the op applied (mark, value),
+/* `outputs`: dtype and rank of each. `encoded`: for each attribute of the op applied (mark, value),
  * for a list its length before that and a pair for each entry. */
 enum { LITERAL, FROM_VECTOR };
 
@@ -142,7 +143,7 @@ static df_status run_dynamic(const df_call *call, df_error *err)
 DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                         .n_out = DF_VARIADIC, .n_attrs = 3,
                         .attrs = {{"index", DF_ATTR_INT}, {"outputs", DF_ATTR_INTS},
-                                  {"code", DF_ATTR_INTS}},
+                                  {"encoded", DF_ATTR_INTS}},
                         .internal = true, .count_out = count_dynamic, .infer = infer_dynamic,
                         .workspace = dynamic_workspace, .run = run_dynamic};
 
@@ -202,3 +203,76 @@ DF_OP(assert_sizes) = {.name = "assert_sizes", .kind = DF_GENERAL, .n_in = 2, .n
                        .n_attrs = 2, .attrs = {{"by", DF_ATTR_INT}, {"answer", DF_ATTR_BOOL}},
                        .internal = true, .effect = true, .infer = infer_assert_sizes,
                        .run = run_assert_sizes};
+
+/* --- unbroadcast: input 0 summed over the dimensions along which input 1 was repeated --- */
+
+extern DF_OP(reduce_sum);
+
+/* Hints for sizes that depend on data need not fit each other, so the sizes there are now do. */
+static df_status infer_unbroadcast(const df_call *call, df_error *err)
+{
+    const df_tensor *g = call->in[0], *like = call->in[1];
+    return df_tensor_set(call->out[0], g->dtype, like->ndim, like->shape, call->op->name, err);
+}
+
+static df_status check_unbroadcast(const df_call *call, df_error *err)
+{
+    const df_tensor *g = call->in[0], *like = call->in[1];
+    const int lead = g->ndim - like->ndim;
+    bool fits = lead >= 0;
+    for (int d = 0; fits && d < like->ndim; d++)
+        fits = g->shape[lead + d] == like->shape[d] || like->shape[d] == 1;
+    return fits ? DF_OK
+                : df_fail(err, DF_BAD_SHAPE, "%s: a gradient of shape %s, an operand of shape %s",
+                          call->op->name, df_shape_text(g->ndim, g->shape).text,
+                          df_shape_text(like->ndim, like->shape).text);
+}
+
+/* The sum, with dimensions kept; `axes` holds DF_MAX_NDIM. */
+static df_call sum_of(const df_call *call, df_attr attrs[2], int64_t *axes)
+{
+    const df_tensor *g = call->in[0], *like = call->in[1];
+    const int lead = g->ndim - like->ndim;
+    int64_t n = 0;
+    for (int d = 0; d < g->ndim; d++)
+        if (d < lead || g->shape[d] != like->shape[d - lead]) axes[n++] = d;
+    attrs[0].list = (df_ints){axes, n};
+    attrs[1].i = true;
+    return (df_call){.op = &DF_SYM(df_op_reduce_sum), .n_in = 1, .n_out = 1, .in = call->in,
+                     .out = call->out, .attrs = attrs, .workspace = call->workspace};
+}
+
+static int64_t unbroadcast_workspace(const df_call *call)
+{
+    df_attr attrs[2];
+    int64_t axes[DF_MAX_NDIM];
+    df_error ignored;
+    if (check_unbroadcast(call, &ignored) != DF_OK) return 0; /* run says so */
+    const df_call sum = sum_of(call, attrs, axes);
+    return sum.op->workspace(&sum);
+}
+
+static df_status run_unbroadcast(const df_call *call, df_error *err)
+{
+    df_attr attrs[2];
+    int64_t axes[DF_MAX_NDIM];
+    const df_tensor *g = call->in[0];
+    df_tensor *y = call->out[0];
+    df_status status = check_unbroadcast(call, err);
+    if (status != DF_OK) return status;
+    const df_call sum = sum_of(call, attrs, axes);
+    if (g->ndim != y->ndim || attrs[0].list.n) return sum.op->run(&sum, err);
+    memcpy(y->data, g->data, (size_t)df_tensor_bytes(g));
+    return DF_OK;
+}
+
+/* Where nothing was repeated nothing is added, not even to a zero, whose sign would change. */
+static int64_t view_unbroadcast(const df_call *call)
+{
+    return df_same_shape(call->in[0], call->out[0]) ? 0 : -1;
+}
+
+DF_OP(unbroadcast) = {.name = "unbroadcast", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+                      .internal = true, .shape_only = 2, .infer = infer_unbroadcast,
+                      .workspace = unbroadcast_workspace, .run = run_unbroadcast,
+                      .view = view_unbroadcast};

@@ -151,7 +151,7 @@ static df_status infer_sparse_grad(const df_call *call, df_error *err)
     const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS], *g = call->in[G];
     df_status status = check_sparse(call, err);
     if (status != DF_OK) return status;
-    if (g->dtype != logits->dtype || !df_same_shape(g, labels))
+    if (g->dtype != logits->dtype || !df_may_be_same_shape(g, labels))
         return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s of the labels' shape %s",
                        call->op->name, df_tensor_text(g).text, df_dtypes[logits->dtype].name,
                        df_shape_text(labels->ndim, labels->shape).text);

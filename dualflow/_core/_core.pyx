@@ -41,6 +41,7 @@ include "backward.pxi"    # the walker over records
 include "variable.pxi"    # the one mutable thing
 include "claims.pxi"      # who may look at variables and who may write them
 include "symbol.pxi"      # tensors of a graph, and recording in it
+include "infer.pxi"       # what an op makes, described
 include "contexts.pxi"    # what is entered and left without a window for signals
 include "host.pxi"        # from a running program back into Python
 include "program.pxi"     # programs: built, run, timed

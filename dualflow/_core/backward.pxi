@@ -229,15 +229,16 @@ cdef bint fits(g, x):
 
 
 cdef bint equal_dims(tuple a, tuple b):
-    """Whether two shapes are equal. A size that depends on data is never taken to be 1, so that
-    nothing is decided by it: what is summed where it is 1 stays as it is."""
+    """Whether two shapes are equal for certain: nothing is decided by a size that depends on data.
+    """
     cdef Py_ssize_t d
     if len(a) != len(b):
         return False
     for d in range(len(a)):
-        if type(a[d]) is Dim and (<Dim>a[d]).from_data and hint_of(b[d]) == 1:
-            return False
-        if a[d] != b[d]:
+        if a[d] is b[d]:
+            continue
+        if ((type(a[d]) is Dim and (<Dim>a[d]).from_data)
+                or (type(b[d]) is Dim and (<Dim>b[d]).from_data) or a[d] != b[d]):
             return False
     return True
 

@@ -22,8 +22,9 @@ from dualflow._core import (
     walk_back,
 )
 from dualflow.errors import ShapeError
+from dualflow.gradients import gradient
 from dualflow.ops.arithmetic import add_n
-from dualflow.ops.array import reshape
+from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
 
 __all__ = ["backward", "ones", "zeros"]
@@ -62,9 +63,12 @@ def fit(g: Any, x: Any) -> Any:
     """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
+    if depends_on_data(g.shape) or depends_on_data(x.shape):
+        g = apply("unbroadcast", g, x)      # only a run knows what was repeated
+        return g if g.dtype is x.dtype else cast(g, x.dtype)
     lead = len(g.shape) - len(x.shape)
     kept = list(zip(g.shape[max(lead, 0):], x.shape, strict=lead >= 0))
-    summed = [d for d, (n, wanted) in enumerate(kept) if differ(n, wanted)]
+    summed = [d for d, (n, wanted) in enumerate(kept) if n != wanted]
     if lead < 0 or any(kept[d][1] != 1 for d in summed):
         raise ShapeError(f"a gradient rule gave a gradient of shape {g.shape} "
                          f"for an input of shape {x.shape}")
@@ -74,11 +78,14 @@ def fit(g: Any, x: Any) -> Any:
     return g if g.dtype is x.dtype else cast(g, x.dtype)
 
 
-def differ(n: Any, wanted: Any) -> bool:
-    """Whether a dimension is not the one wanted. One that depends on data never counts as 1, so
-    that nothing is decided by it."""
-    hint = wanted.hint if isinstance(wanted, Dim) else wanted
-    return bool((isinstance(n, Dim) and n.from_data and hint == 1) or n != wanted)
+@gradient("unbroadcast", saves="inputs")
+def _(gg, y, g, x):
+    return broadcast_to(gg, static_shape(g)), None
+
+
+def depends_on_data(shape: tuple[Any, ...]) -> bool:
+    """Whether a size of a shape is known only when the program runs."""
+    return any(isinstance(n, Dim) and n.from_data for n in shape)
 
 
 def zeros(x: Any) -> Tensor:

@@ -14,13 +14,12 @@ from dualflow._core import (
     tensor_id,
 )
 from dualflow.arguments import shown
-from dualflow.autodiff.backward import backward, ones, zeros
+from dualflow.autodiff.backward import backward, fit, ones, zeros
 from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
-from dualflow.ops.array import reshape
-from dualflow.ops.cast import cast
+from dualflow.ops.array import reshape, same_shape
 from dualflow.ops.join import stack, unstack
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
@@ -333,11 +332,10 @@ def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, 
             g = ones(y)
         else:
             g = as_tensor(g)
-            if g.shape != y.shape:
+            if not same_shape(g.shape, y.shape):
                 raise ShapeError(f"GradientTape: an output gradient has shape {g.shape}, "
                                  f"its target {y.shape}")
-            if g.dtype is not y.dtype:
-                g = cast(g, y.dtype)
+            g = fit(g, y)
         key = tensor_id(y)
         seeds[key] = seeds[key] + g if key in seeds else g
     return seeds

@@ -12,7 +12,15 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Symbol, Tensor, constant, dim_value, get_op, make_attrs
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    constant,
+    dim_value,
+    get_op,
+    make_attrs,
+)
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import UnimplementedError
 from dualflow.graph.ir import Graph, Line, Node
@@ -23,6 +31,7 @@ ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "f
               "mod": "floormod", "truediv": "divide", "pow": "pow", "max": "maximum",
               "min": "minimum", "neg": "negative", "abs": "abs"}
 LEAF_KINDS = "size", "argument", "element"
+DYNAMIC, CHECK = get_op("dynamic_attrs"), get_op("assert_sizes")
 LITERAL, FROM_VECTOR = 0, 1                         # marks in the code of csrc/ops/dynamic.c
 EQUAL, LESS, LESS_EQUAL = range(3)
 # Guards as one of these three: which, operands in which order, and whether the answer is turned.
@@ -140,9 +149,8 @@ class Numbers:
                 code += self._word(node, v, numbers, vector)
         outputs = [n for y in node.outputs for n in (y.dtype.index, y.ndim)]
         values = self.node("stack", *vector, axis=0)
-        op = get_op("dynamic_attrs")
-        attrs = make_attrs(op, index=node.op.index, outputs=outputs, code=code)
-        return self.graph.add(op, [*inputs, values], attrs, node.name, node.line, node.data)
+        attrs = make_attrs(DYNAMIC, index=node.op.index, outputs=outputs, encoded=code)
+        return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line, node.data)
 
     def _word(self, node: Node, v: Any, numbers: dict[int, int],
               vector: list[Symbol]) -> tuple[int, int]:
@@ -168,8 +176,7 @@ class Numbers:
             by, swap, turned = COMPARE[guard.op]
             args, answer = guard.args if len(guard.args) == 2 else (*guard.args, 0), guard.answer
         a, b = [self.cast(self.scalar(x), float64) for x in (args[::-1] if swap else args)]
-        op = get_op("assert_sizes")
-        self.graph.add(op, (a, b), make_attrs(op, by=by, answer=answer is not turned),
+        self.graph.add(CHECK, (a, b), make_attrs(CHECK, by=by, answer=answer is not turned),
                        line=guard.line)
 
 

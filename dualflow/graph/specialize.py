@@ -144,7 +144,7 @@ class Specializer:
     def leaf(self, node: Node) -> Symbol:
         """A parameter, constant or variable in the new graph."""
         x, data = node.outputs[0], node.data
-        shape: Sequence[int] = x.shape
+        shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
             shape = self.shapes[data.leaf]
         elif node.op is PARAMETER and isinstance(data, Feed):

@@ -243,7 +243,7 @@ class Trace(Graph):
     # --- parameters ---
 
     def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
-                  hints: Sequence[int]) -> Symbol:
+                  hints: Sequence[int | None]) -> Symbol:
         """A new parameter that stands for an argument."""
         made = self.leaf(PARAMETER, _Typed(dtype), shape, hints, Argument(index, path), None, path)
         self.inputs.append(made)

@@ -1,6 +1,7 @@
 """Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from dualflow import _core
 from dualflow._core import (
@@ -27,6 +28,22 @@ __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "r
 def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
     """The shape of `x` as ops take it in attributes: -1 for a dimension that is not known."""
     return tuple([-1 if d is None else d for d in x.shape])
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal. Of one that depends on data this is taken for granted while it
+    is traced, and checked when the program runs."""
+    for n in (a, b):
+        if isinstance(n, Dim) and n.from_data:
+            if a is not b:
+                n.graph.guard("eq", (a, b), True)
+            return True
+    return bool(a == b)
+
+
+def same_shape(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are equal, as `same_size` says of sizes."""
+    return len(a) == len(b) and all([same_size(m, n) for m, n in zip(a, b, strict=True)])
 
 
 def ints(value: TensorLike, what: str) -> tuple[int, ...]:
@@ -311,8 +328,8 @@ def ensure_shape(x: TensorLike, shape: Sequence[int | None], name: str | None = 
     have = tensor.shape
     if not isinstance(shape, (tuple, list)):
         raise DTypeError(f"ensure_shape: shape is {shape!r}, want a sequence of int or None")
-    if len(have) != len(shape) or any(
-            h is not None and w is not None and h != w for h, w in zip(have, shape, strict=True)):
+    want = [h if w is None else w for h, w in zip(have, shape, strict=False)]
+    if len(have) != len(shape) or not same_shape(have, want):
         raise ShapeError(f"ensure_shape: {tensor.dtype} {have}, want shape {tuple(shape)}")
     return identity(tensor, name=name)
 

@@ -9,12 +9,12 @@ is one matrix product, batched over the indices they share and keep. There are n
 import functools
 import math
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from dualflow._core import Dim, Tensor, TensorBase, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, as_tensor, larger
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.arithmetic import multiply
-from dualflow.ops.array import identity, reshape, static_shape, transpose
+from dualflow.ops.array import identity, reshape, same_size, static_shape, transpose
 from dualflow.ops.diagonal import diag_part
 from dualflow.ops.matmul import matmul
 from dualflow.ops.reduce import reduce_sum
@@ -185,7 +185,7 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
     if len(found[0]) != len(found[1]):
         raise InvalidArgumentError(f"tensordot: {len(found[0])} axes of a, {len(found[1])} of b")
     for i, j in zip(*found, strict=True):
-        if a[i] != b[j] and -1 not in (a[i], b[j]):
+        if not same_size(a[i], b[j]):
             raise ShapeError(f"tensordot: dimension {i} of a with shape {a} and {j} of b with "
                              f"shape {b} differ in size")
     return found[0], found[1]
@@ -238,18 +238,36 @@ def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Label
         most_dots = max(most_dots, n_dots)
         labels = _labels(term, n_dots)
         for label, size in zip(labels, shape, strict=True):
-            known = sizes.get(label, -1)
-            free = (-1, 1) if isinstance(label, int) else (-1,)
-            if size != known and size not in free and known not in free:
+            known = sizes.setdefault(label, size)
+            joined = _joined_size(known, size, broadcasts=isinstance(label, int))
+            if joined is None:
                 what = "a dimension under the ellipsis" if isinstance(label, int) else f"{label!r}"
                 raise ShapeError(f"einsum: {what} of {equation!r} is {known} and {size} in the "
                                  f"shapes {', '.join(map(str, shapes))}")
-            sizes[label] = size if known in free else known
+            sizes[label] = joined
         found.append(_Term(labels, shape))
     if most_dots and "..." not in right:
         raise InvalidArgumentError(f"einsum: the result of {equation!r} has no ellipsis for the "
                                    f"{most_dots} dimensions under that of the operands")
     return found, _labels(right, most_dots)
+
+
+def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
+    """The size of a dimension that is `a` in one operand and `b` in another; None if it cannot."""
+    if a is b or _is_free(b, broadcasts):
+        return a
+    if _is_free(a, broadcasts):
+        return b
+    if not broadcasts:
+        return (b if isinstance(a, Dim) else a) if same_size(a, b) else None
+    if any(isinstance(n, Dim) and n.from_data for n in (a, b)):
+        return larger(a, b)
+    return a if a == b else None
+
+
+def _is_free(size: Any, broadcasts: bool) -> bool:
+    """Whether any other size goes with this one: it is not known, or 1 and may be repeated."""
+    return not isinstance(size, Dim) and (size == -1 or (broadcasts and size == 1))
 
 
 # --- plans --------------------------------------------------------------------------------------
@@ -308,7 +326,7 @@ def _plan_diagonals(term: _Term) -> tuple[_Term, tuple[Shape, ...]]:
 
 def _size(sizes: Iterable[int]) -> int:
     listed = list(sizes)
-    return -1 if -1 in listed else math.prod(listed)
+    return -1 if any(not isinstance(n, Dim) and n == -1 for n in listed) else math.prod(listed)
 
 
 def _plan_pair(i: int, j: int, a: _Term, b: _Term,
@@ -320,7 +338,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
     summed = [x for x in both if x not in keep]
     own_a = [x for x in a.labels if x not in of_b]
     own_b = [x for x in b.labels if x not in of_a]
-    batch_shape = [max(of_a[x], of_b[x]) if -1 not in (of_a[x], of_b[x]) else -1 for x in batch]
+    batch_shape = [_joined_size(of_a[x], of_b[x], isinstance(x, int)) for x in batch]
     joined = _Term((*batch, *own_a, *own_b),
                    (*batch_shape, *[of_a[x] for x in own_a], *[of_b[x] for x in own_b]))
     # Multiplying needs no matrix product: nothing is summed, or each sum makes one element.
@@ -336,8 +354,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
     turn_b = b.labels == (*batch, *own_b, *summed)
     first = _matrices(a, batch, summed if turn_a else own_a, own_a if turn_a else summed)
     second = _matrices(b, batch, own_b if turn_b else summed, summed if turn_b else own_b)
-    flat = (*batch_shape, _size(of_a[x] for x in own_a), _size(of_b[x] for x in own_b))
-    shape = None if flat == joined.shape else joined.shape
+    shape = None if len(own_a) == len(own_b) == 1 else joined.shape
     return _Pair(i, j, first, second, (turn_a, turn_b), (), shape), joined
 
 
@@ -352,7 +369,7 @@ def _arrangement(term: _Term, order: Labels, groups: list[Labels]) -> _Arrange:
     size = dict(zip(*term, strict=True))
     shape = tuple([_size(size[x] for x in group) for group in groups])
     return _Arrange(None if order == term.labels else tuple([term.labels.index(x) for x in order]),
-                    None if shape == tuple([size[x] for x in order]) else shape)
+                    None if all([len(group) == 1 for group in groups]) else shape)
 
 
 # --- carrying them out --------------------------------------------------------------------------

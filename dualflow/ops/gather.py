@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradients import gradient, no_gradient
-from dualflow.ops.array import ints, static_shape
+from dualflow.ops.array import ints, same_shape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
 from dualflow.ops.types import TensorLike
@@ -346,7 +346,7 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     at = axis or 0
     if at < 0:
         at += tensor.ndim
-    if mask.ndim == 0 or at < 0 or mask.shape != tensor.shape[at:at + mask.ndim]:
+    if mask.ndim == 0 or at < 0 or not same_shape(mask.shape, tensor.shape[at:at + mask.ndim]):
         raise ShapeError(f"boolean_mask: mask has shape {mask.shape}, want that of the tensor, "
                          f"{tensor.shape}, from axis {axis or 0} on")
     if not mask.dtype.is_bool:

@@ -5,7 +5,13 @@ from typing import Any
 from dualflow import _core
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DualflowError, OutOfRangeError
-from dualflow.ops.array import broadcast_to, identity, static_shape, transpose
+from dualflow.ops.array import (
+    broadcast_to,
+    identity,
+    same_shape,
+    static_shape,
+    transpose,
+)
 from dualflow.ops.compare import where
 from dualflow.ops.gather import boolean_mask, gather
 from dualflow.ops.join import stack, unstack
@@ -70,7 +76,7 @@ def _plain(key: Any) -> Any:
             f"integer tensors or boolean masks ({error})") from None
     if index.dtype.is_bool and index.ndim:
         return index
-    if index.shape == (0,) and isinstance(key, (list, tuple)):
+    if isinstance(key, (list, tuple)) and index.shape == (0,):
         return apply("cast", index, dtype="int32")
     if not index.dtype.is_integer:
         raise OutOfRangeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
@@ -162,13 +168,22 @@ def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor
             columns.append(index)
             continue
         at = places[len(columns)]
-        if index.shape != x.shape[at:at + index.ndim]:
+        if not same_shape(index.shape, x.shape[at:at + index.ndim]):
             raise OutOfRangeError(f"indexing: a mask of shape {index.shape} of dimensions of shape "
                                   f"{x.shape[at:at + index.ndim]}, want the same")
         columns += unstack(where(index), axis=1)
-    shape = _broadcast_shape([static_shape(c) for c in columns])
-    nested = stack([broadcast_to(c, shape) for c in columns], axis=-1)
+    nested = stack(_broadcast(columns), axis=-1)
     return apply("gather_nd", x, nested, axis=places[0], batch_dims=0)
+
+
+def _broadcast(columns: list[TensorBase]) -> list[Tensor]:
+    """Indices, all of one shape."""
+    shapes = [static_shape(c) for c in columns]
+    if any(isinstance(n, Dim) and n.from_data for shape in shapes for n in shape):
+        nothing = sum([c * 0 for c in columns])         # of a shape that only a run knows
+        return [c + nothing for c in columns]
+    shape = _broadcast_shape(shapes)
+    return [broadcast_to(c, shape) for c in columns]
 
 
 def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops import random
 from dualflow.ops.arithmetic import add, multiply, square
-from dualflow.ops.array import reshape
+from dualflow.ops.array import reshape, same_size
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.exponential import rsqrt
@@ -49,7 +49,8 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
     if not first and not (named.startswith("N") and named.endswith("C")):
         raise InvalidArgumentError(
             f"bias_add: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
-    if value.ndim < 2 or bias.ndim != 1 or bias.shape[0] != value.shape[1 if first else -1]:
+    if value.ndim < 2 or bias.ndim != 1 or not same_size(bias.shape[0],
+                                                         value.shape[1 if first else -1]):
         raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, want "
                          f"a bias per channel of {data_format}")
     if first:

@@ -8,7 +8,15 @@ from dualflow.arguments import integer
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradients import gradient
-from dualflow.ops.array import broadcast_to, expand_dims, identity, ints, reshape, static_shape
+from dualflow.ops.array import (
+    broadcast_to,
+    expand_dims,
+    identity,
+    ints,
+    reshape,
+    same_size,
+    static_shape,
+)
 from dualflow.ops.compare import where
 from dualflow.ops.creation import constant, ones, range, zeros
 from dualflow.ops.gather import gather
@@ -357,7 +365,7 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
     (at,) = _axes(axis, x.ndim, "repeat")
     shape = static_shape(x)
     times = ints(repeats, "repeat: repeats")
-    if any(t < 0 for t in times) or len(times) not in (1, shape[at]):
+    if any(t < 0 for t in times) or (len(times) != 1 and not same_size(len(times), shape[at])):
         raise ShapeError(f"repeat: repeats {times} of dimension {at} of {x.dtype} {x.shape}, want "
                          "one number or one per element, 0 or more")
     if len(times) != 1:

@@ -1,6 +1,7 @@
 """Sizes that depend on data, used as numbers: each function gives to the bit what eager mode gives,
 gradient included, in one trace for many such sizes."""
 
+import operator
 import threading
 
 import numpy as np
@@ -21,6 +22,10 @@ def masks(*shape):
     rows = [np.zeros(n, bool), np.ones(n, bool), np.arange(n) == n // 2,
             *(rng.random(n) < p for p in (0.3, 0.6))]
     return [df.constant(m.reshape(shape)) for m in rows]
+
+
+def first_rows(n, kept):
+    return df.constant(np.arange(n) < kept)
 
 
 def bits(results):
@@ -210,8 +215,28 @@ def test_a_decision_that_does_not_hold_names_the_line():
 
     x = floats(7, 4)
     assert f(x, masks(7)[1]).shape == (7, 4)
-    with pytest.raises(df.errors.ShapeError, match=r"depends on data.*test_dynamic.py"):
-        f(x, masks(7)[0])
+    for kept in (0, 2):                     # two is not more than two
+        with pytest.raises(df.errors.ShapeError, match=r"depends on data.*test_dynamic.py"):
+            f(x, first_rows(7, kept))
+
+
+@pytest.mark.parametrize("compare", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_decisions(compare):
+    """Where Python would have decided otherwise the run raises, elsewhere it gives what it did."""
+    def f(x, mask):
+        y = df.boolean_mask(x, mask)
+        return y if getattr(operator, compare)(y.shape[0], 3) else y * 2.0
+
+    traced = df.function(f)
+    x = floats(7, 4)
+    as_traced = getattr(operator, compare)(997, 3)      # a size no call has
+    for kept in (2, 3, 4):
+        mask = first_rows(7, kept)
+        if getattr(operator, compare)(kept, 3) == as_traced:
+            assert bits([traced(x, mask)]) == bits([f(x, mask)])
+        else:
+            with pytest.raises(df.errors.ShapeError, match="depends on data"):
+                traced(x, mask)
 
 
 def test_errors_name_op_and_line():
@@ -257,7 +282,7 @@ def test_eight_threads():
 def test_dynamic_attrs_applies_its_op():
     op = get_op("dynamic_attrs")
     reshape = get_op("reshape").index
-    attrs = make_attrs(op, index=reshape, outputs=(df.float32.index, 2), code=(2, 1, 1, 0, -1))
+    attrs = make_attrs(op, index=reshape, outputs=(df.float32.index, 2), encoded=(2, 1, 1, 0, -1))
     (y,) = evaluate(op, [df.constant([1., 2., 3., 4.]), df.constant([7, 2], df.int64)], attrs)
     assert y.tolist() == [[1, 2], [3, 4]]
 
@@ -271,7 +296,7 @@ def test_dynamic_attrs_applies_its_op():
 def test_dynamic_attrs_checks_what_it_gets(index, outputs, code):
     op = get_op("dynamic_attrs")
     attrs = make_attrs(op, index=get_op("reshape").index if index is None else index,
-                       outputs=outputs, code=code)
+                       outputs=outputs, encoded=code)
     with pytest.raises(df.errors.DualflowError):
         evaluate(op, [df.constant([1., 2., 3., 4.]), df.constant([7, 2], df.int64)], attrs)
 
@@ -281,3 +306,95 @@ def test_assert_sizes():
     apply("assert_sizes", one, two, by=1, answer=True)
     with pytest.raises(df.errors.ShapeError, match="1 < 2 is true, but was false"):
         apply("assert_sizes", one, two, by=1, answer=False)
+
+
+# --- known sizes beside them ---
+
+@pytest.mark.parametrize("f", [
+    lambda y, a: df.matmul(y, df.transpose(a)),
+    lambda y, a: df.matmul(a, df.transpose(y)),
+    lambda y, a: df.matmul(df.transpose(df.transpose(y)), df.transpose(a)),
+    lambda y, a: df.nn.relu(df.matmul(y, df.transpose(a)) + 1.0),
+    lambda y, a: df.matmul(y, a, transpose_b=True) * 2.0,
+    lambda y, a: df.reduce_sum(df.matmul(y, df.transpose(a)), 1) / 3.0,
+    lambda y, a: df.linalg.matvec(y, a[0]) + df.tensordot(y, a[1], 1),
+])
+@pytest.mark.parametrize("passes", [True, False])
+def test_products_of_few_rows(f, passes):
+    """A product with one row adds in another order than one with two."""
+    both = with_gradient(lambda x, mask: f(df.boolean_mask(x, mask), floats(37, 53, seed=1)))
+    traced = df.function(both, passes=passes)
+    x = floats(7, 53)
+    for kept in (7, 2, 1, 0):
+        mask = first_rows(7, kept)
+        assert bits(traced(x, mask)) == bits(both(x, mask)), kept
+
+
+@pytest.mark.parametrize("f", [
+    lambda y, z: df.add_n([z, y]), lambda y, z: df.add_n([y, z[:1]]),
+    lambda y, z: df.where(y > 0, z, z),
+    lambda y, z: df.where(True, z, y),
+    lambda y, z: df.reshape(df.squeeze(df.expand_dims(y, 0), 1), [1, 3]),
+])
+def test_passes_keep_the_checks_of_sizes(f):
+    """Where a rewrite would no longer read a value, nobody would see that its size does not fit."""
+    def g(x, mask):
+        return f(df.boolean_mask(x, mask), floats(3, seed=1))
+
+    traced = df.function(g)
+    for kept in (3, 2, 1):
+        try:
+            want = bits([g(floats(3), first_rows(3, kept))])
+        except df.errors.ShapeError:
+            with pytest.raises(df.errors.DualflowError):
+                traced(floats(3), first_rows(3, kept))
+        else:
+            assert bits([traced(floats(3), first_rows(3, kept))]) == want
+
+
+def test_results_of_a_forward_program_go_back_by_any_size():
+    """The backward program of a call takes values whose sizes depend on data."""
+    traced = df.function(lambda x, mask: df.boolean_mask(x, mask) ** 3)
+    for kept in (3, 0, 1, 3):
+        found = []
+        for f in (traced, lambda x, mask: df.boolean_mask(x, mask) ** 3):
+            x = floats(3, 2)
+            with df.GradientTape() as outer:
+                outer.watch(x)
+                with df.GradientTape() as inner:
+                    inner.watch(x)
+                    y = f(x, first_rows(3, kept))
+                g = inner.gradient(y, x)
+            found.append(bits([y, g, outer.gradient(g, x)]))
+        assert found[0] == found[1]
+    assert traced._n_traces == 1
+
+
+def test_what_functions_with_such_sizes_run_can_be_looked_at(tmp_path):
+    traced = df.function(with_gradient(halves))
+    call = floats(7, 4), masks(7)[3]
+    assert "encoded=" in str(traced.graph_for(*call)) and "?" in traced.passes_for(*call)
+    assert "dynamic" in traced.plan_for(*call)
+    assert traced.draw(*call).startswith("<svg")
+    assert any("unbroadcast" in str(row) for row in traced.profile(*call, runs=1).rows)
+
+
+@pytest.mark.parametrize("g, like", [((3,), (3,)), ((3,), (1,)), ((2, 3), (3,)), ((2, 3), (2, 1)),
+                                     ((4, 2, 3), (1, 3)), ((0, 3), (1, 3)), ((1, 3), (3,)),
+                                     ((2, 3), ())])
+def test_unbroadcast(g, like):
+    x = floats(*g)
+    want = x.numpy().sum(axis=tuple(range(len(g) - len(like))))
+    ones = tuple(d for d, n in enumerate(like) if n == 1)
+    want = want.sum(axis=ones, keepdims=True) if ones else want
+    got = apply("unbroadcast", x, df.ones(like)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert got.shape == like
+
+
+def test_unbroadcast_leaves_zeros_as_they_are_and_checks():
+    zeros = apply("unbroadcast", df.constant([-0.0, 1.0]), df.ones([2]))
+    assert np.signbit(zeros.numpy()[0])
+    for g, like in (((3,), (2,)), ((3,), (1, 3)), ((2, 3), (3, 3))):
+        with pytest.raises(df.errors.ShapeError, match="unbroadcast"):
+            apply("unbroadcast", df.ones(g), df.ones(like))

@@ -1,0 +1,208 @@
+# What an op makes, by its record's shape rule, where sizes are known, may differ from call to call,
+# or depend on data.
+
+cdef bint has_dims(Attrs attrs):
+    return attrs is not None and attrs.symbolic
+
+
+cdef list infer_call(Op op, list ins, Attrs attrs, bint hide):
+    """Output descriptions of one application: fresh Symbols without a graph. `hide`: unknown
+    dimensions are -1 instead of their hints."""
+    cdef Pointers p_in, p_out
+    cdef df_call call
+    cdef df_error err
+    cdef list outs, plain = ins
+    cdef int k
+    if hide:
+        plain = []
+        for x in ins:
+            plain.append(hidden_copy(x))
+    memset(&call, 0, sizeof(call))
+    call.op = op.c
+    call.attrs = attrs.c if attrs is not None else NULL
+    init_pointers(&p_in)
+    init_pointers(&p_out)
+    try:
+        point_at(&p_in, plain)
+        call.n_in = p_in.n
+        call.in_ = <const df_tensor *const *>p_in.tensors
+        call.n_out = op.c.n_out
+        if call.n_out == DF_VARIADIC:
+            call.n_out = op.c.count_out(&call)
+        outs = [None] * call.n_out
+        for k in range(call.n_out):
+            outs[k] = Symbol.__new__(Symbol)
+        point_at(&p_out, outs)
+        call.out = <df_tensor *const *>p_out.tensors
+        check(df_op_infer(&call, &err), &err)
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+    return outs
+
+
+cdef Tensor hidden_copy(Tensor x):
+    """A description of `x` with -1 where its dimensions are unknown."""
+    cdef int64_t dims[254]
+    cdef int d
+    cdef tuple unknown = (<Symbol>x).unknown if type(x) is Symbol else None
+    if unknown is None:
+        return x
+    for d in range(x.t.ndim):
+        dims[d] = -1 if unknown[d] else x.t.shape[d]
+    return new_symbol(None, x.t.dtype, x.t.ndim, dims, None)
+
+
+def infer(Op op, list inputs, Attrs attrs, graph):
+    """The outputs of an op as Symbols of `graph`, whose node and index are still to be set.
+
+    Dimensions are -1 where they depend on sizes that are.
+    """
+    cdef list outs = infer_call(op, inputs, attrs, False)
+    for x in outs:
+        (<Symbol>x).graph = graph
+    return outs
+
+
+cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
+    """Outputs of an op while Python is traced: hints for all sizes, and which are unknown."""
+    cdef list outs, hidden
+    cdef Symbol y
+    cdef bint some = has_dims(attrs)
+    cdef bint from_data = attrs is not None and attrs.from_data
+    cdef bint sized_by_data = from_data
+    cdef int k, d
+    for x in ins:
+        if type(x) is Symbol:
+            from_data |= (<Symbol>x).from_data
+            if (<Symbol>x).unknown is not None:
+                some = True
+                sized_by_data |= (<Symbol>x).sized_by_data
+    try:
+        outs = infer_call(op, ins, attrs, False)
+    except _errors.DualflowError as error:
+        if not sized_by_data:
+            raise
+        outs = infer_without_hint(op, ins, attrs, error)
+        some = False
+    hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
+    for k in range(<int>len(outs)):
+        y = <Symbol>outs[k]
+        y.graph = graph
+        if y.t.size < 0:
+            outs[k] = y = data_sized(y)
+            from_data = sized_by_data = True
+        elif has_dims(attrs):
+            y.unknown = tuple([True] * y.t.ndim) if y.t.ndim else None
+        elif some:
+            unknown = unknown_dims(&(<Symbol>hidden[k]).t)
+            y.unknown = unknown if True in unknown else None
+        y.from_data = from_data
+        y.sized_by_data = sized_by_data
+    return outs
+
+
+cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
+    """Outputs where the hint for sizes that depend on data does not fit the known sizes beside
+    them: what is known may, or one of those sizes in place of the hint."""
+    cdef list plain
+    cdef set sizes = {0, 1}
+    for x in ins:
+        sizes.update(shape_tuple(&(<Tensor>x).t))
+    for n in (-1, *sorted(sizes)):
+        plain = []
+        for x in ins:
+            plain.append(hidden_copy(x) if n < 0 else with_size(x, n))
+        try:
+            fixed = attrs
+            if has_dims(attrs):
+                fixed = map_attrs(op, attrs, lambda d: dim_for_size(d, n))
+            return infer_call(op, plain, fixed, False)
+        except _errors.DualflowError:
+            if not has_dims(attrs):
+                raise
+    raise error
+
+
+cdef Tensor with_size(Tensor x, int64_t n):
+    """A description of `x` with `n` for each size that depends on data."""
+    cdef int64_t dims[254]
+    cdef int d
+    if type(x) is not Symbol or not (<Symbol>x).sized_by_data:
+        return x
+    for d in range(x.t.ndim):
+        dims[d] = n if x.t.shape[d] == DATA_HINT else x.t.shape[d]
+    return new_symbol(None, x.t.dtype, x.t.ndim, dims, None)
+
+
+def dim_for_size(Dim d, n):
+    """The value of a Dim if `n` were each size that depends on data; -1: it is unknown, too."""
+    if not d.from_data:
+        return d.hint
+    if n < 0 or d.hint == DATA_HINT:
+        return n
+    if d.kind == OF_A_SHAPE or d.kind == "element":
+        return d.hint
+    args = []
+    for x in d.args:
+        args.append(dim_for_size(x, n) if type(x) is Dim else x)
+    return dim_value(d.kind, *args)
+
+
+cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
+    """Outputs with -1 for what is unknown. Where the rule wants a size known, the trace is bound to
+    its hint: one size if that is enough, else all."""
+    cdef list known, places
+    try:
+        return infer_call(op, ins, attrs, True)
+    except _errors.DualflowError:
+        places = []
+        for k, x in enumerate(ins):
+            if type(x) is Symbol:
+                for d, hidden in enumerate((<Symbol>x).unknown or ()):
+                    if hidden and not (<Dim>(<Symbol>x).shape[d]).from_data:
+                        places.append((k, d))
+        if not places:
+            raise
+    for k, d in places:
+        known = list(ins)
+        known[k] = with_known(<Symbol>ins[k], d)
+        try:
+            outs = infer_call(op, known, attrs, True)
+        except _errors.DualflowError:
+            continue
+        bind_size((<Symbol>ins[k]).shape[d])
+        return outs
+    for k, d in places:
+        bind_size((<Symbol>ins[k]).shape[d])
+    return infer_call(op, ins, attrs, False)
+
+
+cdef object bind_size(Dim d):
+    """Makes the trace hold only for the size that a dimension has now."""
+    d.graph.guard("eq", (d, d.hint), True)
+
+
+cdef Symbol with_known(Symbol x, int d):
+    """A description of `x` whose dimension d is known."""
+    cdef list unknown = list(x.unknown)
+    unknown[d] = False
+    return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape, tuple(unknown))
+
+
+cdef Symbol data_sized(Symbol y):
+    """`y`, whose size depends on data, with a hint in place of each size that is not known."""
+    cdef int64_t dims[254]
+    cdef int d
+    for d in range(y.t.ndim):
+        dims[d] = DATA_HINT if y.t.shape[d] < 0 else y.t.shape[d]
+    return new_symbol(y.graph, y.t.dtype, y.t.ndim, dims, unknown_dims(&y.t))
+
+
+cdef tuple unknown_dims(const df_tensor *t):
+    """A bool per dimension."""
+    cdef list unknown = [None] * t.ndim
+    cdef int d
+    for d in range(t.ndim):
+        unknown[d] = t.shape[d] < 0
+    return tuple(unknown)
