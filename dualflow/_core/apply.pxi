@@ -257,6 +257,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     for i in range(n):
         a = <object>args[i]
         if op.c.writes >> i & 1 if i < 32 else False:
+            a = unwrapped(a)
             if not isinstance(a, Variable):
                 raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
                                          f"got {type(a).__name__}")

@@ -81,6 +81,26 @@ cdef Tensor cast_to(Tensor x, df_dtype dtype):
     return <Tensor>apply_by_name("cast", (x,), {"dtype": DTYPES[<int>dtype]})
 
 
+cdef object held_by(value):
+    """The Tensor or Variable that an object of another package holds, or None."""
+    method = getattr(type(value), "__df_tensor__", None)
+    if method is None:
+        return None
+    held = method(value)
+    if not isinstance(held, TensorBase):
+        raise _errors.DTypeError(f"{type(value).__name__}.__df_tensor__ gave a "
+                                 f"{type(held).__name__}, want a Tensor or Variable")
+    return held
+
+
+def unwrapped(value):
+    """The Tensor or Variable that an object holds, if its type has `__df_tensor__`; else itself."""
+    if isinstance(value, TensorBase):
+        return value
+    held = held_by(value)
+    return value if held is None else held
+
+
 def as_tensor(value, dtype=None, who="convert_to_tensor"):
     """`value` as a Tensor (a Variable gives its value); arrays and lists are copied."""
     cdef Tensor x
@@ -119,6 +139,9 @@ cdef Tensor to_tensor(value, dtype, str who):
     if isinstance(value, (str, bytes, bytearray, complex)):
         raise _errors.DTypeError(
             f"{who}: got {_arguments.shown(value)} of type {type(value).__name__}, want numbers")
+    held = held_by(value)
+    if held is not None:
+        return as_tensor(held, dtype, who)
     if PyObject_CheckBuffer(value):
         x = from_buffer(value, who, wanted)
     elif hasattr(value, "__dlpack__"):
@@ -139,6 +162,8 @@ def constant(value, dtype=None, who="constant"):
     """A tensor that holds a copy of `value`, cast to `dtype` if one is given."""
     cdef Tensor x
     cdef int wanted
+    if dtype is not None:
+        value = unwrapped(value)
     if is_tensor(value) or isinstance(value, Variable):
         x = as_tensor(value)
         wanted = x.t.dtype if dtype is None else (<object>_dtypes.as_dtype(dtype)).index

@@ -46,6 +46,7 @@ cdef class Variable(TensorBase):
 
     def __cinit__(self, initial_value, trainable=True, name=None, dtype=None):
         global n_variables, last_id
+        initial_value = unwrapped(initial_value)
         if df_trace_top != NULL:
             initial_value = (<object>df_trace_top).initial_value(initial_value)
         elif callable(initial_value):
@@ -144,6 +145,7 @@ cdef class Variable(TensorBase):
 
     cdef object operand(self, value, str op):
         """`value` as a tensor of the variable's dtype, if it has none of its own."""
+        value = unwrapped(value)
         if isinstance(value, TensorBase):
             return value
         cdef Tensor x = to_tensor(value, None, op)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from dualflow._core import unwrapped
 from dualflow.errors import InvalidArgumentError
 
 MAX_DEPTH = 254        # no tensor has a higher rank
@@ -21,9 +22,10 @@ def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of a structure, left to right; dicts in the order of their sorted keys."""
+    """The leaves of a structure, left to right; dicts in the order of their sorted keys. Of an
+    object that holds a tensor (`__df_tensor__`) it is that."""
     if not isinstance(structure, list | tuple | dict):
-        return [structure]
+        return [unwrapped(structure)]
     leaves: list[Any] = []
     pending = [(iter(parts(structure)), inside(structure, ()))]
     while pending:
@@ -32,7 +34,7 @@ def flatten(structure: Any) -> list[Any]:
             if isinstance(item, list | tuple | dict):
                 pending.append((iter(parts(item)), inside(item, around)))
                 break
-            leaves.append(item)
+            leaves.append(unwrapped(item))
         else:
             pending.pop()
     return leaves

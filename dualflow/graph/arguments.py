@@ -21,6 +21,7 @@ from dualflow._core import (
     Variable,
     as_tensor,
     current_graph,
+    unwrapped,
 )
 from dualflow.autodiff.nest import inside
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -75,9 +76,18 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
         inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths, arrays, around)
                        for n in names])
         return type(item), tuple(names), inner
-    leaves.append(as_tensor(item, None, path) if not arrays and is_array(item) else item)
+    leaves.append(item if arrays else leaf_of(item, path))
     paths.append(path)
     return LEAF
+
+
+def leaf_of(item: Any, path: str) -> Any:
+    """A leaf as the function gets it: arrays and objects that hold a Tensor come in as tensors;
+    those that hold a Variable stay what they are, and are read where the function uses them."""
+    held = unwrapped(item)
+    if held is item:
+        return as_tensor(item, None, path) if is_array(item) else item
+    return item if isinstance(held, Variable) else held
 
 
 def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:

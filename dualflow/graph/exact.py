@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Dim, Symbol, TensorBase, evaluate, get_op, make_attrs
+from dualflow._core import Dim, Symbol, TensorBase, evaluate, get_op, make_attrs, unwrapped
 from dualflow.dtypes import bfloat16, float32
 
 MUTABLE = set, bytearray
@@ -37,7 +37,7 @@ def exact_key(value: Any) -> Any:
         return (typed_key(value.start), typed_key(value.stop), typed_key(value.step))
     if kind is bytearray:
         return bytes(value)
-    if kind is Dim or isinstance(value, TensorBase):
+    if kind is Dim or isinstance(unwrapped(value), TensorBase):
         return id(value)
     if is_numpy_scalar(value) and not value.dtype.hasobject:
         return (value.dtype.str, value.tobytes())

@@ -66,6 +66,9 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
     Parameters
     ----------
     value : number, nested lists, array, Tensor or Variable
+        Or an object whose class has a method ``__df_tensor__(self)`` that gives a Tensor or
+        Variable: that is taken in its place here and wherever a tensor is wanted, and gradients
+        flow to it.
     dtype : dtype, optional
         The dtype wanted; a tensor of another one is an error, anything else is cast.
 

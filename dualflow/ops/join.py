@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dualflow._core import Dim, Tensor, TensorBase, apply
+from dualflow._core import Dim, Tensor, TensorBase, apply, unwrapped
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import gradient
 from dualflow.ops.array import static_shape
@@ -12,6 +12,7 @@ __all__ = ["concat", "split", "stack", "unstack"]
 
 
 def _parts(values: Sequence[TensorLike] | TensorLike, op: str) -> Sequence[TensorLike]:
+    values = unwrapped(values)
     if isinstance(values, TensorBase):
         return unstack(values)
     if len(values) == 0:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import dualflow as df
-from dualflow._core import Symbol, current_graph
+from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
@@ -88,6 +88,7 @@ class Optimizer(Settings):
     # --- learning rate ---
 
     def _as_rate(self, rate: LearningRate) -> Any:
+        rate = unwrapped(rate)
         if callable(rate) or isinstance(rate, df.TensorBase):
             return rate
         if not rate >= 0:
@@ -131,7 +132,7 @@ class Optimizer(Settings):
 
     def build(self, var_list: Iterable[df.Variable]) -> None:
         """Creates the slots of variables that have none; the first update does it by itself."""
-        for var in var_list:
+        for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable):
                 raise df.errors.DTypeError(
                     f"{self.name}: got {type(var).__name__} to update, want a Variable")
@@ -232,7 +233,7 @@ class Optimizer(Settings):
         """
         pairs = list(grads_and_vars)
         grads = [g for g, _ in pairs]
-        variables = [v for _, v in pairs]
+        variables = [unwrapped(v) for _, v in pairs]
         if not pairs or any(g is None for g in grads):
             grads, variables = self._connected(grads, variables)
         self.used()

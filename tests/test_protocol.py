@@ -1,0 +1,170 @@
+"""`__df_tensor__`: objects of other packages that hold a Tensor or a Variable are taken for it
+everywhere, and gradients flow."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+
+class Held:
+    """As a Keras variable: a value, an array of it, and no operators of its own."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.value.numpy(), dtype)
+
+    def __df_tensor__(self):
+        return self.value
+
+
+class WithOperators(Held):
+    """As one that computes by itself, and compares its elements."""
+
+    __hash__ = None
+
+    def __add__(self, other):
+        return self.value + other
+
+    def __eq__(self, other):
+        return self.value == other
+
+
+def modes(f):
+    return {"eager": f, "traced": df.function(f)}.items()
+
+
+@pytest.fixture(params=[Held, WithOperators])
+def v(request):
+    return request.param(df.Variable([1., 2., 3.]))
+
+
+OPS = {
+    "left": lambda v, x: x * v, "right": lambda v, x: df.multiply(v, x),
+    "operator": lambda v, x: x - v, "comparison": lambda v, x: df.where(x > v, v, x),
+    "matmul": lambda v, x: x @ v, "unary": lambda v, x: df.exp(v),
+    "cast": lambda v, x: df.cast(v, df.float64), "mean": lambda v, x: df.reduce_mean(v),
+    "list": lambda v, x: df.stack([v, x]) * 2., "concat": lambda v, x: df.concat([v, x], 0),
+    "nested list": lambda v, x: df.constant([[v, v], [x, x]]) * 3.,
+    "sum": lambda v, x: df.add_n([v, x, v]), "constant": lambda v, x: df.constant(v) * x,
+    "converted": lambda v, x: df.convert_to_tensor(v) * x,
+    "slice": lambda v, x: df.reverse(v, [0])[:2],
+    "reduce": lambda v, x: df.reduce_sum(v * x) * df.norm(v),
+    "einsum": lambda v, x: df.einsum("i,i->", v, x), "transpose": lambda v, x: df.transpose(v) + x,
+    "clip": lambda v, x: df.clip_by_value(v, 1.5, x), "like": lambda v, x: df.zeros_like(v) + v,
+    "unstack": lambda v, x: df.unstack(v)[1], "gather": lambda v, x: df.gather(v, [2, 0]),
+    "pow": lambda v, x: x ** df.abs(v), "pad": lambda v, x: df.pad(v, [[1, 1]]),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops_and_their_gradients(v, name):
+    def step(held):
+        with df.GradientTape() as tape:
+            y = OPS[name](held, df.constant([2., 3., 4.]))
+        return y, tape.gradient(y, held)
+
+    want = [a.numpy() for a in step(v.value)]
+    for mode, run in modes(lambda: step(v)):
+        for got, expected in zip(run(), want, strict=True):
+            assert got.numpy().tobytes() == expected.tobytes(), mode
+
+
+def test_tapes_take_it_as_source_and_target(v):
+    tensor = Held(df.constant([3., 4.]))
+    for _, run in modes(lambda: _gradients(v, tensor)):
+        a, b, c = run()
+        assert a["v"].tolist() == [2., 4., 6.] and b.tolist() == [6., 8.] and c.tolist() == [1., 1.]
+
+
+def _gradients(v, tensor):
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch([tensor])
+        y = df.reduce_sum(df.square(v)) + df.reduce_sum(df.square(tensor))
+    return (tape.gradient(y, {"v": v}), tape.gradient(Held(y), tensor),
+            tape.gradient(tensor, tensor))
+
+
+def test_functional_forms(v):
+    assert df.grad(lambda x: df.reduce_sum(x * x))(v).tolist() == [2., 4., 6.]
+    both = df.value_and_grad(lambda x: df.reduce_sum(x * v))
+    assert [y.tolist() for y in both(v)] == [y.tolist() for y in both(v.value)]
+
+
+@pytest.mark.parametrize("make", [lambda: df.optimizers.SGD(0.5), lambda: df.optimizers.Adam(0.5)])
+def test_optimizers_update_what_it_holds(v, make):
+    plain, loss = df.Variable([1., 2., 3.]), lambda x: df.reduce_sum(df.square(x))
+    for opt, x in ((make(), plain), (make(), v)):
+        opt.build([x])
+        opt.minimize(lambda x=x: loss(x), [x])
+
+        @df.function
+        def step(x=x, opt=opt):
+            with df.GradientTape() as tape:
+                y = loss(x)
+            opt.apply_gradients([(tape.gradient(y, x), x)])
+
+        step()
+        step()
+    assert v.value.numpy().tobytes() == plain.numpy().tobytes()
+
+
+def test_assignments(v):
+    w = df.Variable([0., 0., 0.])
+    ones = Held(df.constant([1., 1., 1.]))
+    for _, run in modes(lambda: w.assign(v).assign_add(v).assign_sub(ones)):
+        run()
+        assert w.numpy().tolist() == [1., 3., 5.]
+    assert df.Variable(v).numpy().tolist() == [1., 2., 3.]
+    assert df.Variable(v, dtype=df.float64).dtype == df.float64
+
+
+def test_arguments_of_a_function_are_read_and_differentiated(v):
+    @df.function
+    def f(a, b):
+        return df.reduce_sum(df.square(a) * b)
+
+    b = Held(df.constant([1., 1., 2.]))
+    for k in (1., 2.):
+        v.value.assign([k, k, k])
+        with df.GradientTape() as tape:
+            tape.watch(b)
+            y = f(v, b)
+        gv, gb = tape.gradient(y, [v, b])
+        assert y.item() == 4 * k * k
+        assert gv.tolist() == [2 * k, 2 * k, 4 * k] and gb.tolist() == [k * k] * 3
+    assert f._n_traces == 1
+    f(v, Held(df.constant([5., 5., 5.])))
+    assert f._n_traces == 1             # a tensor it holds is an argument like any other
+
+
+def test_a_trace_sees_what_is_assigned_later(v):
+    f = df.function(lambda: df.identity(v))
+    f()
+    v.value.assign([7., 8., 9.])
+    assert f().tolist() == [7., 8., 9.]
+
+
+def test_what_it_gives_must_be_a_tensor():
+    class Wrong:
+        def __df_tensor__(self):
+            return 3
+
+    with pytest.raises(df.errors.DTypeError, match="__df_tensor__ gave a int"):
+        df.exp(Wrong())
+
+
+def test_dtypes_are_those_of_what_it_holds(v):
+    assert df.constant(v, df.float64).tolist() == [1., 2., 3.]
+    assert df.convert_to_tensor(v, df.float32).dtype is df.float32
+    with pytest.raises(df.errors.DTypeError, match="use cast"):
+        df.convert_to_tensor(v, df.float64)
+
+
+def test_arrays_are_copied_as_before():
+    a = np.ones(3, np.float32)
+    x = df.constant(a)
+    a[0] = 5
+    assert x.tolist() == [1., 1., 1.]
