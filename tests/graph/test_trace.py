@@ -521,3 +521,20 @@ def test_two_threads_trace_two_functions_at_once():
     for t in threads:
         t.join()
     assert found == {3.: 7., 4.: 9.}
+
+
+@pytest.mark.parametrize("rank", [64, 65, 254])
+def test_constants_of_any_rank(rank):
+    c = df.reshape(df.constant([[1., 2., 3.], [4., 5., 6.]]), [2, *[1] * (rank - 2), 3])
+    same = df.reshape(df.constant([[1., 2., 3.], [4., 5., 6.]]), [2, *[1] * (rank - 2), 3])
+
+    def f(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.exp(x * c) + same, -1)
+        return df.reshape(y, [-1]), tape.gradient(y, x), df.reshape(df.transpose(c), [-1])
+
+    x = df.constant([.1, .2, .3])
+    traced = df.function(f)
+    assert [y.tolist() for y in traced(x)] == [y.tolist() for y in f(x)]
+    assert str(traced.graph_for(x)).count("= constant") == 2        # c, and its transpose

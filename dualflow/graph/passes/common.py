@@ -11,7 +11,8 @@ from dualflow.dtypes import bfloat16, float32
 from dualflow.graph.ir import CONSTANT, LEAVES, Graph, Node, edit
 from dualflow.graph.options import Options
 
-CAST = get_op("cast")
+CAST, RESHAPE = get_op("cast"), get_op("reshape")
+VIEW_NDIM = 64  # of a memoryview
 BYTES_MAX = 65536  # larger constants are only compared by identity: reading them takes longer
 
 
@@ -44,4 +45,6 @@ def _constant_key(x: Tensor) -> Hashable:
     readable = x
     if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
         readable = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
+    if x.ndim > VIEW_NDIM:
+        readable = evaluate(RESHAPE, [readable], make_attrs(RESHAPE, shape=(x.size,)))[0]
     return (x.dtype, x.shape, memoryview(readable).tobytes())
