@@ -2,6 +2,7 @@
 
 import array
 import copy
+import ctypes
 import gc
 import pickle
 import sys
@@ -381,3 +382,84 @@ def test_conversions_in_threads():
     for t in threads:
         t.join()
     assert not bad
+
+
+# --- requests and capsules made by hand ---
+
+class Buffer(ctypes.Structure):
+    _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t),
+                ("itemsize", ctypes.c_ssize_t), ("readonly", ctypes.c_int), ("ndim", ctypes.c_int),
+                ("format", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+                ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+                ("suboffsets", ctypes.c_void_p), ("internal", ctypes.c_void_p)]
+
+
+C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS = 0x38, 0x58, 0x98       # with PyBUF_STRIDES
+
+
+@pytest.mark.parametrize("shape, column_major", [((2, 3), False), ((2, 1, 3), False), ((5,), True),
+                                                 ((), True), ((1, 4, 1), True), ((0, 3), True)])
+def test_memory_in_a_certain_order(shape, column_major):
+    x = df.ones(shape)
+    for flags, given in ((C_CONTIGUOUS, True), (F_CONTIGUOUS, column_major),
+                         (ANY_CONTIGUOUS, True)):
+        view = Buffer()
+        if not given:
+            with pytest.raises(BufferError, match="not Fortran contiguous"):
+                ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(view), flags)
+            continue
+        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(view), flags)
+        assert view.buf == x.numpy().ctypes.data and view.shape[:x.ndim] == list(shape)
+        ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+class DLManaged(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def capsule(array, deleter, **changes):
+    """A bare DLPack capsule over a NumPy array, and what must be kept alive."""
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    m = DLManaged()
+    m.tensor = DLTensor(array.ctypes.data, 1, 0, array.ndim, 2, 32, 1, shape, None, 0)
+    for name, value in changes.items():
+        setattr(m.tensor, name, value)
+    m.deleter = ctypes.cast(deleter, ctypes.c_void_p)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p,
+                                                   ctypes.c_void_p]
+    name = b"dltensor"
+    return new(ctypes.addressof(m), name, None), (m, shape, name)
+
+
+def test_a_capsule_whose_data_begins_later():
+    deleted = []
+    deleter = DELETER(deleted.append)
+    a = np.arange(6, dtype=np.float32)
+    shape = (ctypes.c_int64 * 1)(4)
+    made, keep = capsule(a, deleter, byte_offset=8, shape=shape)
+    x = df.from_dlpack(made)
+    assert x.tolist() == [2., 3., 4., 5.] and not deleted
+    del x
+    gc.collect()
+    assert len(deleted) == 1 and keep
+
+
+@pytest.mark.parametrize("device", [2, 10, 0, -1])
+def test_a_capsule_of_another_device(device):
+    deleter = DELETER(lambda _: None)
+    made, keep = capsule(np.ones(2, np.float32), deleter, device_type=device)
+    with pytest.raises(BufferError, match="device"):
+        df.from_dlpack(made)
+    assert keep

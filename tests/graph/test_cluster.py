@@ -308,3 +308,17 @@ def test_an_input_that_does_not_broadcast():
     with pytest.raises(df.errors.ShapeError, match="input 0"):
         _core.apply("cluster", normal(4), shape=(2, 3),
                     code=code_of([index("exp"), FULL, 1, 0, 0], outputs=[1]))
+
+
+def test_effects_keep_their_order_when_clusters_move(capsys):
+    @df.function
+    def f(x):
+        y = df.exp(x)
+        df.print("first", y)
+        df.print("second")
+        df.print("third", x)
+        return y * 2. + df.tanh(y), y - 1.      # one cluster with exp, behind all that is printed
+
+    f(df.zeros([3]))
+    lines = capsys.readouterr().out.split("\n")
+    assert [line.split()[0] for line in lines if line] == ["first", "second", "third"]

@@ -124,3 +124,40 @@ def test_deep_networks_use_little_more_than_what_is_alive():
 
     plan = step.compiled_for(df.ones([64, 32])).plan
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
+
+
+def alive(plan):
+    """Buffers of the arena, and the first and last step at which each is in use, as the steps say
+    themselves: those of a wave run in any order."""
+    spans = {}
+    for k, step in enumerate(plan.steps):
+        together = [i for i, s in enumerate(plan.steps) if i == k or (step.wave == s.wave != 0)]
+        for x in (*step.inputs, *step.outputs):
+            buffer = plan.where[x][0]
+            if buffer.kind == "arena":
+                first, last = spans.get(buffer, (together[0], together[-1]))
+                spans[buffer] = min(first, together[0]), max(last, together[-1])
+    return spans
+
+
+def counts(a, b):
+    x = df.math.confusion_matrix(a + 1, b + 1, num_classes=400)
+    y = df.math.confusion_matrix(b + 2, a + 2, num_classes=400)
+    return df.reduce_max(x), df.reduce_max(y)
+
+
+def joined_and_split(a, b):
+    c, d = df.concat([a * 3, b], 0), df.concat([b * 5, a], 0)
+    return df.reduce_max(df.split(c, 2)[1] * df.split(d, 2)[0]), df.reduce_max(c)
+
+
+@pytest.mark.parametrize("f", [counts, joined_and_split])
+def test_what_is_in_use_in_a_wave_does_not_overlap(f):
+    args = [df.cast(df.range(400_000) % k, df.int32) for k in (7, 11)]
+    plan = df.function(f).compiled_for(*args).plan
+    assert any(step.wave for step in plan.steps)
+    spans = list(alive(plan).items())
+    for i, (a, (start, end)) in enumerate(spans):
+        for b, (other, last) in spans[:i]:
+            if a.size and b.size and start <= last and other <= end:
+                assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset

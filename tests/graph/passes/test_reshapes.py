@@ -204,3 +204,13 @@ def test_unknown_sizes_are_not_taken_for_equal():
         return df.broadcast_to(df.constant([1.0]), (3,)) * u
 
     cleaned(traced(f, x(1)))
+
+
+def test_a_transpose_of_batches_stays():
+    def f(a, b):
+        return (df.matmul(df.transpose(a, [1, 0, 3, 2]), b),
+                df.matmul(df.transpose(a, [1, 0, 2, 3]), b),
+                df.matmul(df.transpose(a, [0, 1, 3, 2]), b))
+
+    after = cleaned(traced(f, x(2, 2, 3, 3), x(2, 2, 3, 3)))
+    assert ops(after).count("transpose") == 2       # the third is in its product
