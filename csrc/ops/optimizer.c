@@ -81,7 +81,8 @@ static df_status check_update(const df_call *call, int grad, int optional, df_er
     for (int i = 1; i <= grad; i++) {
         const df_tensor *x = call->in[i];
         bool same_dtype = x->dtype == var->dtype;
-        if (same_dtype && (df_same_shape(x, var) || (i == optional && x->size == 0))) continue;
+        const bool absent = i == optional && x->size == 0;
+        if (same_dtype && (absent || df_may_be_same_shape(x, var))) continue;
         return df_fail(err, same_dtype ? DF_BAD_SHAPE : DF_BAD_DTYPE,
                        "%s: the variable is %s, %s is %s, want the same", call->op->name,
                        df_tensor_text(var).text, i == grad ? "its gradient" : "a slot of it",

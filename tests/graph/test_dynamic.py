@@ -310,6 +310,30 @@ def test_assert_sizes():
 
 # --- known sizes beside them ---
 
+DESCENT = df.optimizers.SGD(0.5)
+
+
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("update", [
+    lambda v, y: v.assign(y), lambda v, y: v.assign_add(y), lambda v, y: v.assign_sub(y * 2.0),
+    lambda v, y: DESCENT.apply_gradients([(y, v)]),
+])
+def test_variables_take_values_that_turn_out_to_fit(update, passes):
+    def f(v, x, mask):
+        update(v, df.boolean_mask(x, mask))
+        return v * 2.0, v + df.boolean_mask(x, mask)
+
+    x, found = floats(5, 2), []
+    for run in (f, df.function(f, passes=passes)):
+        v = df.Variable(floats(3, 2, seed=1))
+        found.append([bits([*run(v, x, first_rows(5, 3)), v]) for _ in range(2)])
+        for kept in (0, 1, 4):                          # nothing is broadcast
+            with pytest.raises(df.errors.ShapeError):
+                run(v, x, first_rows(5, kept))
+        found[-1].append(bits([v]))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("f", [
     lambda y, a: df.matmul(y, df.transpose(a)),
     lambda y, a: df.matmul(a, df.transpose(y)),

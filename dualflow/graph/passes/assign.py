@@ -12,6 +12,7 @@ is overwritten later, reads stay as they are.
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, may_refuse
 from dualflow.graph.options import Options
+from dualflow.graph.passes.values import is_known
 
 ASSIGN = get_op("assign")
 COMPUTED = {get_op("assign_add"): get_op("add"), get_op("assign_sub"): get_op("subtract")}
@@ -48,7 +49,8 @@ class _Run:
         for node in old:
             if node.op is ASSIGN:
                 self.assign(node, node.inputs[0], reads.get(node.inputs[1], node.inputs[1]))
-            elif node.op in COMPUTED and node.outputs[0].dtype.name in COMPUTED[node.op].dtypes:
+            elif (node.op in COMPUTED and is_known(node.inputs[1])
+                  and node.outputs[0].dtype.name in COMPUTED[node.op].dtypes):
                 self.compute(node)
             else:
                 node.inputs = self.inputs_of(node)
@@ -92,6 +94,6 @@ class _Run:
         else:
             node = self.graph.add(ASSIGN, (version, value), None, node.name, node.line)
             self.versions[after] = node.outputs[0]
-        if value not in self.overwritten:
+        if value not in self.overwritten and is_known(value):
             self.reads[after] = value
             self.unread[node.outputs[0]] = node
