@@ -33,7 +33,8 @@ from dualflow.graph.inspection import Inspection
 from dualflow.graph.locks import reentrant_lock
 from dualflow.graph.method import Instances, Method, reduced
 from dualflow.graph.options import Options
-from dualflow.graph.trace import Guard, decisions
+from dualflow.graph.parameters import Guard
+from dualflow.graph.trace import decisions
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 

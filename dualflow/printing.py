@@ -88,7 +88,10 @@ def _freeze(value: Any) -> Any:
 def _with_numbers(value: Any) -> Any:
     """A value with the digits of numbers that may change from call to call: what is printed is
     this call's."""
-    leaves = flatten(value)
+    try:
+        leaves = flatten(value)
+    except InvalidArgumentError:        # a list that contains itself, which Python can print
+        return value
     if not any(isinstance(x, Dim) for x in leaves):
         return value
     return pack_like(value, [known(x) for x in leaves])
@@ -122,7 +125,7 @@ def _show_as_python(x: Tensor, of: Any) -> str:
 def _holds_traced(values: tuple[Any, ...]) -> bool:
     try:
         return any(isinstance(x, Symbol | Variable) for x in flatten(values))
-    except InvalidArgumentError:        # a list that contains itself, which Python can print
+    except InvalidArgumentError:        # as there
         return False
 
 

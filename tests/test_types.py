@@ -1,6 +1,7 @@
 """The stub of the extension module and the module have the same names."""
 
 import ast
+import builtins
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python above
-INTERNAL = {"AnyNumber", "KnownCall", "LikeTensor", "ProgramParts", "Walk", "rebuild"}
+INTERNAL = {"AnyNumber", "KnownCall", "LikeTensor", "ProgramParts", "Walk", "bound_of", "is_scalar",
+            "is_scalar_of_numpy", "rebuild"}
 
 
 def public(names):
@@ -24,7 +26,8 @@ def members(node):
     found = {getattr(n, "name", None) or n.target.id for n in node.body
              if isinstance(n, ast.FunctionDef | ast.AnnAssign)}
     for base in node.bases:
-        found |= members(CLASSES[base.id])
+        found |= members(CLASSES[base.id]) if base.id in CLASSES else set(
+            dir(getattr(builtins, base.id)))
     return found
 
 

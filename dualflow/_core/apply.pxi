@@ -295,8 +295,6 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef Tensor number_tensor(value, df_dtype dtype, str who):
-    if dtype == DF_F16 or dtype == DF_BF16:
-        return cast_to(number_tensor(value, DF_F32, who), dtype)
     if type(value) is Dim:
         return traced_number(value, dtype)
     return scalar_tensor(value, dtype, who)
@@ -305,7 +303,8 @@ cdef Tensor number_tensor(value, df_dtype dtype, str who):
 cdef Tensor traced_number(value, df_dtype dtype):
     """A Dim as a tensor of the graph."""
     (<Dim>value).want_alive()
-    if df_trace_top != <void *>(<Dim>value).graph:
+    if (df_trace_top != <void *>(<Dim>value).graph
+            and not (<Dim>value).graph.goes_on_in(current_graph())):
         raise _errors.TracedValueError(
             f"a number that changes from call to call ({value!r}) was used outside its function")
     return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])

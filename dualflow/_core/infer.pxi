@@ -135,7 +135,7 @@ cdef Tensor with_size(Tensor x, int64_t n):
     return new_symbol(None, x.t.dtype, x.t.ndim, dims, None)
 
 
-def dim_for_size(Dim d, n):
+cdef object dim_for_size(Dim d, n):
     """The value of a Dim if `n` were each size that depends on data; -1: it is unknown, too."""
     if not d.from_data:
         return d.hint

@@ -481,8 +481,11 @@ cdef inline Tensor new_result(const ResultSpec *r):
 
 
 cdef int64_t slot_bytes(const df_slot *s) noexcept:
+    """-1 where a size is not known."""
     cdef int64_t n = df_dtypes[<int>s.dtype].bytes
     cdef int d
     for d in range(s.ndim):
+        if s.shape[d] < 0:
+            return -1
         n *= s.shape[d]
     return n

@@ -38,11 +38,18 @@ def reset_peak_memory():
 cdef class Counter:
     """A number of 64 bits that goes round; each `advance` gives the number before it."""
     cdef public int64_t value
+    cdef unsigned long last_thread
 
     def __init__(self, int64_t value=0):
         self.value = value
 
+    def go_back(self):
+        """Undoes the last `advance` of this thread, unless there was another since."""
+        if self.last_thread == PyThread_get_thread_ident():
+            self.value = <int64_t>(<uint64_t>self.value - 1)
+
     def advance(self):
         cdef int64_t before = self.value
+        self.last_thread = PyThread_get_thread_ident()
         self.value = <int64_t>(<uint64_t>before + 1)
         return before

@@ -15,13 +15,14 @@ from dualflow.graph import ir
 from dualflow.graph.exact import alike, same_tensor
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node, may_refuse
 from dualflow.graph.options import Options
-from dualflow.graph.passes import fold
-from dualflow.graph.trace import Argument
+from dualflow.graph.parameters import Argument
+from dualflow.graph.passes import algebra, fold
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:
     """Whether two graphs give the same, with the same effects in the same order."""
-    return _same(a, b) or _same(*[fold.run(ir.copy(g), Options()) for g in (a, b)])
+    return _same(a, b) or _same(*[algebra.run(fold.run(ir.copy(g), Options()), Options())
+                                  for g in (a, b)])
 
 
 def _same(a: Graph, b: Graph) -> bool:

@@ -13,10 +13,11 @@ from dualflow._core import Executable, Symbol, Tensor, Variable, checks_numerics
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.lower import lower
 from dualflow.graph.options import Options
+from dualflow.graph.parameters import Argument, Feed, Guard
 from dualflow.graph.passes import optimize
 from dualflow.graph.plan import Plan, make_plan
 from dualflow.graph.specialize import Computed, specialize
-from dualflow.graph.trace import Argument, Feed, Guard, Trace
+from dualflow.graph.trace import Trace
 
 
 class Compiled:
@@ -70,10 +71,19 @@ class Compiled:
         """The error of an instruction, with the line of the user's code that asked for it."""
         node = self.plan.steps[index].node
         if node.line is not None:
+            self._give_back(node.line.place)
             error.add_note(f"in {node.name} of {self.graph.name}, made at {node.line}")
             if error.args and isinstance(error.args[0], str):
                 error.args = (f"{error.args[0]} (made at {node.line})", *error.args[1:])
         return error
+
+
+    def _give_back(self, place: int) -> None:
+        """Gives back what Python would not have asked for, failing at a place of the trace."""
+        for x in reversed(self.graph.inputs):
+            feed, line = x.node.data, x.node.line
+            if isinstance(feed, Feed) and feed.give_back and line and line.place > place:
+                feed.give_back()
 
 
 def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:

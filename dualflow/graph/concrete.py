@@ -29,9 +29,10 @@ from dualflow.graph.differentiate import Call, DoesNotHold
 from dualflow.graph.exact import alike
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import Options
+from dualflow.graph.parameters import Guard
 from dualflow.graph.section import Section, section_of
 from dualflow.graph.specialize import Computed, specialize
-from dualflow.graph.trace import Guard, Trace, suspended
+from dualflow.graph.trace import Trace, suspended
 
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # for a size that no call has given yet

@@ -27,9 +27,10 @@ from dualflow.graph.compile import Compiled
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.locks import reentrant_lock
 from dualflow.graph.options import Options
+from dualflow.graph.parameters import Argument
 from dualflow.graph.section import Gradient, Group, Section
 from dualflow.graph.specialize import Specializer, deciding_arguments
-from dualflow.graph.trace import Argument, Trace, suspended
+from dualflow.graph.trace import Trace, suspended
 
 MAX_CALLS = 64          # gradients of one call, and ways to record one, that are kept
 

@@ -17,13 +17,15 @@ LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
 
 class Line(NamedTuple):
     """Where in the user's code a node was made, and of which op it is the gradient, if of one;
-    `own_rule`: by a rule that people gave."""
+    `own_rule`: by a rule that people gave. `place`: how many nodes of its trace were made before.
+    """
 
     file: str
     line: int
     function: str
     gradient_of: str = ""
     own_rule: bool = False
+    place: int = 0
 
     def __str__(self) -> str:
         of = f", in the gradient of {self.gradient_of}" if self.gradient_of else ""

@@ -15,7 +15,7 @@ from dualflow.graph.arguments import (
     variable_leaf,
 )
 from dualflow.graph.concrete import ConcreteFunction
-from dualflow.graph.trace import Guard
+from dualflow.graph.parameters import Guard
 
 Kinds = tuple[Any, ...]
 

@@ -15,7 +15,8 @@ from dualflow.errors import DualflowError
 from dualflow.graph.dims import leaves
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node
 from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.trace import Argument, Feed, Number, Trace
+from dualflow.graph.parameters import Argument, Feed, Number
+from dualflow.graph.trace import Trace
 
 Group = Sequence[Symbol]            # sources that are one tensor
 

@@ -12,8 +12,9 @@ from dualflow.graph.arguments import TensorLeaf
 from dualflow.graph.compile import Compiled, compile_trace
 from dualflow.graph.ir import Node
 from dualflow.graph.options import Options
+from dualflow.graph.parameters import Argument, Feed, Number
 from dualflow.graph.specialize import leaves
-from dualflow.graph.trace import Argument, Feed, Number, Trace, suspended
+from dualflow.graph.trace import Trace, suspended
 
 MAX_PROGRAMS = 64          # of one graph; the one not used for longest goes
 

@@ -26,15 +26,8 @@ from dualflow.errors import DualflowError
 from dualflow.graph.dims import dim_now, leaves
 from dualflow.graph.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.ir import LEAVES, PARAMETER, VARIABLE, Graph, Line, Node
-from dualflow.graph.trace import (
-    Argument,
-    Feed,
-    Guard,
-    Number,
-    Trace,
-    known_value,
-    suspended,
-)
+from dualflow.graph.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace import Trace, known_value, suspended
 
 
 class Computed(NamedTuple):
@@ -148,8 +141,8 @@ class Specializer:
         if node.op is PARAMETER and isinstance(data, Argument):
             shape = self.shapes[data.leaf]
         elif node.op is PARAMETER and isinstance(data, Feed):
-            data = Feed(data.make, tuple([self.value(a) if isinstance(a, Dim) else a
-                                          for a in data.args]))
+            data = data._replace(args=tuple([self.value(a) if isinstance(a, Dim) else a
+                                             for a in data.args]))
         elif node.op is PARAMETER and isinstance(data, Number):
             try:
                 if self.given is not None or not depends_on_arguments(data.dim):

@@ -32,62 +32,13 @@ from dualflow.frames import user_frame
 from dualflow.graph import messages
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
 from dualflow.graph.names import Names
+from dualflow.graph.parameters import Argument, Feed, Guard, Number
 from dualflow.printing import printing_when_run
-
-
-class Argument(NamedTuple):
-    """What a parameter stands for: leaf `leaf` of the call's arguments, called `path`."""
-
-    leaf: int
-    path: str
-
-    def __repr__(self) -> str:
-        return self.path
-
-
-class Feed(NamedTuple):
-    """A parameter that is asked for at each run: the next key of a generator, say.
-
-    `make(*args)` gives it; Dims among `args` are evaluated first.
-    """
-
-    make: Callable[..., Tensor]
-    args: tuple[Any, ...]
-
-    def __repr__(self) -> str:
-        return f"from {self.make.__qualname__} at each run"
-
-
-class Number(NamedTuple):
-    """A parameter computed from Python numbers among the arguments, or from sizes."""
-
-    dim: Dim
-    dtype: DType
-
-    def __repr__(self) -> str:
-        return f"a number, {self.dim!r}"
-
-
-class Guard(NamedTuple):
-    """A decision Python made by numbers that may change: operator, operands, answer."""
-
-    op: str
-    args: tuple[Any, ...]
-    answer: Any
-    line: Line | None
 
 
 def suspended() -> Recording:
     """Ops run at once inside, whatever graph records around it."""
     return Recording(None)
-
-
-def user_line() -> Line | None:
-    """The innermost frame outside the package."""
-    frame, _ = user_frame(3)
-    if frame is None:
-        return None
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 class Trace(Graph):
@@ -189,9 +140,11 @@ class Trace(Graph):
         return before
 
     def _line(self) -> Line | None:
-        line = user_line()
-        of, own_rule = self._gradient_of
-        return line._replace(gradient_of=of, own_rule=own_rule) if line and of else line
+        frame, _ = user_frame(2)
+        if frame is None:
+            return None
+        return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name,
+                    *self._gradient_of, len(self.nodes))
 
     def record_function(self, op: Op, inputs: list[Any],
                         outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
@@ -257,9 +210,10 @@ class Trace(Graph):
         return made
 
     def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
-             name: str) -> Symbol:
+             name: str, give_back: Callable[[], None] | None = None) -> Symbol:
         """A new parameter like `spec` whose value ``make(*args)`` gives at each run."""
-        made = self.leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args), None, name)
+        made = self.leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args, give_back), None,
+                         name)
         self.inputs.append(made)
         return made
 

@@ -268,11 +268,16 @@ class Generator:
         """
         graph = current_graph()
         if graph is not None and graph is not self._graph:
-            return graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key")
+            return graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
+                              self._give_back)
         return self._next()
 
     def _next(self) -> Tensor:
         return constant([self.seed, self._draws.advance()], dtypes.int64)
+
+    def _give_back(self) -> None:
+        """Undoes a draw of a run that failed before Python would have made it."""
+        self._draws.go_back()
 
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:

@@ -178,9 +178,10 @@ class Program:
             y = df.grad(lambda t: df.reduce_sum(df.sin(t) * t))(a)
         elif step.kind == "made":
             size, n = made[0].shape[0], numbers["n"]
-            y = [lambda: df.ones([size, 4]) * 3., lambda: df.zeros([n + 1, 4]) + 1.,
-                 lambda: df.cast(df.range(n), df.float32), lambda: df.reshape(a, [size, -1]),
-                 lambda: df.fill([2, size], numbers["r"])][step.k % 5]()
+            with contextlib.suppress(df.errors.InvalidArgumentError):       # does not fit
+                y = [lambda: df.ones([size, 4]) * 3., lambda: df.zeros([n + 1, 4]) + 1.,
+                     lambda: df.cast(df.range(n), df.float32), lambda: df.reshape(a, [size, -1]),
+                     lambda: df.fill([2, size], numbers["r"])][step.k % 5]()
         elif step.kind == "half":
             half = [df.float16, df.bfloat16][step.i % 2]
             z = df.cast(df.clip_by_value(a, -100., 100.), half)
@@ -190,7 +191,7 @@ class Program:
         elif step.kind == "integers":
             z = df.cast(df.clip_by_value(a, -9., 9.), df.int32)
             y = df.cast([lambda: z // index, lambda: z % (index - 1), lambda: z * index + z,
-                         lambda: df.cumsum(z)][step.k % 4](), df.float32)
+                         lambda: df.cumsum(z) if z.ndim else z][step.k % 4](), df.float32)
         if y is not None and y.dtype.is_floating and y.size <= LARGEST:
             made.append(y)
 

@@ -101,6 +101,11 @@ def _(make, y, x):
     return x
 
 
+@rule("unbroadcast")
+def _(make, y, g, x):
+    return g if is_known(g) and is_known(x) and g.known_shape == x.known_shape else None
+
+
 @rule("negative", "logical_not", "bitwise_not")
 def _(make, y, x):
     twice = made_by(x, y.node.op.name)
