@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, constant
+from dualflow.dtypes import DType, float64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.arithmetic import multiply
+from dualflow.ops.arithmetic import abs, multiply
+from dualflow.ops.array import stop_gradient
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
 from dualflow.ops.join import stack
 from dualflow.ops.limits import maximum
 from dualflow.ops.types import TensorLike
@@ -17,9 +21,24 @@ def _tensor(x: TensorLike) -> Any:
     return x if isinstance(x, TensorBase) else constant(x)
 
 
-def _norm(x: TensorLike) -> Tensor:
-    t = _tensor(x)
-    return apply("reduce_euclidean_norm", t, axes=tuple(range(t.ndim)), keepdims=False)
+def _norm(x: TensorBase) -> Tensor:
+    """The norm in float64, whose range the squares of narrower numbers do not leave. Numbers of
+    float64 are divided by the largest before they are squared."""
+    axes = tuple(range(x.ndim))
+    if x.dtype is not float64:
+        return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=False)
+    largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=False))
+    unit = where((largest > 0) & (largest < float("inf")), largest, 1.0)
+    return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=False)
+
+
+def _norm_of_all(t_list: Sequence[TensorLike | None], name: str | None) -> tuple[Tensor, DType]:
+    """The common norm in float64, and the dtype of the tensors."""
+    tensors = [_tensor(t) for t in t_list if t is not None]
+    if not tensors:
+        raise InvalidArgumentError("global_norm: the list has no tensors, want at least one")
+    dtype = max([t.dtype for t in tensors], key=lambda d: d.itemsize)
+    return _norm(stack([_norm(t) for t in tensors], name=name)), dtype
 
 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
@@ -45,10 +64,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     >>> df.linalg.global_norm([df.constant([3.]), df.constant([[4.]])]).numpy().item()
     5.0
     """
-    norms = [_norm(t) for t in t_list if t is not None]
-    if not norms:
-        raise InvalidArgumentError("global_norm: the list has no tensors, want at least one")
-    return _norm(stack(norms, name=name))
+    return cast(*_norm_of_all(t_list, name))
 
 
 def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
@@ -70,7 +86,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) 
 
     Notes
     -----
-    NaN throughout if the norm is infinite or NaN.
+    The norm is computed in float64; NaN throughout if it is infinite there or NaN.
 
     Examples
     --------
@@ -79,7 +95,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) 
     [1.5, 2.0]
     """
     x = _tensor(t)
-    return multiply(x, _scale(_norm(x), clip_norm), name=name)
+    return multiply(x, cast(_scale(_norm(x), clip_norm), x.dtype), name=name)
 
 
 def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLike,
@@ -102,8 +118,8 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
 
     Notes
     -----
-    NaN throughout if the norm is infinite or NaN. Pascanu, Mikolov and Bengio, "On the difficulty
-    of training recurrent neural networks", ICML 2013.
+    The norm is computed in float64; NaN throughout if it is infinite there or NaN. Pascanu, Mikolov
+    and Bengio, "On the difficulty of training recurrent neural networks", ICML 2013.
 
     Examples
     --------
@@ -112,6 +128,11 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
     >>> [t.numpy().tolist() for t in clipped], norm.numpy().item()
     ([[1.5], [2.0]], 5.0)
     """
-    norm = _tensor(global_norm(t_list, name) if use_norm is None else use_norm)
-    scale = _scale(norm, clip_norm)
-    return [None if t is None else multiply(t, scale) for t in t_list], norm
+    if use_norm is None:
+        wide, dtype = _norm_of_all(t_list, name)
+        norm = cast(wide, dtype)
+    else:
+        wide = norm = _tensor(use_norm)
+    scale = _scale(wide, clip_norm)
+    clipped = [None if t is None else _tensor(t) for t in t_list]
+    return [None if t is None else multiply(t, cast(scale, t.dtype)) for t in clipped], norm
