@@ -128,7 +128,7 @@ static df_status run_dynamic(const df_call *call, df_error *err)
     df_status status = infer_applied(call, &applied, err);
     if (status != DF_OK) return status;
     if (op->workspace) {
-        const int64_t bytes = op->workspace(&applied);
+        const int64_t bytes = df_op_workspace(&applied);
         workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
         if (!workspace)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
@@ -249,7 +249,7 @@ static int64_t unbroadcast_workspace(const df_call *call)
     df_error ignored;
     if (check_unbroadcast(call, &ignored) != DF_OK) return 0; /* run says so */
     const df_call sum = sum_of(call, attrs, axes);
-    return sum.op->workspace(&sum);
+    return df_op_workspace(&sum);
 }
 
 static df_status run_unbroadcast(const df_call *call, df_error *err)
@@ -261,7 +261,7 @@ static df_status run_unbroadcast(const df_call *call, df_error *err)
     df_status status = check_unbroadcast(call, err);
     if (status != DF_OK) return status;
     const df_call sum = sum_of(call, attrs, axes);
-    if (g->ndim != y->ndim || attrs[0].list.n) return sum.op->run(&sum, err);
+    if (g->ndim != y->ndim || attrs[0].list.n) return df_op_run(&sum, err);
     memcpy(y->data, g->data, (size_t)df_tensor_bytes(g));
     return DF_OK;
 }
