@@ -27,6 +27,8 @@ LEFT_OUT = {
     "cumprod": "products of many numbers leave the range: below, with numbers next to 1",
     "cumulative_recurrence": "likewise",
 }
+# Sums of both signs cancel, and what is left is as inexact as the levels' chunks are different.
+OF_ONE_SIGN = "reduce_sum", "reduce_mean"
 ROWS = [pytest.param(c, "float32" if "float32" in c.dtypes else c.dtypes[0], id=f"{i}-{c}")
         for i, c in enumerate(CASES) if not harness.elementwise(c) and c.op not in LEFT_OUT]
 
@@ -74,6 +76,8 @@ def test_sizes_beyond_a_block(case, dtype):
         for new in SIZES:
             args = stretched(case, old, new)
             if args is not None and fits(case, drawn := harness.make(case, dtype, args)):
+                if case.op in OF_ONE_SIGN and dtype != "bool":
+                    drawn = [np.abs(a) for a in drawn]
                 harness.check(case, drawn)
 
 
