@@ -47,7 +47,9 @@ def test_one_arena_for_all_shapes():
     slack = 64 * OWN
     assert largest(f) > 50 * 40_000
     assert live - before[0] < slack
-    assert largest(f) <= total - before[1] < 1.25 * largest(f) + slack
+    assert total - before[1] < 1.25 * largest(f) + slack
+    if total > live:                # nothing is kept under the address sanitizer
+        assert total - before[1] >= largest(f)
     config.trim_memory()
     assert held()[1] - before[1] < slack
     f(args[0])
