@@ -544,3 +544,14 @@ def test_batch_jacobian():
     same(tape.batch_jacobian(y, x), want)
     with pytest.raises(ShapeError, match="first dimension"):
         tape.batch_jacobian(y, df.Variable([1., 2.]))
+
+
+def test_reset_keeps_what_is_watched_unasked():
+    v = df.Variable(3.)
+    for watches in (True, False):
+        tape = df.GradientTape(watch_accessed_variables=watches)
+        tape.reset()
+        with tape:
+            y = v * v
+        g = tape.gradient(y, v, unconnected_gradients="zero")
+        assert g.item() == (6. if watches else 0.)

@@ -377,3 +377,21 @@ def test_sizes_that_depend_on_data_make_one_program():
             tape.watch(x)
             y = f(x)
         assert tape.gradient(y, x).tolist() == [4. * (k < n) for k in range(6)]
+
+
+def test_a_variable_that_is_returned_after_it_was_written_is_that_variable():
+    """To a tape outside: what is computed from it depends on the variable."""
+    def f(v, x):
+        v.assign_add(x)
+        return v.value(), x * 2.
+
+    found = []
+    for call in (f, df.function(f)):
+        v, x = df.Variable([1., 2.]), df.constant([.5, .25])
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y, z = call(v, x)
+            loss = df.reduce_sum(y * y * z)
+        found.append([g.tolist() for g in tape.gradient(loss, [v, x])])
+    assert found[0] == found[1]
+    assert found[0][0] == [3., 2.25]

@@ -1,6 +1,8 @@
 """Runs that fail leave variables as eager mode does: updates before the step are done, those behind
 it are not, whatever the passes do."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -179,3 +181,59 @@ def test_many_random_programs(request):
         pytest.skip("takes long: run with --exhaustive")
     for seed in range(30, 5000):
         failures.check(seed)
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_an_assignment_that_does_not_fit_raises_though_another_follows(passes):
+    v = df.Variable([1., 2.])
+
+    @df.function(passes=passes)
+    def f(mask):
+        v.assign(df.boolean_mask(df.constant([5., 6., 7.]), mask))
+        v.assign([0., 0.])
+
+    f(df.constant([True, False, True]))
+    v.assign([1., 2.])
+    with pytest.raises(df.errors.ShapeError):
+        f(df.constant([True, True, True]))
+    assert v.tolist() == [1., 2.]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_draws_behind_a_failure_are_given_back(passes):
+    """One stands right behind the step that fails, one before it."""
+    def f(generator, i):
+        before = generator.normal([2])
+        df.gather(df.constant([1., 2.]), i)
+        return before + generator.normal([2]) + generator.uniform([2])
+
+    eager, traced = df.random.Generator(3), df.random.Generator(3)
+    g = df.function(lambda i: f(traced, i), passes=passes)
+    for i in (1, 5, 0, 7, 7, 1):
+        i = df.constant(i)
+        if i.item() < 2:
+            assert f(eager, i).tolist() == g(i).tolist()
+        else:
+            for call in (lambda i=i: f(eager, i), lambda i=i: g(i)):
+                with pytest.raises(df.errors.OutOfRangeError):
+                    call()
+        assert eager.counter == traced.counter
+
+
+def test_draws_of_other_threads_are_not_given_back():
+    generator = df.random.Generator(3)
+
+    def elsewhere(x):
+        thread = threading.Thread(target=generator.normal, args=([2],))
+        thread.start()
+        thread.join()
+        raise ValueError
+
+    @df.function
+    def f(x):
+        x = df.ops.host.host_call(elsewhere, [x], "elsewhere")
+        return generator.normal([2])
+
+    with pytest.raises(ValueError):
+        f(df.constant(1.))
+    assert generator.counter == 2
