@@ -497,3 +497,13 @@ def test_a_concrete_function_takes_defaults_and_keywords():
     d = {"b": x1, "a": x1}
     g = df.function(lambda d: d["a"] + d["b"])
     assert g.get_concrete_function(d)(d).tolist() == [2., 4.]
+
+
+@pytest.mark.parametrize("use", [lambda n: n >> 1, lambda n: n << 2, lambda n: ~n, lambda n: -n,
+                                 lambda n: n // 2, lambda n: n % 3, lambda n: divmod(n, 2)[1],
+                                 lambda n: abs(n), lambda n: n ** 2, lambda n: n / 2])
+def test_arithmetic_of_ints_needs_no_trace_of_its_own(use):
+    f = df.function(lambda x, n: x * use(n))
+    for n in range(1, 9):
+        assert f(df.constant(2.), n).item() == 2. * use(n)
+    assert f._n_traces == 2
