@@ -214,3 +214,13 @@ def test_a_transpose_of_batches_stays():
 
     after = cleaned(traced(f, x(2, 2, 3, 3), x(2, 2, 3, 3)))
     assert ops(after).count("transpose") == 2       # the third is in its product
+
+
+def test_nothing_is_computed_of_what_is_repeated_no_times():
+    """A divisor of 0 is refused only where something is divided by it."""
+    def f(a, b):
+        return df.broadcast_to(a, [0, 2]) // df.broadcast_to(b, [0, 2])
+
+    a, b = df.constant([4, 6]), df.constant([2, 0])
+    for call in (f, df.function(f), df.function(f, passes=False)):
+        assert call(a, b).shape == (0, 2)
