@@ -28,7 +28,10 @@ static void add_slot(const df_slot *s, role role, bool written, int i, range *to
 {
     int64_t bytes = df_dtypes[s->dtype].bytes;
     if (s->kind == DF_SLOT_DYNAMIC || s->kind == DF_SLOT_CONSTANT) return;
-    for (int d = 0; d < s->ndim; d++) bytes *= s->shape[d]; /* was checked for overflow */
+    for (int d = 0; d < s->ndim; d++) {
+        if (s->shape[d] < 0) return; /* an argument's, which is its caller's */
+        bytes *= s->shape[d];        /* was checked for overflow */
+    }
     if (bytes)
         to[(*n)++] = (range){s->kind, s->kind == DF_SLOT_ARENA ? 0 : s->index, s->offset,
                              s->offset + bytes, role, written, i};
@@ -173,6 +176,7 @@ df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int
     for (int k = 0; k < s->n_in + s->n_out; k++) {
         range r;
         int n = 0;
+        if (k < s->n_in && k < 32 && s->op->shape_only >> k & 1) continue;
         add_slot(&slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]], READ_BY, false, 0, &r, &n);
         if (n && r.kind == DF_SLOT_ARENA && r.begin < end && s->workspace < r.end)
             return df_fail(err, DF_INVALID_ARGUMENT, "%s: operand %d overlaps the workspace",

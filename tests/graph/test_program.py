@@ -358,3 +358,14 @@ def test_bad_instruction():
     with pytest.raises(ValueError, match="constant is float32"):
         b.slot(Program.CONSTANT, (3,), constant=ones(4))
         b.build(0, [])
+
+
+def test_scratch_memory_may_lie_where_only_a_shape_is_read():
+    """The planner gives the memory away: nobody reads the numbers."""
+    b = Builder()
+    g, like, out = b.arg(0, (4, 3)), b.temp((3,)), b.result(0, (3,))
+    _, _, _, place, *_ = b.slots[like]
+    b.reserve(1 << 20)
+    b.add("unbroadcast", (g, like), (out,), workspace=place)
+    program = b.build(1, [(Program.RESULT, 0, F32, (3,))])
+    assert program.run([ones(4, 3)])[0].tolist() == [4., 4., 4.]
