@@ -161,3 +161,19 @@ def test_what_is_in_use_in_a_wave_does_not_overlap(f):
         for b, (other, last) in spans[:i]:
             if a.size and b.size and start <= last and other <= end:
                 assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+
+
+@pytest.mark.parametrize("f", [
+    lambda v: df.reverse(v, [0]), lambda v: df.cumsum(v), lambda v: df.roll(v, 1, 0),
+    lambda v: df.sort(v), lambda v: df.matmul(v, v), lambda v: df.transpose(v),
+    lambda v: df.gather(v, [2, 0, 1]), lambda v: df.nn.softmax(v), lambda v: df.tanh(v) + v,
+    lambda v: df.math.cumprod(v, reverse=True)])
+def test_a_variable_is_not_overwritten_while_it_is_read(f):
+    """An op that does not go through its input once, in order, makes its result elsewhere."""
+    start = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
+    v, w = df.Variable(start), df.Variable(start)
+    traced = df.function(lambda: v.assign(f(v)))
+    for _ in range(3):
+        traced()
+        w.assign(f(w))
+        assert v.tolist() == w.tolist()
