@@ -121,10 +121,14 @@ cdef class Walk:
         """A record whose rule does the summing: see `record_call`."""
         cdef Py_ssize_t k, n_in = len(r.inputs), n = len(r.inputs) + len(r.outputs)
         cdef uint64_t *ids = r.ids
-        cdef list wanted = [bool(self.flows_to(ids[k]) if k < n_in
-                                 else ids[k] and set_has(&self.wanted, ids[k])) for k in range(n)]
-        cdef list sums = [self.so_far(ids[k]) if wanted[k] or k >= n_in else None
-                          for k in range(n)]
+        cdef list wanted = [False] * n
+        cdef list sums = [None] * n
+        for k in range(n):
+            wanted[k] = bool(self.flows_to(ids[k]) if k < n_in
+                             else ids[k] and set_has(&self.wanted, ids[k]))
+        for k in range(n):
+            if wanted[k] or k >= n_in:
+                sums[k] = self.so_far(ids[k])
         if True not in wanted:
             return 0
         try:
