@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from dualflow import config
 from dualflow._core import Dispatcher, OnTop, Unfit, current_graph
-from dualflow.errors import InvalidArgumentError, RetracingWarning
+from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
 from dualflow.graph import relax
 from dualflow.graph.arguments import (
@@ -168,7 +168,10 @@ class Function(Inspection, Dispatcher):
         broken: list[Guard] = []
         for concrete in self._traces:
             if concrete.admits(skeleton, kinds):
-                compiled = concrete.compiled(leaves, broken)
+                try:
+                    compiled = concrete.compiled(leaves, broken)
+                except DualflowError:       # Python may catch it, and go another way
+                    compiled = None
                 if compiled is not None:
                     return concrete, compiled
         concrete = self._trace(skeleton, kinds, leaves, paths, broken)

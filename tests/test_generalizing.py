@@ -507,3 +507,35 @@ def test_arithmetic_of_ints_needs_no_trace_of_its_own(use):
     for n in range(1, 9):
         assert f(df.constant(2.), n).item() == 2. * use(n)
     assert f._n_traces == 2
+
+
+@pytest.mark.parametrize("sizes", [(5, 1, 4, 5, 3, 1, 6, 5), (3, 4, 6, 1, 5, 2, 1, 5),
+                                   (1, 5, 1, 5, 2, 3, 1)])
+@pytest.mark.parametrize("attempt", [
+    lambda x: x + df.ones([5]), lambda x: df.reshape(x, [1, 5]), lambda x: x[3:4] + x[:1],
+    lambda x: df.concat([x[None], df.ones([1, 5])], 0), lambda x: df.slice(x, [2], [2]),
+    lambda x: df.matmul(x[None], df.ones([5, 2])), lambda x: df.ensure_shape(x, [5])])
+def test_an_error_that_python_catches_is_a_decision(attempt, sizes):
+    """What does not fit one size fits another."""
+    def g(x):
+        try:
+            return df.reduce_sum(attempt(x))
+        except df.errors.DualflowError:
+            return df.reduce_sum(x) * 100.
+
+    for f in (df.function(g), df.function(g, input_signature=[df.TensorSpec([None])])):
+        for n in sizes:
+            x = df.range(1., n + 1.)
+            assert f(x).item() == g(x).item()
+
+
+def test_an_error_that_python_catches_is_a_decision_by_a_number():
+    def g(x, k):
+        try:
+            return df.expand_dims(x, k)
+        except df.errors.DualflowError:
+            return x
+
+    f = df.function(g)
+    for k in (0, 3, 1, 2, 0, 5, 1, 3):
+        assert f(df.ones([2]), k).shape == g(df.ones([2]), k).shape

@@ -81,9 +81,13 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
     try:
         outs = infer_call(op, ins, attrs, False)
     except _errors.DualflowError as error:
-        if not sized_by_data:
+        try:
+            if not sized_by_data:
+                raise
+            outs = infer_without_hint(op, ins, attrs, error)
+        except _errors.DualflowError:
+            bind_all(ins, attrs)            # Python may catch it, and go another way
             raise
-        outs = infer_without_hint(op, ins, attrs, error)
         some = False
     hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
     for k in range(<int>len(outs)):
@@ -181,6 +185,24 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
 cdef object bind_size(Dim d):
     """Makes the trace hold only for the size that a dimension has now."""
     d.graph.guard("eq", (d, d.hint), True)
+
+
+cdef int bind_all(list ins, Attrs attrs) except -1:
+    """Makes the trace hold only for the sizes and numbers that an application has now."""
+    for x in ins:
+        if type(x) is Symbol and (<Symbol>x).unknown is not None:
+            bind_each((<Symbol>x).shape)
+    if has_dims(attrs):
+        for value in attrs.values:
+            bind_each(value if isinstance(value, tuple) else (value,))
+    return 0
+
+
+cdef int bind_each(tuple values) except -1:
+    for d in values:
+        if type(d) is Dim and not (<Dim>d).from_data:
+            bind_size(<Dim>d)
+    return 0
 
 
 cdef Symbol with_known(Symbol x, int d):
