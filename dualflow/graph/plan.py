@@ -244,6 +244,8 @@ class Planner:
         buffer, _ = self.plan.where.get(before, (None, 0))
         if buffer is None or buffer.variable is None or self.last[before] > k:
             return None
+        if buffer.end > k:
+            return None                 # of an earlier value that was made there
         if (self._written(buffer.variable, k, at - 1)
                 or self._written(buffer.variable, at, self.last[y])):
             return None

@@ -177,3 +177,24 @@ def test_a_variable_is_not_overwritten_while_it_is_read(f):
         traced()
         w.assign(f(w))
         assert v.tolist() == w.tolist()
+
+
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("view", [False, True])
+def test_a_value_made_in_a_variable_is_kept_while_it_is_read(passes, view):
+    """The next value of the variable is not made over it."""
+    def f(v, x, i):
+        y = x + x
+        v.assign(y)
+        checked = df.gather(x, i)               # keeps the assignment where it is
+        seen = df.reshape(y, [4]) if view else y
+        z = df.exp(x)
+        w = -seen
+        v.assign(z)
+        return w, checked
+
+    v, u, x, i = df.Variable([0.] * 4), df.Variable([0.] * 4), X[0], df.constant(2)
+    traced = df.function(lambda x, i: f(v, x, i), passes=passes)
+    for _ in range(2):
+        got, want = traced(x, i), f(u, x, i)
+        assert [t.tolist() for t in (*got, v)] == [t.tolist() for t in (*want, u)]
