@@ -463,3 +463,9 @@ def test_a_capsule_of_another_device(device):
     with pytest.raises(BufferError, match="device"):
         df.from_dlpack(made)
     assert keep
+
+
+def test_strides_of_single_elements_do_not_matter():
+    """Nobody steps along a dimension of 1, so whatever stands there the memory is dense."""
+    a = np.lib.stride_tricks.as_strided(np.arange(4.), (4, 1), (8, 999 * 8))
+    assert df.from_dlpack(a, copy=False).tolist() == [[0.], [1.], [2.], [3.]]

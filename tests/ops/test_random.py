@@ -281,3 +281,16 @@ def test_shapes_and_dtypes():
 def test_bad_input(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_permutation_is_the_exchange_of_each_by_a_draw_of_its_own():
+    """Fisher and Yates, inside out; beyond one tile of draws, too."""
+    n = 1500
+    w = words(7, 3, -(-n // 8))
+    pairs = w[::2] | w[1::2] << np.uint64(32)
+    want = list(range(n))
+    for i in range(n):
+        j = int(pairs[i]) * (i + 1) >> 64
+        want[i] = want[j]
+        want[j] = i
+    assert df.random.stateless_permutation(n, [7, 3]).tolist() == want
