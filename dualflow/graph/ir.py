@@ -169,13 +169,6 @@ def may_refuse(node: Node) -> bool:
     return (op.may_fail and op not in LEAVES) or refuses_values(node)
 
 
-def copy_node(graph: Graph, node: Node, inputs: tuple[Symbol, ...]) -> Node:
-    """Appends `node` to another graph, reading `inputs` there."""
-    if node.op in LEAVES:
-        return graph.add_leaf(node.op, node.outputs[0], node.name, node.line, node.data).node
-    return graph.add(node.op, inputs, node.attrs, node.name, node.line, node.data)
-
-
 Edit = Callable[[Graph, Node], "Sequence[Symbol] | None"]
 
 
