@@ -16,8 +16,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CSRC = Path("csrc")
-COMMON = sorted(p for p in CSRC.glob("*.c") if p.name != "optable.c")
-PER_ISA = [CSRC / "optable.c", *sorted(CSRC.glob("ops/*.c")), *sorted(CSRC.glob("gemm/*.c"))]
+PER_ISA = [CSRC / "op/table.c", *sorted(CSRC.glob("ops/*.c")), *sorted(CSRC.glob("gemm/*.c"))]
+COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC), "-g0"]
 STRIP = ["-Wl,-s"] if platform.system() == "Linux" else []   # symbols double the wheel
@@ -132,6 +132,6 @@ class BuildExt(build_ext):
 setup(
     ext_modules=[Extension("dualflow._core._core", ["dualflow/_core/_core.pyx"],
                            depends=[str(p) for p in Path("dualflow/_core").glob("*.p[x]*")]
-                           + [str(p) for p in CSRC.glob("*.h")])],
+                           + [str(p) for p in CSRC.glob("*/*.h")])],
     cmdclass={"build_ext": BuildExt},
 )

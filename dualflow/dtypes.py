@@ -85,7 +85,7 @@ class DType:
         return as_dtype, (self.name,)
 
 
-# In the order of df_dtype in csrc/dtype.h.
+# In the order of df_dtype in csrc/base/dtype.h.
 bool_ = DType(0, "bool", 1, "bool")
 uint8 = DType(1, "uint8", 1, "int")
 int8 = DType(2, "int8", 1, "int")

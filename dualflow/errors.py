@@ -53,7 +53,7 @@ class RetracingWarning(UserWarning):
     """A function is traced again and again, or does in Python what runs will not repeat."""
 
 
-# In the order of df_status in csrc/base.h; index 0 is success.
+# In the order of df_status in csrc/base/status.h; index 0 is success.
 BY_STATUS = (
     DualflowError,
     InvalidArgumentError,

@@ -1,4 +1,5 @@
-"""Builds the programs that check csrc/lanes.h and csrc/vmath.h at each SIMD level and runs them."""
+"""Builds the programs that check lanes.h and vmath.h of csrc/simd at each SIMD level, and runs
+them."""
 
 import os
 import platform

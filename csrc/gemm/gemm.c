@@ -5,10 +5,10 @@
  * at most DEPTH of k at a time (a block of C is then one sum in registers, added to C), bounded
  * groups of panels and rows (they bound the packed copies), and jobs for the thread pool, which
  * are tiles of some rows x some panels. How a product is cut depends on its sizes alone. */
-#include "../lanes.h"
-#include "../thread.h"
-#include "gemm.h"
-#include "gemv.h"
+#include "simd/lanes.h"
+#include "base/thread.h"
+#include "gemm/gemm.h"
+#include "gemm/gemv.h"
 
 #include <stdlib.h>
 
@@ -51,16 +51,16 @@ typedef struct {
 } gemm_panel;
 
 #define DTYPE f32
-#include "gemm_typed.h"
+#include "gemm/gemm_typed.h"
 #undef DTYPE
 #define DTYPE f64
-#include "gemm_typed.h"
+#include "gemm/gemm_typed.h"
 #undef DTYPE
 #define DTYPE i32
-#include "gemm_typed.h"
+#include "gemm/gemm_typed.h"
 #undef DTYPE
 #define DTYPE i64
-#include "gemm_typed.h"
+#include "gemm/gemm_typed.h"
 #undef DTYPE
 
 typedef struct {

@@ -3,8 +3,8 @@
 #ifndef DF_GEMM_H
 #define DF_GEMM_H
 
-#include "../dtype.h"
-#include "../op.h"
+#include "base/dtype.h"
+#include "op/op.h"
 
 /* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, whose
  * first is at column col0 of row `row` (rows counted through the batch: product * m + i). Each

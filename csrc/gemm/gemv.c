@@ -1,8 +1,8 @@
 /* Matrix times vector. op(A) op(B) with one column is the same as op(B)' op(A)' with one row, so
  * either way there is a vector x, a result y and a stored matrix read along its rows. */
-#include "../lanes.h"
-#include "../thread.h"
-#include "gemv.h"
+#include "simd/lanes.h"
+#include "base/thread.h"
+#include "gemm/gemv.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define DOT_ROWS 4 /* rows at a time: 8 sums in registers */
@@ -21,16 +21,16 @@ typedef struct {
 } gemv;
 
 #define DTYPE f32
-#include "gemv_typed.h"
+#include "gemm/gemv_typed.h"
 #undef DTYPE
 #define DTYPE f64
-#include "gemv_typed.h"
+#include "gemm/gemv_typed.h"
 #undef DTYPE
 #define DTYPE i32
-#include "gemv_typed.h"
+#include "gemm/gemv_typed.h"
 #undef DTYPE
 #define DTYPE i64
-#include "gemv_typed.h"
+#include "gemm/gemv_typed.h"
 #undef DTYPE
 
 typedef struct {

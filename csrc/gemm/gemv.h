@@ -2,7 +2,7 @@
 #ifndef DF_GEMV_H
 #define DF_GEMV_H
 
-#include "gemm.h"
+#include "gemm/gemm.h"
 
 static inline bool df_gemv_applies(const df_gemm *g) { return g->m == 1 || g->n == 1; }
 

@@ -2,8 +2,8 @@
  * result y for relu and relu6. NaN stays NaN; infinities give the limit. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "vmath.h"
+#include "ops/elementwise.h"
+#include "simd/vmath.h"
 #include <float.h>
 
 /* the constants of self-normalising networks (Klambauer et al. 2017) */
@@ -20,8 +20,8 @@
 #define LARGEST_f64 DBL_MAX
 
 #define TEMPLATE "ops/activation.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 DF_OP(relu) = {UNARY_OP("relu"), .tile = {NUMBERS(relu)}};

@@ -1,16 +1,16 @@
 /* Arithmetic: formulas over vectors, then the records. Integers wrap around, as in NumPy. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "thread.h"
+#include "ops/elementwise.h"
+#include "base/thread.h"
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
 DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 
 #define TEMPLATE "ops/arithmetic.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 FIRST_OF_INTS(is_zero)

@@ -1,6 +1,6 @@
 /* Ops on one tensor that keep its elements: other shapes of the same memory, broadcasting,
  * transposing. They move elements by size and know no dtypes. */
-#include "strided.h"
+#include "ops/strided.h"
 
 #include <string.h>
 

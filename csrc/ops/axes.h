@@ -3,7 +3,7 @@
 #ifndef DF_AXES_H
 #define DF_AXES_H
 
-#include "op.h"
+#include "op/op.h"
 
 /* A dense block (outer, n, inner): what lies before an axis, along it and after it. */
 typedef struct {

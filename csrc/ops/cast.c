@@ -1,8 +1,8 @@
 /* cast: every dtype to every other. float16 and bfloat16 go through float32 bits; a float becomes
  * an integer as in C where it fits, and as the nearest end of the range (NaN: 0) where it does
  * not, on every machine alike. */
-#include "elementwise.h"
-#include "half.h"
+#include "ops/elementwise.h"
+#include "base/half.h"
 
 typedef uint16_t t_f16;
 typedef uint16_t t_bf16;

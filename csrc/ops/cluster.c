@@ -1,5 +1,5 @@
 /* cluster: tile code as an op (cluster.h). */
-#include "cluster.h"
+#include "fuse/cluster.h"
 
 static df_status run_cluster(const df_call *call, df_error *err)
 {

@@ -1,11 +1,11 @@
 /* Comparisons, and the choice by a condition. Bools are bytes 0 and 1. */
 #ifndef DTYPE
 
-#include "elementwise.h"
+#include "ops/elementwise.h"
 
 #define TEMPLATE "ops/compare.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 DF_OP(equal) = {COMPARE_OP("equal"), .commutative = true, .tile = {NUMBERS(equal), BOOLS(equal)}};

@@ -1,8 +1,8 @@
 /* Counting equal numbers: unique, bincount, confusion_matrix. */
-#include "in_float.h"
-#include "op.h"
-#include "simd.h"
-#include "thread.h"
+#include "ops/in_float.h"
+#include "op/op.h"
+#include "simd/simd.h"
+#include "base/thread.h"
 
 /* Reads memory once: its owner may write it meanwhile, where it is shared. */
 static int64_t int_at(const df_tensor *x, int64_t i)

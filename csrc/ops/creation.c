@@ -1,10 +1,10 @@
 /* Tensors made from numbers: ranges, evenly spaced numbers, one-hot rows. */
 #ifndef DTYPE
 
-#include "in_float.h"
-#include "strided.h"
-#include "../simd.h"
-#include "../thread.h"
+#include "ops/in_float.h"
+#include "ops/strided.h"
+#include "simd/simd.h"
+#include "base/thread.h"
 
 #include <math.h>
 
@@ -23,8 +23,8 @@ static df_status fail_range(const df_call *call, const char *why, df_error *err)
 }
 
 #define TEMPLATE "ops/creation.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 static const range_fn range_fns[DF_N_DTYPES] = {

@@ -3,8 +3,8 @@
  * that undoes a broadcast.
  *
  * Knows other ops by their records only. */
-#include "op.h"
-#include "registry.h"
+#include "op/op.h"
+#include "op/registry.h"
 
 #include <string.h>
 

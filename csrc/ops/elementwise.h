@@ -5,14 +5,14 @@
 #ifndef DF_ELEMENTWISE_H
 #define DF_ELEMENTWISE_H
 
-#include "in_float.h"
-#include "lanes.h"
-#include "op.h"
-#include "tile.h"
+#include "ops/in_float.h"
+#include "simd/lanes.h"
+#include "op/op.h"
+#include "op/tile.h"
 
 #define TEMPLATE "ops/map.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 /* The tile functions of float16 and bfloat16, which come with that of float32. */

@@ -1,15 +1,15 @@
 /* Exponentials, logarithms, powers and roots. The formulas are in vmath.h and lanes.h. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "vmath.h"
+#include "ops/elementwise.h"
+#include "simd/vmath.h"
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
 
 #define TEMPLATE "ops/exponential.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 FIRST_OF_INTS(below_zero)

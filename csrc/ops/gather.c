@@ -1,7 +1,7 @@
 /* Rows picked by index: gather, gather_nd, the spreading of segments, and the indices of true
  * elements. Data moves as bytes, so every dtype will do. Writing by index is in scatter.c. */
-#include "simd.h"
-#include "indices.h"
+#include "simd/simd.h"
+#include "ops/indices.h"
 
 enum { AXIS, BATCH_DIMS };
 

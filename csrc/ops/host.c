@@ -1,6 +1,6 @@
 /* The op by which a program calls the host: printing, assertions, callbacks. */
-#include "host.h"
-#include "op.h"
+#include "base/host.h"
+#include "op/op.h"
 
 static df_status infer_host_call(const df_call *call, df_error *err)
 {

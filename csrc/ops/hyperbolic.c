@@ -1,11 +1,11 @@
 /* Hyperbolic functions with their inverses. The formulas are in vmath.h. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "vmath.h"
+#include "ops/elementwise.h"
+#include "simd/vmath.h"
 
 #define TEMPLATE "ops/hyperbolic.c"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 DF_OP(sinh) = {UNARY_OP("sinh"), .tile = {FLOATS(sinh)}, .cost = 0.5};

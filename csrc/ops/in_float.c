@@ -1,9 +1,9 @@
 /* See in_float.h. */
-#include "in_float.h"
-#include "cluster.h"
-#include "half.h"
-#include "thread.h"
-#include "tile.h"
+#include "ops/in_float.h"
+#include "fuse/cluster.h"
+#include "base/half.h"
+#include "base/thread.h"
+#include "op/tile.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>

@@ -4,7 +4,7 @@
 #ifndef DF_IN_FLOAT_H
 #define DF_IN_FLOAT_H
 
-#include "op.h"
+#include "op/op.h"
 
 /* What a record whose kernel lacks the two dtypes names as `run_half`. */
 df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);

@@ -10,9 +10,9 @@
 #ifndef DF_INDICES_H
 #define DF_INDICES_H
 
-#include "base.h"
-#include "op.h"
-#include "thread.h"
+#include "base/status.h"
+#include "op/op.h"
+#include "base/thread.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Tensors put together along an axis, and taken apart: concat, stack, split, unstack. They move
  * elements by size and know no dtypes. */
-#include "strided.h"
+#include "ops/strided.h"
 
 #include <string.h>
 

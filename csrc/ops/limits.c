@@ -1,11 +1,11 @@
 /* The larger, the smaller, and what lies between. NaN in any operand gives NaN. */
 #ifndef DTYPE
 
-#include "elementwise.h"
+#include "ops/elementwise.h"
 
 #define TEMPLATE "ops/limits.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 /* Not commutative: of zeros that differ in sign they give the second. */

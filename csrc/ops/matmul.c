@@ -1,10 +1,10 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
  * matmul_cluster: the same with elementwise steps behind it.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
-#include "in_float.h"
-#include "../cluster.h"
-#include "../gemm/gemm.h"
-#include "../op.h"
+#include "ops/in_float.h"
+#include "fuse/cluster.h"
+#include "gemm/gemm.h"
+#include "op/op.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

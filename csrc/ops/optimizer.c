@@ -7,10 +7,10 @@
  * beyond the caches memory is the limit. */
 #ifndef DTYPE
 
-#include "in_float.h"
-#include "op.h"
-#include "thread.h"
-#include "simd.h"
+#include "ops/in_float.h"
+#include "op/op.h"
+#include "base/thread.h"
+#include "simd/simd.h"
 
 #include <math.h>
 
@@ -92,7 +92,7 @@ static df_status check_update(const df_call *call, int grad, int optional, df_er
 }
 
 #define TEMPLATE "ops/optimizer.c"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 static df_status infer_sgd(const df_call *call, df_error *err)

@@ -5,10 +5,10 @@
  * 32 bits, 8 of int64. */
 #ifndef DTYPE
 
-#include "op.h"
-#include "rng.h"
-#include "thread.h"
-#include "vmath.h"
+#include "op/op.h"
+#include "simd/rng.h"
+#include "base/thread.h"
+#include "simd/vmath.h"
 
 #include <math.h>
 
@@ -70,7 +70,7 @@ typedef v_u32 words_f32;
 typedef v_u64 words_f64;
 
 #define TEMPLATE "ops/random.c"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 static df_status infer_key(const df_call *call, df_error *err)

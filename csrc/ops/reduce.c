@@ -6,20 +6,20 @@
  * yields (outer, chunks, inner), which is folded again until one chunk is left, and then comes the
  * next group. Chunks depend on shapes only, so results do not depend on the number of threads, and
  * short chunks keep float sums accurate. */
-#include "axes.h"
-#include "elementwise.h"
-#include "thread.h"
-#include "vmath.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "base/thread.h"
+#include "simd/vmath.h"
 
 enum { AXES, KEEPDIMS };
 
 #define TEMPLATE "ops/fold.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/reduce_typed.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 typedef void (*rows_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t n);

@@ -2,9 +2,9 @@
  *
  * The axis is cut into chunks of fixed length. Each yields a place per column, and the best of
  * these is chosen afterwards, so long axes run on all threads. */
-#include "axes.h"
-#include "elementwise.h"
-#include "thread.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "base/thread.h"
 
 enum { AXIS, OUTPUT_TYPE };
 
@@ -17,12 +17,12 @@ typedef int32_t row_number_u8, row_number_i8, row_number_i16, row_number_i32, ro
 typedef int64_t row_number_i64, row_number_f64;
 
 #define TEMPLATE "ops/fold.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/reduce_arg_typed.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 typedef struct {

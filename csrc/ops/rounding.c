@@ -1,11 +1,11 @@
 /* Rounding to integers, and tests of what kind of number one is. */
 #ifndef DTYPE
 
-#include "elementwise.h"
+#include "ops/elementwise.h"
 
 #define TEMPLATE "ops/rounding.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 DF_OP(floor) = {UNARY_OP("floor"), .tile = {FLOATS(floor)}};

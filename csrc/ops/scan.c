@@ -4,9 +4,9 @@
  * itself out and begins with the identity. */
 #ifndef DTYPE
 
-#include "axes.h"
-#include "elementwise.h"
-#include "thread.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "base/thread.h"
 
 enum { AXIS, EXCLUSIVE, REVERSE };
 
@@ -32,8 +32,8 @@ typedef int64_t so_far_i64;
 #define SO_FAR DF_CAT(so_far, DTYPE)
 
 #define TEMPLATE "ops/scan.c"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 #define SCAN_INTS(name)                                                                          \

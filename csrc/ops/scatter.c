@@ -1,9 +1,9 @@
 /* Rows written by index: scatter_nd, tensor_scatter, segment sums, and the gradient of gather.
  * Rows named twice are combined in the order of the indices, on any number of threads: each part
  * of the table has one task, which walks all indices that may name it. */
-#include "in_float.h"
-#include "simd.h"
-#include "indices.h"
+#include "ops/in_float.h"
+#include "simd/simd.h"
+#include "ops/indices.h"
 
 /* `n` resolved indices, and the part of the table that may be written. */
 typedef struct {
@@ -17,8 +17,8 @@ typedef struct {
 typedef void (*combine_fn)(const scatter_part *);
 
 #define TEMPLATE "ops/scatter_rows.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 typedef enum { ADD, SUB, UPDATE, MIN, MAX, N_MODES } scatter_mode;

@@ -1,12 +1,12 @@
 /* Where numbers stand among others: searchsorted and in_top_k. */
-#include "in_float.h"
-#include "op.h"
-#include "simd.h"
-#include "thread.h"
+#include "ops/in_float.h"
+#include "op/op.h"
+#include "simd/simd.h"
+#include "base/thread.h"
 
 #define TEMPLATE "ops/search_rows.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef DF_SLICES_H
 #define DF_SLICES_H
 
-#include "strided.h"
+#include "ops/strided.h"
 
 #define DF_SLICE_MISSING INT64_MIN /* begin or end left out, as in x[::2] */
 

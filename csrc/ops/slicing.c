@@ -1,7 +1,7 @@
 /* Parts of a tensor, and a tensor as a part of a larger one: strided slices and their gradient,
  * padding, rolling, bands of matrices. They move elements by size and know no dtypes. */
-#include "slices.h"
-#include "../thread.h"
+#include "ops/slices.h"
+#include "base/thread.h"
 
 #include <string.h>
 

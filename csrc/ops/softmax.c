@@ -1,19 +1,19 @@
 /* softmax and log_softmax along an axis, and the cross entropies of logits.
  *
  * A row is read three times, from L1: its maximum, the sum of exponentials, the result. */
-#include "axes.h"
-#include "elementwise.h"
-#include "thread.h"
-#include "vmath.h"
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "base/thread.h"
+#include "simd/vmath.h"
 
 #define SOFTMAX_ROWS 256 /* summed up by themselves, so that long sums stay accurate */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
 #define TEMPLATE "ops/fold.h"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/softmax_typed.h"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 #define EXP_NS_PER_BYTE 0.1 /* of softmax, estimated */

@@ -3,11 +3,11 @@
  * sorted side by side by a network of exchanges, long ones by radix.
  *
  * Rows of n elements. Narrow dtypes have keys of at most 32 bits, wide ones of 64. */
-#include "in_float.h"
-#include "memory.h"
-#include "op.h"
-#include "simd.h"
-#include "thread.h"
+#include "ops/in_float.h"
+#include "base/memory.h"
+#include "op/op.h"
+#include "simd/simd.h"
+#include "base/thread.h"
 
 enum {
     MAX_DIGIT = 11,
@@ -27,8 +27,8 @@ typedef uint32_t b_unsigned_i32;
 typedef uint64_t b_unsigned_i64;
 
 #define TEMPLATE "ops/sort_keys.h"
-#include "each_float.h"
-#include "each_int.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
 #undef TEMPLATE
 
 /* What sort_rows.h has for one type of element. */
@@ -50,21 +50,21 @@ typedef struct {
 #define SORT_WORD(e) (e)
 #define E uint32_t
 #define SUFFIX narrow
-#include "sort_network.h"
-#include "sort_rows.h"
+#include "ops/sort_network.h"
+#include "ops/sort_rows.h"
 #undef E
 #undef SUFFIX
 #define E uint64_t
 #define SUFFIX wide
-#include "sort_network.h"
-#include "sort_rows.h"
+#include "ops/sort_network.h"
+#include "ops/sort_rows.h"
 #undef E
 #undef SUFFIX
 #undef SORT_WORD
 #define SORT_WORD(e) ((e).key)
 #define E wide_pair
 #define SUFFIX pair
-#include "sort_rows.h"
+#include "ops/sort_rows.h"
 #undef E
 #undef SUFFIX
 #undef SORT_WORD

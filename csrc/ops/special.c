@@ -2,8 +2,8 @@
  * vmath.h. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "vmath.h"
+#include "ops/elementwise.h"
+#include "simd/vmath.h"
 
 #define POLYGAMMA_MAX 100 /* the factorial and the power of pi stay finite */
 
@@ -59,7 +59,7 @@ static double polygamma_scalar(int n, double x)
 }
 
 #define TEMPLATE "ops/special.c"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 DF_OP(sigmoid) = {UNARY_OP("sigmoid"), .tile = {FLOATS(sigmoid)}, .cost = 0.4};

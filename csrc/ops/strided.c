@@ -1,8 +1,8 @@
 /* The strided copy: dimensions put in the order of the output, then rows of neighbours by memcpy,
  * matrices that are turned by tiles in registers, all else element by element. */
-#include "strided.h"
-#include "../simd.h"
-#include "../thread.h"
+#include "ops/strided.h"
+#include "simd/simd.h"
+#include "base/thread.h"
 
 #include <string.h>
 #if defined(__x86_64__)
@@ -57,14 +57,14 @@ static inline void drain_stores(void)
 #define DTYPE b1
 #define TILE 16
 #define TILE_BYTES 16
-#include "strided_typed.h"
+#include "ops/strided_typed.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 #define DTYPE b2
 #define TILE 8
 #define TILE_BYTES 16
-#include "strided_typed.h"
+#include "ops/strided_typed.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
@@ -77,7 +77,7 @@ static inline void drain_stores(void)
 #define TILE 4
 #endif
 #define TILE_BYTES DF_VEC_BYTES
-#include "strided_typed.h"
+#include "ops/strided_typed.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
@@ -90,7 +90,7 @@ static inline void drain_stores(void)
 #define TILE 2
 #endif
 #define TILE_BYTES DF_VEC_BYTES
-#include "strided_typed.h"
+#include "ops/strided_typed.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE

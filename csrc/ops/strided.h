@@ -4,7 +4,7 @@
 #ifndef DF_STRIDED_H
 #define DF_STRIDED_H
 
-#include "../op.h"
+#include "op/op.h"
 
 /* Element i0, i1, ... of the box is read at from + sum(i * from_strides) and written at
  * to + sum(i * to_strides). Strides are in bytes and may be negative; those of `from` may be 0. */

@@ -1,11 +1,11 @@
 /* Sine and its kin with their inverses. The formulas are in vmath.h. */
 #ifndef DTYPE
 
-#include "elementwise.h"
-#include "vmath.h"
+#include "ops/elementwise.h"
+#include "simd/vmath.h"
 
 #define TEMPLATE "ops/trigonometric.c"
-#include "each_float.h"
+#include "ops/each_float.h"
 #undef TEMPLATE
 
 DF_OP(sin) = {UNARY_OP("sin"), .tile = {FLOATS(sin)}, .cost = 0.4};

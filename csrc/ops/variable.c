@@ -1,6 +1,6 @@
 /* Ops that write a variable: input 0 is its memory. The core makes sure nobody else sees it. */
-#include "op.h"
-#include "thread.h"
+#include "op/op.h"
+#include "base/thread.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 cdef extern from "stdbool.h" nogil:
     ctypedef bint c_bool "bool"        # where a function pointer must return just that
 
-cdef extern from "base.h" nogil:
+cdef extern from "base/status.h" nogil:
     ctypedef enum df_status:
         DF_OK
         DF_INVALID_ARGUMENT
@@ -19,7 +19,7 @@ cdef extern from "base.h" nogil:
         char text[1000]
     df_status df_fail(df_error *err, df_status status, const char *format, ...) noexcept
 
-cdef extern from "dtype.h" nogil:
+cdef extern from "base/dtype.h" nogil:
     ctypedef enum df_dtype:
         DF_BOOL
         DF_U8
@@ -45,7 +45,7 @@ cdef extern from "dtype.h" nogil:
     df_dtype df_promote(df_dtype a, df_dtype b) noexcept
     bint df_is_float(df_dtype d) noexcept
 
-cdef extern from "tensor.h" nogil:
+cdef extern from "base/tensor.h" nogil:
     int DF_MAX_NDIM
     int DF_INLINE_NDIM
     int64_t DF_UNKNOWN
@@ -83,7 +83,7 @@ cdef extern from "tensor.h" nogil:
     int64_t df_tensor_bytes(const df_tensor *t) noexcept
     bint df_same_shape(const df_tensor *a, const df_tensor *b) noexcept
 
-cdef extern from "op.h" nogil:
+cdef extern from "op/op.h" nogil:
     int DF_MAX_ATTRS
     int DF_VARIADIC
     ctypedef enum df_attr_type:
@@ -160,15 +160,15 @@ cdef extern from "op.h" nogil:
     df_status df_op_run(const df_call *call, df_error *err) noexcept
     df_status df_op_check_numerics(const df_call *call, df_error *err) noexcept
 
-cdef extern from "half.h" nogil:
+cdef extern from "base/half.h" nogil:
     uint16_t df_f64_to_half(double x, df_dtype half) noexcept
 
-cdef extern from "host.h" nogil:
+cdef extern from "base/host.h" nogil:
     ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,
                                      df_error *err) noexcept nogil
     void df_set_host(df_host_fn fn) noexcept
 
-cdef extern from "program.h" nogil:
+cdef extern from "exec/program.h" nogil:
     ctypedef enum df_slot_kind:
         DF_SLOT_ARENA
         DF_SLOT_CONSTANT
@@ -226,15 +226,15 @@ cdef extern from "program.h" nogil:
     df_tensor *df_frame_tensor(df_frame *frame, int slot) noexcept
     void df_program_leave(df_program *p, df_frame *frame) noexcept
 
-cdef extern from "registry.h" nogil:
+cdef extern from "op/registry.h" nogil:
     df_status df_registry_init(df_error *err) noexcept
     const char *df_registry_isa() noexcept
     int64_t df_registry_size() noexcept
     const df_op *df_registry_op(int64_t index) noexcept
 
-cdef extern from "thread.h" nogil:
+cdef extern from "base/thread.h" nogil:
     int df_num_threads() noexcept
     df_status df_set_num_threads(int n, df_error *err) noexcept
 
-cdef extern from "cpu.h" nogil:
+cdef extern from "base/cpu.h" nogil:
     int df_cpu_cores() noexcept

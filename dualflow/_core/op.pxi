@@ -207,7 +207,7 @@ def get_op(name):
 
 
 def ops():
-    """Names of all ops, in the order of csrc/ops.def."""
+    """Names of all ops, in the order of csrc/op/ops.def."""
     return tuple(OPS)
 
 

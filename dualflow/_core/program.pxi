@@ -122,7 +122,7 @@ cdef struct ResultSpec:
 
 @cython.final
 cdef class Program:
-    """A flat list of instructions over planned memory (csrc/program.h), and what it returns.
+    """A flat list of instructions over planned memory (csrc/exec/program.h), and what it returns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From a plan to a program: slots and instructions as csrc/program.h wants them."""
+"""From a plan to a program: slots and instructions as csrc/exec/program.h wants them."""
 
 from __future__ import annotations
 

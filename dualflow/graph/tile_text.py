@@ -1,4 +1,4 @@
-"""Tile code (csrc/cluster.h) as people read it: which steps an instruction holds."""
+"""Tile code (csrc/fuse/cluster.h) as people read it: which steps an instruction holds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 /* Clusters, with ops of its own: outputs in the memory of inputs, at every size, in many threads. */
-#include "cluster.h"
-#include "registry.h"
-#include "thread.h"
+#include "fuse/cluster.h"
+#include "op/registry.h"
+#include "base/thread.h"
 
 #include "check.h"
 

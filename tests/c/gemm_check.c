@@ -6,8 +6,8 @@
 #include "gemm/gemm.h"
 
 #include "check.h"
-#include "cpu.h"
-#include "thread.h"
+#include "base/cpu.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Every function of csrc/lanes.h against scalar C, for every dtype, at the SIMD level it is built
+/* Every function of csrc/simd/lanes.h against scalar C, for every dtype, at the SIMD level it is built
  * for. Partial loads and stores work right up to an unreadable page. */
-#include "lanes.h"
+#include "simd/lanes.h"
 
 #include "check.h"
 

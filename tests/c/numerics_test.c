@@ -1,5 +1,5 @@
 /* NaN and infinities are found, whatever the float. */
-#include "numerics.h"
+#include "base/numerics.h"
 
 #include "check.h"
 

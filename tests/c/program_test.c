@@ -1,7 +1,7 @@
 /* Programs, with ops of its own: runs in many threads, waves, failures, dynamic slots, stopping. */
-#include "host.h"
-#include "program.h"
-#include "thread.h"
+#include "base/host.h"
+#include "exec/program.h"
+#include "base/thread.h"
 
 #include "check.h"
 

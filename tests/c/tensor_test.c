@@ -1,5 +1,5 @@
 /* Dtypes, shapes and the free list. */
-#include "tensor.h"
+#include "base/tensor.h"
 
 #include "check.h"
 

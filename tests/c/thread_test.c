@@ -1,8 +1,8 @@
 /* The pool: every block once, whatever runs beside it. */
-#include "thread.h"
+#include "base/thread.h"
 
 #include "check.h"
-#include "cpu.h"
+#include "base/cpu.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Sweeps the functions of csrc/vmath.h against libm in a wider type and prints, per function, the
+/* Sweeps the functions of csrc/simd/vmath.h against libm in a wider type and prints, per function, the
  * largest error in ulp, where it is, and ns per element. Exits with 1 beyond a function's limit.
  * Build it once per SIMD level:
  *
@@ -8,7 +8,7 @@
  *
  * float64 and functions of two arguments get 2^32 / stride random bit patterns and ranges, and all
  * pairs of special values. */
-#include "vmath.h"
+#include "simd/vmath.h"
 
 #include <stdio.h>
 #include <stdlib.h>

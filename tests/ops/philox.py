@@ -23,7 +23,7 @@ def stream(seed, number):
 
 
 def words(seed, number, n_groups):
-    """uint64 array of 32-bit words of a stream, in the order of csrc/rng.h."""
+    """uint64 array of 32-bit words of a stream, in the order of csrc/simd/rng.h."""
     out = []
     seed, counter = stream(seed % 2**64, number % 2**64)
     for g in range(n_groups):

@@ -1,0 +1,132 @@
+/* Asks the processor for its SIMD levels, and the system how many cores this process may use. */
+#ifdef __linux__
+#define _GNU_SOURCE
+#include <sched.h>
+#endif
+#include "base/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+bool df_cpu_has(df_isa isa)
+{
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    switch (isa) {
+    case DF_ISA_BASELINE: return true;
+    case DF_ISA_AVX2: return avx2;
+    case DF_ISA_AVX512:
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    default: return false;
+    }
+}
+#else
+bool df_cpu_has(df_isa isa)
+{
+#ifdef __aarch64__
+    if (isa == DF_ISA_NEON) return true; /* part of the architecture */
+#endif
+    return isa == DF_ISA_BASELINE;
+}
+#endif
+
+#define MAX_CORES 65536 /* a number beyond that is no number of cores */
+
+#ifdef __linux__
+#define PATH_BYTES 512
+
+/* One number from the first line of `folder`/`file`, the `index`-th; -1 when there is none. */
+static double read_number(const char *folder, const char *file, int index)
+{
+    char path[PATH_BYTES + 32], line[128];
+    double values[2] = {-1, -1};
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *stream = fopen(path, "re");
+    if (!stream) return -1;
+    if (fgets(line, sizeof line, stream))
+        sscanf(line, "%lf %lf", &values[0], &values[1]); /* "max" is no number: no limit */
+    fclose(stream);
+    return values[index];
+}
+
+/* Cores granted by the control group at `folder`, either version; MAX_CORES without a limit. */
+static double group_cores(const char *folder)
+{
+    double quota = read_number(folder, "cpu.max", 0), period = read_number(folder, "cpu.max", 1);
+    if (quota <= 0) {
+        quota = read_number(folder, "cpu.cfs_quota_us", 0);
+        period = read_number(folder, "cpu.cfs_period_us", 0);
+    }
+    return quota > 0 && period > 0 ? quota / period : MAX_CORES;
+}
+
+/* The least that `group`, below `mount`, or a group around it grants. A container may see the path
+ * of the host, which is not there: then only the mount itself counts. */
+static double least_cores(const char *mount, const char *group)
+{
+    char folder[PATH_BYTES];
+    double least = MAX_CORES;
+    if (snprintf(folder, sizeof folder, "%s%s", mount, group) >= (int)sizeof folder)
+        snprintf(folder, sizeof folder, "%s", mount);
+    for (;;) {
+        double cores = group_cores(folder);
+        if (cores < least) least = cores;
+        char *slash = strrchr(folder, '/');
+        if (!slash || strlen(folder) <= strlen(mount)) return least;
+        *slash = '\0';
+    }
+}
+
+/* Whether the comma-separated `list` has `name`. */
+static bool list_has(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        if (*at == ',') at++;
+        if (!strncmp(at, name, length) && (at[length] == ',' || at[length] == '\0')) return true;
+    }
+    return false;
+}
+
+/* Lines of /proc/self/cgroup are "0::/path" for version 2 and "4:cpu,cpuacct:/path" for 1. */
+static double quota_cores(void)
+{
+    char line[PATH_BYTES];
+    double least = MAX_CORES;
+    FILE *stream = fopen("/proc/self/cgroup", "re");
+    if (!stream) return least;
+    while (fgets(line, sizeof line, stream)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
+        if (!group) continue;
+        *group++ = '\0';
+        double cores = MAX_CORES;
+        if (list[1] == '\0') cores = least_cores("/sys/fs/cgroup", group);
+        else if (list_has(list + 1, "cpu")) cores = least_cores("/sys/fs/cgroup/cpu", group);
+        if (cores < least) least = cores;
+    }
+    fclose(stream);
+    return least;
+}
+
+static int64_t affinity_cores(void)
+{
+    cpu_set_t sets[8]; /* 8192 cores; the system refuses a mask that is too short */
+    if (sched_getaffinity(0, sizeof sets, sets)) return sysconf(_SC_NPROCESSORS_ONLN);
+    return CPU_COUNT_S(sizeof sets, sets);
+}
+#else
+static double quota_cores(void) { return MAX_CORES; }
+static int64_t affinity_cores(void) { return sysconf(_SC_NPROCESSORS_ONLN); }
+#endif
+
+int df_cpu_cores(void)
+{
+    double quota = quota_cores();
+    int64_t whole = (int64_t)quota; /* part of a core is a core: 1.5 cores keep two threads busy */
+    if ((double)whole < quota) whole++;
+    return (int)df_max(1, df_min(affinity_cores(), df_min(whole, MAX_CORES)));
+}

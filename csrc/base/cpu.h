@@ -1,0 +1,16 @@
+/* What the CPU has: which SIMD levels it can run, how many cores this process may use. */
+#ifndef DF_CPU_H
+#define DF_CPU_H
+
+#include "base/status.h"
+
+/* In ascending order; a build holds the ones its compiler knows (see registry.c). */
+typedef enum { DF_ISA_BASELINE = 0, DF_ISA_NEON, DF_ISA_AVX2, DF_ISA_AVX512, DF_N_ISA } df_isa;
+
+/* True when this CPU (and its operating system) can run code of that level. */
+bool df_cpu_has(df_isa isa);
+
+/* Cores this process may use: affinity mask, cut to the cgroup v1 or v2 quota, at least 1. */
+int df_cpu_cores(void);
+
+#endif

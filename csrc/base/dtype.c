@@ -1,0 +1,25 @@
+/* The table of element types and the promotion of two of them. */
+#include "base/dtype.h"
+
+const df_dtype_info df_dtypes[DF_N_DTYPES] = {
+    [DF_BOOL] = {"bool", "?", 1, DF_KIND_BOOL},
+    [DF_U8] = {"uint8", "B", 1, DF_KIND_INT},
+    [DF_I8] = {"int8", "b", 1, DF_KIND_INT},
+    [DF_I16] = {"int16", "h", 2, DF_KIND_INT},
+    [DF_I32] = {"int32", "i", 4, DF_KIND_INT},
+    [DF_I64] = {"int64", "q", 8, DF_KIND_INT},
+    [DF_F16] = {"float16", "e", 2, DF_KIND_FLOAT},
+    [DF_BF16] = {"bfloat16", "", 2, DF_KIND_FLOAT},
+    [DF_F32] = {"float32", "f", 4, DF_KIND_FLOAT},
+    [DF_F64] = {"float64", "d", 8, DF_KIND_FLOAT},
+};
+
+df_dtype df_promote(df_dtype a, df_dtype b)
+{
+    const df_dtype_info *x = &df_dtypes[a], *y = &df_dtypes[b];
+    if (a == b) return a;
+    if (x->kind != y->kind) return x->kind > y->kind ? a : b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? a : b;
+    /* Two types of one width that cannot hold each other: the narrowest that holds both. */
+    return x->kind == DF_KIND_FLOAT ? DF_F32 : DF_I16;
+}

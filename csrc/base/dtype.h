@@ -1,0 +1,40 @@
+/* Element types. */
+#ifndef DF_DTYPE_H
+#define DF_DTYPE_H
+
+#include "base/status.h"
+
+typedef enum {
+    DF_BOOL = 0, /* one byte, 0 or 1 */
+    DF_U8,
+    DF_I8,
+    DF_I16,
+    DF_I32,
+    DF_I64,
+    DF_F16,  /* computed in float32 and rounded once per op, */
+    DF_BF16, /* as this one */
+    DF_F32,
+    DF_F64,
+    DF_N_DTYPES
+} df_dtype;
+
+typedef enum { DF_KIND_BOOL, DF_KIND_INT, DF_KIND_FLOAT } df_kind;
+
+typedef struct {
+    const char *name;   /* NumPy's name: "float32" */
+    const char *format; /* struct-module format of the buffer protocol; "" where there is none */
+    int bytes;
+    df_kind kind;
+} df_dtype_info;
+
+extern const df_dtype_info df_dtypes[DF_N_DTYPES];
+
+/* The dtype both operands are cast to: the wider within a kind, the float of int and float, x of
+ * bool and x; int8 with uint8 gives int16, float16 with bfloat16 gives float32. */
+df_dtype df_promote(df_dtype a, df_dtype b);
+
+static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
+static inline bool df_is_half(df_dtype d) { return d == DF_F16 || d == DF_BF16; }
+static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
+
+#endif

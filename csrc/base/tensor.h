@@ -1,0 +1,55 @@
+/* A dense row-major block: data, shape, dtype. No strides. Knows no op. */
+#ifndef DF_TENSOR_H
+#define DF_TENSOR_H
+
+#include "base/dtype.h"
+#include "base/memory.h"
+
+#define DF_MAX_NDIM 254
+#define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
+#define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
+#define DF_TOO_MANY INT64_MAX /* size of what can be described but has too many elements to be */
+
+typedef struct df_tensor {
+    void *data; /* NULL: only dtype and shape are known (infer) */
+    int64_t size; /* elements; -1 when a dimension is unknown */
+    int64_t *shape; /* `dims`, or heap memory beyond DF_INLINE_NDIM */
+    df_buffer *buffer; /* NULL when the memory is somebody else's business (arena, stack) */
+    df_dtype dtype;
+    int ndim;
+    int64_t dims[DF_INLINE_NDIM];
+} df_tensor;
+
+/* Makes `t` an empty description: no data, no buffer, rank 0. */
+void df_tensor_init(df_tensor *t);
+/* Sets dtype and shape (dimensions may be DF_UNKNOWN), computes size, DF_TOO_MANY where it does not
+ * fit. `op` names the caller in messages. `shape` may not point into `t`. */
+df_status df_tensor_set(df_tensor *t, df_dtype dtype, int ndim, const int64_t *shape,
+                        const char *op, df_error *err);
+/* Gives `t`, whose dtype and shape are set and known, a new buffer. */
+df_status df_tensor_alloc(df_tensor *t, const char *op, df_error *err);
+/* Drops buffer and heap shape. */
+void df_tensor_clear(df_tensor *t);
+
+/* INT64_MAX where they do not fit: nothing of that size is ever allocated. */
+static inline int64_t df_tensor_bytes(const df_tensor *t)
+{
+    if (t->size > INT64_MAX / 8) return INT64_MAX;
+    return t->size * df_dtypes[t->dtype].bytes;
+}
+bool df_same_shape(const df_tensor *a, const df_tensor *b);
+/* Whether they agree in all dimensions that are known of both. */
+bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b);
+
+/* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where long. */
+#define DF_TEXT_BYTES 160
+typedef struct {
+    char text[DF_TEXT_BYTES];
+} df_text;
+df_text df_shape_text(int ndim, const int64_t *shape);
+df_text df_tensor_text(const df_tensor *t); /* "float32 (2, 3)" */
+
+/* axis in [-ndim, ndim) -> [0, ndim), or an error that names `op`. */
+df_status df_normalize_axis(int64_t axis, int ndim, const char *op, int *out, df_error *err);
+
+#endif

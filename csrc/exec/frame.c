@@ -1,0 +1,123 @@
+/* Frames: what one run needs of its own. A program keeps a few that are not in use, each in a cell
+ * taken and filled by one atomic exchange: no lock to be held by a thread that a fork leaves
+ * behind. They are small: an arena of more than DF_OWN_ARENA bytes is scratch memory that a run
+ * borrows, so that a hundred programs, for as many shapes, do not hold a hundred arenas. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+df_status df_frame_describe(const df_program *p, df_frame *frame, int slot, df_error *err)
+{
+    const df_slot *s = &p->slots[slot];
+    return df_tensor_set(&frame->tensors[slot], s->dtype, s->ndim, s->shape, "program", err);
+}
+
+static bool describe_all(const df_program *p, df_frame *frame)
+{
+    df_error err;
+    for (int i = 0; i < p->n_slots; i++) {
+        const df_slot *s = &p->slots[i];
+        df_tensor *t = &frame->tensors[i];
+        if (df_frame_describe(p, frame, i, &err) != DF_OK) return false;
+        if (s->kind == DF_SLOT_CONSTANT) t->data = (void *)(intptr_t)s->data; /* never written */
+    }
+    return true;
+}
+
+static void make_calls(const df_program *p, df_frame *frame)
+{
+    df_tensor **at = frame->operands;
+    for (int i = 0; i < p->n_operands; i++) at[i] = &frame->tensors[p->operands[i]];
+    for (int i = 0; i < p->n_steps; i++) {
+        const df_step *s = &p->steps[i];
+        df_call *c = &frame->calls[i];
+        *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
+                       .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
+                       .prepared = s->prepared};
+        at += s->n_in + s->n_out;
+    }
+}
+
+df_frame *df_frame_new(const df_program *p)
+{
+    df_frame *frame = calloc(1, sizeof *frame);
+    if (!frame) return NULL;
+    frame->tensors = malloc(((size_t)p->n_slots + 1) * sizeof *frame->tensors);
+    frame->calls = calloc((size_t)p->n_steps + 1, sizeof *frame->calls);
+    frame->operands = calloc((size_t)p->n_operands + 1, sizeof *frame->operands);
+    if (frame->tensors)
+        for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
+    if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame)) {
+        df_frame_free(p, frame);
+        return NULL;
+    }
+    make_calls(p, frame);
+    return frame;
+}
+
+void df_frame_free(const df_program *p, df_frame *frame)
+{
+    if (frame->tensors)
+        for (int i = 0; i < p->n_slots; i++) df_tensor_clear(&frame->tensors[i]);
+    df_buffer_release(frame->arena);
+    free(frame->tensors);
+    free(frame->calls);
+    free(frame->operands);
+    free(frame);
+}
+
+static bool borrows(const df_program *p) { return p->arena_bytes > DF_OWN_ARENA; }
+
+static void point_into_arena(const df_program *p, df_frame *frame)
+{
+    frame->base = frame->arena->data;
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].kind == DF_SLOT_ARENA)
+            frame->tensors[i].data = frame->base + p->slots[i].offset;
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->steps[i].workspace >= 0)
+            frame->calls[i].workspace = frame->base + p->steps[i].workspace;
+}
+
+static df_frame *spare_frame(df_program *p)
+{
+    for (int i = 0; i < DF_SPARE_FRAMES; i++) {
+        if (!atomic_load_explicit(&p->spare[i], memory_order_relaxed)) continue;
+        df_frame *frame = atomic_exchange_explicit(&p->spare[i], NULL, memory_order_acquire);
+        if (frame) return frame;
+    }
+    return df_frame_new(p);
+}
+
+df_frame *df_program_enter(df_program *p)
+{
+    df_frame *frame = spare_frame(p);
+    if (!frame || frame->arena) return frame;
+    frame->arena = borrows(p) ? df_scratch_take(p->arena_bytes) : df_buffer_new(p->arena_bytes);
+    if (!frame->arena) {
+        df_frame_free(p, frame);
+        return NULL;
+    }
+    if (frame->base != frame->arena->data) point_into_arena(p, frame);
+    return frame;
+}
+
+void df_program_leave(df_program *p, df_frame *frame)
+{
+    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    if (borrows(p)) {
+        df_scratch_give(frame->arena);
+        frame->arena = NULL;
+    }
+    for (int i = 0; i < DF_SPARE_FRAMES; i++) {
+        df_frame *none = NULL;
+        if (atomic_load_explicit(&p->spare[i], memory_order_relaxed)) continue;
+        if (atomic_compare_exchange_strong_explicit(&p->spare[i], &none, frame,
+                                                    memory_order_release, memory_order_relaxed))
+            return;
+    }
+    df_frame_free(p, frame);
+}
+
+df_tensor *df_frame_tensor(df_frame *frame, int slot) { return &frame->tensors[slot]; }

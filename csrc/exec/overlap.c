@@ -1,0 +1,186 @@
+/* Where the operands of a program lie: aligned, and nothing written over what somebody reads. Looks
+ * at places only; what ops make of their operands is checked in program.c. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+
+typedef enum { READ_BY, MADE_BY } role;
+
+/* Bytes [begin, end) of the arena, or of one argument or result. */
+typedef struct {
+    int kind, index;
+    int64_t begin, end;
+    role role;
+    bool written;
+    int instruction;
+} range;
+
+static int compare(const void *a, const void *b)
+{
+    const range *x = a, *y = b;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->end == y->end ? 0 : x->end > y->end ? -1 : 1; /* the longest first */
+}
+
+static void add_slot(const df_slot *s, role role, bool written, int i, range *to, int *n)
+{
+    int64_t bytes = df_dtypes[s->dtype].bytes;
+    if (s->kind == DF_SLOT_DYNAMIC || s->kind == DF_SLOT_CONSTANT) return;
+    for (int d = 0; d < s->ndim; d++) {
+        if (s->shape[d] < 0) return; /* an argument's, which is its caller's */
+        bytes *= s->shape[d];        /* was checked for overflow */
+    }
+    if (bytes)
+        to[(*n)++] = (range){s->kind, s->kind == DF_SLOT_ARENA ? 0 : s->index, s->offset,
+                             s->offset + bytes, role, written, i};
+}
+
+/* Adds what instruction i touches. */
+static void collect(const df_program_parts *parts, int i, range *to, int *n)
+{
+    const df_instruction *in = &parts->instructions[i];
+    for (int k = 0; k < in->n_in; k++) {
+        bool written = k < 32 && in->op->writes >> k & 1;
+        if (k >= 32 || !(in->op->shape_only >> k & 1))
+            add_slot(&parts->slots[in->in[k]], READ_BY, written, i, to, n);
+    }
+    for (int k = 0; k < in->n_out; k++)
+        add_slot(&parts->slots[in->out[k]], MADE_BY, true, i, to, n);
+}
+
+/* One operand may lie just where another does: an output in the memory of an input, where the op
+ * can do that, and what is read where an input is written. */
+static bool may_share(const df_op *op, const range *a, const range *b)
+{
+    if (a->begin != b->begin || a->end != b->end) return false;
+    if (a->role == READ_BY && b->role == READ_BY) return !(a->written && b->written);
+    return a->role != b->role && (op->may_alias || op->kind == DF_ELEMENTWISE);
+}
+
+/* Two operands of one instruction that lie wrongly. `r` is sorted. */
+static bool conflict_inside(const df_op *op, const range *r, int n)
+{
+    const range *written = NULL, *any = NULL; /* those that reach furthest */
+    for (int i = 0; i < n; i++) {
+        if (any && (any->kind != r[i].kind || any->index != r[i].index)) written = any = NULL;
+        if (written && r[i].begin < written->end && !may_share(op, written, &r[i])) return true;
+        if (any && r[i].written && r[i].begin < any->end && !may_share(op, any, &r[i])) return true;
+        if (!any || r[i].end > any->end) any = &r[i];
+        if (r[i].written && (!written || r[i].end > written->end)) written = &r[i];
+    }
+    return false;
+}
+
+/* How far instructions reach: the furthest, and the furthest of another one. */
+typedef struct {
+    int64_t end[2];
+    int instruction[2];
+} reach;
+
+static const reach nothing = {{INT64_MIN, INT64_MIN}, {-1, -1}};
+
+static void extend(reach *to, int64_t end, int instruction)
+{
+    int k = end > to->end[0] || instruction == to->instruction[0] ? 0 : 1;
+    if (end <= to->end[k]) return;
+    if (k == 0 && instruction != to->instruction[0]) {
+        to->end[1] = to->end[0];
+        to->instruction[1] = to->instruction[0];
+    }
+    to->end[k] = end;
+    to->instruction[k] = instruction;
+}
+
+/* An instruction of a wave that touches what another writes, or -1. `r` is sorted. */
+static int conflict_between(const range *r, int n)
+{
+    reach written = nothing, any = nothing;
+    for (int i = 0; i < n; i++) {
+        if (i && (r[i - 1].kind != r[i].kind || r[i - 1].index != r[i].index))
+            written = any = nothing;
+        const int in = r[i].instruction;
+        if (r[i].begin < written.end[written.instruction[0] == in]) return in;
+        if (r[i].written && r[i].begin < any.end[any.instruction[0] == in]) return in;
+        extend(&any, r[i].end, in);
+        if (r[i].written) extend(&written, r[i].end, in);
+    }
+    return -1;
+}
+
+static df_status fail_overlap(const df_program_parts *parts, int i, const char *what, int *failed,
+                              df_error *err)
+{
+    *failed = i;
+    return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s: %s", i,
+                   parts->instructions[i].op->name, what);
+}
+
+/* Instructions [first, last] of one wave. */
+static df_status check_wave(const df_program_parts *parts, int first, int last, range *r,
+                            int *failed, df_error *err)
+{
+    int n = 0;
+    for (int i = first; i <= last; i++) {
+        range *own = r + n;
+        int n_own = 0;
+        collect(parts, i, own, &n_own);
+        qsort(own, (size_t)n_own, sizeof *own, compare);
+        if (conflict_inside(parts->instructions[i].op, own, n_own))
+            return fail_overlap(parts, i, "operands overlap", failed, err);
+        n += n_own;
+    }
+    if (first == last) return DF_OK;
+    qsort(r, (size_t)n, sizeof *r, compare);
+    int i = conflict_between(r, n);
+    return i < 0 ? DF_OK : fail_overlap(parts, i, "writes what another of its wave touches, or "
+                                        "touches what it writes", failed, err);
+}
+
+df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err)
+{
+    size_t n = 1;
+    df_status status = DF_OK;
+    for (int i = 0; i < parts->n_slots; i++) {
+        const df_slot *s = &parts->slots[i];
+        int64_t at = s->kind == DF_SLOT_CONSTANT ? (int64_t)(intptr_t)s->data : s->offset;
+        if (s->kind != DF_SLOT_DYNAMIC && at % df_dtypes[s->dtype].bytes)
+            return df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d, %s, is not aligned", i,
+                           df_dtypes[s->dtype].name);
+    }
+    for (int i = 0; i < parts->n_instructions; i++)
+        n += (size_t)parts->instructions[i].n_in + (size_t)parts->instructions[i].n_out;
+    range *r = malloc(n * sizeof *r);
+    if (!r) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    for (int first = 0, i = 0; i < parts->n_instructions && status == DF_OK; first = ++i) {
+        const df_instruction *in = parts->instructions;
+        while (in[i].wave && i + 1 < parts->n_instructions && in[i + 1].wave == in[i].wave) i++;
+        status = check_wave(parts, first, i, r, failed, err);
+    }
+    free(r);
+    return status;
+}
+
+/* The scratch memory of an instruction: aligned, in the arena, and apart from its operands. */
+df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int64_t bytes,
+                                     int64_t arena_bytes, df_error *err)
+{
+    int64_t end;
+    if (bytes == 0) return DF_OK;
+    if (bytes < 0 || s->workspace < 0 || s->workspace % DF_ALIGNMENT ||
+        !df_add_size(s->workspace, bytes, &end) || end > arena_bytes)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: wants %lld bytes of workspace, has offset "
+                       "%lld in an arena of %lld bytes", s->op->name, (long long)bytes,
+                       (long long)s->workspace, (long long)arena_bytes);
+    for (int k = 0; k < s->n_in + s->n_out; k++) {
+        range r;
+        int n = 0;
+        if (k < s->n_in && k < 32 && s->op->shape_only >> k & 1) continue;
+        add_slot(&slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]], READ_BY, false, 0, &r, &n);
+        if (n && r.kind == DF_SLOT_ARENA && r.begin < end && s->workspace < r.end)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: operand %d overlaps the workspace",
+                           s->op->name, k);
+    }
+    return DF_OK;
+}

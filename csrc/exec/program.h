@@ -1,0 +1,96 @@
+/* A program: a flat list of instructions over planned memory, run in one call without Python.
+ * Knows ops only by their records, and nothing of graphs: who builds it has decided order, memory
+ * and what may run side by side.
+ *
+ * Tensors of a program are slots. Shapes are known when it is built, except those that depend on
+ * data; these are inferred when their instruction runs (dynamic), or come with an argument, and so
+ * is all that follows from them. */
+#ifndef DF_PROGRAM_H
+#define DF_PROGRAM_H
+
+#include "op/op.h"
+
+typedef enum {
+    DF_SLOT_ARENA,    /* at `offset` in the arena of the run */
+    DF_SLOT_CONSTANT, /* in memory that the program's owner keeps alive: `data` */
+    DF_SLOT_ARG,      /* `offset` bytes into argument `index` of the run */
+    DF_SLOT_RESULT,   /* `offset` bytes into result `index`, memory the caller brings */
+    DF_SLOT_DYNAMIC   /* allocated when its instruction runs; freed after instruction `last_use` */
+} df_slot_kind;
+
+typedef struct {
+    df_slot_kind kind;
+    df_dtype dtype;
+    int ndim;
+    const int64_t *shape; /* -1 only where DYNAMIC, or ARG: the caller says before each run */
+    int64_t offset;
+    int index;
+    const void *data;
+    int last_use; /* DYNAMIC: an instruction; n_instructions: kept, the caller takes it */
+} df_slot;
+
+typedef struct {
+    const df_op *op;
+    int n_in, n_out, n_attrs;
+    const int *in, *out; /* slots */
+    const df_attr *attrs;
+    int64_t workspace; /* offset in the arena, -1: none, or, dynamic, allocated when it runs */
+    bool dynamic;      /* infer and allocate when it runs */
+    bool poll;         /* the caller's `poll` is asked before it: a long stretch lies behind */
+    /* Instructions of one wave stand in a row, depend on none of each other, and may run side by
+     * side; 0: alone. `cost` in ns decides whether they do. */
+    int wave;
+    double cost;
+} df_instruction;
+
+typedef struct {
+    int n_slots, n_instructions, n_args, n_results;
+    const df_slot *slots;
+    const df_instruction *instructions;
+    int64_t arena_bytes;
+} df_program_parts;
+
+typedef struct df_program df_program;
+typedef struct df_frame df_frame; /* what one run needs of its own: arena and tensors */
+
+/* Copies the parts (not the data of constants), checks them and prepares every static instruction:
+ * what it prepared is shared by all runs and only read. On failure `failed` is the instruction, or
+ * -1.
+ *
+ * A static instruction has only slots of known shapes, which must be what its op infers, and no
+ * dynamic output. A dynamic one may have outputs of any kind; what it infers is held against what
+ * is known of its slots. Effects (`op->effect`) are never run beside others. */
+df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
+                         df_error *err);
+void df_program_free(df_program *p);
+
+/* Time of each instruction of a run in ns, added to what is there; start of the first run's
+ * instructions on the monotonic clock. Arrays of n_instructions, NULL: not asked for. */
+typedef struct {
+    int64_t *ns;
+    int64_t *start;
+} df_profile;
+
+typedef struct {
+    void *const *args;    /* n_args */
+    void *const *results; /* n_results */
+    bool (*poll)(void *context); /* true: stop with DF_CANCELLED; NULL: never asked */
+    void *context;
+    const df_profile *profile;
+    bool check_numerics; /* stop at the first instruction that makes a NaN or an infinity */
+} df_run;
+
+/* Frames come from a small pool of the program: runs in several threads each take one. NULL: no
+ * memory. */
+df_frame *df_program_enter(df_program *p);
+/* Stops at the first instruction that fails: its index is in `failed`. Others of its wave may have
+ * run. The instruction that failed has written no argument, because ops with `writes` check before
+ * they write; only `check_numerics` looks at what is written already. The program stays usable.
+ * `poll` is asked every 50 ms at most, on the thread of the caller. */
+df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
+                         df_error *err);
+/* The tensor of a slot after a run, to be looked at or, where DYNAMIC and kept, taken over. */
+df_tensor *df_frame_tensor(df_frame *frame, int slot);
+void df_program_leave(df_program *p, df_frame *frame);
+
+#endif

@@ -1,0 +1,243 @@
+/* Runs a frame: patches what the caller brings into its tensors, then goes through the
+ * instructions. */
+#include "exec/body.h"
+
+#include "base/thread.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define POLL_NS 50000000     /* between two questions to the caller */
+#define LARGE_NS 20000.0     /* a kernel beyond it keeps the threads busy by itself */
+#define WAVE_NS 3000.0       /* waking and joining the threads of a wave */
+
+typedef struct {
+    df_program *p;
+    df_frame *frame;
+    const df_run *run;
+    bool watched; /* every instruction is timed or checked */
+    int first;    /* of a wave */
+    atomic_flag lock; /* guards the rest */
+    int failed;
+    df_error *err;
+} execution;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool matches(const df_slot *s, const df_tensor *t)
+{
+    if (s->dtype != t->dtype || s->ndim != t->ndim) return false;
+    for (int d = 0; d < s->ndim; d++)
+        if (s->shape[d] != DF_UNKNOWN && s->shape[d] != t->shape[d]) return false;
+    return true;
+}
+
+/* Outputs that were inferred now must be what the slots said. One that is not gets its own shape
+ * back, for the runs to come. */
+static df_status check_outputs(const df_program *p, df_frame *frame, const df_step *s,
+                               const df_call *call, df_error *err)
+{
+    df_error ignored;
+    for (int k = 0; k < s->n_out; k++) {
+        const df_slot *slot = &p->slots[s->out[k]];
+        df_text got = {""};
+        if (matches(slot, call->out[k])) continue;
+        got = df_tensor_text(call->out[k]);
+        if (slot->kind != DF_SLOT_DYNAMIC) df_frame_describe(p, frame, s->out[k], &ignored);
+        return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, planned was %s", s->op->name, k,
+                       got.text, df_shape_text(slot->ndim, slot->shape).text);
+    }
+    return DF_OK;
+}
+
+/* Lets the output look at the memory of its input, where that is a buffer. */
+static bool share_view(const df_program *p, const df_step *s, const df_call *call)
+{
+    if (!s->op->view || !call->in[0]->buffer || p->slots[s->out[0]].kind != DF_SLOT_DYNAMIC)
+        return false;
+    int64_t offset = s->op->view(call);
+    if (offset < 0) return false;
+    df_buffer_retain(call->in[0]->buffer);
+    call->out[0]->buffer = call->in[0]->buffer;
+    call->out[0]->data = (char *)call->in[0]->data + offset;
+    return true;
+}
+
+static df_status run_allocated(const df_program *p, const df_step *s, df_call *call, df_error *err)
+{
+    df_status status = DF_OK;
+    df_buffer *workspace = NULL;
+    for (int k = 0; k < s->n_out && status == DF_OK; k++)
+        if (p->slots[s->out[k]].kind == DF_SLOT_DYNAMIC && call->out[k]->size >= 0)
+            status = df_tensor_alloc(call->out[k], s->op->name, err);
+    if (status != DF_OK) return status;
+    if (s->op->workspace) {
+        int64_t bytes = df_op_workspace(call);
+        workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
+        if (!workspace)
+            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
+                           s->op->name, (long long)bytes);
+        call->workspace = workspace->data;
+    }
+    status = s->run(call, err);
+    df_buffer_release(workspace);
+    return status;
+}
+
+/* An instruction whose shapes depend on data. */
+static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_error *err)
+{
+    const df_step *s = &p->steps[i];
+    df_call call = frame->calls[i];
+    df_status status = df_op_infer(&call, err);
+    if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
+    if (status == DF_OK && !share_view(p, s, &call)) status = run_allocated(p, s, &call, err);
+    return status;
+}
+
+static inline df_status run_static(const df_step *s, const df_call *call, df_error *err)
+{
+    const void *in[DF_TILE_MAX_IN];
+    if (!s->tile) return s->run(call, err);
+    for (int k = 0; k < s->n_in; k++) in[k] = call->in[k]->data;
+    s->tile(call->out[0]->size, call->out[0]->data, in, s->attrs);
+    return DF_OK;
+}
+
+static df_status run_step(const execution *x, int i, df_error *err)
+{
+    const df_step *s = &x->p->steps[i];
+    const df_call *call = &x->frame->calls[i];
+    const df_profile *profile = x->run->profile;
+    int64_t start = profile ? now_ns() : 0;
+    df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
+    if (profile && profile->ns) profile->ns[i] += now_ns() - start;
+    if (profile && profile->start && !profile->start[i]) profile->start[i] = start;
+    if (status == DF_OK && x->run->check_numerics) status = df_op_check_numerics(call, err);
+    return status;
+}
+
+static void free_dynamic(const execution *x, int i)
+{
+    const df_step *s = &x->p->steps[i];
+    for (int k = 0; k < s->n_frees; k++) df_tensor_clear(&x->frame->tensors[s->frees[k]]);
+}
+
+/* Instructions [begin, end) of a wave. All run: the lowest that fails is then always the same. */
+static void run_of_wave(void *context, int64_t begin, int64_t end)
+{
+    execution *x = context;
+    df_error err;
+    for (int i = x->first + (int)begin; i < x->first + (int)end; i++) {
+        if (run_step(x, i, &err) == DF_OK) continue;
+        while (atomic_flag_test_and_set_explicit(&x->lock, memory_order_acquire)) {}
+        if (x->failed < 0 || i < x->failed) {
+            x->failed = i;
+            *x->err = err;
+        }
+        atomic_flag_clear_explicit(&x->lock, memory_order_release);
+    }
+}
+
+/* Whether n instructions are done sooner side by side, each on one thread, than one after the other
+ * with the threads sharing each large one. */
+static bool worthwhile(const df_step *s, int n)
+{
+    double threads = df_num_threads(), total = 0, largest = 0, one_by_one = 0;
+    if (threads < 2) return false;
+    for (int i = 0; i < n; i++) {
+        total += s[i].cost;
+        if (s[i].cost > largest) largest = s[i].cost;
+        one_by_one += s[i].cost > LARGE_NS ? s[i].cost / threads : s[i].cost;
+    }
+    double even = total / threads;
+    return (largest > even ? largest : even) + WAVE_NS < one_by_one;
+}
+
+static df_status run_wave(execution *x, int first, int n)
+{
+    const df_step *s = &x->p->steps[first];
+    double cost = 0;
+    if (!worthwhile(s, n)) {
+        for (int i = first; i < first + n; i++) {
+            df_status status = run_step(x, i, x->err);
+            if (status == DF_OK) continue;
+            x->failed = i;
+            return status;
+        }
+        return DF_OK;
+    }
+    for (int i = 0; i < n; i++) cost += s[i].cost;
+    x->first = first;
+    df_parallel_for(n, 1, cost / n, run_of_wave, x);
+    return x->failed < 0 ? DF_OK : x->err->status;
+}
+
+/* Asks the caller whether to stop; seldom, because the answer may cost a microsecond. */
+static bool stop(const execution *x)
+{
+    if (!x->run->poll) return false;
+    int64_t now = now_ns();
+    if (now < x->frame->next_poll) return false;
+    x->frame->next_poll = now + POLL_NS;
+    return x->run->poll(x->run->context);
+}
+
+/* Instruction `first` and its wave; sets how many these were. */
+static df_status run_group(execution *x, int first, int *n)
+{
+    const df_step *s = &x->p->steps[first];
+    bool poll = false;
+    df_status status;
+    *n = s->n_wave;
+    for (int i = 0; i < *n; i++) poll |= s[i].poll;
+    if (poll && stop(x)) {
+        x->failed = first;
+        return df_fail(x->err, DF_CANCELLED, "cancelled before %s", s->op->name);
+    }
+    if (*n > 1) {
+        status = run_wave(x, first, *n);
+    } else {
+        status = run_step(x, first, x->err);
+        if (status != DF_OK) x->failed = first;
+    }
+    for (int i = 0; i < *n; i++) free_dynamic(x, first + i);
+    return status;
+}
+
+static void patch(const df_program *p, df_frame *frame, const df_run *run)
+{
+    const df_patch *at = p->patches, *end = at + p->n_arg_patches;
+    for (; at < end; at++)
+        frame->tensors[at->slot].data = (char *)run->args[at->index] + at->offset;
+    for (end += p->n_result_patches; at < end; at++)
+        frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
+}
+
+df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
+                         df_error *err)
+{
+    execution x = {.p = p, .frame = frame, .run = run, .lock = ATOMIC_FLAG_INIT, .failed = -1,
+                   .watched = run->profile || run->check_numerics, .err = err};
+    df_status status = DF_OK;
+    patch(p, frame, run);
+    for (int i = 0, n = 1; i < p->n_steps && status == DF_OK; i += n) {
+        const df_step *s = &p->steps[i];
+        n = 1;
+        if (!s->simple || x.watched) {
+            status = run_group(&x, i, &n);
+        } else {
+            status = run_static(s, &frame->calls[i], err);
+            if (status != DF_OK) x.failed = i;
+        }
+    }
+    *failed = x.failed;
+    if (status != DF_OK)
+        for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* Fused clusters: many elementwise steps, and folds of trailing dimensions between them, run tile
+ * by tile in L1, so that what lies between them never reaches memory. Knows no op by name.
+ *
+ * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry the program as
+ * an attribute, a flat list of integers (the tile code):
+ *
+ *     row_length, n_steps, step..., n_outputs, value...
+ *     step  = op, space, n_operands, value..., n_attributes, word...
+ *
+ * Values are numbered: the inputs first, then each step's result. `op` is the op's place in the
+ * registry. A word is an integer attribute, or the bits of a double. Every step has a space:
+ *
+ *     FULL  all elements of the iteration shape S (attribute `shape`)
+ *     ROW   one element for each row of `row_length` elements: S with its trailing dimensions 1.
+ *           row_length is the product of those trailing dimensions, 1 where nothing is folded.
+ *
+ * An elementwise step reads values of its own space; a FULL step may also read ROW values, each
+ * repeated along its row. Inputs broadcast against the space they are read in. A step whose op is a
+ * reduction has one operand, a FULL value, and yields a ROW value by the record's `fold`, bit for
+ * bit what the op itself yields; in the code it has no attributes. Outputs are results of steps,
+ * FULL or ROW, dense. An output may lie in the memory of an input of the same bytes per element
+ * that is read in place (no broadcast). */
+#ifndef DF_CLUSTER_H
+#define DF_CLUSTER_H
+
+#include "op/op.h"
+
+typedef enum { DF_SPACE_FULL, DF_SPACE_ROW } df_space;
+
+/* Rows beyond it are not folded in a cluster: they would leave L2, and reductions split theirs. */
+#define DF_CLUSTER_ROW_MAX 8192
+
+/* Tile code made ready for one set of shapes: decoded, kernels chosen, registers allocated,
+ * operands collapsed. Read-only once made, so any number of runs share it. */
+typedef struct df_cluster df_cluster;
+
+/* Inputs and outputs need dtypes and known shapes, no data. Fails where the code is malformed or
+ * an op has no kernel for the dtypes it meets. */
+df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err);
+void df_cluster_free(df_cluster *c);
+/* Runs over the data of the call's inputs and outputs. */
+df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err);
+/* Runs n elements of the iteration shape from `begin` on, `count` times at distance `step`, on the
+ * calling thread, where rows have one element: for callers whose data come piece by piece. */
+df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
+                              int64_t count, int64_t step, df_error *err);
+/* Dtypes and shapes of the outputs from those of the inputs; what infer of `cluster` is. */
+df_status df_cluster_infer(const df_call *call, df_error *err);
+/* The number of outputs in the code; 1 where it is malformed, which infer then reports. */
+int df_cluster_count_out(const df_call *call);
+
+#endif

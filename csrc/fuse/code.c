@@ -1,0 +1,275 @@
+/* Reads tile code. The code is bad input until proven good: every count is held against what is
+ * left of the list, every value against those that exist. */
+#include "fuse/code.h"
+#include "op/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPE, CODE }; /* attributes */
+
+typedef struct {
+    const int64_t *at, *end;
+} reader;
+
+/* The next number; false where none is left or it is not in [low, high]. */
+static bool take(reader *r, int64_t low, int64_t high, int64_t *value)
+{
+    if (r->at == r->end || *r->at < low || *r->at > high) return false;
+    *value = *r->at++;
+    return true;
+}
+
+/* A count and as many numbers. */
+static bool take_list(reader *r, int64_t *n, const int64_t **list)
+{
+    if (!take(r, 0, INT32_MAX, n) || *n > r->end - r->at) return false;
+    *list = r->at;
+    r->at += *n;
+    return true;
+}
+
+typedef struct {
+    int64_t op, space, n_in, n_words;
+    const int64_t *in, *words;
+} raw_step;
+
+static bool take_step(reader *r, raw_step *s)
+{
+    return take(r, 0, df_registry_size() - 1, &s->op) &&
+           take(r, DF_SPACE_FULL, DF_SPACE_ROW, &s->space) && take_list(r, &s->n_in, &s->in) &&
+           take_list(r, &s->n_words, &s->words);
+}
+
+int df_cluster_count_out(const df_call *call)
+{
+    const df_ints code = call->attrs[CODE].list;
+    reader r = {code.v, code.v + code.n};
+    int64_t row_length, n_steps, n_out;
+    const int64_t *out;
+    raw_step raw;
+    if (!take(&r, 0, INT64_MAX, &row_length) || !take(&r, 0, INT64_MAX, &n_steps)) return 1;
+    for (int64_t i = 0; i < n_steps; i++)
+        if (!take_step(&r, &raw)) return 1; /* infer will say what is wrong */
+    return take_list(&r, &n_out, &out) ? (int)n_out : 1;
+}
+
+static df_status malformed(const df_call *call, const char *what, int64_t step, df_error *err)
+{
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: malformed tile code at step %lld: %s",
+                   call->op->name, (long long)step, what);
+}
+
+/* Result dtypes of the operands of a step; checks that they exist and stand in a space that the
+ * step may read. */
+static const char *operand_dtypes(const df_call *call, df_cluster_code *code, int64_t step,
+                                  df_dtype *dtypes)
+{
+    const df_cluster_step *s = &code->steps[step];
+    const df_space space = s->folds ? DF_SPACE_FULL : s->space;
+    for (int i = 0; i < s->n_in; i++) {
+        const int64_t value = s->in[i];
+        if (value < 0 || value >= code->n_in + step) return "it reads a value that does not exist";
+        if (value < code->n_in) {
+            code->read_in[value] |= (uint8_t)(1 << space);
+            dtypes[i] = call->in[value]->dtype;
+            continue;
+        }
+        const df_cluster_step *from = &code->steps[value - code->n_in];
+        if (from->space != space && (space == DF_SPACE_ROW || s->folds))
+            return "it reads a value of another space";
+        dtypes[i] = from->dtype;
+    }
+    return NULL;
+}
+
+static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
+{
+    if (s->folds) return raw->n_words == 0 ? NULL : "a fold has attributes, want none";
+    if (raw->n_words != s->op->n_attrs) return "another number of attributes than the op has";
+    for (int i = 0; i < s->op->n_attrs; i++) {
+        const df_attr_type type = s->op->attrs[i].type;
+        const int64_t word = raw->words[i];
+        if (type == DF_ATTR_INTS) return "its op has a list as attribute";
+        if (type == DF_ATTR_DTYPE && (word < 0 || word >= DF_N_DTYPES)) return "no such dtype";
+        if (type == DF_ATTR_FLOAT) memcpy(&s->attrs[i].f, &word, sizeof word);
+        else s->attrs[i].i = word;
+    }
+    return NULL;
+}
+
+static const char *check_op(const df_cluster_step *s)
+{
+    const df_op *op = s->op;
+    if (op->internal || op->effect || op->writes) return "its op cannot be a step";
+    if (s->folds && s->space != DF_SPACE_ROW) return "a fold yields a ROW value";
+    if (op->kind != DF_ELEMENTWISE && !s->folds) return "its op is not elementwise, nor a fold";
+    if (op->n_in != s->n_in || op->n_in > DF_TILE_MAX_IN || op->n_out != 1)
+        return "another number of operands than the op has";
+    return NULL;
+}
+
+/* Dtype of the result and the kernel, from the record: operands are described as scalars, since
+ * their shapes are the cluster's business. */
+static df_status choose_kernel(df_cluster_step *s, const df_dtype *dtypes, df_error *err)
+{
+    df_tensor operands[DF_TILE_MAX_IN], out;
+    const df_tensor *in[DF_TILE_MAX_IN];
+    df_tensor *outs[1] = {&out};
+    df_tensor_init(&out);
+    for (int i = 0; i < s->n_in; i++) {
+        df_tensor_init(&operands[i]);
+        operands[i].dtype = dtypes[i];
+        in[i] = &operands[i];
+    }
+    df_call call = {.op = s->op, .n_in = s->n_in, .n_out = 1, .in = in, .out = outs,
+                    .attrs = s->attrs};
+    if (s->folds) {
+        s->dtype = dtypes[0];
+        s->fn.fold = s->op->fold[dtypes[0]];
+        return s->fn.fold ? DF_OK : df_fail_dtype(&call, 0, "a dtype that rows are folded of", err);
+    }
+    df_status status = df_op_infer(&call, err);
+    if (status != DF_OK) return status;
+    s->dtype = out.dtype;
+    s->fn.tile = df_tile_select(&call);
+    return DF_OK;
+}
+
+static df_status read_step(const df_call *call, df_cluster_code *code, int64_t at, reader *r,
+                           df_error *err)
+{
+    df_cluster_step *s = &code->steps[at];
+    df_dtype dtypes[DF_TILE_MAX_IN];
+    raw_step raw;
+    if (!take_step(r, &raw)) return malformed(call, "a number is missing or out of range", at, err);
+    *s = (df_cluster_step){.op = df_registry_op(raw.op), .space = (df_space)raw.space,
+                           .n_in = (int)raw.n_in, .in = raw.in,
+                           .attrs = code->attrs + code->n_attrs};
+    s->folds = s->op->kind == DF_REDUCTION;
+    code->n_attrs += s->folds ? 0 : s->op->n_attrs;
+    const char *wrong = check_op(s);
+    if (!wrong) wrong = read_attrs(s, &raw);
+    if (!wrong) wrong = operand_dtypes(call, code, at, dtypes);
+    return wrong ? malformed(call, wrong, at, err) : choose_kernel(s, dtypes, err);
+}
+
+/* The shapes of both spaces: rows are the fewest trailing dimensions of `row_length` elements. */
+static df_status set_spaces(const df_call *call, df_cluster_code *code, df_error *err)
+{
+    const df_ints shape = call->attrs[SHAPE].list;
+    const char *name = call->op->name;
+    if (shape.n > DF_MAX_NDIM)
+        return df_fail(err, DF_BAD_SHAPE, "%s: %lld dimensions, want 0 to %d", name,
+                       (long long)shape.n, DF_MAX_NDIM);
+    df_status status = df_tensor_set(&code->full, DF_F32, (int)shape.n, shape.v, name, err);
+    int64_t rows[DF_MAX_NDIM], length = 1;
+    int d = (int)shape.n;
+    for (int i = 0; i < d; i++) rows[i] = shape.v[i];
+    for (; length != code->row_length && d > 0 && shape.v[d - 1] >= 0; d--) {
+        if (!df_mul_size(length, shape.v[d - 1], &length)) break;
+        rows[d - 1] = 1;
+    }
+    if (status == DF_OK && length != code->row_length)
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape %s has no trailing dimensions of %lld "
+                       "elements", name, df_shape_text((int)shape.n, shape.v).text,
+                       (long long)code->row_length);
+    if (status == DF_OK)
+        status = df_tensor_set(&code->row, DF_F32, (int)shape.n, rows, name, err);
+    return status;
+}
+
+static bool broadcasts_to(const df_tensor *x, const df_tensor *to)
+{
+    if (x->ndim > to->ndim) return false;
+    for (int i = 1; i <= x->ndim; i++) {
+        const int64_t dx = x->shape[x->ndim - i], dt = to->shape[to->ndim - i];
+        if (dx != 1 && dx != dt && dx != DF_UNKNOWN && dt != DF_UNKNOWN) return false;
+    }
+    return true;
+}
+
+static df_status check_inputs(const df_call *call, const df_cluster_code *code, df_error *err)
+{
+    for (int i = 0; i < code->n_in; i++)
+        for (int space = DF_SPACE_FULL; space <= DF_SPACE_ROW; space++) {
+            const df_tensor *to = space == DF_SPACE_FULL ? &code->full : &code->row;
+            if (code->read_in[i] >> space & 1 && !broadcasts_to(call->in[i], to))
+                return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, want a shape that "
+                               "broadcasts to %s", call->op->name, i,
+                               df_tensor_text(call->in[i]).text,
+                               df_shape_text(to->ndim, to->shape).text);
+        }
+    return DF_OK;
+}
+
+static df_status read_outputs(const df_call *call, df_cluster_code *code, reader *r, df_error *err)
+{
+    int64_t n;
+    if (!take_list(r, &n, &code->out) || r->at != r->end)
+        return malformed(call, "want a list of outputs, and then the end", code->n_steps, err);
+    if (n != call->n_out)
+        return malformed(call, "another number of outputs than the call has", code->n_steps, err);
+    for (int64_t i = 0; i < n; i++)
+        if (code->out[i] < code->n_in || code->out[i] >= code->n_in + code->n_steps)
+            return malformed(call, "an output is no step's result", code->n_steps, err);
+    code->n_out = (int)n;
+    return DF_OK;
+}
+
+/* What a step takes at least: op, space and two counts. */
+#define STEP_NUMBERS 4
+
+static df_status read_all(const df_call *call, df_cluster_code *code, df_error *err)
+{
+    const df_ints numbers = call->attrs[CODE].list;
+    reader r = {numbers.v, numbers.v + numbers.n};
+    if (!take(&r, 0, DF_CLUSTER_ROW_MAX, &code->row_length) ||
+        !take(&r, 0, numbers.n / STEP_NUMBERS, &code->n_steps))
+        return malformed(call, "row length or number of steps is missing or out of range", 0, err);
+    code->steps = calloc((size_t)code->n_steps + 1, sizeof *code->steps);
+    code->attrs = calloc((size_t)numbers.n + DF_MAX_ATTRS, sizeof *code->attrs);
+    code->read_in = calloc((size_t)code->n_in + 1, 1);
+    if (!code->steps || !code->attrs || !code->read_in)
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld steps", call->op->name,
+                       (long long)code->n_steps);
+    df_status status = set_spaces(call, code, err);
+    for (int64_t i = 0; i < code->n_steps && status == DF_OK; i++)
+        status = read_step(call, code, i, &r, err);
+    if (status == DF_OK) status = read_outputs(call, code, &r, err);
+    return status == DF_OK ? check_inputs(call, code, err) : status;
+}
+
+df_status df_cluster_read(const df_call *call, df_cluster_code *code, df_error *err)
+{
+    *code = (df_cluster_code){.n_in = call->n_in};
+    df_tensor_init(&code->full);
+    df_tensor_init(&code->row);
+    df_status status = read_all(call, code, err);
+    if (status != DF_OK) df_cluster_code_clear(code);
+    return status;
+}
+
+void df_cluster_code_clear(df_cluster_code *code)
+{
+    df_tensor_clear(&code->full);
+    df_tensor_clear(&code->row);
+    free(code->steps);
+    free(code->attrs);
+    free(code->read_in);
+}
+
+df_status df_cluster_infer(const df_call *call, df_error *err)
+{
+    df_cluster_code code;
+    df_status status = df_cluster_read(call, &code, err);
+    if (status != DF_OK) return status;
+    for (int i = 0; i < code.n_out && status == DF_OK; i++) {
+        const df_cluster_step *s = &code.steps[code.out[i] - code.n_in];
+        const df_tensor *like = s->space == DF_SPACE_FULL ? &code.full : &code.row;
+        status = df_tensor_set(call->out[i], s->dtype, like->ndim, like->shape, call->op->name,
+                               err);
+    }
+    df_cluster_code_clear(&code);
+    return status;
+}

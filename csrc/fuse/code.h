@@ -1,0 +1,39 @@
+/* Tile code as C structures: read once, every index checked, dtypes inferred. Knows nothing of
+ * tiles and registers. Used in this folder alone. */
+#ifndef DF_FUSE_CODE_H
+#define DF_FUSE_CODE_H
+
+#include "fuse/cluster.h"
+#include "op/tile.h"
+
+typedef struct {
+    const df_op *op;
+    df_space space;
+    df_dtype dtype; /* of the result */
+    bool folds;
+    int n_in;
+    const int64_t *in; /* values; in the code, which lives as long as the call */
+    union {
+        df_tile_fn tile;
+        df_fold_fn fold;
+    } fn;
+    df_attr *attrs; /* op->n_attrs of them, in the memory of `df_cluster_code` */
+} df_cluster_step;
+
+typedef struct {
+    int64_t row_length;
+    int n_in, n_out;
+    int64_t n_steps, n_attrs;
+    df_tensor full, row; /* the shapes of the two spaces */
+    df_cluster_step *steps;
+    df_attr *attrs;
+    const int64_t *out; /* values */
+    uint8_t *read_in;   /* per input: bit DF_SPACE_FULL or DF_SPACE_ROW */
+} df_cluster_code;
+
+/* Reads and checks the code of a call whose inputs have dtypes and shapes. On failure nothing is
+ * left to clear. */
+df_status df_cluster_read(const df_call *call, df_cluster_code *code, df_error *err);
+void df_cluster_code_clear(df_cluster_code *code);
+
+#endif

@@ -1,0 +1,416 @@
+/* Makes clusters ready: loads, registers by liveness, the size of a tile. Linear in the steps. */
+#include "fuse/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What registers and streams of a tile take together, which leaves a quarter of L1 to the lines
+ * fetched ahead: GELU of 16 M floats took one thread 7.2 ms, with all of L1 7.9, with half 7.3. */
+#define L1_BYTES 24576
+#define TILE_MIN 64       /* elements: below it, calls cost more than misses */
+#define BLOCK 16384       /* elements of a block, the unit of work of a thread */
+#define BLOCK_NS 20000    /* what is long enough for a block, where steps are many */
+#define CHEAP 0.2         /* ns per element, the record's default */
+#define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
+#define N_CLASSES 8       /* of registers: space and bytes of an element */
+
+/* What is held in a slot: input i read in a space, the result of a step, that of a ROW step
+ * repeated along its rows; numbered in this order. */
+typedef struct {
+    int64_t last_use; /* step, or the number of steps: an output */
+    int32_t slot, reg; /* -1: none */
+} item;
+
+typedef struct {
+    int bytes;
+    df_space space;
+    int32_t next_free;
+} reg;
+
+typedef struct {
+    df_cluster *c;
+    df_cluster_code code;
+    item *items;
+    reg *regs;
+    int32_t free[N_CLASSES];
+    int32_t *output_of; /* per step: the first output it is, or -1 */
+    int32_t *load_of;   /* per input and space: the load, or -1 */
+    int64_t last_direct; /* the last step that reads an input in place */
+} planner;
+
+static int64_t item_of_input(int64_t input, df_space space) { return 2 * input + space; }
+static int64_t item_of_step(const planner *p, int64_t step) { return 2 * p->code.n_in + step; }
+static int64_t item_expanded(const planner *p, int64_t step)
+{
+    return 2 * (int64_t)p->code.n_in + p->code.n_steps + step;
+}
+
+/* The item that operand i of a step reads. */
+static int64_t item_of_operand(const planner *p, const df_cluster_step *s, int i)
+{
+    const int64_t value = s->in[i];
+    const df_space space = s->folds ? DF_SPACE_FULL : s->space;
+    if (value < p->code.n_in) return item_of_input(value, space);
+    const int64_t step = value - p->code.n_in;
+    return p->code.steps[step].space == space ? item_of_step(p, step) : item_expanded(p, step);
+}
+
+static bool is_expanded(const planner *p, int64_t item)
+{
+    return item >= item_expanded(p, 0);
+}
+
+static void find_last_uses(planner *p)
+{
+    const df_cluster_code *code = &p->code;
+    for (int64_t k = 0; k < code->n_steps; k++)
+        for (int i = 0; i < code->steps[k].n_in; i++) {
+            const int64_t at = item_of_operand(p, &code->steps[k], i);
+            p->items[at].last_use = k;
+            if (is_expanded(p, at)) p->items[at - code->n_steps].last_use = k;
+        }
+    for (int i = 0; i < code->n_out; i++) {
+        const int64_t step = code->out[i] - code->n_in;
+        p->items[item_of_step(p, step)].last_use = code->n_steps;
+        if (p->output_of[step] < 0) p->output_of[step] = i;
+    }
+}
+
+static int32_t take_register(planner *p, df_space space, int bytes)
+{
+    const int class = space * 4 + __builtin_ctz((unsigned)bytes);
+    const int32_t at = p->free[class];
+    if (at >= 0) {
+        p->free[class] = p->regs[at].next_free;
+        return at;
+    }
+    p->regs[p->c->n_registers] = (reg){.bytes = bytes, .space = space};
+    return p->c->n_registers++;
+}
+
+static void give_back(planner *p, item *it)
+{
+    if (it->reg < 0) return;
+    reg *r = &p->regs[it->reg];
+    const int class = r->space * 4 + __builtin_ctz((unsigned)r->bytes);
+    r->next_free = p->free[class];
+    p->free[class] = it->reg;
+    it->reg = -1;
+}
+
+static int32_t slot_of_register(const planner *p, int32_t at)
+{
+    return p->c->n_loads + p->c->n_outputs + at;
+}
+
+/* Collapses the operand of a load into memory of its own. */
+static df_status set_load(planner *p, const df_call *call, df_cluster_load *load, df_error *err)
+{
+    df_operand_room room;
+    df_operand *o = &load->operand;
+    const df_tensor *space = load->space == DF_SPACE_FULL ? &p->code.full : &p->code.row;
+    const df_tensor *x = call->in[load->input];
+    if (x->size < 0)
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known",
+                       call->op->name, load->input, df_tensor_text(x).text);
+    df_operand_set(o, x, space, &room);
+    o->extent = o->step = NULL; /* not this room's, should the next line fail */
+    if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
+    int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
+    if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", call->op->name);
+    memcpy(own, room.extent, sizeof *own * (size_t)o->ndim);
+    memcpy(own + o->ndim, room.step, sizeof *own * (size_t)o->ndim);
+    o->extent = own;
+    o->step = own + o->ndim;
+    return DF_OK;
+}
+
+/* Which inputs are read in place, kept for a block, or copied when a step first needs them. All are
+ * numbered first: slots of registers come after theirs. */
+static df_status plan_loads(planner *p, const df_call *call, df_error *err)
+{
+    df_cluster *c = p->c;
+    for (int i = 0; i < p->code.n_in; i++)
+        for (int space = DF_SPACE_FULL; space <= DF_SPACE_ROW; space++) {
+            if (!(p->code.read_in[i] >> space & 1)) continue;
+            item *it = &p->items[item_of_input(i, (df_space)space)];
+            df_cluster_load *load = &c->loads[c->n_loads];
+            *load = (df_cluster_load){.input = i, .space = (df_space)space,
+                                      .last_use = it->last_use};
+            df_status status = set_load(p, call, load, err);
+            p->load_of[item_of_input(i, (df_space)space)] = c->n_loads++;
+            if (status != DF_OK) return status;
+        }
+    for (int32_t i = 0; i < c->n_loads; i++) {
+        df_cluster_load *load = &c->loads[i];
+        item *it = &p->items[item_of_input(load->input, load->space)];
+        if (load->operand.mode == DF_DIRECT) {
+            p->last_direct = df_max(p->last_direct, load->last_use);
+            c->walking[c->n_walking++] = i;
+            it->slot = i;
+        } else if (load->operand.mode == DF_PERIODIC && c->n_periodic < PERIODIC_MAX) {
+            load->buffer = slot_of_register(p, take_register(p, load->space,
+                                                             load->operand.bytes));
+            c->periodic[c->n_periodic++] = i;
+            it->slot = i;
+        }
+    }
+    return DF_OK;
+}
+
+static df_cluster_instruction *add_instruction(planner *p, df_cluster_action action, df_space space)
+{
+    df_cluster_instruction *to = &p->c->instructions[p->c->n_instructions++];
+    *to = (df_cluster_instruction){.action = (uint8_t)action, .space = (uint8_t)space};
+    return to;
+}
+
+/* The slot of what a step reads, loaded or expanded where it is not there yet. */
+static int32_t slot_of(planner *p, int64_t at)
+{
+    item *it = &p->items[at];
+    if (it->slot >= 0) return it->slot;
+    if (at < 2 * (int64_t)p->code.n_in) {
+        const int32_t index = p->load_of[at];
+        df_cluster_load *load = &p->c->loads[index];
+        it->reg = take_register(p, load->space, load->operand.bytes);
+        load->buffer = slot_of_register(p, it->reg);
+        df_cluster_instruction *to = add_instruction(p, DF_DO_LOAD, load->space);
+        to->fn.load = index;
+        to->out = it->slot = index;
+        return it->slot;
+    }
+    const item *row = &p->items[at - p->code.n_steps];
+    const df_dtype dtype = p->code.steps[at - item_expanded(p, 0)].dtype;
+    it->reg = take_register(p, DF_SPACE_FULL, df_dtypes[dtype].bytes);
+    it->slot = slot_of_register(p, it->reg);
+    df_cluster_instruction *to = add_instruction(p, DF_DO_EXPAND, DF_SPACE_FULL);
+    to->in[0] = row->slot;
+    to->out = it->slot;
+    to->bytes = (uint8_t)df_dtypes[dtype].bytes;
+    return it->slot;
+}
+
+/* Where a step writes: a register, or its output's place, with a register to fall back on where
+ * that place may be an input that is still to be read. */
+static int32_t place_result(planner *p, int64_t k)
+{
+    const df_cluster_step *s = &p->code.steps[k];
+    item *it = &p->items[item_of_step(p, k)];
+    const int bytes = df_dtypes[s->dtype].bytes;
+    const int32_t output = p->output_of[k];
+    const bool direct = output >= 0 && p->last_direct <= k;
+    if (!direct) it->reg = take_register(p, s->space, bytes);
+    it->slot = output < 0 ? slot_of_register(p, it->reg) : p->c->n_loads + output;
+    if (output >= 0)
+        p->c->outputs[output] = (df_cluster_output){
+            .first = true, .checked = !direct, .bytes = bytes, .space = s->space, .step = k,
+            .from = direct ? 0 : slot_of_register(p, it->reg)};
+    return it->slot;
+}
+
+static void give_back_operands(planner *p, int64_t k)
+{
+    const df_cluster_step *s = &p->code.steps[k];
+    for (int i = 0; i < s->n_in; i++) {
+        const int64_t at = item_of_operand(p, s, i);
+        if (p->items[at].last_use == k) give_back(p, &p->items[at]);
+        if (is_expanded(p, at) && p->items[at - p->code.n_steps].last_use == k)
+            give_back(p, &p->items[at - p->code.n_steps]);
+    }
+}
+
+static void plan_step(planner *p, int64_t k)
+{
+    const df_cluster_step *s = &p->code.steps[k];
+    int32_t in[DF_TILE_MAX_IN] = {0};
+    for (int i = 0; i < s->n_in; i++) in[i] = slot_of(p, item_of_operand(p, s, i));
+    if (s->op->may_alias) give_back_operands(p, k);
+    const int32_t out = place_result(p, k);
+    give_back_operands(p, k);
+    df_cluster_instruction *to = add_instruction(p, s->folds ? DF_DO_FOLD : DF_DO_TILE, s->space);
+    if (s->folds) to->fn.fold = s->fn.fold;
+    else to->fn.tile = s->fn.tile;
+    to->attrs = s->attrs;
+    to->out = out;
+    memcpy(to->in, in, sizeof in);
+    item *it = &p->items[item_of_step(p, k)];
+    if (it->last_use < 0) give_back(p, it); /* nobody reads it */
+    const df_space reads = s->folds ? DF_SPACE_FULL : s->space;
+    const double each = s->op->cost > 0 ? s->op->cost : CHEAP;
+    p->c->cost += each * (double)df_cluster_elements(p->c, reads, 1);
+}
+
+static void plan_outputs_again(planner *p)
+{
+    df_cluster *c = p->c;
+    for (int i = 0; i < c->n_outputs; i++) {
+        const int64_t step = p->code.out[i] - p->code.n_in;
+        const int32_t first = p->output_of[step];
+        if (first == i) continue;
+        c->outputs[i] = c->outputs[first];
+        c->outputs[i].first = c->outputs[i].checked = false;
+        c->outputs[i].from = c->n_loads + first;
+    }
+}
+
+/* Units of a tile: registers and streams fit L1, tiles are a multiple of every period. A repeated
+ * input whose period does not fit is loaded for each tile. */
+static void choose_tile(planner *p)
+{
+    df_cluster *c = p->c;
+    const int64_t length = df_max(c->row_length, 1);
+    int64_t bytes[2] = {0, 0}; /* per element of each space */
+    for (int32_t i = 0; i < c->n_registers; i++) bytes[p->regs[i].space] += p->regs[i].bytes;
+    for (int32_t i = 0; i < c->n_walking; i++)
+        bytes[c->loads[c->walking[i]].space] += c->loads[c->walking[i]].operand.bytes;
+    for (int32_t i = 0; i < c->n_outputs; i++) bytes[c->outputs[i].space] += c->outputs[i].bytes;
+    const int64_t fits = L1_BYTES / df_max(bytes[0] * length + bytes[1], 1);
+    int64_t tile = df_min(DF_TILE / length, df_max(fits, TILE_MIN / length));
+    tile = df_max(tile, 1);
+    if (tile >= 16) tile -= tile % 16; /* whole vectors of elements, or of short rows */
+    if (c->n_units > tile) {
+        int64_t unit = 1;
+        int32_t kept = 0;
+        for (int32_t i = 0; i < c->n_periodic; i++) {
+            const int32_t at = c->periodic[i];
+            const df_cluster_load *load = &c->loads[at];
+            const int64_t per_unit = load->space == DF_SPACE_FULL ? length : 1;
+            int64_t units = df_common_multiple(load->operand.period, per_unit, tile * per_unit);
+            units = df_common_multiple(unit, df_ceil_div(units, per_unit), tile);
+            if (units <= tile) unit = units, c->periodic[kept++] = at;
+            else c->walking[c->n_walking++] = at;
+        }
+        c->n_periodic = kept;
+        tile = tile / unit * unit;
+    }
+    c->tile = df_max(df_min(tile, c->n_units), 1);
+    const int64_t block = df_min(BLOCK / length, BLOCK_NS / df_max((int64_t)c->cost, 1));
+    c->grain = c->tile * df_max(block / c->tile, 1);
+}
+
+/* With few instructions memory is never idle, and what is in L2 is not waited for. */
+#define AHEAD_INSTRUCTIONS 4
+#define AHEAD_BYTES (1 << 20)
+
+static void add_stream(df_cluster *c, int32_t slot, df_space space, int bytes)
+{
+    const int64_t tile_bytes = df_cluster_elements(c, space, c->tile) * bytes;
+    if (space != DF_SPACE_FULL || tile_bytes == 0) return;
+    c->streams[c->n_streams++] = (df_cluster_stream){slot, tile_bytes};
+    c->tile_stream_bytes += tile_bytes;
+}
+
+static void plan_streams(df_cluster *c)
+{
+    if (c->n_instructions < AHEAD_INSTRUCTIONS) return;
+    for (int32_t i = 0; i < c->n_walking; i++) {
+        const df_cluster_load *load = &c->loads[c->walking[i]];
+        if (load->operand.mode == DF_DIRECT)
+            add_stream(c, c->walking[i], load->space, load->operand.bytes);
+    }
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (c->outputs[i].first && !c->outputs[i].checked)
+            add_stream(c, c->n_loads + i, c->outputs[i].space, c->outputs[i].bytes);
+    if (c->tile_stream_bytes * (c->n_units / c->tile) < AHEAD_BYTES) c->n_streams = 0;
+}
+
+static int64_t round_up(int64_t bytes) { return (bytes + DF_ALIGNMENT - 1) & -DF_ALIGNMENT; }
+
+static df_status place_registers(planner *p, const char *name, df_error *err)
+{
+    df_cluster *c = p->c;
+    c->offsets = malloc(sizeof *c->offsets * (size_t)(c->n_registers + 1));
+    if (!c->offsets) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", name);
+    const int64_t n_slots = (int64_t)c->n_loads + c->n_outputs + c->n_registers;
+    int64_t at = round_up(n_slots * (int64_t)sizeof(void *));
+    for (int32_t i = 0; i < c->n_registers; i++) {
+        c->offsets[i] = at;
+        at += round_up(df_cluster_elements(c, p->regs[i].space, c->tile) * p->regs[i].bytes);
+    }
+    c->scratch_bytes = at;
+    return DF_OK;
+}
+
+static bool make_room(planner *p)
+{
+    df_cluster *c = p->c;
+    const size_t n_in = (size_t)p->code.n_in, n_steps = (size_t)p->code.n_steps;
+    const size_t n_items = 2 * n_in + 2 * n_steps;
+    c->instructions = calloc(n_items + 1, sizeof *c->instructions);
+    c->loads = calloc(2 * n_in + 1, sizeof *c->loads);
+    c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
+    c->walking = calloc(2 * n_in + 1, sizeof *c->walking);
+    c->streams = calloc(2 * n_in + (size_t)p->code.n_out + 1, sizeof *c->streams);
+    c->periodic = calloc(PERIODIC_MAX, sizeof *c->periodic);
+    p->items = malloc(sizeof *p->items * (n_items + 1));
+    p->regs = malloc(sizeof *p->regs * (n_items + 1));
+    p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
+    p->load_of = malloc(sizeof *p->load_of * (2 * n_in + 1));
+    if (!c->instructions || !c->loads || !c->outputs || !c->walking || !c->streams ||
+        !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
+        return false;
+    for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1};
+    for (size_t i = 0; i < n_steps; i++) p->output_of[i] = -1;
+    for (int i = 0; i < N_CLASSES; i++) p->free[i] = -1;
+    return true;
+}
+
+static df_status plan(planner *p, const df_call *call, df_error *err)
+{
+    df_cluster *c = p->c;
+    if (p->code.full.size < 0)
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape %s is not known", call->op->name,
+                       df_shape_text(p->code.full.ndim, p->code.full.shape).text);
+    if (p->code.n_steps > INT32_MAX / 4 || !make_room(p))
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld steps", call->op->name,
+                       (long long)p->code.n_steps);
+    c->row_length = p->code.row_length;
+    c->n_units = p->code.row.size;
+    c->n_outputs = p->code.n_out;
+    c->attrs = p->code.attrs;
+    p->code.attrs = NULL;
+    find_last_uses(p);
+    df_status status = plan_loads(p, call, err);
+    if (status != DF_OK) return status;
+    for (int64_t k = 0; k < p->code.n_steps; k++) plan_step(p, k);
+    plan_outputs_again(p);
+    choose_tile(p);
+    plan_streams(c);
+    return place_registers(p, call->op->name, err);
+}
+
+df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err)
+{
+    planner p = {.last_direct = -1};
+    *out = NULL;
+    p.c = calloc(1, sizeof *p.c);
+    if (!p.c) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", call->op->name);
+    df_status status = df_cluster_read(call, &p.code, err);
+    if (status == DF_OK) {
+        status = plan(&p, call, err);
+        df_cluster_code_clear(&p.code);
+    }
+    free(p.items);
+    free(p.regs);
+    free(p.output_of);
+    free(p.load_of);
+    if (status == DF_OK) *out = p.c;
+    else df_cluster_free(p.c);
+    return status;
+}
+
+void df_cluster_free(df_cluster *c)
+{
+    if (!c) return;
+    for (int32_t i = 0; c->loads && i < c->n_loads; i++) free(c->loads[i].operand.extent);
+    free(c->instructions);
+    free(c->loads);
+    free(c->outputs);
+    free(c->offsets);
+    free(c->walking);
+    free(c->streams);
+    free(c->periodic);
+    free(c->attrs);
+    free(c);
+}

@@ -1,0 +1,69 @@
+/* A cluster made ready: instructions over slots, and what the slots point at. A slot is a pointer
+ * that each run has of its own: to an input's or an output's place in this tile, or to a register,
+ * an L1-sized buffer. Used in this folder alone. */
+#ifndef DF_FUSE_PLAN_H
+#define DF_FUSE_PLAN_H
+
+#include "fuse/code.h"
+#include "op/operand.h"
+
+typedef enum { DF_DO_TILE, DF_DO_FOLD, DF_DO_EXPAND, DF_DO_LOAD } df_cluster_action;
+
+typedef struct {
+    union {
+        df_tile_fn tile;
+        df_fold_fn fold;
+        int64_t load; /* index of the load */
+    } fn;
+    const df_attr *attrs;
+    int32_t in[DF_TILE_MAX_IN]; /* slots; those beyond the operands are 0 */
+    int32_t out;
+    uint8_t action, space, bytes; /* `bytes` of an element: EXPAND */
+} df_cluster_instruction;
+
+/* An input as it is read in one space. Its slot is its index. */
+typedef struct {
+    df_operand operand;
+    int32_t input, buffer; /* `buffer`: slot of the register it is copied to */
+    df_space space;
+    int64_t last_use; /* step */
+} df_cluster_load;
+
+typedef struct {
+    int32_t from; /* slot copied at the end of the tile, where it is not written directly */
+    bool first;   /* the step writes to this output; else it is a copy of one before */
+    bool checked; /* inputs read in place are read after it is written: is it one of them? */
+    int bytes;
+    df_space space;
+    int64_t step;
+} df_cluster_output;
+
+/* What is read or written in place, tile after tile. */
+typedef struct {
+    int32_t slot;
+    int64_t tile_bytes;
+} df_cluster_stream;
+
+/* Slots: loads, outputs, registers. A unit is a row, or an element where rows have one. */
+struct df_cluster {
+    int64_t row_length, n_units, tile, grain; /* the last three in units */
+    double cost;                              /* ns per unit */
+    int64_t n_instructions, scratch_bytes;
+    int32_t n_loads, n_outputs, n_registers, n_walking, n_periodic, n_streams;
+    df_cluster_instruction *instructions;
+    df_cluster_load *loads;
+    df_cluster_output *outputs;
+    int64_t *offsets;  /* of the registers, in bytes */
+    int32_t *walking;  /* loads done at the start of each tile: read in place, or into a register */
+    int32_t *periodic; /* loads done at the start of each block */
+    df_cluster_stream *streams; /* worth fetching ahead */
+    int64_t tile_stream_bytes;
+    df_attr *attrs;
+};
+
+static inline int64_t df_cluster_elements(const df_cluster *c, df_space space, int64_t units)
+{
+    return space == DF_SPACE_FULL ? units * c->row_length : units;
+}
+
+#endif

@@ -1,0 +1,158 @@
+/* The op record: every fact about an op that anybody asks for. One record per op, defined with
+ * DF_OP in the file of its kernel and listed by one line of ops.def; nothing else names an op. */
+#ifndef DF_OP_H
+#define DF_OP_H
+
+#include "base/tensor.h"
+
+#define DF_MAX_ATTRS 12
+#define DF_VARIADIC (-1)
+
+typedef enum { DF_ATTR_INT, DF_ATTR_FLOAT, DF_ATTR_BOOL, DF_ATTR_DTYPE, DF_ATTR_INTS } df_attr_type;
+
+typedef struct {
+    const char *name;
+    df_attr_type type;
+} df_attr_spec;
+
+typedef struct {
+    const int64_t *v;
+    int64_t n;
+} df_ints;
+
+/* One attribute; which member counts is said by the record's spec (INT, BOOL and DTYPE use `i`). */
+typedef union {
+    int64_t i;
+    double f;
+    df_ints list;
+} df_attr;
+
+/* What an elementwise op has no result for, whatever its other input is. */
+typedef struct {
+    int input;       /* whose values are looked at */
+    uint32_t dtypes; /* bit d: of df_dtype d */
+    int64_t (*first)(const df_tensor *x); /* flat index of the first one, or -1 */
+    const char *want;
+} df_refusal;
+
+typedef struct df_op df_op;
+
+/* One application of an op. `in` are complete tensors for run; for infer their data may be NULL and
+ * dimensions unknown. */
+typedef struct {
+    const df_op *op;
+    int n_in, n_out;
+    const df_tensor *const *in;
+    df_tensor *const *out;
+    const df_attr *attrs; /* in the order of the record's specs */
+    void *workspace;      /* as many bytes as the record's workspace() asks for, 64-byte aligned */
+    const void *prepared; /* what the record's prepare() made for these shapes, or NULL */
+} df_call;
+
+/* One formula over `n` elements. All operands are dense arrays of n elements; `out` may be one of
+ * the operands (never partly overlapping). */
+typedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in, const df_attr *attrs);
+
+/* out[i] = fold of row i of x, shape (rows, n). */
+typedef void (*df_fold_fn)(int64_t rows, int64_t n, void *out, const void *x);
+
+typedef enum {
+    DF_ELEMENTWISE, /* only a tile function; the tile loader broadcasts its inputs */
+    DF_REDUCTION,
+    DF_VIEW,   /* may share its input's buffer, see `view` */
+    DF_GENERAL /* anything else */
+} df_op_kind;
+
+struct df_op {
+    const char *name;
+    df_op_kind kind;
+    int n_in;  /* or DF_VARIADIC: one or more */
+    int n_out; /* or DF_VARIADIC: infer's caller asks `count_out` */
+    int n_attrs;
+    df_attr_spec attrs[DF_MAX_ATTRS];
+
+    /* Bit i: input i takes part in dtype promotion, the others keep their dtype. 0: none does.
+     * For a variadic op any set bit means all. */
+    uint32_t promote;
+    /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
+    bool promote_to_float;
+    /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
+     * it is never dropped, merged or moved past a reader. */
+    uint32_t writes;
+    bool internal; /* made by passes and the backward walker, never applied by people */
+    bool effect; /* never dropped or merged although it writes no input */
+    uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
+    bool total; /* DF_GENERAL: run cannot fail on what infer accepted */
+    bool serial; /* run uses one thread, however large */
+    bool commutative; /* to the bit, but for which NaN comes of two */
+    bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
+
+    /* Output dtypes and shapes from the inputs' and the attributes; checks them all. Must accept
+     * unknown dimensions and hand them on. A dimension that depends on data is left unknown: then
+     * run allocates the output itself. */
+    df_status (*infer)(const df_call *call, df_error *err);
+    int (*count_out)(const df_call *call);
+    /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
+    df_status (*run)(const df_call *call, df_error *err);
+    /* Where run has no kernel for float16 and bfloat16: DF_SYM(df_run_in_float), which runs it on
+     * float32 numbers and rounds what comes out once. infer, workspace and run then see float32 in
+     * their place. NULL: they are as any other dtype. Tile functions do the same for themselves. */
+    df_status (*run_half)(const df_call *call, df_error *err);
+    int64_t (*workspace)(const df_call *call);
+    /* Where a call is run many times on the same shapes: what can be computed once. `run` must also
+     * do without. */
+    df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
+    void (*release)(void *prepared);
+    /* DF_REDUCTION: folds `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
+     * input dtype, NULL where a cluster cannot. */
+    df_fold_fn fold[DF_N_DTYPES];
+    /* DF_VIEW: byte offset of the output in input 0, or -1 when run must copy. */
+    int64_t (*view)(const df_call *call);
+
+    /* DF_ELEMENTWISE: a tile function per dtype of input `tile_key`, NULL where unsupported; or
+     * `select`, where one dtype does not determine it. */
+    df_tile_fn tile[DF_N_DTYPES];
+    int tile_key;
+    df_refusal refuses; /* asked before anything is computed; no other kind but DF_GENERAL fails */
+    df_tile_fn (*select)(const df_call *call);
+    /* Arithmetic of a run, for reports; NULL: one operation for each element that an elementwise op
+     * makes or a reduction reads, none otherwise. */
+    double (*flops)(const df_call *call);
+    double cost; /* estimated ns per output element, for the thread pool; 0: cheap (0.2) */
+};
+
+/* Names in code compiled once per SIMD level carry its suffix: DF_SYM(gemm) -> gemm_avx512. */
+#define DF_SYM(name) DF_CAT(name, DF_ISA)
+#define DF_OP(name) const df_op DF_SYM(df_op_##name)
+
+/* infer functions shared by families (infer.c). Messages use call->op->name. */
+/* all inputs broadcast; dtype of input tile_key */
+df_status df_infer_broadcast(const df_call *call, df_error *err);
+df_status df_infer_compare(const df_call *call, df_error *err);    /* the same, bool result */
+df_status df_infer_same(const df_call *call, df_error *err);       /* out 0 is like input 0 */
+
+/* Broadcast shape of two shapes of the same or other rank; unknown dimensions are handed on. */
+df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *out,
+                             const char *op, df_error *err);
+/* "add: no kernel for dtype bool; ..." and the dtypes that have one. */
+df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err);
+
+/* The checks every caller makes, in this order: arity, then infer. Outputs are only described. */
+df_status df_op_infer(const df_call *call, df_error *err);
+/* Bytes of workspace that a run wants, 0 for none, -1 where they do not fit 64 bits. */
+int64_t df_op_workspace(const df_call *call);
+/* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
+ * tile loader, others by their run, or run_half. */
+df_status df_op_run(const df_call *call, df_error *err);
+/* Whether that is run_half: there are half operands, and no floats that are not of their dtype
+ * (but for ops that write: variables, slots and gradients may differ). */
+bool df_op_in_float(const df_call *call);
+
+/* Whether an elementwise op refuses some values of a dtype. */
+bool df_op_refuses(const df_op *op, df_dtype dtype);
+
+/* After a run: fails if the call made a NaN or an infinity. Infinities are not made where an input
+ * is not finite (a mask of them is handed on); a NaN is reported by whoever meets it first. */
+df_status df_op_check_numerics(const df_call *call, df_error *err);
+
+#endif

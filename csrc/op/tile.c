@@ -1,0 +1,81 @@
+/* The tile loader. Knows broadcasting, tails and threads; knows no formula and no op by name. */
+#include "op/tile.h"
+#include "op/operand.h"
+#include "base/thread.h"
+
+#define TILES_PER_BLOCK 16 /* 16 K elements: the unit of work of a thread */
+#define CHEAP 0.2          /* ns per element, the record's default */
+
+typedef struct {
+    df_tile_fn fn;
+    const df_attr *attrs;
+    char *out;
+    int out_bytes;
+    int64_t tile; /* elements */
+    int n_in;
+    const char *data[DF_TILE_MAX_IN];
+    df_operand in[DF_TILE_MAX_IN];
+} job;
+
+df_tile_fn df_tile_select(const df_call *call)
+{
+    const df_op *op = call->op;
+    return op->select ? op->select(call) : op->tile[call->in[op->tile_key]->dtype];
+}
+
+/* Tiles are a multiple of every period; an operand whose period does not fit walks instead. */
+static int64_t choose_tile(job *j)
+{
+    int64_t unit = 1;
+    for (int i = 0; i < j->n_in; i++) {
+        df_operand *o = &j->in[i];
+        if (o->mode != DF_PERIODIC) continue;
+        int64_t multiple = df_common_multiple(unit, o->period, DF_TILE);
+        if (multiple <= DF_TILE) unit = multiple;
+        else o->mode = DF_WALK;
+    }
+    return DF_TILE / unit * unit;
+}
+
+static void run_block(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    char buffers[DF_TILE_MAX_IN][DF_TILE * 8] __attribute__((aligned(DF_ALIGNMENT)));
+    const void *in[DF_TILE_MAX_IN];
+    bool all_direct = true;
+    for (int i = 0; i < j->n_in; i++) {
+        in[i] = buffers[i];
+        if (j->in[i].mode == DF_PERIODIC)
+            in[i] = df_operand_load(&j->in[i], j->data[i], begin, df_min(j->tile, end - begin),
+                                    buffers[i]);
+        all_direct &= j->in[i].mode == DF_DIRECT;
+    }
+    int64_t step = all_direct ? end - begin : j->tile;
+    for (int64_t at = begin; at < end; at += step) {
+        int64_t n = df_min(step, end - at);
+        for (int i = 0; i < j->n_in; i++) {
+            const df_operand *o = &j->in[i];
+            if (o->mode == DF_DIRECT) in[i] = j->data[i] + at * o->bytes;
+            if (o->mode == DF_WALK) in[i] = df_operand_load(o, j->data[i], at, n, buffers[i]);
+        }
+        j->fn(n, j->out + at * j->out_bytes, in, j->attrs);
+    }
+}
+
+df_status df_tile_run(const df_call *call, df_error *err)
+{
+    (void)err;
+    df_tensor *out = call->out[0];
+    if (out->size == 0) return DF_OK;
+    job j = {.fn = df_tile_select(call), .attrs = call->attrs, .out = out->data,
+             .out_bytes = df_dtypes[out->dtype].bytes, .n_in = call->n_in};
+    df_operand_room room[DF_TILE_MAX_IN];
+    for (int i = 0; i < call->n_in; i++) {
+        j.data[i] = call->in[i]->data;
+        df_operand_set(&j.in[i], call->in[i], out, &room[i]);
+    }
+    j.tile = choose_tile(&j);
+    double cost = call->op->cost > 0 ? call->op->cost : CHEAP;
+    df_parallel_for(out->size, j.tile * TILES_PER_BLOCK, cost, run_block, &j);
+    return DF_OK;
+}

@@ -1,0 +1,62 @@
+/* Portable vectors for code compiled once per SIMD level: GCC and Clang vector extensions.
+ *
+ * A file that holds formulas for several dtypes is included once per dtype with DTYPE defined to
+ * f32, f64, i8, ...; inside it T is the element type, V the vector, M the signed integer vector of
+ * the same lanes (what a comparison yields: 0 or -1 per lane), LANES their number, and FN(name)
+ * the name with the dtype's suffix. Loads and stores are unaligned. */
+#ifndef DF_SIMD_H
+#define DF_SIMD_H
+
+#include "base/status.h"
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define DF_VEC_BYTES 64
+#elif defined(__AVX2__)
+#define DF_VEC_BYTES 32
+#else
+#define DF_VEC_BYTES 16
+#endif
+
+typedef float t_f32;
+typedef double t_f64;
+typedef int8_t t_i8;
+typedef int16_t t_i16;
+typedef int32_t t_i32;
+typedef int64_t t_i64;
+typedef uint8_t t_u8;
+typedef uint8_t t_bool;
+
+#define DF_VECTOR(name, elem) typedef elem name __attribute__((vector_size(DF_VEC_BYTES)))
+DF_VECTOR(v_f32, float);
+DF_VECTOR(v_f64, double);
+DF_VECTOR(v_i8, int8_t);
+DF_VECTOR(v_i16, int16_t);
+DF_VECTOR(v_i32, int32_t);
+DF_VECTOR(v_i64, int64_t);
+DF_VECTOR(v_u8, uint8_t);
+DF_VECTOR(v_u32, uint32_t);
+DF_VECTOR(v_u64, uint64_t);
+#undef DF_VECTOR
+
+typedef v_i32 m_f32;
+typedef v_i64 m_f64;
+typedef v_i8 m_i8;
+typedef v_i16 m_i16;
+typedef v_i32 m_i32;
+typedef v_i64 m_i64;
+typedef v_i8 m_u8;
+
+/* Bytes 0 or 1, as many as a vector of 4-byte, 8-byte elements has lanes. */
+typedef uint8_t b_f32 __attribute__((vector_size(DF_VEC_BYTES / 4)));
+typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
+
+#define T DF_CAT(t, DTYPE)
+#define V DF_CAT(v, DTYPE)
+#define M DF_CAT(m, DTYPE)
+#define FN(name) DF_CAT(name, DTYPE)
+#define LANES ((int64_t)(DF_VEC_BYTES / sizeof(T)))
+
+#define DF_INLINE static inline __attribute__((always_inline, unused))
+
+#endif

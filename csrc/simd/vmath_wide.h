@@ -1,0 +1,20 @@
+/* Part of vmath.h: float32 functions computed in float64 vectors, two for one. Their inner
+ * formulas need 2^-30 only, so they are short and careless about rounding; what they may rely on
+ * is that no float32 is denormal, and no square of one overflows, in float64. */
+
+#define DTYPE f64
+#include "simd/vmath_short.h"
+#undef DTYPE
+
+DF_INLINE v_f32 through_f64(v_f64 (*f)(v_f64), v_f32 x)
+{
+    df_wide w = widen(x);
+    return narrow((df_wide){f(w.lo), f(w.hi)});
+}
+
+DF_INLINE v_f32 asin_f32(v_f32 x) { return through_f64(short_asin_f64, x); }
+DF_INLINE v_f32 acos_f32(v_f32 x) { return through_f64(short_acos_f64, x); }
+DF_INLINE v_f32 asinh_f32(v_f32 x) { return through_f64(short_asinh_f64, x); }
+DF_INLINE v_f32 acosh_f32(v_f32 x) { return through_f64(short_acosh_f64, x); }
+DF_INLINE v_f32 atanh_f32(v_f32 x) { return through_f64(short_atanh_f64, x); }
+DF_INLINE v_f32 erfc_f32(v_f32 x) { return through_f64(short_erfc_f64, x); }
