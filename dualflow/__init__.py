@@ -125,20 +125,20 @@ from dualflow.printing import print
 
 if TYPE_CHECKING:
     from dualflow import debugging
-    from dualflow.graph.gradients import gradients
-    from dualflow.graph.graph import Graph, name_scope
-    from dualflow.polymorphic import ConcreteFunction, Function, function
+    from dualflow.graph.calls.function import ConcreteFunction, Function, function
+    from dualflow.graph.deferred.gradients import gradients
+    from dualflow.graph.deferred.graph import Graph, name_scope
 
 __version__ = "0.1.0"
 
 # Names of graph mode, and where they are.
 _GRAPH_MODE = {
-    "ConcreteFunction": "dualflow.polymorphic",
-    "Function": "dualflow.polymorphic",
-    "Graph": "dualflow.graph.graph",
-    "function": "dualflow.polymorphic",
-    "gradients": "dualflow.graph.gradients",
-    "name_scope": "dualflow.graph.graph",
+    "ConcreteFunction": "dualflow.graph.calls.function",
+    "Function": "dualflow.graph.calls.function",
+    "Graph": "dualflow.graph.deferred.graph",
+    "function": "dualflow.graph.calls.function",
+    "gradients": "dualflow.graph.deferred.gradients",
+    "name_scope": "dualflow.graph.deferred.graph",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import RetracingWarning
-from dualflow.polymorphic import MAX_PLANS, MAX_TRACES
+from dualflow.graph.calls.function import MAX_PLANS, MAX_TRACES
 
 
 def counted(f, **options):

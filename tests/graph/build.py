@@ -9,8 +9,8 @@ import numpy as np
 
 import dualflow as df
 from dualflow.graph import ir, passes
-from dualflow.graph.options import Options
-from dualflow.graph.trace import Trace
+from dualflow.graph.passes.options import Options
+from dualflow.graph.trace.trace import Trace
 from tests.graph.interpret import interpret
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.5, np.inf, -np.inf, np.nan, 1e-42, 3e38, 7.25]
@@ -38,7 +38,7 @@ def clone(graph: ir.Graph) -> ir.Graph:
 
 
 def text(graph: ir.Graph) -> str:
-    return ir.to_text(graph, lines=False)
+    return graph.text(lines=False)
 
 
 def lines(graph: ir.Graph) -> list[str]:

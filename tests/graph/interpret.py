@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dualflow._core import Symbol, Tensor, Variable, apply, evaluate
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Node
-from dualflow.graph.trace import suspended
+from dualflow.graph.trace.trace import suspended
 
 
 class Outcome(NamedTuple):
@@ -36,7 +36,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     --------
     >>> import dualflow as df
     >>> from tests.graph.interpret import interpret
-    >>> from dualflow.graph.trace import Trace
+    >>> from dualflow.graph.trace.trace import Trace
     >>> trace = Trace()
     >>> with trace.recording():
     ...     x = trace.parameter(0, "x", df.float32, (2,), (2,))

@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dualflow.graph import arena
-from dualflow.graph.arena import ALIGNMENT, Block, by_birth, largest_first, lower_bound, place
+from dualflow.graph.program import arena
+from dualflow.graph.program.arena import (
+    ALIGNMENT,
+    Block,
+    by_birth,
+    largest_first,
+    lower_bound,
+    place,
+)
 
 lifetimes = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 40), st.integers(0, 12)),
                      max_size=60)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.graph.arguments import (
+from dualflow.graph.calls.arguments import (
     Arguments,
     NumberLeaf,
     StaticLeaf,

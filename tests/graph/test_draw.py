@@ -7,7 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError
-from dualflow.graph.draw import MOST_BOXES, draw, picture, to_dot, to_svg
+from dualflow.graph.inspect.draw import MOST_BOXES, draw, picture, to_dot, to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

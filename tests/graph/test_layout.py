@@ -2,7 +2,7 @@
 
 import random
 
-from dualflow.graph.layout import GAP, lay_out, layers, order, spread
+from dualflow.graph.inspect.draw_layout import GAP, lay_out, layers, order, spread
 
 
 def test_layers_are_longest_paths_and_sources_stand_above_their_first_reader():

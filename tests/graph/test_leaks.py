@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import dualflow as df
-from dualflow.graph.concrete import MAX_PLANS
+from dualflow.graph.calls.concrete import MAX_PLANS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning"),

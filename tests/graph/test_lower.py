@@ -3,8 +3,8 @@
 import numpy as np
 
 import dualflow as df
-from dualflow.graph import lower as module
-from dualflow.graph.lower import step_cost
+from dualflow.graph.program import lower as module
+from dualflow.graph.program.lower import step_cost
 
 
 def compiled(f, *args, **options):

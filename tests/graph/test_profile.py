@@ -5,7 +5,7 @@ import json
 import pytest
 
 import dualflow as df
-from dualflow.graph.profile import Profile, Row, peak
+from dualflow.graph.inspect.profile import Profile, Row, peak
 
 w = df.Variable(df.ones([8, 16]), name="w")
 

@@ -5,8 +5,8 @@ import pytest
 
 import dualflow as df
 from dualflow.graph import ir
-from dualflow.graph.specialize import deciding_arguments, specialize
-from dualflow.graph.trace import Trace
+from dualflow.graph.trace.specialize import deciding_arguments, specialize
+from dualflow.graph.trace.trace import Trace
 
 
 def traced(f, *shapes, hint=5):

@@ -1,7 +1,7 @@
 """Tile code as text."""
 
 import dualflow as df
-from dualflow.graph.tile_text import flops_per_run, listing, to_text
+from dualflow.graph.ir.tile_text import flops_per_run, listing, to_text
 from tests.graph.tile_code import Cluster
 
 

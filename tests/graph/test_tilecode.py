@@ -4,7 +4,7 @@ import struct
 
 import dualflow as df
 from dualflow import _core
-from dualflow.graph.tilecode import FULL, ROW, Code, Step, assemble, disassemble, words
+from dualflow.graph.ir.tile_code import FULL, ROW, Code, Step, assemble, disassemble, words
 from tests.graph.tile_code import Cluster
 
 

@@ -8,7 +8,6 @@ from types import ModuleType
 
 from dualflow.graph import ir
 from dualflow.graph.ir import Graph
-from dualflow.graph.options import Options
 from dualflow.graph.passes import (
     algebra,
     assign,
@@ -21,6 +20,7 @@ from dualflow.graph.passes import (
     updates,
     versions,
 )
+from dualflow.graph.passes.options import Options
 
 # What a graph needs to be lowered at all, however it was traced.
 NEEDED = (versions,)

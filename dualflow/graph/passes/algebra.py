@@ -33,7 +33,7 @@ from typing import Any
 from dualflow._core import Symbol, constant, get_op
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Graph, Node, edit
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, number, stand_in
 
 ADD_N_MAX = 4  # sums of more read each operand once in one node; as additions they would not

@@ -11,7 +11,7 @@ is overwritten later, reads stay as they are.
 
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, may_refuse
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known
 
 ASSIGN = get_op("assign")

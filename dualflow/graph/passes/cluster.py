@@ -14,10 +14,10 @@ from math import prod
 
 from dualflow._core import Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.options import Options
+from dualflow.graph.ir.tile_code import FULL, ROW, Code, Step, assemble, words
 from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Group, Partition, is_row
-from dualflow.graph.tilecode import FULL, ROW, Code, Step, assemble, words
 
 CLUSTER = get_op("cluster")
 RESHAPE = get_op("reshape")

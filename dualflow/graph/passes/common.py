@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dualflow._core import Symbol, Tensor, evaluate, get_op, make_attrs
 from dualflow.dtypes import bfloat16, float32
 from dualflow.graph.ir import CONSTANT, LEAVES, Graph, Node, edit
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 
 CAST, RESHAPE = get_op("cast"), get_op("reshape")
 VIEW_NDIM = 64  # of a memoryview

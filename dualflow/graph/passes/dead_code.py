@@ -5,7 +5,7 @@ since callers bind them by position.
 """
 
 from dualflow.graph.ir import Graph, may_refuse
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node, refuses_values
-from dualflow.graph.options import Options
+from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
-from dualflow.graph.tilecode import FULL, Code, Step, assemble, words
 
 MATMUL = get_op("matmul")
 PRODUCT = get_op("matmul_cluster")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dualflow._core import Symbol, Tensor, evaluate
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import Graph, Node, edit
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import BROADCAST, constant_of, is_known, source
 
 

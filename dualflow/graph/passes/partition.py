@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from dualflow._core import Op, Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse, refuses_values
+from dualflow.graph.ir.tile_code import ROW_MAX
 from dualflow.graph.passes.operands import Operand, Shape, Views, bare, is_known, shape_of, spread
-from dualflow.graph.tilecode import ROW_MAX
 
 STEPS_MAX = 4096          # of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node, edit
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import BROADCAST, is_known, source, stand_in
 
 RESHAPES = frozenset(map(get_op, ("reshape", "expand_dims", "squeeze")))

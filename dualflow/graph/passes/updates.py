@@ -9,7 +9,7 @@ nothing else moves.
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 
 # A place: behind node number `first`, and there in the order of `second`; (k, -1) is node k itself.
 Place = tuple[int, int]

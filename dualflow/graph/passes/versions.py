@@ -7,7 +7,7 @@ the version is overwritten. Needed even where nothing is to be optimised.
 
 from dualflow._core import Symbol, get_op
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.options import Options
+from dualflow.graph.passes.options import Options
 
 IDENTITY = get_op("identity")
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 import dualflow as df
 from dualflow.graph import ir
-from dualflow.graph.options import Options
 from dualflow.graph.passes import PASSES, ROUNDS, optimize, versions
+from dualflow.graph.passes.options import Options
 from tests.graph.build import (
     assert_exact,
     assert_same,

@@ -2,9 +2,9 @@
 
 import dualflow as df
 from dualflow.graph import ir
-from dualflow.graph.options import Options
 from dualflow.graph.passes import updates
-from dualflow.graph.trace import Trace
+from dualflow.graph.passes.options import Options
+from dualflow.graph.trace.trace import Trace
 
 
 def names(graph):

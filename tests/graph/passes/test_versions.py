@@ -4,8 +4,8 @@ import pytest
 
 import dualflow as df
 from dualflow.graph import ir
-from dualflow.graph.options import Options
 from dualflow.graph.passes import optimize, versions
+from dualflow.graph.passes.options import Options
 from tests.graph.build import clone, is_block, passed, traced, variable, x
 from tests.graph.interpret import interpret
 

@@ -12,11 +12,11 @@ from typing import Any
 from dualflow._core import Dim, RecordLog, Symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
-from dualflow.graph.dims import leaves
+from dualflow.graph.calls.locks import reentrant_lock
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node
-from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.parameters import Argument, Feed, Number
-from dualflow.graph.trace import Trace
+from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.parameters import Argument, Feed, Number
+from dualflow.graph.trace.trace import Trace
 
 Group = Sequence[Symbol]            # sources that are one tensor
 

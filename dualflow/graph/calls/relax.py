@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dualflow._core import TensorSpec, Variable
-from dualflow.graph.arguments import (
+from dualflow.graph.calls.arguments import (
     StaticLeaf,
     TensorLeaf,
     may_change,
@@ -14,8 +14,8 @@ from dualflow.graph.arguments import (
     same_but_sizes,
     variable_leaf,
 )
-from dualflow.graph.concrete import ConcreteFunction
-from dualflow.graph.parameters import Guard
+from dualflow.graph.calls.concrete import ConcreteFunction
+from dualflow.graph.trace.parameters import Guard
 
 Kinds = tuple[Any, ...]
 

@@ -13,9 +13,9 @@ from dualflow.autodiff.backward import backward, zeros
 from dualflow.autodiff.nest import flatten
 from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gradients, wants_zero
 from dualflow.errors import InvalidArgumentError
-from dualflow.graph.graph import name_scope
+from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
-from dualflow.graph.trace import Trace
+from dualflow.graph.trace.trace import Trace
 
 __all__ = ["gradients"]
 

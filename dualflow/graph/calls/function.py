@@ -16,8 +16,8 @@ from dualflow import config
 from dualflow._core import Dispatcher, OnTop, Unfit, current_graph
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
-from dualflow.graph import relax
-from dualflow.graph.arguments import (
+from dualflow.graph.calls import relax
+from dualflow.graph.calls.arguments import (
     Arguments,
     VariableLeaf,
     containers,
@@ -26,15 +26,15 @@ from dualflow.graph.arguments import (
     number_leaf,
     unordered,
 )
-from dualflow.graph.attempt import Attempt, plain_key
-from dualflow.graph.compile import Compiled
-from dualflow.graph.concrete import MAX_PLANS, ConcreteFunction
-from dualflow.graph.inspection import Inspection
-from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.method import Instances, Method, reduced
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Guard
-from dualflow.graph.trace import decisions
+from dualflow.graph.calls.attempt import Attempt, plain_key
+from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
+from dualflow.graph.calls.locks import reentrant_lock
+from dualflow.graph.calls.method import Instances, Method, reduced
+from dualflow.graph.inspect.inspection import Inspection
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.parameters import Guard
+from dualflow.graph.trace.trace import decisions
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dualflow.graph import draw as drawing
-from dualflow.graph import plan_text
-from dualflow.graph.compile import Compiled
+from dualflow.graph.inspect import draw as drawing
+from dualflow.graph.inspect import plan_text
+from dualflow.graph.inspect.profile import Profile, make_profile
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
-from dualflow.graph.profile import Profile, make_profile
+from dualflow.graph.program.compile import Compiled
 
 
 class Inspection:

@@ -24,7 +24,7 @@ from dualflow._core import (
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import UnimplementedError
 from dualflow.graph.ir import Graph, Line, Node
-from dualflow.graph.parameters import Guard
+from dualflow.graph.trace.parameters import Guard
 
 # By kind of Dim; both operands have one dtype.
 ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floordiv",

@@ -11,7 +11,7 @@ from typing import Any
 from dualflow._core import Dim, Symbol, Variable, current_log, drop_value
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
-from dualflow.graph.arguments import (
+from dualflow.graph.calls.arguments import (
     LEAF,
     Arguments,
     NumberLeaf,
@@ -23,16 +23,16 @@ from dualflow.graph.arguments import (
     leaf_key,
     rebuild,
 )
-from dualflow.graph.compare import same_graphs
-from dualflow.graph.compile import Compiled, compile_trace
-from dualflow.graph.differentiate import Call, DoesNotHold
-from dualflow.graph.exact import alike
+from dualflow.graph.calls.compare import same_graphs
+from dualflow.graph.calls.differentiate import Call, DoesNotHold
+from dualflow.graph.calls.exact import alike
+from dualflow.graph.calls.section import Section, section_of
 from dualflow.graph.ir import Graph
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Guard
-from dualflow.graph.section import Section, section_of
-from dualflow.graph.specialize import Computed, specialize
-from dualflow.graph.trace import Trace, suspended
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.trace.parameters import Guard
+from dualflow.graph.trace.specialize import Computed, specialize
+from dualflow.graph.trace.trace import Trace, suspended
 
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # for a size that no call has given yet

@@ -23,11 +23,11 @@ from dualflow._core import (
 )
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
-from dualflow.graph.dims import dim_now, leaves
-from dualflow.graph.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.ir import LEAVES, PARAMETER, VARIABLE, Graph, Line, Node
-from dualflow.graph.parameters import Argument, Feed, Guard, Number
-from dualflow.graph.trace import Trace, known_value, suspended
+from dualflow.graph.trace.dims import dim_now, leaves
+from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
+from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace.trace import Trace, known_value, suspended
 
 
 class Computed(NamedTuple):

@@ -29,10 +29,10 @@ from dualflow._core import (
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.frames import user_frame
-from dualflow.graph import messages
 from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
-from dualflow.graph.names import Names
-from dualflow.graph.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace import messages
+from dualflow.graph.trace.names import Names
+from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.printing import printing_when_run
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow.graph.arguments import TensorLeaf, leaf_key
-from dualflow.graph.concrete import UNKNOWN_HINT, ConcreteFunction
-from dualflow.graph.specialize import deciding_arguments
+from dualflow.graph.calls.arguments import TensorLeaf, leaf_key
+from dualflow.graph.calls.concrete import UNKNOWN_HINT, ConcreteFunction
+from dualflow.graph.trace.specialize import deciding_arguments
 
 Kinds = tuple[Any, ...]
 UNLIKE = "and no trace for all of them does what Python does with one"

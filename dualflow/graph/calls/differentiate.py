@@ -23,14 +23,14 @@ from dualflow._core import (
     value_of,
 )
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
-from dualflow.graph.compile import Compiled
+from dualflow.graph.calls.locks import reentrant_lock
+from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
-from dualflow.graph.locks import reentrant_lock
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Argument
-from dualflow.graph.section import Gradient, Group, Section
-from dualflow.graph.specialize import Specializer, deciding_arguments
-from dualflow.graph.trace import Trace, suspended
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.parameters import Argument
+from dualflow.graph.trace.specialize import Specializer, deciding_arguments
+from dualflow.graph.trace.trace import Trace, suspended
 
 MAX_CALLS = 64          # gradients of one call, and ways to record one, that are kept
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import get_op
-from dualflow.graph.tilecode import ROW, Step, disassemble
+from dualflow.graph.ir.tile_code import ROW, Step, disassemble
 
 CODE = "code"             # the attribute that holds tile code, of every op that has any
 
@@ -35,7 +35,7 @@ def flops_per_run(code: Sequence[int], elements: int) -> int:
 def listing(code: Sequence[int], n_in: int) -> str:
     """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values.
 
-    >>> from dualflow.graph.tilecode import FULL, Code, Step, assemble
+    >>> from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble
     >>> listing(assemble(Code(1, (Step("exp", FULL, (0,)),), (1,))), 1)
     '{$1 = exp($0); return $1}'
     """

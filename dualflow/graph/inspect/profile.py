@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, Variable, apply, own_flops
-from dualflow.graph import tile_text
-from dualflow.graph.ir import Node, is_dynamic
-from dualflow.graph.plan import Step, nbytes
-from dualflow.graph.trace import suspended
+from dualflow.graph.ir import Node, is_dynamic, tile_text
+from dualflow.graph.program.plan import Step, nbytes
+from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import ones
 
 COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, beyond any cache

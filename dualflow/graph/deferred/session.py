@@ -8,13 +8,13 @@ from typing import Any
 
 from dualflow._core import Dim, Symbol, Tensor, as_tensor
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.graph.arguments import TensorLeaf
-from dualflow.graph.compile import Compiled, compile_trace
+from dualflow.graph.calls.arguments import TensorLeaf
 from dualflow.graph.ir import Node
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Argument, Feed, Number
-from dualflow.graph.specialize import leaves
-from dualflow.graph.trace import Trace, suspended
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.trace.parameters import Argument, Feed, Number
+from dualflow.graph.trace.specialize import leaves
+from dualflow.graph.trace.trace import Trace, suspended
 
 MAX_PROGRAMS = 64          # of one graph; the one not used for longest goes
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from dualflow._core import Symbol
 from dualflow.errors import InvalidArgumentError
-from dualflow.graph import tile_text
+from dualflow.graph.inspect.draw_layout import Layout, lay_out
 from dualflow.graph.ir import (
     CONSTANT,
     LEAVES,
@@ -23,9 +23,9 @@ from dualflow.graph.ir import (
     Node,
     attrs_text,
     data_text,
+    tile_text,
     type_text,
 )
-from dualflow.graph.layout import Layout, lay_out
 
 __all__ = ["draw"]
 
@@ -86,7 +86,7 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     Examples
     --------
     >>> import dualflow as df
-    >>> from dualflow.graph.draw import draw
+    >>> from dualflow.graph.inspect.draw import draw
     >>> g = df.Graph()
     >>> with g.as_default():
     ...     y = df.exp(g.placeholder([2], name="x"))

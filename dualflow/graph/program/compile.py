@@ -11,13 +11,13 @@ from typing import Any
 
 from dualflow._core import Executable, Symbol, Tensor, Variable, checks_numerics, renewed
 from dualflow.graph.ir import LEAVES, Graph
-from dualflow.graph.lower import lower
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Argument, Feed, Guard
 from dualflow.graph.passes import optimize
-from dualflow.graph.plan import Plan, make_plan
-from dualflow.graph.specialize import Computed, specialize
-from dualflow.graph.trace import Trace
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.lower import lower
+from dualflow.graph.program.plan import Plan, make_plan
+from dualflow.graph.trace.parameters import Argument, Feed, Guard
+from dualflow.graph.trace.specialize import Computed, specialize
+from dualflow.graph.trace.trace import Trace
 
 
 class Compiled:

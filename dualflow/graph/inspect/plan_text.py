@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import type_text
-from dualflow.graph.plan import Buffer, Plan
+from dualflow.graph.program.plan import Buffer, Plan
 
 
 def to_text(plan: Plan) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
-from dualflow.graph.exact import alike, same_tensor
+from dualflow.graph.calls.exact import alike, same_tensor
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node, may_refuse
-from dualflow.graph.options import Options
-from dualflow.graph.parameters import Argument
 from dualflow.graph.passes import algebra, fold
+from dualflow.graph.passes.options import Options
+from dualflow.graph.trace.parameters import Argument
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:

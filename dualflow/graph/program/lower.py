@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow._core import Program, Symbol
 from dualflow.graph.ir import Graph, is_dynamic
-from dualflow.graph.plan import Buffer, Plan, Step
+from dualflow.graph.program.plan import Buffer, Plan, Step
 
 # df_slot_kind
 ARENA, CONSTANT, ARGUMENT, RESULT, DYNAMIC = range(5)

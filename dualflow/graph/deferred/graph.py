@@ -14,11 +14,11 @@ from dualflow._core import Recording, Symbol, current_graph
 from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
-from dualflow.graph.draw import draw
+from dualflow.graph.deferred.session import Session
+from dualflow.graph.inspect.draw import draw
 from dualflow.graph.ir import Node
-from dualflow.graph.options import Options
-from dualflow.graph.session import Session
-from dualflow.graph.trace import Trace
+from dualflow.graph.passes.options import Options
+from dualflow.graph.trace.trace import Trace
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["Graph", "name_scope"]

@@ -25,7 +25,7 @@ from dualflow._core import (
 )
 from dualflow.autodiff.nest import inside
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.graph.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
+from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 
 LEAF = "leaf"
 SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi

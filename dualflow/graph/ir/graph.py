@@ -1,0 +1,74 @@
+"""Graphs: nodes in order, what goes in and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
+from dualflow.graph.ir.node import CONSTANT, Line, Node
+from dualflow.graph.ir.text import to_text
+
+
+class Graph:
+    """Nodes, each after those that make its inputs.
+
+    Attributes
+    ----------
+    name : str
+    nodes : list of Node
+    inputs : list of Symbol
+        Outputs of its parameter nodes, in the order of the call.
+    outputs : list of Symbol
+        What a run returns. Variables written are not among them.
+    numbers : list of number or Computed
+        What the function returns besides, Python numbers.
+    changes : int
+        How many values passes have put others in place of.
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.inputs: list[Symbol] = []
+        self.outputs: list[Symbol] = []
+        self.numbers: list[Any] = []
+        self.changes = 0
+
+    def empty_copy(self) -> Graph:
+        """A graph of the same name with nothing in it."""
+        return Graph(self.name)
+
+    def add(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None = None, name: str = "",
+            line: Line | None = None, data: Any = None) -> Node:
+        """Appends a node of an op of the C table and infers its outputs."""
+        node = Node(op, inputs, attrs, (), name or op.name, line, data)
+        made = infer(op, list(node.inputs), attrs, self)
+        if op.writes:
+            made += [symbol(self, node, 0, x.dtype, x.shape)
+                     for i, x in enumerate(node.inputs) if op.writes >> i & 1]
+        for k, y in enumerate(made):
+            y.node, y.index = node, k
+        node.outputs = tuple(made)
+        self.nodes.append(node)
+        return node
+
+    def add_leaf(self, op: Op, like: Symbol | Tensor | Variable, name: str = "",
+                 line: Line | None = None, data: Any = None,
+                 shape: Sequence[int | None] | None = None) -> Symbol:
+        """Appends a parameter, constant or variable node with the dtype and shape of `like`."""
+        node = Node(op, (), None, (), name or op.name, line, data)
+        node.outputs = (symbol(self, node, 0, like.dtype, like.shape if shape is None else shape),)
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def constant(self, value: Tensor, name: str = "", line: Line | None = None) -> Symbol:
+        """Appends a constant."""
+        return self.add_leaf(CONSTANT, value, name, line, value)
+
+    def text(self, lines: bool = True) -> str:
+        """A line per node: values, op, attributes, types and, if asked for, the user's line."""
+        return to_text(self.name, self.nodes, self.outputs, lines)
+
+    def __str__(self) -> str:
+        return self.text()

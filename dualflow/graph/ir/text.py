@@ -1,0 +1,69 @@
+"""What graphs, nodes and values look like in print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualflow._core import Symbol, Tensor
+from dualflow.graph.ir import tile_text
+from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
+
+
+def to_text(name: str, nodes: Sequence[Node], outputs: Sequence[Symbol], lines: bool) -> str:
+    """A graph, a line per node: values, op, attributes, types and the user's line."""
+    number: dict[Symbol, int] = {}
+    for node in nodes:
+        for y in node.outputs:
+            number[y] = len(number)
+    body = [_node_text(node, number, lines) for node in nodes]
+    returned = ", ".join(_value_text(x, number) for x in outputs)
+    return "\n".join([f"graph {name}:", *body, f"  return {returned}".rstrip()])
+
+
+def type_text(x: Symbol | Tensor) -> str:
+    """`float32 (2, ?)`"""
+    shape = x.known_shape if isinstance(x, Symbol) else x.shape
+    dims = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"{x.dtype} ({dims}{',' if len(shape) == 1 else ''})"
+
+
+def data_text(node: Node) -> str:
+    """What a leaf stands for."""
+    if node.op is CONSTANT:
+        return str(node.data.tolist()) if node.data.size <= 4 else "..."
+    return repr(getattr(node.data, "name", node.data))
+
+
+def attrs_text(node: Node) -> str:
+    """`axes=(0,), keepdims=False`; long lists are cut, tile code is read out."""
+    if node.attrs is None:
+        return ""
+    parts = []
+    for (key, value), kind in zip(node.attrs.as_dict().items(), node.op.attr_types, strict=True):
+        if key == tile_text.CODE:
+            # Value 0 of a product's code is the product, which stands for its two operands.
+            n_in = len(node.inputs) - ("shape" not in node.op.attrs)
+            parts.append(tile_text.listing(value, n_in))
+            continue
+        text = tile_text.value_text(kind, value)
+        parts.append(f"{key}={text if len(text) <= 60 else text[:56] + ' ...'}")
+    return ", ".join(parts)
+
+
+def _value_text(x: Symbol, number: dict[Symbol, int]) -> str:
+    """`%3`; the name of a value that no node of the graph makes, which breaks the rules."""
+    return f"%{number[x]}" if x in number else f"<{x.name}>"
+
+
+def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
+    made = ", ".join(f"%{number[y]}" for y in node.outputs)
+    if node.op in LEAVES:
+        inside = data_text(node)
+    else:
+        reads = ", ".join(_value_text(x, number) for x in node.inputs)
+        inside = ", ".join(part for part in (reads, attrs_text(node)) if part)
+    types = ", ".join(type_text(y) for y in node.outputs)
+    text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"
+    if types:
+        text += f" : {types}"
+    return f"{text}    # {node.line}" if lines and node.line else text
