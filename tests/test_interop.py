@@ -103,6 +103,9 @@ def test_unsigned_only_when_asked():
     with pytest.raises(TypeError):
         df.constant(b, dtype="int64")
     assert df.constant(b.astype("uint32"), dtype="int64").numpy().tolist() == [2**32 - 1]
+    for dtype in ("int32", "float32"):          # do not hold all of them
+        with pytest.raises(TypeError, match="uint32"):
+            df.constant(b.astype("uint32"), dtype=dtype)
     with pytest.raises(TypeError):
         df.constant(a, dtype="int16")
     with pytest.raises(TypeError):
@@ -463,6 +466,18 @@ def test_a_capsule_of_another_device(device):
     with pytest.raises(BufferError, match="device"):
         df.from_dlpack(made)
     assert keep
+
+
+def test_dlpack_off_the_alignment_is_copied():
+    """Kernels may load whole numbers only from where numbers begin."""
+    a = np.zeros(17, np.uint8)[1:].view(np.float32)
+    a[:] = [1, 2, 3, 4]
+    assert a.ctypes.data % 4
+    for copied in (None, True):
+        x = df.from_dlpack(a, copy=copied)
+        assert x.numpy().ctypes.data % 4 == 0 and x.tolist() == [1, 2, 3, 4]
+    with pytest.raises(BufferError, match="aligned"):
+        df.from_dlpack(a, copy=False)
 
 
 def test_strides_of_single_elements_do_not_matter():

@@ -274,6 +274,27 @@ def test_repr():
         "TensorSpec(shape=(None, 3), dtype=int32)")
 
 
+def test_specs_are_equal_by_shape_and_dtype():
+    spec = df.TensorSpec([None, 3], "int32")
+    assert spec == df.TensorSpec([None, 3], "int32", name="x") and hash(spec) == hash(
+        df.TensorSpec([None, 3], "int32"))
+    for other in (df.TensorSpec([None, 3], "int64"), df.TensorSpec([None, 4], "int32"),
+                  df.TensorSpec([3], "int32"), (None, 3)):
+        assert spec != other
+
+
+@pytest.mark.parametrize("rank", [7, 8, 9, 12, 20])
+def test_broadcasting_at_high_rank(rank):
+    """Also where the sizes no longer fit the tensor itself."""
+    rng = np.random.default_rng(rank)
+    for _ in range(20):
+        a, b = np.ones(rank, int), np.ones(rank, int)
+        for axis in rng.choice(rank, 4, replace=False):
+            a[axis], b[axis] = [(2, 2), (2, 1), (1, 3)][rng.integers(3)]
+        x, y = rng.normal(size=a), rng.normal(size=b)
+        np.testing.assert_array_equal((df.constant(x) * df.constant(y)).numpy(), x * y)
+
+
 def test_format():
     assert f"{df.constant(1.5):.2f}" == "1.50" and f"{df.constant(7):>3}" == "  7"
     assert f"{tensor(2)}" == str(tensor(2))

@@ -1,14 +1,19 @@
 """Memory stays as it is over many calls, traces and errors; what nobody holds is freed."""
 
+import functools
 import gc
 import os
 import resource
 import weakref
 
+import numpy as np
 import pytest
 
 import dualflow as df
 from dualflow.graph.calls.concrete import MAX_PLANS
+from tests.ops import harness
+from tests.ops.cases import CASES
+from tests.threads.child import run
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning"),
@@ -28,16 +33,22 @@ def resident():
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
+def collected():
+    """Bytes of live tensors when garbage is gone, and what its finalizers left in turn."""
+    live = None
+    while live != (live := df.config.memory_stats()["live"]):
+        gc.collect()
+    return live
+
+
 def stays(work, n, allowed=2 << 20, before=None):
     """Whether memory after n calls is what it was after `before` of them, by default a tenth."""
     for _ in range(before or max(n // 10, 3)):
         work()
-    gc.collect()
-    live, start = df.config.memory_stats()["live"], resident()
+    live, start = collected(), resident()
     for _ in range(n):
         work()
-    gc.collect()
-    assert df.config.memory_stats()["live"] == live
+    assert collected() == live
     assert resident() - start < allowed, resident() - start
 
 
@@ -45,6 +56,46 @@ def test_a_function(calls):
     x = df.ones([16])
     f = df.function(lambda a, b: (a + b, df.tanh(a) * b, a, df.constant(1.)))
     stays(lambda: f(x, x), calls)
+
+
+LARGE = {"sort": lambda x: df.sort(x, 0), "argsort": lambda x: df.argsort(x, 1),
+         "matmul": lambda x: x @ x, "sum": df.reduce_sum, "cumsum": lambda x: df.cumsum(x, 0),
+         "top_k": lambda x: df.math.top_k(x, 7)}
+
+
+def test_ops_keep_nothing():
+    """Neither operands nor workspace; without cycles, so without a collection."""
+    def live():
+        return df.config.memory_stats()["live"]
+
+    x = df.constant(np.random.default_rng(0).normal(size=(300, 300)))
+    work = {name: functools.partial(f, x) for name, f in LARGE.items()}
+    for case in CASES:
+        args = harness.make(case, case.dtypes[0])
+        work[str(case)] = functools.partial(harness.run, case, args)
+    kept = []
+    for name, one in work.items():
+        one()
+        before = live()
+        one()
+        if live() != before:
+            kept.append(name)
+    assert not kept
+
+
+def test_freed_memory_is_given_back_before_memory_is_short():
+    """The system refuses, but what tensors left behind would do."""
+    run("""
+import resource
+x = df.zeros([64 << 20], "int8")
+del x
+assert df.config.memory_stats()["cached"] >= 64 << 20
+with open("/proc/self/statm") as f:
+    now = int(f.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (8 << 20), resource.RLIM_INFINITY))
+x = df.zeros([44 << 20], "int8")
+assert df.config.memory_stats()["cached"] < 1 << 20
+""")
 
 
 def test_a_training_step(calls):

@@ -154,6 +154,15 @@ def test_broadcast_runs_of_a_row(a, b):
     np.testing.assert_array_equal((df.constant(y) - df.constant(x)).numpy(), y - x)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+def test_operands_that_repeat_at_different_distances(order):
+    """A tile begins where every one of them begins anew."""
+    rng = np.random.default_rng(6)
+    args = [rng.normal(size=[(300, 5, 7), (5, 7), (7,)][k]) for k in order]
+    args[0] = args[0] > 0
+    np.testing.assert_array_equal(df.where(*map(df.constant, args)).numpy(), np.where(*args))
+
+
 @pytest.mark.parametrize("f, ref", [(df.argmax, np.argmax), (df.argmin, np.argmin)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [10, 4099, 9000, 70_000])

@@ -185,6 +185,28 @@ assert outcome(df.function(step, passes=False)) == want
 """)
 
 
+def test_a_value_read_while_a_program_prints_is_on_tapes_as_its_variable_is():
+    run(PRINTER + """
+w, f = df.Variable([2.]), df.Variable([3.], trainable=False)
+product = df.function(lambda: w * f)
+seen = []
+def look():
+    with df.GradientTape() as tape:
+        y = product()
+    seen.append([g if g is None else g.tolist() for g in tape.gradient(y, [w, f])])
+stream = Stream(look)
+@df.function
+def step(x):
+    w.assign(x)
+    f.assign(x + 1.)
+    df.print(x, output_stream=stream)
+    w.assign_add(x)
+    f.assign_add(x)
+step(df.constant([5.]))
+assert seen == [[[6.], None]], seen
+""")
+
+
 def test_printing_may_not_write_what_the_program_writes():
     run(PRINTER + """
 u = df.Variable([5.])
