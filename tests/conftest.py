@@ -1,4 +1,14 @@
-"""Options of the suite."""
+"""Options of the suite, and helpers whose assertions explain themselves."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
+           for path in sorted(HERE.rglob("*.py"))
+           if not path.name.startswith(("test_", "__init__", "conftest"))]
+pytest.register_assert_rewrite(*HELPERS)
 
 
 def pytest_addoption(parser):

@@ -1,12 +1,15 @@
 """Imports and includes go down only, files stay small, and no op is named outside its record."""
 
 import ast
+import builtins
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from dualflow import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
@@ -59,7 +62,10 @@ def test_python_imports_go_down(path):
     assert part(path) in FLOOR, f"{path.name}: give it a floor in FLOORS"
     for name in imports(tree):
         words = name.split(".")
-        if words[0] != "dualflow" or len(words) < 2:
+        if words[0] != "dualflow":
+            continue
+        if len(words) < 2:          # the public names, which come from everywhere below
+            assert FLOOR[part(path)] >= FLOOR["optimizers"], f"{path.name} imports all of dualflow"
             continue
         assert words[1] in FLOOR, f"{path.name} imports the name {name}, want a module"
         assert FLOOR[words[1]] <= FLOOR[part(path)], f"{path.name} imports {name} from above"
@@ -99,6 +105,23 @@ def test_c_includes_go_down(path):
 
 def test_c_knows_no_python():
     assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
+
+
+def test_errors_are_in_the_order_of_status_values():
+    """BY_STATUS against df_status: DF_BAD_SHAPE is raised as what its comment promises."""
+    text = (ROOT / "csrc/base/status.h").read_text()
+    enum = text[text.index("DF_OK = 0"):text.index("DF_N_STATUS")]
+    names = re.findall(r"^\s*(DF_\w+)", enum, re.M)
+    assert len(names) == len(errors.BY_STATUS)
+    assert list(zip(names, errors.BY_STATUS, strict=True)) == [
+        ("DF_OK", errors.DualflowError), ("DF_INVALID_ARGUMENT", errors.InvalidArgumentError),
+        ("DF_BAD_SHAPE", errors.ShapeError), ("DF_BAD_DTYPE", errors.DTypeError),
+        ("DF_OUT_OF_RANGE", errors.OutOfRangeError),
+        ("DF_OUT_OF_MEMORY", errors.ResourceExhaustedError),
+        ("DF_OVERFLOW", errors.SizeOverflowError),
+        ("DF_UNIMPLEMENTED", errors.UnimplementedError), ("DF_CANCELLED", errors.CancelledError)]
+    for name, promised in re.findall(r"(DF_\w+),\s*/\*[^*]*?(\w+Error) \*/", enum):
+        assert issubclass(errors.BY_STATUS[names.index(name)], getattr(builtins, promised))
 
 
 def must_be_split(path):

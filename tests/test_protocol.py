@@ -135,9 +135,10 @@ def test_arguments_of_a_function_are_read_and_differentiated(v):
         gv, gb = tape.gradient(y, [v, b])
         assert y.item() == 4 * k * k
         assert gv.tolist() == [2 * k, 2 * k, 4 * k] and gb.tolist() == [k * k] * 3
-    assert f._n_traces == 1
+    assert f.experimental_get_tracing_count() == 1
     f(v, Held(df.constant([5., 5., 5.])))
-    assert f._n_traces == 1             # a tensor it holds is an argument like any other
+    # A tensor it holds is an argument like any other.
+    assert f.experimental_get_tracing_count() == 1
 
 
 def test_a_trace_sees_what_is_assigned_later(v):

@@ -54,7 +54,21 @@ class Case:
     name: str = ""
 
     def __str__(self) -> str:
-        return self.name or self.op
+        """`reduce_sum(3x4, axis=1)`: what the ids of tests are made of."""
+        if self.name:
+            return self.name
+        given = [*map(_short, self.args), *(f"{k}={_short(v)}" for k, v in self.kwargs.items())]
+        function = "" if self.function in (self.op, f"nn.{self.op}") else f"{self.function} "
+        return f"{self.op}({function}{', '.join(given)})"[:70]
+
+
+def _short(value: Any) -> str:
+    """An argument in an id: samples and arrays by their shapes."""
+    if isinstance(value, list | tuple) and any(callable(v) for v in value):
+        return f"[{', '.join(map(_short, value))}]"
+    if hasattr(value, "shape"):
+        return "x".join(map(str, value.shape)) or "scalar"
+    return getattr(value, "__name__", "sample") if callable(value) else str(value)
 
 
 CASES: list[Case] = []

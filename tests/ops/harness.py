@@ -17,7 +17,7 @@ from tests.ops.cases import CASES
 
 def rows(cases: list[Case] = CASES) -> list:
     """A test parameter per row and dtype: `case, dtype`."""
-    return [pytest.param(c, d, id=f"{i}-{c}-{d}") for i, c in enumerate(cases) for d in c.dtypes]
+    return [pytest.param(c, d, id=f"{c}-{d}") for c in cases for d in c.dtypes]
 
 
 def elementwise(case: Case) -> bool:

@@ -15,7 +15,7 @@ from tests.ops.cases import CASES
 from tests.ops.test_traced import bits, calling, compare_call, surrounded
 
 HALF_UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}      # of 1, in the last place
-ROWS = [pytest.param(c, half, id=f"{i}-{c}-{half}") for i, c in enumerate(CASES)
+ROWS = [pytest.param(c, half, id=f"{c}-{half}") for c in CASES
         for half in HALF_UNIT if "float32" in c.dtypes]
 
 

@@ -130,6 +130,13 @@ class ConcreteFunction:
         return not self.trace.stale and skeleton in self.skeletons and all(
             mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
 
+    def report(self) -> str:
+        """Its arguments, what it took to trace and plan it, and what caused it."""
+        what = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
+        n, ms = len(self._plans), sum(plan.ms for plan in self._plans.values())
+        return (f"({what}) traced in {self.ms:.1f} ms, {n} plan{'s'[:n != 1]} in {ms:.1f} ms; "
+                f"{self.cause}")
+
     def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether it was made for these leaf keys exactly."""
         return (not self.trace.stale and skeleton in self.skeletons

@@ -285,21 +285,26 @@ class Function(Inspection, Dispatcher):
             return self._trace(skeleton, kinds, leaves, paths)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
-        """What a call with these arguments runs: graphs, plan and program.
-
-        Examples
-        --------
-        >>> import dualflow as df
-        >>> double = df.function(lambda x: x + x)
-        >>> double.compiled_for(df.constant([1., 2.])).plan.arena_bytes
-        0
-        """
+        """What a call with these arguments runs: graphs, plan and program."""
         return self._find(*self._bind(args, kwargs))[1]
 
     def leaves_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of a call as its program takes them."""
         leaves: list[Any] = self._bind(args, kwargs)[1]
         return leaves
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many times Python was traced.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> double = df.function(lambda x: x + x)
+        >>> y = double(df.constant(1.))
+        >>> double.experimental_get_tracing_count()
+        1
+        """
+        return self._n_traces
 
     def trace_report(self) -> str:
         """A line for each trace: its arguments, what it took, and what caused it.
@@ -312,14 +317,8 @@ class Function(Inspection, Dispatcher):
         >>> "first call" in double.trace_report()
         True
         """
-        lines = [f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"]
-        for k, c in enumerate(self._traces):
-            plans = sum(p.ms for p in c._plans.values())
-            what = ", ".join(f"{p}: {m}" for p, m in zip(c.paths, c.leaves, strict=True))
-            n = len(c._plans)
-            lines.append(f"  {k + 1}. ({what}) traced in {c.ms:.1f} ms, {n} plan{'s'[:n != 1]} in "
-                         f"{plans:.1f} ms; {c.cause}")
-        return "\n".join(lines)
+        head = f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"
+        return "\n".join([head, *[f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)]])
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: each instance has traces of its own, which live as long as it does."""

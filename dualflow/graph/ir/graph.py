@@ -70,5 +70,5 @@ class Graph:
         """A line per node: values, op, attributes, types and, if asked for, the user's line."""
         return to_text(self.name, self.nodes, self.outputs, lines)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text()
