@@ -284,7 +284,7 @@ def test_specs_are_equal_by_shape_and_dtype():
 
 
 @pytest.mark.parametrize("rank", [7, 8, 9, 12, 20])
-def test_broadcasting_at_high_rank(rank):
+def test_elementwise_at_high_rank(rank):
     """Also where the sizes no longer fit the tensor itself."""
     rng = np.random.default_rng(rank)
     for _ in range(20):
@@ -293,6 +293,9 @@ def test_broadcasting_at_high_rank(rank):
             a[axis], b[axis] = [(2, 2), (2, 1), (1, 3)][rng.integers(3)]
         x, y = rng.normal(size=a), rng.normal(size=b)
         np.testing.assert_array_equal((df.constant(x) * df.constant(y)).numpy(), x * y)
+        np.testing.assert_array_equal((df.constant(x) + df.constant(x)).numpy(), x + x)
+        np.testing.assert_array_equal((-df.constant(x)).numpy(), -x)
+        np.testing.assert_array_equal((df.constant(x) > 0.).numpy(), x > 0)
 
 
 def test_format():
