@@ -19,8 +19,8 @@ from dualflow._core import (
     known,
 )
 from dualflow.arguments import shown
-from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.nest import flatten_tensors, map_structure, pack_sequence_as
 from dualflow.ops.display import to_text, values_text
 from dualflow.ops.host import host_call
 
@@ -79,22 +79,23 @@ class _Text:
 def _freeze(value: Any) -> Any:
     """A value as it looks now, with its tensors in their places."""
     value = _with_numbers(value)
-    leaves = flatten(value)
+    leaves = flatten_tensors(value)
     if not any(isinstance(x, TensorBase) for x in leaves):
         return str(value)
-    return pack_like(value, [x if isinstance(x, TensorBase) else _Text(repr(x)) for x in leaves])
+    return map_structure(lambda x: x if isinstance(x, TensorBase) else _Text(repr(x)),
+                         pack_sequence_as(value, leaves))
 
 
 def _with_numbers(value: Any) -> Any:
     """A value with the digits of numbers that may change from call to call: what is printed is
     this call's."""
     try:
-        leaves = flatten(value)
+        leaves = flatten_tensors(value)
     except InvalidArgumentError:        # a list that contains itself, which Python can print
         return value
     if not any(isinstance(x, Dim) for x in leaves):
         return value
-    return pack_like(value, [known(x) for x in leaves])
+    return pack_sequence_as(value, [known(x) for x in leaves])
 
 
 def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
@@ -102,12 +103,13 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
     """Writes values now, or when the graph that records runs; `show` gives the text of a tensor,
     told what stood for it."""
     parts = [_freeze(v) for v in values]
-    traced = [x for part in parts for x in flatten(part) if isinstance(x, TensorBase)]
+    traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
 
     def write(*now: Tensor) -> None:
         rest = iter(now)
-        texts = [str(pack_like(part, [_Text(show(next(rest), x)) if isinstance(x, TensorBase) else x
-                                      for x in flatten(part)])) for part in parts]
+        texts = [str(map_structure(
+            lambda x: _Text(show(next(rest), x)) if isinstance(x, TensorBase) else x, part))
+            for part in parts]
         file = sys.stdout if stream is None else stream
         file.write(sep.join(texts) + end)
         if flush:
@@ -124,7 +126,7 @@ def _show_as_python(x: Tensor, of: Any) -> str:
 
 def _holds_traced(values: tuple[Any, ...]) -> bool:
     try:
-        return any(isinstance(x, Symbol | Variable) for x in flatten(values))
+        return any(isinstance(x, Symbol | Variable) for x in flatten_tensors(values))
     except InvalidArgumentError:        # as there
         return False
 

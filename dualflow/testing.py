@@ -13,9 +13,9 @@ from typing import Any
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import integer
 from dualflow.autodiff import GradientTape
-from dualflow.autodiff.nest import flatten
 from dualflow.dtypes import float64
 from dualflow.errors import InvalidArgumentError
+from dualflow.nest import flatten_tensors
 from dualflow.ops.cast import cast
 
 __all__ = ["assert_close", "assert_ulp", "check_gradients", "numeric_gradient"]
@@ -122,7 +122,7 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
         given = list(tensors)
         for i, x in zip(floating, moved, strict=True):
             given[i] = x
-        return [y for y in flatten(f(*given)) if y.dtype.is_floating]
+        return [y for y in flatten_tensors(f(*given)) if y.dtype.is_floating]
 
     weights = [cast(as_tensor(rng.uniform(0.5, 1.5, y.shape)), y.dtype)
                for y in call(*tensors_of(points))]

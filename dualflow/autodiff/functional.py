@@ -13,9 +13,9 @@ from dualflow._core import (
     tensor_id,
     variable_of,
 )
-from dualflow.autodiff.nest import flatten, is_numbers, pack_like, rebuild
 from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
 
 __all__ = ["custom_gradient", "grad", "hessian", "jacobian", "value_and_grad"]
 
@@ -224,7 +224,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [rebuild(a, as_tensor, is_numbers) for a in args]
-        inputs = flatten(given)
+        inputs = flatten_tensors(given)
         reads = RecordLog(True, False)
         reads.push()
         try:
@@ -249,8 +249,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             found = gradients_of(name, gradient, g, variables)
             return [as_tensor(r) if r is not None else None for r in found]
 
-        outputs = [as_tensor(y) for y in flatten(result)]
-        return pack_like(result, record_function(name, rule, inputs + read, outputs))
+        outputs = [as_tensor(y) for y in flatten_tensors(result)]
+        return pack_sequence_as(result, record_function(name, rule, inputs + read, outputs))
 
     return call
 
@@ -269,11 +269,11 @@ def gradients_of(name: str, gradient: Callable[..., Any], g: tuple[Any, ...],
                  variables: list[Any]) -> list[Any]:
     """What a gradient function gives, flat: for the arguments, then for the variables."""
     if not variables:
-        return flatten(gradient(*g))
+        return flatten_tensors(gradient(*g))
     pair = gradient(*g, variables=list(variables))
     if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], list | tuple)
             and len(pair[1]) == len(variables)):
         raise InvalidArgumentError(
             f"custom_gradient: the gradient function of {name} has to give a pair, the gradients "
             f"of the arguments and a list of those of its {len(variables)} variables")
-    return flatten(pair[0]) + list(pair[1])
+    return flatten_tensors(pair[0]) + list(pair[1])

@@ -15,10 +15,10 @@ from dualflow._core import (
 )
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, fit, ones, zeros
-from dualflow.autodiff.nest import flatten, flatten_like, pack_like
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
+from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as
 from dualflow.ops.array import reshape, same_shape
 from dualflow.ops.join import stack, unstack
 
@@ -86,7 +86,7 @@ class GradientTape(Recorder):
         GradientWarning
             If a dtype is not floating: nothing flows through integers.
         """
-        for x in flatten(tensor):
+        for x in flatten_tensors(tensor):
             if not isinstance(x, Tensor | Variable):
                 raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
                                  "want a Tensor or Variable")
@@ -155,8 +155,8 @@ class GradientTape(Recorder):
         """
         zero = wants_zero(unconnected_gradients)
         log = self._start("gradient")
-        targets = [target] if type(target) is Tensor else flatten(target)
-        wanted = [sources] if isinstance(sources, Tensor | Variable) else flatten(sources)
+        targets = [target] if type(target) is Tensor else flatten_tensors(target)
+        wanted = [sources] if isinstance(sources, Tensor | Variable) else flatten_tensors(sources)
         check_tensors("target", targets)
         check_tensors("source", wanted)
         seeds = seed_gradients(targets, target, output_gradients)
@@ -169,7 +169,7 @@ class GradientTape(Recorder):
             results.append(g)
         if isinstance(sources, Tensor | Variable):
             return results[0]
-        return pack_like(sources, results)
+        return pack_sequence_as(sources, results)
 
     def jacobian(self, target: Any, sources: Any,
                  unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
@@ -245,7 +245,7 @@ class GradientTape(Recorder):
     def _by_rows(self, caller, y, sources, rows, unconnected, join, shape_of):
         zero = wants_zero(unconnected)
         log = self._start(caller)
-        wanted = flatten(sources)
+        wanted = flatten_tensors(sources)
         check_tensors("source", wanted)
         ids = [tensor_id(x) for x in wanted]
         found = [backward(log, {tensor_id(y): row}, ids, free=False) for row in rows]
@@ -259,7 +259,7 @@ class GradientTape(Recorder):
                 results.append(join(x, [zeros(x) if p is None else p for p in parts]))
         if not self._persistent:
             log.clear()
-        return pack_like(sources, results)
+        return pack_sequence_as(sources, results)
 
     def _start(self, caller: str) -> RecordLog:
         """Checks that the tape may still be asked; ends the recording of one that is not kept."""
@@ -323,7 +323,7 @@ def check_tensors(what: str, items: list[Any]) -> None:
 
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
     """What flows into each floating target, by id; a target named twice gets the sum."""
-    parts = [None] * len(targets) if given is None else flatten_like(structure, given)
+    parts = [None] * len(targets) if given is None else flatten_up_to(structure, given)
     seeds: dict[int, Tensor] = {}
     for y, g in zip(targets, parts, strict=True):
         if not y.dtype.is_floating:

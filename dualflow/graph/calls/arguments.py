@@ -5,7 +5,6 @@ A structure's skeleton is nested tuples, hashable; leaves come in the order in w
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections import defaultdict
@@ -23,9 +22,9 @@ from dualflow._core import (
     current_graph,
     unwrapped,
 )
-from dualflow.autodiff.nest import inside
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
+from dualflow.nest import fields, inside, is_nested, keys, parts, sorted_keys, step
 
 LEAF = "leaf"
 SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi
@@ -43,42 +42,27 @@ def may_change(x: Any) -> bool:
     return type(x) in (int, float) or (is_numpy_scalar(x) and x.dtype.kind in "iuf")
 
 
-def in_order(item: dict[Any, Any]) -> list[Any]:
-    """The keys of a dict in the order of its leaves, the same for all dicts with these keys."""
-    keys = list(item)
-    return sorted(keys) if all([type(k) is str for k in keys]) else keys
-
-
 def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: bool = False,
             around: tuple[int, ...] = ()) -> Any:
     """Appends the leaves of a structure and their paths; the skeleton. As deep as its nesting.
 
     Arrays become tensors, where they are not to stay `arrays`.
     """
-    if isinstance(item, list | tuple) and not isinstance(item, str):
-        around = inside(item, around)
-        names = getattr(item, "_fields", range(len(item)))
-        inner = tuple([flatten(x, f"{path}.{n}" if isinstance(n, str) else f"{path}[{n}]", leaves,
-                               paths, arrays, around) for n, x in zip(names, item, strict=True)])
-        return type(item), inner
+    if not is_nested(item):
+        leaves.append(item if arrays else leaf_of(item, path))
+        paths.append(path)
+        return LEAF
+    around = inside(item, around)
+    inner = tuple([flatten(x, path + step(item, k), leaves, paths, arrays, around)
+                   for k, x in zip(keys(item), parts(item), strict=True)])
     if isinstance(item, dict):
-        around = inside(item, around)
-        keys = in_order(item)
-        inner = tuple([flatten(item[n], f"{path}[{n!r}]", leaves, paths, arrays, around)
-                       for n in keys])
+        place = {n: k for k, n in enumerate(sorted_keys(item))}
         first = (item.default_factory,) if isinstance(item, defaultdict) else ()
-        place = {n: k for k, n in enumerate(keys)}
         return (type(item), tuple([n if type(n) is str else Key(n) for n in item]), *first,
                 tuple([place[n] for n in item]), inner)
-    if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        around = inside(item, around)
-        names = [f.name for f in dataclasses.fields(item) if f.init]
-        inner = tuple([flatten(getattr(item, n), f"{path}.{n}", leaves, paths, arrays, around)
-                       for n in names])
-        return type(item), tuple(names), inner
-    leaves.append(item if arrays else leaf_of(item, path))
-    paths.append(path)
-    return LEAF
+    if isinstance(item, list | tuple):
+        return type(item), inner
+    return type(item), fields(item), inner
 
 
 def leaf_of(item: Any, path: str) -> Any:
@@ -97,9 +81,9 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
     kind: Any = skeleton[0]
     inner = [rebuild(s, leaves) for s in skeleton[-1]]
     if issubclass(kind, dict):
-        keys = [n.value if type(n) is Key else n for n in skeleton[1]]
-        return kind(*skeleton[2:-2], [(n, inner[k]) for n, k in zip(keys, skeleton[-2],
-                                                                    strict=True)])
+        names = [n.value if type(n) is Key else n for n in skeleton[1]]
+        return kind(*skeleton[2:-2], {n: inner[k] for n, k in zip(names, skeleton[-2],
+                                                                  strict=True)})
     if hasattr(kind, "_fields"):
         return kind(*inner)
     if issubclass(kind, list | tuple):
@@ -123,8 +107,8 @@ def _unordered(skeleton: Any) -> Any:
         return skeleton
     inner = unordered(skeleton[-1])
     if issubclass(skeleton[0], dict):
-        keys = dict(zip(skeleton[-2], skeleton[1], strict=True))
-        return (skeleton[0], tuple([keys[k] for k in sorted(keys)]), *skeleton[2:-2], inner)
+        names = dict(zip(skeleton[-2], skeleton[1], strict=True))
+        return (skeleton[0], tuple([names[k] for k in sorted(names)]), *skeleton[2:-2], inner)
     return (*skeleton[:-1], inner)
 
 

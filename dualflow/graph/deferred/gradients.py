@@ -10,12 +10,12 @@ from typing import Any
 
 from dualflow._core import RecordLog, Symbol, Variable, current_graph, tensor_id
 from dualflow.autodiff.backward import backward, zeros
-from dualflow.autodiff.nest import flatten
 from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gradients, wants_zero
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
 from dualflow.graph.trace.trace import Trace
+from dualflow.nest import flatten_tensors
 
 __all__ = ["gradients"]
 
@@ -68,8 +68,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     if graph is None:
         raise InvalidArgumentError("gradients: no graph records in this thread; call it inside "
                                    "graph.as_default(), or use GradientTape")
-    targets, wanted = flatten(ys), flatten(xs)
-    stopped = [] if stop_gradients is None else flatten(stop_gradients)
+    targets, wanted = flatten_tensors(ys), flatten_tensors(xs)
+    stopped = [] if stop_gradients is None else flatten_tensors(stop_gradients)
     check_tensors("target", targets)
     check_tensors("source", wanted)
     with name_scope(name):

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dualflow._core import Recording, Symbol, current_graph
-from dualflow.autodiff.nest import flatten, pack_like
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.deferred.session import Session
@@ -19,6 +18,7 @@ from dualflow.graph.inspect.draw import draw
 from dualflow.graph.ir import Node
 from dualflow.graph.passes.options import Options
 from dualflow.graph.trace.trace import Trace
+from dualflow.nest import flatten_tensors, pack_sequence_as
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["Graph", "name_scope"]
@@ -119,9 +119,9 @@ class Graph(Trace):
         >>> g.run(y, {"x:0": [1., 2.]}).tolist()
         [2.0, 4.0]
         """
-        wanted = [self._element(item) for item in flatten(fetches)]
+        wanted = [self._element(item) for item in flatten_tensors(fetches)]
         given = {self._element(key): value for key, value in (feeds or {}).items()}
-        return pack_like(fetches, self._session.run(wanted, given))
+        return pack_sequence_as(fetches, self._session.run(wanted, given))
 
     def _element(self, item: Any) -> Any:
         """What a name stands for, or something of the graph as it is."""

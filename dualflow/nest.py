@@ -1,0 +1,309 @@
+"""Nested structures: lists, tuples, named tuples, dicts and dataclasses, as flat lists and back.
+
+Whatever else is a leaf, `None` and tensors too. The parts of a dict come in the order of its sorted
+keys, or, where keys do not compare, as they were put in; those of a dataclass in that of the fields
+its constructor takes. Names follow TensorFlow's `tf.nest`.
+"""
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dualflow._core import unwrapped
+from dualflow.errors import InvalidArgumentError
+
+__all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested", "map_structure",
+           "pack_sequence_as"]
+
+MAX_DEPTH = 254        # no tensor has a higher rank
+
+
+# --- one level -----------------------------------------------------------------------------------
+
+def is_nested(structure: Any) -> bool:
+    """Whether `structure` is a list, tuple, dict or dataclass, not a leaf.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.is_nested([1]), df.nest.is_nested(df.constant([1]))
+    (True, False)
+    """
+    return isinstance(structure, list | tuple | dict) or is_dataclass(structure)
+
+
+def is_dataclass(item: Any) -> bool:
+    """Whether an item is an instance of a dataclass."""
+    return hasattr(type(item), "__dataclass_fields__")
+
+
+def fields(item: Any) -> tuple[str, ...]:
+    """The names of the parts of a named tuple or dataclass; () of what has none."""
+    if isinstance(item, tuple):
+        return getattr(item, "_fields", ())
+    if isinstance(item, list | dict):
+        return ()
+    # Whoever made a dataclass has loaded the module; loading it ourselves would cost every start.
+    return tuple([f.name for f in sys.modules["dataclasses"].fields(item) if f.init])
+
+
+def keys(item: Any) -> Sequence[Any]:
+    """What the parts of a list, tuple, dict or dataclass are called, in the order of its leaves."""
+    if isinstance(item, dict):
+        return sorted_keys(item)
+    return fields(item) or range(len(item)) if isinstance(item, list | tuple) else fields(item)
+
+
+def sorted_keys(item: dict[Any, Any]) -> list[Any]:
+    """Keys in sorted order; where they do not compare, as they were put in."""
+    try:
+        return sorted(item)
+    except TypeError:
+        return list(item)
+
+
+def parts(item: Any) -> list[Any]:
+    """What a list, tuple, dict or dataclass holds, in the order of its leaves."""
+    if isinstance(item, list | tuple):
+        return list(item)
+    if isinstance(item, dict):
+        return [item[key] for key in sorted_keys(item)]
+    return [getattr(item, name) for name in fields(item)]
+
+
+def step(item: Any, key: Any) -> str:
+    """How Python gets at a part: `[0]`, `['key']`, `.field`."""
+    return f".{key}" if fields(item) else f"[{key!r}]"
+
+
+def remade(item: Any, values: list[Any]) -> Any:
+    """A list, tuple, dict or dataclass like `item` with other parts."""
+    kind: Any = type(item)
+    if isinstance(item, dict):
+        new = dict(zip(sorted_keys(item), values, strict=True))
+        first = (item.default_factory,) if hasattr(item, "default_factory") else ()
+        return kind(*first, {key: new[key] for key in item})
+    if isinstance(item, list | tuple):
+        return kind(*values) if fields(item) else kind(values)
+    made = copy.copy(item)              # its constructor may not take what stands for a tensor
+    for name, value in zip(fields(item), values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
+    """What is around the parts of an item, by ids, where `around` is around itself.
+
+    Raises InvalidArgumentError where a part contains the whole, so that nobody follows it for ever.
+    """
+    if id(item) in around:
+        raise InvalidArgumentError(f"a {type(item).__name__} contains itself")
+    if len(around) == MAX_DEPTH:
+        raise InvalidArgumentError(f"nested more than {MAX_DEPTH} deep")
+    return (*around, id(item))
+
+
+def described(item: Any) -> str:
+    """`a list of 3`"""
+    of = f" of {len(keys(item))}" if is_nested(item) else ""
+    return f"a {type(item).__name__}{of}"
+
+
+# --- whole structures ----------------------------------------------------------------------------
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves of a structure, left to right; of a leaf, itself.
+
+    Parameters
+    ----------
+    structure : nested lists, tuples, dicts and dataclasses
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it contains itself.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.flatten({"b": [3, 4], "a": (1, {"x": 2})})
+    [1, 2, 3, 4]
+    """
+    if not is_nested(structure):
+        return [structure]
+    leaves: list[Any] = []
+    pending = [(iter(parts(structure)), inside(structure, ()))]
+    while pending:
+        rest, around = pending[-1]
+        for item in rest:
+            if is_nested(item):
+                pending.append((iter(parts(item)), inside(item, around)))
+                break
+            leaves.append(item)
+        else:
+            pending.pop()
+    return leaves
+
+
+def flatten_with_path(structure: Any) -> list[tuple[str, Any]]:
+    """The leaves of a structure, each behind the way Python gets at it.
+
+    Parameters
+    ----------
+    structure : nested lists, tuples, dicts and dataclasses
+
+    Returns
+    -------
+    list of (str, leaf)
+        The path of a leaf that is no part of anything is empty.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.flatten_with_path({"w": [1., 2.]})
+    [("['w'][0]", 1.0), ("['w'][1]", 2.0)]
+    """
+    return list(_walk(structure, "", ()))
+
+
+def _walk(item: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+    if not is_nested(item):
+        yield path, item
+        return
+    around = inside(item, around)
+    for key, part in zip(keys(item), parts(item), strict=True):
+        yield from _walk(part, path + step(item, key), around)
+
+
+def flatten_tensors(structure: Any) -> list[Any]:
+    """The leaves of a structure; of an object that holds a tensor (`__df_tensor__`) it is that."""
+    return [unwrapped(x) for x in flatten(structure)]
+
+
+def flatten_up_to(structure: Any, given: Any) -> list[Any]:
+    """What stands in `given` at the places of the leaves of `structure`.
+
+    Raises InvalidArgumentError where it is not built alike. Lists and tuples are alike here.
+    """
+    leaves: list[Any] = []
+    pending = [(structure, given)]
+    while pending:
+        item, other = pending.pop()
+        if not is_nested(item):
+            leaves.append(other)
+            continue
+        if not is_nested(other) or list(keys(item)) != list(keys(other)):
+            raise InvalidArgumentError(f"got {described(other)} where there is {described(item)}")
+        pending.extend(reversed(list(zip(parts(item), parts(other), strict=True))))
+    return leaves
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
+    """The structure with its leaves replaced, in the order `flatten` gives them.
+
+    Parameters
+    ----------
+    structure : nested lists, tuples, dicts and dataclasses
+    flat_sequence : sequence
+        As many values as the structure has leaves.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are more or fewer.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.pack_sequence_as({"b": [0, 0], "a": 0}, [1, 2, 3])
+    {'b': [2, 3], 'a': 1}
+    """
+    wanted = len(flatten(structure))
+    if len(flat_sequence) != wanted:
+        raise InvalidArgumentError(f"pack_sequence_as: got {len(flat_sequence)} values for a "
+                                   f"structure of {wanted} leaves")
+    rest = iter(flat_sequence)
+    return rebuild(structure, lambda _: next(rest))
+
+
+def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
+    """`func` of the leaves of structures that are built alike, in the structure of the first.
+
+    Parameters
+    ----------
+    func : callable
+        Gets a leaf of each.
+    *structure : nested lists, tuples, dicts and dataclasses
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are not built alike.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.map_structure(lambda a, b: a + b, {"x": [1, 2]}, {"x": [10, 20]})
+    {'x': [11, 22]}
+    """
+    if not structure:
+        raise InvalidArgumentError("map_structure: got no structure")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other)
+    rest = zip(*map(flatten, structure), strict=True)
+    return rebuild(structure[0], lambda _: func(*next(rest)))
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Raises unless two structures are built alike.
+
+    Parameters
+    ----------
+    nest1, nest2 : nested lists, tuples, dicts and dataclasses
+    check_types : bool, default True
+        Whether a list and a tuple are different.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the first place at which they differ.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nest.assert_same_structure([1, (2, 3)], [4, (5, 6)])
+    """
+    pending = [("", nest1, nest2)]
+    while pending:
+        path, a, b = pending.pop()
+        differ = is_nested(a) != is_nested(b)
+        if not differ and is_nested(a):
+            differ = (check_types and type(a) is not type(b)) or list(keys(a)) != list(keys(b))
+        if differ:
+            at = f" at {path}" if path else ""
+            raise InvalidArgumentError(f"structures differ{at}: {described(a)}, {described(b)}")
+        if is_nested(a):
+            pending.extend((path + step(a, key), x, y) for key, x, y in reversed(
+                list(zip(keys(a), parts(a), parts(b), strict=True))))
+
+
+def rebuild(item: Any, leaf: Callable[[Any], Any],
+            is_leaf: Callable[[Any], bool] = lambda _: False,
+            around: tuple[int, ...] = ()) -> Any:
+    """The structure with `leaf` applied to each leaf, in the order `flatten` gives them; `is_leaf`
+    may stop before that. As deep as its nesting."""
+    if is_leaf(item) or not is_nested(item):
+        return leaf(item)
+    around = inside(item, around)
+    return remade(item, [rebuild(x, leaf, is_leaf, around) for x in parts(item)])
+
+
+def is_numbers(item: Any) -> bool:
+    """Whether an item is nested lists of Python numbers alone, which stand for one tensor."""
+    return isinstance(item, list | tuple) and bool(item) and all(
+        isinstance(x, bool | int | float) for x in flatten(item))
