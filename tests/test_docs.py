@@ -51,6 +51,14 @@ def test_pages(page):
     assert result.attempted or page not in ("README.md", *TOURS)
 
 
+def test_toy():
+    """The toy of the core runs: its blocks one after another, assertions and all."""
+    text = (ROOT / "docs/toy.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    assert sum(bool(line.strip()) for line in code.splitlines()) < 170
+    exec(compile(code, "docs/toy.md", "exec"), {"__name__": "toy"})
+
+
 @pytest.mark.parametrize("tour", TOURS)
 def test_tours_are_short(tour):
     assert len((ROOT / tour).read_text().splitlines()) < 100
