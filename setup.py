@@ -20,6 +20,7 @@ PER_ISA = [CSRC / "op/table.c", *sorted(CSRC.glob("ops/*.c")), *sorted(CSRC.glob
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC), "-g0"]
+GLUE_FLAGS = ["-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
 STRIP = ["-Wl,-s"] if platform.system() == "Linux" else []   # symbols double the wheel
 
 # Flags of each level, most portable first. A compiler that refuses a level leaves it out.
@@ -81,22 +82,17 @@ class BuildExt(build_ext):
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
         levels = self.levels(root)
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
-        jobs = [(src, root / "common", FLAGS + sanitize, have) for src in COMMON]
+        jobs = [(Path(src), root / "glue", [*FLAGS, *GLUE_FLAGS, *sanitize], [])
+                for src in ext.sources]
+        jobs += [(src, root / "common", FLAGS + sanitize, have) for src in COMMON]
         jobs += [(src, root / isa, FLAGS + flags + sanitize, [("DF_ISA", isa)])
                  for isa, flags in levels.items() for src in PER_ISA]
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
-        ext.extra_objects = objects
-        ext.extra_compile_args = [*FLAGS, "-Wno-unused-parameter", "-Wno-sign-compare",
-                                  "-Wno-unused-function", *sanitize]
+        # What is left to setuptools is to link, where an object is newer than the module.
+        ext.sources, ext.depends, ext.extra_objects = [], objects, objects
         ext.extra_link_args = ["-pthread", "-lm", *(sanitize[:1] or STRIP)]
-        self.force = self.force or any(map(self.newer_than_extension(ext), objects))
         super().build_extension(ext)
-
-    def newer_than_extension(self, ext):
-        path = Path(self.get_ext_fullpath(ext.name))
-        built = path.stat().st_mtime if path.exists() else 0
-        return lambda obj: os.path.getmtime(obj) > built
 
     def levels(self, root):
         known = ISA_LEVELS.get(MACHINE, {"baseline": []})
