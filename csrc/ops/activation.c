@@ -1,7 +1,5 @@
 /* Activations of neural networks, and what flows back through them: `<name>_grad(g, x)`, but of the
  * result y for relu and relu6. NaN stays NaN; infinities give the limit. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 #include "simd/vmath.h"
 #include <float.h>
@@ -19,7 +17,7 @@
 #define LARGEST_f32 FLT_MAX
 #define LARGEST_f64 DBL_MAX
 
-#define TEMPLATE "ops/activation.c"
+#define TEMPLATE "ops/activation_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
@@ -43,110 +41,3 @@ DF_OP(gelu_grad) = {BINARY_OP("gelu_grad"), .n_attrs = 1, .attrs = {{"approximat
 DF_OP(silu) = {UNARY_OP("silu"), .tile = {FLOATS(silu)}, .cost = 0.4};
 DF_OP(silu_grad) = {BINARY_OP("silu_grad"), .tile = {FLOATS(silu_grad)}, .cost = 0.5};
 DF_OP(softsign) = {UNARY_OP("softsign"), .tile = {FLOATS(softsign)}, .cost = 0.3};
-
-#else
-
-DF_INLINE V FN(relu)(V x) { return FN(max0)(x); }
-DF_INLINE V FN(relu6)(V x)
-{
-    x = FN(max0)(x);
-    return FN(select)(x > 6, FN(splat)(6), x);
-}
-
-TILE_UNARY(relu)
-TILE_UNARY(relu6)
-
-#if DTYPE_FLOAT
-
-DF_INLINE V FN(relu_grad)(V g, V y) { return FN(select)(y > (V){0}, g, (V){0}); }
-DF_INLINE V FN(relu6_grad)(V g, V y)
-{
-    return FN(select)((y > (V){0}) & (y < 6), g, (V){0});
-}
-
-DF_INLINE V FN(leaky_relu)(V x, V alpha) { return FN(select)(x > (V){0}, x, alpha * x); }
-DF_INLINE V FN(leaky_relu_grad)(V g, V x, V alpha)
-{
-    return FN(select)(x > (V){0}, g, alpha * g);
-}
-
-DF_INLINE V FN(elu)(V x) { return FN(select)(x > (V){0}, x, FN(expm1)(x)); }
-DF_INLINE V FN(elu_grad)(V g, V x) { return FN(select)(x > (V){0}, g, g * FN(exp)(x)); }
-
-DF_INLINE V FN(selu)(V x)
-{
-    return FN(select)(x > (V){0}, x * (T)SELU_SCALE, FN(expm1)(x) * (T)SELU_SCALE_ALPHA);
-}
-DF_INLINE V FN(selu_grad)(V g, V x)
-{
-    return g * FN(select)(x > (V){0}, FN(splat)((T)SELU_SCALE), (T)SELU_SCALE_ALPHA * FN(exp)(x));
-}
-
-/* inf / inf would be NaN: the largest finite number stands for it. */
-DF_INLINE V FN(bounded)(V x)
-{
-    return FN(clamp)(x, -DF_CAT(LARGEST, DTYPE), DF_CAT(LARGEST, DTYPE));
-}
-
-DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }
-
-DF_INLINE V FN(gelu_exact_grad)(V g, V x) { return g * FN(gelu_slope)(x); }
-
-/* x (A + B x^2) in two parts; the constants too are more than the dtype has. */
-DF_INLINE FN(df_pair) FN(gelu_exponent)(V x)
-{
-    const T a = (T)GELU_A, b = (T)GELU_B, b_rest = (T)(GELU_B - b);
-    FN(df_pair) w = FN(pair_product)((FN(df_pair)){FN(splat)(b), FN(splat)(b_rest)},
-                                     FN(two_product)(x, x));
-    V sum = a + w.high, of_w = sum - a;
-    w.low += (a - (sum - of_w)) + (w.high - of_w) + (T)(GELU_A - a);
-    return FN(pair_product)((FN(df_pair)){x, {0}}, (FN(df_pair)){sum, w.low});
-}
-DF_INLINE V FN(gelu_tanh)(V x)
-{
-    V n, s, c = FN(clamp)(x, -DF_CAT(GELU_END, DTYPE), DF_CAT(GELU_END, DTYPE));
-    V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
-    return FN(scale)(FN(select)(x < (V){0}, c, x) * q, n);
-}
-/* At x and -x it adds up to 1. */
-DF_INLINE V FN(gelu_tanh_grad)(V g, V x)
-{
-    V n, s, c = -FN(clamp)(FN(abs)(x), 0, DF_CAT(GELU_END, DTYPE));
-    V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
-    V slope = FN(fma)(FN(splat)((T)(3 * GELU_B)), c * c, FN(splat)((T)GELU_A));
-    V below = FN(scale)(q * FN(fma)(c * slope, 1 - s, FN(splat)(1)), n);
-    return g * FN(select)(x > (V){0}, 1 - below, below);
-}
-
-DF_INLINE V FN(softsign)(V x)
-{
-    x = FN(bounded)(x);
-    return x / (1 + FN(abs)(x));
-}
-
-TILE_BINARY(relu_grad)
-TILE_BINARY(relu6_grad)
-TILE_UNARY_WITH(leaky_relu)
-TILE_BINARY_WITH(leaky_relu_grad)
-TILE_UNARY(elu)
-TILE_BINARY(elu_grad)
-TILE_UNARY(selu)
-TILE_BINARY(selu_grad)
-TILE_UNARY(silu)
-TILE_BINARY(silu_grad)
-TILE_UNARY(softsign)
-
-TILE_HEAD(gelu, 1)
-{
-    if (attrs[0].i) FN(map1)(n, out, in[0], FN(gelu_tanh));
-    else FN(map1)(n, out, in[0], FN(gelu));
-}
-
-TILE_HEAD(gelu_grad, 2)
-{
-    if (attrs[0].i) FN(map2)(n, out, in[0], in[1], FN(gelu_tanh_grad));
-    else FN(map2)(n, out, in[0], in[1], FN(gelu_exact_grad));
-}
-
-#endif
-#endif

@@ -1,13 +1,11 @@
 /* Bits of integers, and the truth of bools: bytes 0 and 1, so one formula serves both. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool shift_fits(int64_t by, int64_t bits) { return by >= 0 && by < bits; }
 DF_INLINE int64_t sign_of(int64_t x) { return x < 0 ? -1 : 0; }
 
-#define TEMPLATE "ops/bitwise.c"
+#define TEMPLATE "ops/bitwise_formulas.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
 
@@ -35,32 +33,3 @@ DF_OP(logical_and) = {BINARY_OP("logical_and"), .commutative = true, .tile = {BO
 DF_OP(logical_or) = {BINARY_OP("logical_or"), .commutative = true, .tile = {BOOLS(bitwise_or)}};
 DF_OP(logical_xor) = {BINARY_OP("logical_xor"), .commutative = true, .tile = {BOOLS(bitwise_xor)}};
 DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {[DF_BOOL] = logical_not_tile}};
-
-#else
-
-DF_INLINE V FN(bitwise_and)(V a, V b) { return a & b; }
-DF_INLINE V FN(bitwise_or)(V a, V b) { return a | b; }
-DF_INLINE V FN(bitwise_xor)(V a, V b) { return a ^ b; }
-DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
-
-/* A shift by the width or more, undefined in C, gives what shifting bit by bit would: 0, or the
- * sign. A negative shift counts as too long. */
-DF_INLINE T FN(left_shift_1)(T a, T b)
-{
-    return shift_fits(b, 8 * sizeof(T)) ? (T)((uint64_t)a << b) : (T)0;
-}
-DF_INLINE T FN(right_shift_1)(T a, T b)
-{
-    return shift_fits(b, 8 * sizeof(T)) ? (T)(a >> b) : (T)sign_of(a);
-}
-DF_INLINE V FN(left_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(left_shift_1)); }
-DF_INLINE V FN(right_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(right_shift_1)); }
-
-TILE_BINARY(bitwise_and)
-TILE_BINARY(bitwise_or)
-TILE_BINARY(bitwise_xor)
-TILE_UNARY(bitwise_not)
-TILE_BINARY(left_shift)
-TILE_BINARY(right_shift)
-
-#endif

@@ -1,7 +1,8 @@
 /* What every file of elementwise ops starts with.
  *
- * Such a file has two parts: formulas over one vector, compiled once per dtype (the file includes
- * itself through each_float.h and each_int.h), and below them the records, compiled once. */
+ * Such a family has two files. <family>_formulas.h holds formulas over one vector, each with a line
+ * that makes its tile function; it needs this header and nothing else, and is included once per
+ * dtype through each_float.h and each_int.h. <family>.c does so, and holds the records. */
 #ifndef DF_ELEMENTWISE_H
 #define DF_ELEMENTWISE_H
 

@@ -1,13 +1,11 @@
 /* Exponentials, logarithms, powers and roots. The formulas are in vmath.h and lanes.h. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 #include "simd/vmath.h"
 
 /* of any integer dtype, unsigned ones too */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
 
-#define TEMPLATE "ops/exponential.c"
+#define TEMPLATE "ops/exponential_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
@@ -23,38 +21,3 @@ DF_OP(rsqrt) = {UNARY_OP("rsqrt"), .tile = {FLOATS(rsqrt)}, .cost = 0.4};
 DF_OP(pow) = {BINARY_OP("pow"), .tile = {NUMBERS(pow)}, .cost = 2,
               .refuses = {.input = 1, .dtypes = ALL_INTS & ~(1u << DF_U8),
                           .first = below_zero_first, .want = "integer exponents of at least 0"}};
-
-#else
-
-#if DTYPE_FLOAT
-
-TILE_UNARY(exp)
-TILE_UNARY(expm1)
-TILE_UNARY(log)
-TILE_UNARY(log1p)
-TILE_UNARY(sqrt)
-TILE_UNARY(rsqrt)
-
-#else
-
-DF_INLINE bool FN(below_zero)(T x) { return is_negative(x); }
-TEST_FIRST(below_zero)
-
-/* By repeated squaring, wrapping around; negative exponents have been refused. */
-DF_INLINE T FN(pow_1)(T a, T b)
-{
-    T y = 1;
-    for (; !is_negative(b) && b; b = (T)(b >> 1)) {
-        if (b & 1) y = (T)(y * a);
-        a = (T)(a * a);
-    }
-    return y;
-}
-
-DF_INLINE V FN(pow)(V a, V b) { return FN(lanewise2)(a, b, FN(pow_1)); }
-
-#endif
-
-TILE_BINARY(pow)
-
-#endif

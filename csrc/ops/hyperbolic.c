@@ -1,10 +1,8 @@
 /* Hyperbolic functions with their inverses. The formulas are in vmath.h. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 #include "simd/vmath.h"
 
-#define TEMPLATE "ops/hyperbolic.c"
+#define TEMPLATE "ops/hyperbolic_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
@@ -16,22 +14,3 @@ DF_OP(tanh_grad) = {BINARY_OP("tanh_grad"), .tile = {FLOATS(tanh_grad)}, .cost =
 DF_OP(asinh) = {UNARY_OP("asinh"), .tile = {FLOATS(asinh)}, .cost = 2};
 DF_OP(acosh) = {UNARY_OP("acosh"), .tile = {FLOATS(acosh)}, .cost = 2};
 DF_OP(atanh) = {UNARY_OP("atanh"), .tile = {FLOATS(atanh)}, .cost = 2};
-
-#else
-
-/* 1 / cosh(x)^2 by e^-2|x|: 1 - tanh(x)^2 would vanish where tanh(x) rounds to 1. */
-DF_INLINE V FN(tanh_grad)(V g, V x)
-{
-    V e = FN(exp)(-2 * FN(abs)(x));
-    return g * (4 * e / ((1 + e) * (1 + e)));
-}
-
-TILE_UNARY(sinh)
-TILE_UNARY(cosh)
-TILE_UNARY(tanh)
-TILE_BINARY(tanh_grad)
-TILE_UNARY(asinh)
-TILE_UNARY(acosh)
-TILE_UNARY(atanh)
-
-#endif

@@ -5,8 +5,6 @@
  * updates made before this one. Learning rates are floating scalars: inputs, not
  * attributes, so that a graph can feed them. Loops are plain: the compilers vectorise them, and
  * beyond the caches memory is the limit. */
-#ifndef DTYPE
-
 #include "ops/in_float.h"
 #include "op/op.h"
 #include "base/thread.h"
@@ -91,7 +89,7 @@ static df_status check_update(const df_call *call, int grad, int optional, df_er
     return check_scalar(call, grad + 1, "learning rate", true, err);
 }
 
-#define TEMPLATE "ops/optimizer.c"
+#define TEMPLATE "ops/optimizer_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
@@ -205,99 +203,3 @@ DF_OP(adagrad_update) = {.name = "adagrad_update", .kind = DF_GENERAL, .total = 
                          .n_in = 4, .writes = 3,
                          .n_attrs = 1, .attrs = {{"epsilon", DF_ATTR_FLOAT}},
                          .infer = infer_one_slot, HALVES_IN_FLOAT, .run = run_adagrad};
-
-#else
-
-#define ROOT(x) (sizeof(T) == 4 ? (T)sqrtf((float)(x)) : (T)sqrt((double)(x)))
-
-static void FN(sgd)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0];
-    const T *g = grad, lr = (T)k->lr;
-    for (int64_t i = 0; i < n; i++) w[i] -= lr * g[i];
-}
-
-static void FN(momentum)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0], *m = var[1];
-    const T *g = grad, lr = (T)k->lr, rate = (T)k->a;
-    if (k->flag) {
-        for (int64_t i = 0; i < n; i++) {
-            T step = lr * g[i], next = rate * m[i] - step;
-            m[i] = next;
-            w[i] += rate * next - step;
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            T next = rate * m[i] - lr * g[i];
-            m[i] = next;
-            w[i] += next;
-        }
-    }
-}
-
-static void FN(adam)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0], *m = var[1], *v = var[2];
-    const T *g = grad, lr = (T)k->lr, a = (T)k->a, b = (T)k->b, eps = (T)k->epsilon;
-    const T decay = (T)k->decay;
-    for (int64_t i = 0; i < n; i++) {
-        T gi = g[i], mean = m[i] + (gi - m[i]) * a, square = v[i] + (gi * gi - v[i]) * b;
-        m[i] = mean;
-        v[i] = square;
-        w[i] = w[i] * decay - lr * mean / (ROOT(square) + eps);
-    }
-}
-
-static void FN(rmsprop)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0], *v = var[1], *m = var[2];
-    const T *g = grad, lr = (T)k->lr, rho = (T)k->a, rest = (T)k->b, eps = (T)k->epsilon;
-    const T rate = (T)k->c;
-    if (k->flag) {
-        for (int64_t i = 0; i < n; i++) {
-            T square = rho * v[i] + rest * g[i] * g[i];
-            T next = rate * m[i] + lr * g[i] / ROOT(square + eps);
-            v[i] = square;
-            m[i] = next;
-            w[i] -= next;
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            T square = rho * v[i] + rest * g[i] * g[i];
-            v[i] = square;
-            w[i] -= lr * g[i] / ROOT(square + eps);
-        }
-    }
-}
-
-/* With the variance in the place of the mean square (A. Graves, "Generating sequences with
- * recurrent neural networks", 2013, equations 38 to 45). */
-static void FN(centered)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0], *v = var[1], *mean = var[2], *m = var[3];
-    const T *g = grad, lr = (T)k->lr, rho = (T)k->a, rest = (T)k->b, eps = (T)k->epsilon;
-    const T rate = (T)k->c;
-    for (int64_t i = 0; i < n; i++) {
-        T square = rho * v[i] + rest * g[i] * g[i], middle = rho * mean[i] + rest * g[i];
-        T step = lr * g[i] / ROOT(square - middle * middle + eps);
-        v[i] = square;
-        mean[i] = middle;
-        if (k->flag) m[i] = step = rate * m[i] + step;
-        w[i] -= step;
-    }
-}
-
-static void FN(adagrad)(int64_t n, void *const *var, const void *grad, const coefficients *k)
-{
-    T *w = var[0], *sum = var[1];
-    const T *g = grad, lr = (T)k->lr, eps = (T)k->epsilon;
-    for (int64_t i = 0; i < n; i++) {
-        T next = sum[i] + g[i] * g[i];
-        sum[i] = next;
-        w[i] -= lr * g[i] / ROOT(next + eps);
-    }
-}
-
-#undef ROOT
-#endif

@@ -2,8 +2,6 @@
  *
  * All along a block (outer, n, inner), forwards or in reverse. An exclusive scan leaves the element
  * itself out and begins with the identity. */
-#ifndef DTYPE
-
 #include "ops/axes.h"
 #include "ops/elementwise.h"
 #include "base/thread.h"
@@ -31,7 +29,7 @@ typedef int32_t so_far_i32;
 typedef int64_t so_far_i64;
 #define SO_FAR DF_CAT(so_far, DTYPE)
 
-#define TEMPLATE "ops/scan.c"
+#define TEMPLATE "ops/scan_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
@@ -125,71 +123,3 @@ DF_OP(cumprod) = {SCAN_OP("cumprod"), .n_in = 1, .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
 DF_OP(cumulative_recurrence) = {SCAN_OP("cumulative_recurrence"), .n_in = 2,
                                 .run = run_recurrence};
-
-#else
-
-/* One column, the running value in a register. */
-DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
-                            SO_FAR (*f)(SO_FAR, T))
-{
-    SO_FAR so_far = identity;
-    for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
-        const SO_FAR next = f(so_far, *x);
-        *out = (T)(s->exclusive ? so_far : next);
-        so_far = next;
-    }
-}
-
-/* A row at a time, the running values in L1. */
-DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
-                                SO_FAR (*f)(SO_FAR, T))
-{
-    SO_FAR so_far[SCAN_COLUMNS];
-    for (int64_t c = 0; c < s->cols; c++) so_far[c] = identity;
-    for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
-        if (s->exclusive)
-            for (int64_t c = 0; c < s->cols; c++) {
-                const T next = x[c];
-                out[c] = (T)so_far[c];
-                so_far[c] = f(so_far[c], next);
-            }
-        else
-            for (int64_t c = 0; c < s->cols; c++) {
-                so_far[c] = f(so_far[c], x[c]);
-                out[c] = (T)so_far[c];
-            }
-    }
-}
-
-DF_INLINE SO_FAR FN(add_1)(SO_FAR a, T b) { return (SO_FAR)(a + b); }
-DF_INLINE SO_FAR FN(multiply_1)(SO_FAR a, T b) { return (SO_FAR)(a * b); }
-
-static void FN(cumsum_scan)(void *out, const void *const *in, const scan_shape *s)
-{
-    if (s->cols == 1) FN(scan_row)(out, in[0], s, 0, FN(add_1));
-    else FN(scan_columns)(out, in[0], s, 0, FN(add_1));
-}
-
-static void FN(cumprod_scan)(void *out, const void *const *in, const scan_shape *s)
-{
-    if (s->cols == 1) FN(scan_row)(out, in[0], s, 1, FN(multiply_1));
-    else FN(scan_columns)(out, in[0], s, 1, FN(multiply_1));
-}
-
-#if DTYPE_FLOAT
-
-static void FN(recurrence_scan)(void *to, const void *const *in, const scan_shape *s)
-{
-    T *out = to;
-    const T *a = in[0], *b = in[1];
-    for (int64_t c = 0; c < s->cols; c++) out[c] = s->exclusive ? 0 : b[c];
-    for (int64_t k = 1; k < s->n; k++) {
-        const T *plus = b + (s->exclusive ? k - 1 : k) * s->step, *by = a + (k - 1) * s->step;
-        const T *before = out;
-        out += s->step;
-        for (int64_t c = 0; c < s->cols; c++) out[c] = plus[c] + by[c] * before[c];
-    }
-}
-
-#endif
-#endif

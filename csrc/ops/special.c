@@ -1,7 +1,5 @@
 /* Sigmoid and its kin, x log y and its kin, the error and gamma functions. Most formulas are in
  * vmath.h. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 #include "simd/vmath.h"
 
@@ -58,7 +56,7 @@ static double polygamma_scalar(int n, double x)
     return sign * (pow(M_PI, n + 1) * cot_derivative(n, 1 / tan(M_PI * beyond)) - right);
 }
 
-#define TEMPLATE "ops/special.c"
+#define TEMPLATE "ops/special_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
@@ -89,40 +87,3 @@ static df_status infer_polygamma(const df_call *call, df_error *err)
 DF_OP(polygamma) = {.name = "polygamma", .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1,
                     .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}}, .promote = 1, .may_alias = true,
                     .infer = infer_polygamma, .tile = {FLOATS(polygamma)}, .cost = 300};
-
-#else
-
-/* e / (1 + e)^2 for e^x as for e^-x: taken of the smaller, nothing cancels. */
-DF_INLINE V FN(sigmoid_grad)(V g, V x)
-{
-    V e = FN(exp)(-FN(abs)(x));
-    return g * (e / ((1 + e) * (1 + e)));
-}
-
-DF_INLINE V FN(log_sigmoid)(V x) { return -FN(softplus)(-x); }
-
-/* 0 where x is 0, whatever y is. */
-DF_INLINE V FN(xlogy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log)(y)); }
-DF_INLINE V FN(xlog1py)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log1p)(y)); }
-DF_INLINE V FN(xdivy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x / y); }
-
-TILE_UNARY(sigmoid)
-TILE_BINARY(sigmoid_grad)
-TILE_UNARY(softplus)
-TILE_UNARY(log_sigmoid)
-TILE_BINARY(xlogy)
-TILE_BINARY(xlog1py)
-TILE_BINARY(xdivy)
-TILE_UNARY(erf)
-TILE_UNARY(erfc)
-TILE_UNARY(lgamma)
-TILE_UNARY(digamma)
-
-TILE_HEAD(polygamma, 1)
-{
-    const T *x = in[0];
-    T *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = (T)polygamma_scalar((int)attrs[0].i, (double)x[i]);
-}
-
-#endif

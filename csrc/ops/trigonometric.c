@@ -1,10 +1,8 @@
 /* Sine and its kin with their inverses. The formulas are in vmath.h. */
-#ifndef DTYPE
-
 #include "ops/elementwise.h"
 #include "simd/vmath.h"
 
-#define TEMPLATE "ops/trigonometric.c"
+#define TEMPLATE "ops/trigonometric_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
@@ -16,15 +14,3 @@ DF_OP(acos) = {UNARY_OP("acos"), .tile = {FLOATS(acos)}, .cost = 2};
 DF_OP(atan) = {UNARY_OP("atan"), .tile = {FLOATS(atan)}, .cost = 0.5};
 /* atan2(y, x) */
 DF_OP(atan2) = {BINARY_OP("atan2"), .tile = {FLOATS(atan2)}, .cost = 0.8};
-
-#else
-
-TILE_UNARY(sin)
-TILE_UNARY(cos)
-TILE_UNARY(tan)
-TILE_UNARY(asin)
-TILE_UNARY(acos)
-TILE_UNARY(atan)
-TILE_BINARY(atan2)
-
-#endif

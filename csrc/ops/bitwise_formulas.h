@@ -1,0 +1,26 @@
+/* Bits of integers. Compiled once per integer dtype; bools are bytes, so u8 serves them too. */
+
+DF_INLINE V FN(bitwise_and)(V a, V b) { return a & b; }
+DF_INLINE V FN(bitwise_or)(V a, V b) { return a | b; }
+DF_INLINE V FN(bitwise_xor)(V a, V b) { return a ^ b; }
+DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
+
+/* A shift by the width or more, undefined in C, gives what shifting bit by bit would: 0, or the
+ * sign. A negative shift counts as too long. */
+DF_INLINE T FN(left_shift_1)(T a, T b)
+{
+    return shift_fits(b, 8 * sizeof(T)) ? (T)((uint64_t)a << b) : (T)0;
+}
+DF_INLINE T FN(right_shift_1)(T a, T b)
+{
+    return shift_fits(b, 8 * sizeof(T)) ? (T)(a >> b) : (T)sign_of(a);
+}
+DF_INLINE V FN(left_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(left_shift_1)); }
+DF_INLINE V FN(right_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(right_shift_1)); }
+
+TILE_BINARY(bitwise_and)
+TILE_BINARY(bitwise_or)
+TILE_BINARY(bitwise_xor)
+TILE_UNARY(bitwise_not)
+TILE_BINARY(left_shift)
+TILE_BINARY(right_shift)

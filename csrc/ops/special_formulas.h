@@ -1,0 +1,35 @@
+/* Sigmoid and its kin, x log y and its kin: those that vmath.h lacks. Compiled once per floating
+ * dtype. */
+
+/* e / (1 + e)^2 for e^x as for e^-x: taken of the smaller, nothing cancels. */
+DF_INLINE V FN(sigmoid_grad)(V g, V x)
+{
+    V e = FN(exp)(-FN(abs)(x));
+    return g * (e / ((1 + e) * (1 + e)));
+}
+
+DF_INLINE V FN(log_sigmoid)(V x) { return -FN(softplus)(-x); }
+
+/* 0 where x is 0, whatever y is. */
+DF_INLINE V FN(xlogy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log)(y)); }
+DF_INLINE V FN(xlog1py)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x * FN(log1p)(y)); }
+DF_INLINE V FN(xdivy)(V x, V y) { return FN(select)(x == (V){0}, (V){0}, x / y); }
+
+TILE_UNARY(sigmoid)
+TILE_BINARY(sigmoid_grad)
+TILE_UNARY(softplus)
+TILE_UNARY(log_sigmoid)
+TILE_BINARY(xlogy)
+TILE_BINARY(xlog1py)
+TILE_BINARY(xdivy)
+TILE_UNARY(erf)
+TILE_UNARY(erfc)
+TILE_UNARY(lgamma)
+TILE_UNARY(digamma)
+
+TILE_HEAD(polygamma, 1)
+{
+    const T *x = in[0];
+    T *y = out;
+    for (int64_t i = 0; i < n; i++) y[i] = (T)polygamma_scalar((int)attrs[0].i, (double)x[i]);
+}
