@@ -1,21 +1,6 @@
 /* Activations of neural networks, and what flows back through them: `<name>_grad(g, x)`, but of the
  * result y for relu and relu6. NaN stays NaN; infinities give the limit. */
 #include "ops/elementwise.h"
-#include "simd/vmath.h"
-#include <float.h>
-
-/* the constants of self-normalising networks (Klambauer et al. 2017) */
-#define SELU_SCALE 1.0507009873554804934193349852946
-#define SELU_SCALE_ALPHA (SELU_SCALE * 1.6732632423543772848170429916717)
-/* gelu by tanh (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2 = x sigmoid(2u), with
- * 2u = GELU_A x + GELU_B x^3 */
-#define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
-#define GELU_B (GELU_A * 0.044715L)
-/* far enough for x sigmoid(2u) to be 0, and not so far that e^2u leaves the range of `scale` */
-#define GELU_END_f32 11
-#define GELU_END_f64 22
-#define LARGEST_f32 FLT_MAX
-#define LARGEST_f64 DBL_MAX
 
 #define TEMPLATE "ops/activation_formulas.h"
 #include "ops/each_float.h"

@@ -1,4 +1,16 @@
 /* Activations of neural networks, and what flows back through them. Compiled once per dtype. */
+#include <float.h>
+
+/* the constants of self-normalising networks (Klambauer et al. 2017) */
+#define SELU_SCALE 1.0507009873554804934193349852946
+#define SELU_SCALE_ALPHA (SELU_SCALE * 1.6732632423543772848170429916717)
+/* gelu by tanh (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2 = x sigmoid(2u), with
+ * 2u = GELU_A x + GELU_B x^3 */
+#define GELU_A 1.5957691216057307117597842397375L /* 2 sqrt(2 / pi) */
+#define GELU_B (GELU_A * 0.044715L)
+/* far enough for x sigmoid(2u) to be 0, and not so far that e^2u leaves the range of `scale` */
+#define GELU_END_f32 11
+#define GELU_END_f64 22
 
 DF_INLINE V FN(relu)(V x) { return FN(max0)(x); }
 DF_INLINE V FN(relu6)(V x)
@@ -39,7 +51,8 @@ DF_INLINE V FN(selu_grad)(V g, V x)
 /* inf / inf would be NaN: the largest finite number stands for it. */
 DF_INLINE V FN(bounded)(V x)
 {
-    return FN(clamp)(x, -DF_CAT(LARGEST, DTYPE), DF_CAT(LARGEST, DTYPE));
+    const T largest = (T)(sizeof(T) == 4 ? FLT_MAX : DBL_MAX);
+    return FN(clamp)(x, -largest, largest);
 }
 
 DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }

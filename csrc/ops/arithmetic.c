@@ -2,10 +2,6 @@
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
-/* of any integer dtype, unsigned ones too */
-DF_INLINE bool is_negative(int64_t x) { return x < 0; }
-DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
-
 #define TEMPLATE "ops/arithmetic_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

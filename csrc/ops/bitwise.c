@@ -1,10 +1,6 @@
 /* Bits of integers, and the truth of bools: bytes 0 and 1, so one formula serves both. */
 #include "ops/elementwise.h"
 
-/* of any integer dtype, unsigned ones too */
-DF_INLINE bool shift_fits(int64_t by, int64_t bits) { return by >= 0 && by < bits; }
-DF_INLINE int64_t sign_of(int64_t x) { return x < 0 ? -1 : 0; }
-
 #define TEMPLATE "ops/bitwise_formulas.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

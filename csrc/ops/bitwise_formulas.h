@@ -9,11 +9,11 @@ DF_INLINE V FN(bitwise_not)(V x) { return ~x; }
  * sign. A negative shift counts as too long. */
 DF_INLINE T FN(left_shift_1)(T a, T b)
 {
-    return shift_fits(b, 8 * sizeof(T)) ? (T)((uint64_t)a << b) : (T)0;
+    return (uint64_t)b < 8 * sizeof(T) ? (T)((uint64_t)a << b) : (T)0;
 }
 DF_INLINE T FN(right_shift_1)(T a, T b)
 {
-    return shift_fits(b, 8 * sizeof(T)) ? (T)(a >> b) : (T)sign_of(a);
+    return (uint64_t)b < 8 * sizeof(T) ? (T)(a >> b) : (T)-is_negative(a);
 }
 DF_INLINE V FN(left_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(left_shift_1)); }
 DF_INLINE V FN(right_shift)(V a, V b) { return FN(lanewise2)(a, b, FN(right_shift_1)); }

@@ -7,9 +7,14 @@
 #define DF_ELEMENTWISE_H
 
 #include "ops/in_float.h"
-#include "simd/lanes.h"
 #include "op/op.h"
 #include "op/tile.h"
+#include "simd/lanes.h"
+#include "simd/vmath.h"
+
+/* Of any integer dtype, unsigned ones too: no comparison of theirs is then always false. */
+DF_INLINE bool is_negative(int64_t x) { return x < 0; }
+DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 
 #define TEMPLATE "ops/map.h"
 #include "ops/each_float.h"

@@ -1,9 +1,5 @@
 /* Exponentials, logarithms, powers and roots. The formulas are in vmath.h and lanes.h. */
 #include "ops/elementwise.h"
-#include "simd/vmath.h"
-
-/* of any integer dtype, unsigned ones too */
-DF_INLINE bool is_negative(int64_t x) { return x < 0; }
 
 #define TEMPLATE "ops/exponential_formulas.h"
 #include "ops/each_float.h"

@@ -1,6 +1,5 @@
 /* Hyperbolic functions with their inverses. The formulas are in vmath.h. */
 #include "ops/elementwise.h"
-#include "simd/vmath.h"
 
 #define TEMPLATE "ops/hyperbolic_formulas.h"
 #include "ops/each_float.h"

@@ -9,7 +9,6 @@
 #include "ops/axes.h"
 #include "ops/elementwise.h"
 #include "base/thread.h"
-#include "simd/vmath.h"
 
 enum { AXES, KEEPDIMS };
 

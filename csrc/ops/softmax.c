@@ -4,7 +4,6 @@
 #include "ops/axes.h"
 #include "ops/elementwise.h"
 #include "base/thread.h"
-#include "simd/vmath.h"
 
 #define SOFTMAX_ROWS 256 /* summed up by themselves, so that long sums stay accurate */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */

@@ -1,6 +1,5 @@
 /* Sine and its kin with their inverses. The formulas are in vmath.h. */
 #include "ops/elementwise.h"
-#include "simd/vmath.h"
 
 #define TEMPLATE "ops/trigonometric_formulas.h"
 #include "ops/each_float.h"
