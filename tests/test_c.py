@@ -1,6 +1,8 @@
 """Builds and runs the C programs of tests/c: csrc without the ops and without Python."""
 
 import os
+import platform
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -56,3 +58,27 @@ def test_program(name, flags, tmp_path):
     assert built.returncode == 0, built.stderr
     ran = run([tmp_path / name])
     assert ran.returncode == 0, ran.stderr
+
+
+def elementwise():
+    """What each family with tile functions says to compile its formulas: once per which dtypes."""
+    for path in sorted((ROOT / "csrc/ops").glob("*.c")):
+        pattern = r'#define TEMPLATE "(ops/.*_formulas\.h)"\n(?:#include .*\n)+#undef TEMPLATE\n'
+        for lines in re.finditer(pattern, path.read_text()):
+            if re.search(r"^TILE_", (ROOT / "csrc" / lines[1]).read_text(), re.M):
+                yield lines[0]
+
+
+@pytest.mark.parametrize("level", [["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"], []],
+                         ids=["avx512", "baseline"])
+def test_formulas_of_elementwise_ops_need_one_header(level, tmp_path):
+    """Of all families at once: C that is written for a cluster may take any of them."""
+    if level and platform.machine() != "x86_64":
+        pytest.skip("instructions of x86")
+    lines = [*elementwise()]
+    assert len(lines) > 10
+    source = tmp_path / "all.c"
+    source.write_text('#include "ops/elementwise.h"\n' + "".join(lines))
+    flags = [*level, *(["-mavx2", "-mfma", "-mf16c"] if level else [])]
+    built = build([source], os.devnull, [*flags, "-Wno-unused-function", "-fsyntax-only"])
+    assert built.returncode == 0, built.stderr

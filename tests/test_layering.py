@@ -104,6 +104,29 @@ def test_c_includes_go_down(path):
         assert c_floor(target) <= c_floor(path), f"{path.name} includes {included} from above"
 
 
+FORMULAS = [p for p in CSRC if p.stem.endswith("_formulas")]
+SHARED = {"ops/map.h", "ops/fold.h"}   # loops over formulas of any family
+
+
+@pytest.mark.parametrize("path", FORMULAS, ids=name_of)
+def test_formulas_are_apart_from_records(path):
+    text = path.read_text()
+    assert "DF_OP(" not in text, "a record: it belongs in the family's .c"
+    assert "#ifndef DTYPE" not in text and "#ifdef DTYPE" not in text, "two files in one"
+    users = [p for p in CSRC if f"{path.parent.name}/{path.name}" in p.read_text()]
+    assert len(users) == 1, "formulas belong to one family"
+    assert path.stem.startswith(users[0].stem), f"{users[0].name} includes them: name them after it"
+
+
+@pytest.mark.parametrize("path", [p for p in CSRC if p.parent.name in ("ops", "gemm")], ids=name_of)
+def test_what_is_compiled_per_dtype_is_formulas(path):
+    text = path.read_text()
+    templates = re.findall(r'#define TEMPLATE "([^"]+)"', text)
+    templates += re.findall(r'#define DTYPE .*(?:\n#.*)*?\n#include "([^"]+)"', text)
+    for name in {*templates} - SHARED:
+        assert name.endswith("_formulas.h"), f"{name}: compiled once per dtype"
+
+
 def test_c_knows_no_python():
     assert [p.name for p in CSRC if "Python.h" in p.read_text().replace("no Python.h", "")] == []
 

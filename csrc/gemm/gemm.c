@@ -1,5 +1,5 @@
 /* Blocking, packing and the split over threads of a matrix product; the arithmetic is in
- * gemm_typed.h, products with a vector in gemv.c.
+ * gemm_formulas.h, products with a vector in gemv.c.
  *
  * C is cut into column panels as wide as the kernel and row blocks as tall as it. Around them:
  * at most DEPTH of k at a time (a block of C is then one sum in registers, added to C), bounded
@@ -51,16 +51,16 @@ typedef struct {
 } gemm_panel;
 
 #define DTYPE f32
-#include "gemm/gemm_typed.h"
+#include "gemm/gemm_formulas.h"
 #undef DTYPE
 #define DTYPE f64
-#include "gemm/gemm_typed.h"
+#include "gemm/gemm_formulas.h"
 #undef DTYPE
 #define DTYPE i32
-#include "gemm/gemm_typed.h"
+#include "gemm/gemm_formulas.h"
 #undef DTYPE
 #define DTYPE i64
-#include "gemm/gemm_typed.h"
+#include "gemm/gemm_formulas.h"
 #undef DTYPE
 
 typedef struct {

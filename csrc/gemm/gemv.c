@@ -21,16 +21,16 @@ typedef struct {
 } gemv;
 
 #define DTYPE f32
-#include "gemm/gemv_typed.h"
+#include "gemm/gemv_formulas.h"
 #undef DTYPE
 #define DTYPE f64
-#include "gemm/gemv_typed.h"
+#include "gemm/gemv_formulas.h"
 #undef DTYPE
 #define DTYPE i32
-#include "gemm/gemv_typed.h"
+#include "gemm/gemv_formulas.h"
 #undef DTYPE
 #define DTYPE i64
-#include "gemm/gemv_typed.h"
+#include "gemm/gemv_formulas.h"
 #undef DTYPE
 
 typedef struct {

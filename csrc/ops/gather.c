@@ -11,16 +11,16 @@ enum { AXIS, BATCH_DIMS };
 enum { AHEAD = 4 };
 
 #define DTYPE u8
-#include "ops/gather_rows.h"
+#include "ops/gather_formulas.h"
 #undef DTYPE
 #define DTYPE i16
-#include "ops/gather_rows.h"
+#include "ops/gather_formulas.h"
 #undef DTYPE
 #define DTYPE i32
-#include "ops/gather_rows.h"
+#include "ops/gather_formulas.h"
 #undef DTYPE
 #define DTYPE i64
-#include "ops/gather_rows.h"
+#include "ops/gather_formulas.h"
 #undef DTYPE
 
 /* One row of `bytes` >= 16: whole vectors, the last one overlapping. */

@@ -16,7 +16,7 @@ enum { AXES, KEEPDIMS };
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/reduce_typed.h"
+#define TEMPLATE "ops/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

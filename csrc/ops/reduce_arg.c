@@ -20,7 +20,7 @@ typedef int64_t row_number_i64, row_number_f64;
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/reduce_arg_typed.h"
+#define TEMPLATE "ops/reduce_arg_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

@@ -16,7 +16,7 @@ typedef struct {
 
 typedef void (*combine_fn)(const scatter_part *);
 
-#define TEMPLATE "ops/scatter_rows.h"
+#define TEMPLATE "ops/scatter_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

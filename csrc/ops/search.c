@@ -4,7 +4,7 @@
 #include "simd/simd.h"
 #include "base/thread.h"
 
-#define TEMPLATE "ops/search_rows.h"
+#define TEMPLATE "ops/search_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

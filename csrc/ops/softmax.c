@@ -11,7 +11,10 @@
 #define TEMPLATE "ops/fold.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/softmax_typed.h"
+#define TEMPLATE "ops/softmax_formulas.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/softmax_elementwise_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 

@@ -26,12 +26,12 @@ typedef uint32_t b_unsigned_i16;
 typedef uint32_t b_unsigned_i32;
 typedef uint64_t b_unsigned_i64;
 
-#define TEMPLATE "ops/sort_keys.h"
+#define TEMPLATE "ops/sort_keys_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* What sort_rows.h has for one type of element. */
+/* What sort_rows_formulas.h has for one type of element. */
 typedef struct {
     void *(*sort)(void *x, void *tmp, int64_t n, int low, int high); /* the result: x or tmp */
     void (*range)(const void *x, int64_t n, int low, uint64_t *least, uint64_t *largest);
@@ -50,21 +50,21 @@ typedef struct {
 #define SORT_WORD(e) (e)
 #define E uint32_t
 #define SUFFIX narrow
-#include "ops/sort_network.h"
-#include "ops/sort_rows.h"
+#include "ops/sort_network_formulas.h"
+#include "ops/sort_rows_formulas.h"
 #undef E
 #undef SUFFIX
 #define E uint64_t
 #define SUFFIX wide
-#include "ops/sort_network.h"
-#include "ops/sort_rows.h"
+#include "ops/sort_network_formulas.h"
+#include "ops/sort_rows_formulas.h"
 #undef E
 #undef SUFFIX
 #undef SORT_WORD
 #define SORT_WORD(e) ((e).key)
 #define E wide_pair
 #define SUFFIX pair
-#include "ops/sort_rows.h"
+#include "ops/sort_rows_formulas.h"
 #undef E
 #undef SUFFIX
 #undef SORT_WORD

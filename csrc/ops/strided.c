@@ -57,14 +57,14 @@ static inline void drain_stores(void)
 #define DTYPE b1
 #define TILE 16
 #define TILE_BYTES 16
-#include "ops/strided_typed.h"
+#include "ops/strided_formulas.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
 #define DTYPE b2
 #define TILE 8
 #define TILE_BYTES 16
-#include "ops/strided_typed.h"
+#include "ops/strided_formulas.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
@@ -77,7 +77,7 @@ static inline void drain_stores(void)
 #define TILE 4
 #endif
 #define TILE_BYTES DF_VEC_BYTES
-#include "ops/strided_typed.h"
+#include "ops/strided_formulas.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
@@ -90,7 +90,7 @@ static inline void drain_stores(void)
 #define TILE 2
 #endif
 #define TILE_BYTES DF_VEC_BYTES
-#include "ops/strided_typed.h"
+#include "ops/strided_formulas.h"
 #undef TILE_BYTES
 #undef TILE
 #undef DTYPE
