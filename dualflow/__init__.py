@@ -42,18 +42,7 @@ from dualflow.dtypes import (
     int64,
     uint8,
 )
-from dualflow.ops.arithmetic import (
-    abs,
-    add,
-    add_n,
-    divide,
-    multiply,
-    negative,
-    sign,
-    square,
-    subtract,
-    truediv,
-)
+from dualflow.ops.arithmetic import abs, add, add_n, multiply, negative, sign, square, subtract
 from dualflow.ops.array import (
     broadcast_to,
     ensure_shape,
@@ -85,6 +74,7 @@ from dualflow.ops.creation import (
     zeros,
     zeros_like,
 )
+from dualflow.ops.division import divide, truediv
 from dualflow.ops.einsum import einsum, tensordot
 from dualflow.ops.exponential import exp, log, pow, sqrt
 from dualflow.ops.gather import (
@@ -108,12 +98,12 @@ from dualflow.ops.reduce import (
     reduce_any,
     reduce_logsumexp,
     reduce_max,
-    reduce_mean,
     reduce_min,
     reduce_prod,
     reduce_sum,
 )
 from dualflow.ops.reduce_arg import argmax, argmin
+from dualflow.ops.reduce_moments import reduce_mean
 from dualflow.ops.rounding import floor, round
 from dualflow.ops.scan import (
     cumsum,

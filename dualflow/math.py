@@ -4,20 +4,13 @@ from dualflow.ops.arithmetic import (
     abs,
     add,
     add_n,
-    divide,
-    divide_no_nan,
-    floordiv,
-    floormod,
-    mod,
     multiply,
     multiply_no_nan,
     negative,
-    reciprocal,
     sign,
     square,
     squared_difference,
     subtract,
-    truediv,
 )
 from dualflow.ops.bitwise import (
     logical_and,
@@ -33,6 +26,15 @@ from dualflow.ops.compare import (
     less,
     less_equal,
     not_equal,
+)
+from dualflow.ops.division import (
+    divide,
+    divide_no_nan,
+    floordiv,
+    floormod,
+    mod,
+    reciprocal,
+    truediv,
 )
 from dualflow.ops.exponential import (
     exp,
@@ -59,17 +61,19 @@ from dualflow.ops.norm import count_nonzero, zero_fraction
 from dualflow.ops.reduce import (
     reduce_all,
     reduce_any,
-    reduce_euclidean_norm,
     reduce_logsumexp,
     reduce_max,
-    reduce_mean,
     reduce_min,
     reduce_prod,
-    reduce_std,
     reduce_sum,
-    reduce_variance,
 )
 from dualflow.ops.reduce_arg import argmax, argmin
+from dualflow.ops.reduce_moments import (
+    reduce_euclidean_norm,
+    reduce_mean,
+    reduce_std,
+    reduce_variance,
+)
 from dualflow.ops.rounding import (
     ceil,
     floor,

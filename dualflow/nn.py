@@ -1,16 +1,6 @@
 """Functions of neural networks, under TensorFlow's names."""
 
-from dualflow.ops.activation import (
-    elu,
-    gelu,
-    leaky_relu,
-    relu,
-    relu6,
-    selu,
-    silu,
-    softsign,
-    swish,
-)
+from dualflow.ops.activation import elu, gelu, selu, silu, softsign, swish
 from dualflow.ops.gather import (
     embedding_lookup,
 )
@@ -27,6 +17,7 @@ from dualflow.ops.nn import (
     moments,
 )
 from dualflow.ops.norm import zero_fraction
+from dualflow.ops.relu import leaky_relu, relu, relu6
 from dualflow.ops.softmax import (
     log_softmax,
     sigmoid_cross_entropy_with_logits,

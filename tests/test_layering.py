@@ -29,9 +29,6 @@ FLOORS = [
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls", "deferred"]   # lowest first
 
-TO_SPLIT = {f"dualflow/ops/{name}.py"
-            for name in ("activation", "arithmetic", "random", "reduce")}
-
 C_FLOORS = ["base", "simd", "op", "fuse", "gemm", "ops", "exec"]
 
 
@@ -148,13 +145,7 @@ def test_errors_are_in_the_order_of_status_values():
         assert issubclass(errors.BY_STATUS[names.index(name)], getattr(builtins, promised))
 
 
-def must_be_split(path):
-    """Too long, known, and to be split; once it is, the test asks to take it off the list."""
-    long = name_of(path) in TO_SPLIT
-    return pytest.param(path, marks=[pytest.mark.xfail(strict=True)] if long else [])
-
-
-@pytest.mark.parametrize("path", list(map(must_be_split, PYTHON + CSRC + CYTHON)), ids=name_of)
+@pytest.mark.parametrize("path", PYTHON + CSRC + CYTHON, ids=name_of)
 def test_file_size(path):
     lines = path.read_text().splitlines()
     limit = 400 if path.suffix == ".py" else 500

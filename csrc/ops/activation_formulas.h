@@ -1,4 +1,4 @@
-/* Activations of neural networks, and what flows back through them. Compiled once per dtype. */
+/* Smooth activations, and what flows back through them. Compiled once per floating dtype. */
 #include <float.h>
 
 /* the constants of self-normalising networks (Klambauer et al. 2017) */
@@ -11,30 +11,6 @@
 /* far enough for x sigmoid(2u) to be 0, and not so far that e^2u leaves the range of `scale` */
 #define GELU_END_f32 11
 #define GELU_END_f64 22
-
-DF_INLINE V FN(relu)(V x) { return FN(max0)(x); }
-DF_INLINE V FN(relu6)(V x)
-{
-    x = FN(max0)(x);
-    return FN(select)(x > 6, FN(splat)(6), x);
-}
-
-TILE_UNARY(relu)
-TILE_UNARY(relu6)
-
-#if DTYPE_FLOAT
-
-DF_INLINE V FN(relu_grad)(V g, V y) { return FN(select)(y > (V){0}, g, (V){0}); }
-DF_INLINE V FN(relu6_grad)(V g, V y)
-{
-    return FN(select)((y > (V){0}) & (y < 6), g, (V){0});
-}
-
-DF_INLINE V FN(leaky_relu)(V x, V alpha) { return FN(select)(x > (V){0}, x, alpha * x); }
-DF_INLINE V FN(leaky_relu_grad)(V g, V x, V alpha)
-{
-    return FN(select)(x > (V){0}, g, alpha * g);
-}
 
 DF_INLINE V FN(elu)(V x) { return FN(select)(x > (V){0}, x, FN(expm1)(x)); }
 DF_INLINE V FN(elu_grad)(V g, V x) { return FN(select)(x > (V){0}, g, g * FN(exp)(x)); }
@@ -91,10 +67,6 @@ DF_INLINE V FN(softsign)(V x)
     return x / (1 + FN(abs)(x));
 }
 
-TILE_BINARY(relu_grad)
-TILE_BINARY(relu6_grad)
-TILE_UNARY_WITH(leaky_relu)
-TILE_BINARY_WITH(leaky_relu_grad)
 TILE_UNARY(elu)
 TILE_BINARY(elu_grad)
 TILE_UNARY(selu)
@@ -114,5 +86,3 @@ TILE_HEAD(gelu_grad, 2)
     if (attrs[0].i) FN(map2)(n, out, in[0], in[1], FN(gelu_tanh_grad));
     else FN(map2)(n, out, in[0], in[1], FN(gelu_exact_grad));
 }
-
-#endif

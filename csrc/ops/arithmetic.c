@@ -1,4 +1,4 @@
-/* Arithmetic: formulas over vectors, then the records. Integers wrap around, as in NumPy. */
+/* Arithmetic but for division. Integers wrap around, as in NumPy. */
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
@@ -7,29 +7,16 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-FIRST_OF_INTS(is_zero)
-#define NO_ZERO                                                                                  \
-    {.input = 1, .dtypes = ALL_INTS, .first = is_zero_first,                                     \
-     .want = "integer divisors other than 0"}
-
 DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}};
 DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}};
 DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)}};
-DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(divide)}};
-DF_OP(divide_no_nan) = {BINARY_OP("divide_no_nan"), .promote_to_float = true,
-                        .tile = {FLOATS(divide_no_nan)}};
 DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan)}};
-DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2,
-                   .refuses = NO_ZERO};
-DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2,
-                   .refuses = NO_ZERO};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
                              .tile = {NUMBERS(squared_difference)}};
 DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
 DF_OP(abs) = {UNARY_OP("abs"), .tile = {NUMBERS(abs)}};
 DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
 DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
-DF_OP(reciprocal) = {UNARY_OP("reciprocal"), .tile = {FLOATS(reciprocal)}};
 
 /* add_n: any number of tensors of one shape, summed from the first to the last, a block that stays
  * in cache at a time, with the very tile function of add. */

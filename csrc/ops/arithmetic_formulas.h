@@ -17,14 +17,7 @@ TILE_UNARY(abs)
 
 #if DTYPE_FLOAT
 
-DF_INLINE V FN(divide)(V a, V b) { return a / b; }
-DF_INLINE V FN(reciprocal)(V x) { return 1 / x; }
-
 /* 0 where b is 0, whatever a is. */
-DF_INLINE V FN(divide_no_nan)(V a, V b)
-{
-    return FN(select)(b == (V){0}, (V){0}, a / b);
-}
 DF_INLINE V FN(multiply_no_nan)(V a, V b)
 {
     return FN(select)(b == (V){0}, (V){0}, a * b);
@@ -36,63 +29,7 @@ DF_INLINE V FN(sign)(V x)
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
 }
 
-/* Python's and NumPy's: the remainder has b's sign, a zero too, and is exact, as fmod is. */
-DF_INLINE T FN(floormod_1)(T a, T b)
-{
-    T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
-    if (r == 0) return (T)(sizeof(T) == 4 ? copysignf(0, (float)b) : copysign(0, b));
-    return (r < 0) != (b < 0) ? r + b : r;
-}
-
-/* floor of the true quotient, from the exact remainder: a / b may round up to the next integer. */
-DF_INLINE T FN(floordiv_1)(T a, T b)
-{
-    if (b == 0 || a != a || b != b) return a / b;
-    T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));
-    T q = (a - r) / b;
-    if (r != 0 && (r < 0) != (b < 0)) q -= 1;
-    if (q == 0) return (T)(sizeof(T) == 4 ? copysignf(0, (float)(a / b)) : copysign(0, a / b));
-    T down = (T)(sizeof(T) == 4 ? floorf((float)q) : floor(q));
-    return q - down > (T)0.5 ? down + 1 : down;
-}
-
-/* floor(a / b), and the remainder that goes with it, of lanes that are not `hard`: |a / b| is below
- * 2^FRACTION_BITS, so that the rounded quotient's floor is at most one too high. For such a whole
- * number q, a - q b is exact with one rounding (or rounded as fmod(a, b) + b is). */
-DF_INLINE V FN(floor_quotient)(V a, V b, V *remainder, M *hard)
-{
-    V t = a / b, q = FN(floor)(t), r = FN(fma)(-q, b, a);
-    M easy = (FN(abs)(q) < (T)(INT64_C(1) << FRACTION_BITS)) & FN(isfinite)(b);
-#if !defined(DF_HAVE_FMA)
-    easy &= 0;
-#endif
-    *hard = ~(easy | (b == (V){0}));
-    M too_high = ((r < (V){0}) ^ (b < (V){0})) & (r != (V){0}) & easy;
-    *remainder = FN(select)(r == (V){0}, FN(copysign)((V){0}, b), FN(select)(too_high, r + b, r));
-    q = FN(select)(too_high, q - 1, q);
-    return FN(select)(easy, FN(select)(q == (V){0}, FN(copysign)((V){0}, t), q), t);
-}
-
-DF_INLINE V FN(floordiv)(V a, V b)
-{
-    V r, q;
-    M hard;
-    q = FN(floor_quotient)(a, b, &r, &hard);
-    return FN(any)(hard) ? FN(lanewise2)(a, b, FN(floordiv_1)) : q;
-}
-
-DF_INLINE V FN(floormod)(V a, V b)
-{
-    V r;
-    M hard;
-    FN(floor_quotient)(a, b, &r, &hard);
-    return FN(any)(hard) ? FN(lanewise2)(a, b, FN(floormod_1)) : r;
-}
-
-TILE_BINARY(divide)
-TILE_BINARY(divide_no_nan)
 TILE_BINARY(multiply_no_nan)
-TILE_UNARY(reciprocal)
 
 #else
 
@@ -101,30 +38,6 @@ DF_INLINE V FN(sign)(V x)
     return FN(select)(x > 0, FN(splat)(1), FN(select)(x < 0, FN(splat)((T)-1), (V){0}));
 }
 
-DF_INLINE bool FN(is_zero)(T x) { return x == 0; }
-TEST_FIRST(is_zero)
-
-/* Division by zero has been refused, but must not trap; by -1 it is negation, since MIN / -1 traps
- * on x86. */
-DF_INLINE T FN(floordiv_1)(T a, T b)
-{
-    if (b == 0) return 0;
-    if (is_minus_one(b)) return (T)-a;
-    return (T)(a / b - ((a % b != 0) & (is_negative(a) != is_negative(b))));
-}
-
-DF_INLINE T FN(floormod_1)(T a, T b)
-{
-    if (b == 0 || is_minus_one(b)) return 0;
-    T r = (T)(a % b);
-    return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
-}
-
-DF_INLINE V FN(floordiv)(V a, V b) { return FN(lanewise2)(a, b, FN(floordiv_1)); }
-DF_INLINE V FN(floormod)(V a, V b) { return FN(lanewise2)(a, b, FN(floormod_1)); }
-
 #endif
 
-TILE_BINARY(floordiv)
-TILE_BINARY(floormod)
 TILE_UNARY(sign)

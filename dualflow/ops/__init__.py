@@ -1,5 +1,5 @@
 """One function per public op, by family: signature, docstring, the call to `apply`, and right below
-it the op's gradient rule. A module here has the name of its kernels' file in csrc/ops."""
+it the op's gradient rule. The kernels are in the file of csrc/ops that a module is named after."""
 
 from dualflow.ops import (
     activation,
@@ -12,6 +12,7 @@ from dualflow.ops import (
     creation,
     diagonal,
     display,
+    division,
     einsum,
     exponential,
     gather,
@@ -24,8 +25,11 @@ from dualflow.ops import (
     norm,
     optimizer,
     random,
+    random_generator,
     reduce,
     reduce_arg,
+    reduce_moments,
+    relu,
     rounding,
     scan,
     segment,
@@ -47,6 +51,7 @@ __all__ = [
     "creation",
     "diagonal",
     "display",
+    "division",
     "einsum",
     "exponential",
     "gather",
@@ -59,8 +64,11 @@ __all__ = [
     "norm",
     "optimizer",
     "random",
+    "random_generator",
     "reduce",
     "reduce_arg",
+    "reduce_moments",
+    "relu",
     "rounding",
     "scan",
     "segment",

@@ -4,27 +4,20 @@ from collections.abc import Sequence
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradients import gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = [
     "abs",
     "add",
     "add_n",
-    "divide",
-    "divide_no_nan",
-    "floordiv",
-    "floormod",
-    "mod",
     "multiply",
     "multiply_no_nan",
     "negative",
-    "reciprocal",
     "sign",
     "square",
     "squared_difference",
     "subtract",
-    "truediv",
 ]
 
 
@@ -115,85 +108,6 @@ def _(g, y, a, b):
     return lambda: g * b, lambda: g * a
 
 
-def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, in floating point.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, of the promoted dtype and the broadcast shape
-
-    Notes
-    -----
-    Integers become float32 (int64: float64) first. Division by zero gives inf or NaN.
-    The gradient is ``g / b`` to a and ``-g * y / b`` to b.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.divide([1, 3], 2).numpy().tolist()
-    [0.5, 1.5]
-    """
-    return apply("divide", a, b, name=name)
-
-
-@gradient("divide", saves=(1, "output"))
-def _(g, y, a, b):
-    return lambda: g / b, lambda: -g * y / b
-
-
-def truediv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, in floating point: another name of `divide`.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, floating, of the broadcast shape
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.truediv(1, [2, 4]).numpy().tolist()
-    [0.5, 0.25]
-    """
-    return divide(a, b, name=name)
-
-
-def divide_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, and 0 where b is 0.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, floating, of the broadcast shape
-
-    Notes
-    -----
-    The gradient is ``g / b`` to a and ``-g * a / b / b`` to b, each 0 where b is 0.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.divide_no_nan([1., 2.], [0., 4.]).numpy().tolist()
-    [0.0, 0.5]
-    """
-    return apply("divide_no_nan", a, b, name=name)
-
-
-@gradient("divide_no_nan", saves=(1, "output"))
-def _(g, y, a, b):
-    return lambda: divide_no_nan(g, b), lambda: divide_no_nan(-g * y, b)
-
-
 def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """a * b, elementwise, and 0 where b is 0, even if a is infinite or NaN.
 
@@ -221,93 +135,6 @@ def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Te
 @gradient("multiply_no_nan", saves="inputs")
 def _(g, y, a, b):
     return lambda: multiply_no_nan(g, b), lambda: multiply_no_nan(a, g)
-
-
-def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer that is not above a / b, elementwise.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, of the promoted dtype and the broadcast shape
-
-    Raises
-    ------
-    InvalidArgumentError
-        If integers are divided by 0. Floats give inf or NaN.
-
-    Notes
-    -----
-    As Python's ``//``. The least integer divided by -1 wraps around. There is no gradient.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.floordiv([7, -7], 2).numpy().tolist()
-    [3, -4]
-    """
-    return apply("floordiv", a, b, name=name)
-
-
-no_gradient("floordiv", why="it is piecewise constant")
-
-
-def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """What is left of a after division by b, with the sign of b, elementwise.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, of the promoted dtype and the broadcast shape
-
-    Raises
-    ------
-    InvalidArgumentError
-        If integers are divided by 0. Floats give inf or NaN.
-
-    Notes
-    -----
-    As Python's ``%``: ``a == floordiv(a, b) * b + floormod(a, b)``. Exact for floats.
-    The gradient is ``g`` to a and ``-g * floordiv(a, b)`` to b.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.floormod([7, -7], 3).numpy().tolist()
-    [1, 2]
-    """
-    return apply("floormod", a, b, name=name)
-
-
-@gradient("floormod", saves="inputs")
-def _(g, y, a, b):
-    return g, lambda: -g * floordiv(a, b)
-
-
-def mod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """What is left of a after division by b: another name of `floormod`.
-
-    Parameters
-    ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
-
-    Returns
-    -------
-    Tensor, of the promoted dtype and the broadcast shape
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.mod(-1, [3, 5]).numpy().tolist()
-    [2, 4]
-    """
-    return floormod(a, b, name=name)
 
 
 def squared_difference(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
@@ -453,35 +280,6 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
 @gradient("square", saves="inputs")
 def _(g, y, x):
     return g * (2 * x)
-
-
-def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, elementwise.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-
-    Returns
-    -------
-    Tensor, same shape and dtype as `x`
-
-    Notes
-    -----
-    1 / 0 is inf. The gradient is ``-g / x**2``.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.reciprocal([2., 4.]).numpy().tolist()
-    [0.5, 0.25]
-    """
-    return apply("reciprocal", x, name=name)
-
-
-@gradient("reciprocal", saves="output")
-def _(g, y, x):
-    return -g * (y * y)
 
 
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:

@@ -3,14 +3,15 @@
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops import random
+from dualflow.ops import random_generator
 from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import reshape, same_size
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.exponential import rsqrt
 from dualflow.ops.limits import maximum
-from dualflow.ops.reduce import reduce_mean, reduce_sum, reduce_variance
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.reduce_moments import reduce_mean, reduce_variance
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["batch_normalization", "bias_add", "dropout", "l2_loss", "l2_normalize", "layer_norm",
@@ -225,6 +226,6 @@ def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
         raise InvalidArgumentError(f"dropout: rate is {rate}, want 0 <= rate < 1")
     if rate == 0:
         return x
-    drawn = random.uniform(x.shape if noise_shape is None else noise_shape, seed=seed)
+    drawn = random_generator.uniform(x.shape if noise_shape is None else noise_shape, seed=seed)
     kept = cast(greater_equal(drawn, rate), x.dtype)
     return multiply(x * (1 / (1 - rate)), kept, name)

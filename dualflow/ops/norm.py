@@ -9,7 +9,8 @@ from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.bitwise import logical_not
 from dualflow.ops.cast import cast
-from dualflow.ops.reduce import reduce_euclidean_norm, reduce_max, reduce_mean, reduce_sum
+from dualflow.ops.reduce import reduce_max, reduce_sum
+from dualflow.ops.reduce_moments import reduce_euclidean_norm, reduce_mean
 from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["count_nonzero", "norm", "zero_fraction"]

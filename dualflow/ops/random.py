@@ -1,32 +1,29 @@
-"""Random numbers: Philox4x32-10 by counters, so that a number depends on a key and its index alone,
-never on the thread count.
+"""Random numbers that a key determines: Philox4x32-10 by counters, so that a number depends on its
+key and its index alone, never on the thread count.
 
-The ops take their key, two int64, as an input; each key has a stream of its own. A `Generator`
-hands out keys: its seed, and how many it has handed out. Functions without a key use the global
-one.
+The ops take their key, two int64, as an input; each key has a stream of its own.
+random_generator.py hands out keys.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Counter, Tensor, TensorBase, TensorSpec, apply, constant, current_graph
-from dualflow.arguments import integer
+from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradients import no_gradient
-from dualflow.ops.array import ints, static_shape
-from dualflow.ops.gather import gather
 from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["Generator", "get_global_generator", "normal", "set_seed", "shuffle",
-           "stateless_normal", "stateless_permutation", "stateless_truncated_normal",
-           "stateless_uniform", "truncated_normal", "uniform"]
+__all__ = [
+    "stateless_normal",
+    "stateless_permutation",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+]
+
 
 Shape = int | Sequence[int]
-
-
 _HALF_DIGITS = {dtypes.float16: 11, dtypes.bfloat16: 8}
 
 
@@ -209,260 +206,3 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
 
 
 no_gradient("random_permutation", why="integer result")
-
-
-def _dims(shape: Any, op: str) -> Shape:
-    """A shape as a tuple of plain numbers."""
-    return ints(shape, f"{op}: shape")
-
-
-class Generator:
-    """A source of random numbers: a seed, and a counter of the draws.
-
-    Parameters
-    ----------
-    seed : int, optional
-        64 bits; drawn from the operating system if not given.
-
-    Notes
-    -----
-    Threads may share a generator; each call gets numbers of its own. A traced function draws from
-    it at each run, in the order of its ops, as eager mode does.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> a, b = df.random.Generator(7), df.random.Generator(7)
-    >>> a.normal([3]).numpy().tolist() == b.normal([3]).numpy().tolist()
-    True
-    """
-
-    def __init__(self, seed: int | None = None) -> None:
-        bits = (int.from_bytes(os.urandom(8), "little") if seed is None
-                else integer(seed, "random.Generator: seed"))
-        self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-        self._draws = Counter()
-        self._graph = current_graph()
-
-    @property
-    def counter(self) -> int:
-        """The number of the next draw."""
-        return self._draws.value
-
-    @counter.setter
-    def counter(self, value: int) -> None:
-        self._draws.value = value
-
-    def __getstate__(self) -> dict[str, int]:
-        return {"seed": self.seed, "counter": self.counter}
-
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.seed = state["seed"]
-        self._draws = Counter(state["counter"])
-        self._graph = current_graph()
-
-    def key(self) -> Tensor:
-        """The key for a draw, int64 (2,); another one each time.
-
-        In a graph it is fed anew at each run, unless the generator was made in that graph.
-        """
-        graph = current_graph()
-        if graph is not None and graph is not self._graph:
-            return graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
-                              self._give_back)
-        return self._next()
-
-    def _next(self) -> Tensor:
-        return constant([self.seed, self._draws.advance()], dtypes.int64)
-
-    def _give_back(self) -> None:
-        """Undoes a draw of a run that failed before Python would have made it."""
-        self._draws.go_back()
-
-    def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
-                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.uniform`, from this generator."""
-        shape = _dims(shape, "random_uniform")
-        return stateless_uniform(shape, self.key(), minval, maxval, dtype, name)
-
-    def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-               dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.normal`, from this generator."""
-        shape = _dims(shape, "random_normal")
-        return stateless_normal(shape, self.key(), mean, stddev, dtype, name)
-
-    def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-                         dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-        """As `dualflow.random.truncated_normal`, from this generator."""
-        shape = _dims(shape, "random_truncated_normal")
-        return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
-
-    def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
-        """As `dualflow.random.shuffle`, from this generator."""
-        x = value if isinstance(value, TensorBase) else constant(value)
-        if not x.ndim:
-            raise InvalidArgumentError("shuffle: value is a scalar, want at least one dimension")
-        n = static_shape(x)[0]
-        return gather(x, stateless_permutation(n, self.key(), name))
-
-
-class _Global:
-    """The generator of calls that name none, made when first needed."""
-
-    generator: Generator | None = None
-
-
-def set_seed(seed: int) -> None:
-    """Starts the global generator anew from `seed`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.set_seed(1)
-    >>> a = df.random.normal([2]).numpy().tolist()
-    >>> df.random.set_seed(1)
-    >>> a == df.random.normal([2]).numpy().tolist()
-    True
-    """
-    fresh = Generator(integer(seed, "random.set_seed: seed"))
-    generator = get_global_generator()
-    generator.seed, generator.counter = fresh.seed, 0
-
-
-def get_global_generator() -> Generator:
-    """The generator of calls that name none; seeded by the operating system unless `set_seed`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.get_global_generator().normal([2]).shape
-    (2,)
-    """
-    if _Global.generator is None:
-        _Global.generator = Generator()
-        _Global.generator._graph = None         # a graph that needs it first does not own it
-    return _Global.generator
-
-
-def _source(seed: int | None, who: str) -> Generator:
-    if seed is None:
-        return get_global_generator()
-    return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
-
-
-def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
-            dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-            name: str | None = None) -> Tensor:
-    """Numbers evenly distributed over [minval, maxval).
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    minval, maxval : number, or for floats Tensor
-        `maxval` is 1 for floats if not given, and must be given for integers.
-    dtype : dtype, default float32
-    seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_uniform`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
-    (2, 3)
-    """
-    return _source(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
-
-
-def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-           dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-           name: str | None = None) -> Tensor:
-    """Normally distributed numbers.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    mean, stddev : number or Tensor
-    dtype : floating dtype, default float32
-    seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_normal`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> a, b = df.random.normal([2], seed=3), df.random.normal([2], seed=3)
-    >>> a.numpy().tolist() == b.numpy().tolist()
-    True
-    """
-    return _source(seed, "normal").normal(shape, mean, stddev, dtype, name)
-
-
-def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
-                     dtype: DTypeLike = dtypes.float32, seed: int | None = None,
-                     name: str | None = None) -> Tensor:
-    """Normally distributed numbers within two standard deviations of the mean.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-    mean, stddev : number or Tensor
-    dtype : floating dtype, default float32
-    seed : int, optional
-        Makes this call give the same numbers each time: the first of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, of `shape` and `dtype`
-
-    Notes
-    -----
-    See `stateless_truncated_normal`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
-    (2, 3)
-    """
-    return _source(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
-
-
-def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with its first dimension in random order.
-
-    Parameters
-    ----------
-    value : Tensor, any dtype, shape (n, ...)
-    seed : int, optional
-        Makes this call give the same order each time: the first of ``Generator(seed)``.
-
-    Returns
-    -------
-    Tensor, like `value`
-
-    Notes
-    -----
-    The gradient flows back to where each row came from.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
-    [1, 2, 3]
-    """
-    return _source(seed, "shuffle").shuffle(value, name)

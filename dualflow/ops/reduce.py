@@ -1,14 +1,14 @@
-"""Reductions over any set of axes, with their gradients."""
+"""Reductions over any set of axes, with their gradients. For means see reduce_moments.py."""
 
 import math
 from collections.abc import Iterable
 from typing import Any
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor, larger
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
-from dualflow.ops.compare import equal, where
+from dualflow.ops.compare import equal
 from dualflow.ops.exponential import exp
 from dualflow.ops.limits import maximum
 from dualflow.ops.scan import cumprod
@@ -17,26 +17,22 @@ from dualflow.ops.types import Axis, TensorLike
 __all__ = [
     "reduce_all",
     "reduce_any",
-    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
-    "reduce_mean",
     "reduce_min",
     "reduce_prod",
-    "reduce_std",
     "reduce_sum",
-    "reduce_variance",
 ]
 
 
-def _axes(x: TensorLike, axis: Axis) -> Any:
+def axes_or_all(x: TensorLike, axis: Axis) -> Any:
     """`axis`, and for None all axes: only here is known how many those are."""
     if axis is not None:
         return axis
     return tuple(range((x if isinstance(x, TensorBase) else as_tensor(x)).ndim))
 
 
-def _spread(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
+def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
     """`g`, which was reduced over `axes` of `x`, repeated along them."""
     shape = static_shape(x)
     if len(g.shape) == 0:
@@ -46,7 +42,7 @@ def _spread(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
     return broadcast_to(reshape(g, kept), shape)
 
 
-def _count(x: Any, axes: Iterable[int]) -> int:
+def count_over(x: Any, axes: Iterable[int]) -> int:
     """How many numbers go into each result."""
     return math.prod(x.shape[a] for a in axes)
 
@@ -84,48 +80,13 @@ def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist()
     [4, 6]
     """
-    return apply("reduce_sum", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_sum", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
 @gradient("reduce_sum", saves="none")
 def _(g, y, x, axes, keepdims):
-    return _spread(g, x, axes)
-
-
-def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
-                name: str | None = None) -> Tensor:
-    """Mean of the elements along `axis`.
-
-    Parameters
-    ----------
-    input_tensor : Tensor, any number dtype or bool
-    axis : int or sequence of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    Tensor, of the dtype of `input_tensor`; float32 for integers and bools, float64 for int64
-
-    Notes
-    -----
-    The mean of no elements is NaN. The gradient is `g` over their number, repeated along the axes.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.reduce_mean([[1., 2.], [3., 6.]]).numpy().item()
-    3.0
-    """
-    return apply("reduce_mean", input_tensor, name=name, axes=_axes(input_tensor, axis),
-                 keepdims=keepdims)
-
-
-@gradient("reduce_mean", saves="none")
-def _(g, y, x, axes, keepdims):
-    return _spread(g / larger(_count(x, axes), 1), x, axes)
+    return broadcast_over(g, x, axes)
 
 
 def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
@@ -155,14 +116,14 @@ def reduce_max(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_max([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [5, 4]
     """
-    return apply("reduce_max", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_max", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
 def _to_extremes(g, y, x, axes):
     """`g` split evenly among the elements of `x` that equal the result `y`."""
-    hit = cast(equal(x, _spread(y, x, axes)), x.dtype)
-    return hit * _spread(g / reshape(reduce_sum(hit, axes), g.shape), x, axes)
+    hit = cast(equal(x, broadcast_over(y, x, axes)), x.dtype)
+    return hit * broadcast_over(g / reshape(reduce_sum(hit, axes), g.shape), x, axes)
 
 
 @gradient("reduce_max", saves="both")
@@ -197,7 +158,7 @@ def reduce_min(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_min([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [1, 3]
     """
-    return apply("reduce_min", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_min", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
@@ -233,7 +194,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
     >>> df.reduce_prod([[1, 2], [3, 4]], axis=1).numpy().tolist()
     [2, 12]
     """
-    return apply("reduce_prod", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_prod", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
@@ -246,7 +207,7 @@ def _(g, y, x, axes, keepdims):
     for a, stage in zip(reversed(axes), reversed(stages), strict=False):
         others = (cumprod(stage, a, exclusive=True)
                   * cumprod(stage, a, exclusive=True, reverse=True))
-        g = _spread(g, stage, [a]) * others
+        g = broadcast_over(g, stage, [a]) * others
     return g
 
 
@@ -272,7 +233,7 @@ def reduce_any(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_any([[True, False], [False, False]], axis=1).numpy().tolist()
     [True, False]
     """
-    return apply("reduce_any", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_any", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
@@ -301,7 +262,7 @@ def reduce_all(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_all([[True, True], [True, False]], axis=1).numpy().tolist()
     [True, False]
     """
-    return apply("reduce_all", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_all", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
@@ -335,7 +296,7 @@ def reduce_logsumexp(input_tensor: TensorLike, axis: Axis = None, keepdims: bool
     >>> df.reduce_logsumexp([1000., 1000.]).numpy().item()
     1000.6931762695312
     """
-    return apply("reduce_logsumexp", input_tensor, name=name, axes=_axes(input_tensor, axis),
+    return apply("reduce_logsumexp", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
                  keepdims=keepdims)
 
 
@@ -344,117 +305,4 @@ LOWEST_FINITE = -3e38    # what stands for -inf where it is subtracted
 
 @gradient("reduce_logsumexp", saves="both")
 def _(g, y, x, axes, keepdims):
-    return exp(x - _spread(maximum(y, LOWEST_FINITE), x, axes)) * _spread(g, x, axes)
-
-
-def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
-                    name: str | None = None) -> Tensor:
-    """Mean squared distance from the mean along `axis` (divided by n, not n - 1).
-
-    Parameters
-    ----------
-    input_tensor : Tensor, floating
-    axis : int or sequence of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    Tensor, of the dtype of `input_tensor`
-
-    Notes
-    -----
-    Two passes, the mean first: no cancellation. The gradient is ``g * 2 (x - mean) / n``.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.reduce_variance([1., 2., 3., 4.]).numpy().item()
-    1.25
-    """
-    return apply("reduce_variance", input_tensor, name=name, axes=_axes(input_tensor, axis),
-                 keepdims=keepdims)
-
-
-@gradient("reduce_variance", saves="inputs")
-def _(g, y, x, axes, keepdims):
-    return _spread(g * (2 / larger(_count(x, axes), 1)), x, axes) * (x - reduce_mean(x, axes, True))
-
-
-def _over_root(g: Tensor, y: Tensor) -> Tensor:
-    """g / y, and 0 where the root y is 0, for any order of derivatives."""
-    zero = equal(y, 0)
-    return where(zero, 0, g / where(zero, 1, y))
-
-
-def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
-               name: str | None = None) -> Tensor:
-    """Standard deviation along `axis`: the root of the variance.
-
-    Parameters
-    ----------
-    input_tensor : Tensor, floating
-    axis : int or sequence of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    Tensor, of the dtype of `input_tensor`
-
-    Notes
-    -----
-    The gradient is ``g * (x - mean) / (n * std)``, and 0 where the deviation is 0.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.reduce_std([2., 2., 6., 6.]).numpy().item()
-    2.0
-    """
-    return apply("reduce_std", input_tensor, name=name, axes=_axes(input_tensor, axis),
-                 keepdims=keepdims)
-
-
-@gradient("reduce_std", saves="both")
-def _(g, y, x, axes, keepdims):
-    part = _over_root(g * (1 / larger(_count(x, axes), 1)), y)
-    return _spread(part, x, axes) * (x - reduce_mean(x, axes, True))
-
-
-def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
-                          name: str | None = None) -> Tensor:
-    """Root of the sum of squares along `axis`.
-
-    Parameters
-    ----------
-    input_tensor : Tensor, floating
-    axis : int or sequence of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    Tensor, of the dtype of `input_tensor`
-
-    Notes
-    -----
-    Squares overflow beyond the root of the largest number. The gradient is ``g * x / y``, and 0
-    where the norm is 0.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.reduce_euclidean_norm([3., 4.]).numpy().item()
-    5.0
-    """
-    return apply("reduce_euclidean_norm", input_tensor, name=name, axes=_axes(input_tensor, axis),
-                 keepdims=keepdims)
-
-
-@gradient("reduce_euclidean_norm", saves="both")
-def _(g, y, x, axes, keepdims):
-    return x * _spread(_over_root(g, y), x, axes)
+    return exp(x - broadcast_over(maximum(y, LOWEST_FINITE), x, axes)) * broadcast_over(g, x, axes)

@@ -11,7 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.errors import InvalidArgumentError, RetracingWarning, TracedValueError
-from dualflow.ops.random import _Global
+from dualflow.ops.random_generator import _Global
 
 
 def number(x):

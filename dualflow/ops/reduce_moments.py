@@ -1,0 +1,158 @@
+"""Mean, variance and their kin over any set of axes, with their gradients."""
+
+from dualflow._core import Tensor, apply, larger
+from dualflow.gradients import gradient
+from dualflow.ops.compare import equal, where
+from dualflow.ops.reduce import axes_or_all, broadcast_over, count_over
+from dualflow.ops.types import Axis, TensorLike
+
+__all__ = ["reduce_euclidean_norm", "reduce_mean", "reduce_std", "reduce_variance"]
+
+
+def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                name: str | None = None) -> Tensor:
+    """Mean of the elements along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, any number dtype or bool
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`; float32 for integers and bools, float64 for int64
+
+    Notes
+    -----
+    The mean of no elements is NaN. The gradient is `g` over their number, repeated along the axes.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.reduce_mean([[1., 2.], [3., 6.]]).numpy().item()
+    3.0
+    """
+    return apply("reduce_mean", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
+                 keepdims=keepdims)
+
+
+@gradient("reduce_mean", saves="none")
+def _(g, y, x, axes, keepdims):
+    return broadcast_over(g / larger(count_over(x, axes), 1), x, axes)
+
+
+def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                    name: str | None = None) -> Tensor:
+    """Mean squared distance from the mean along `axis` (divided by n, not n - 1).
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    Two passes, the mean first: no cancellation. The gradient is ``g * 2 (x - mean) / n``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.reduce_variance([1., 2., 3., 4.]).numpy().item()
+    1.25
+    """
+    return apply("reduce_variance", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
+                 keepdims=keepdims)
+
+
+@gradient("reduce_variance", saves="inputs")
+def _(g, y, x, axes, keepdims):
+    part = g * (2 / larger(count_over(x, axes), 1))
+    return broadcast_over(part, x, axes) * (x - reduce_mean(x, axes, True))
+
+
+def _over_root(g: Tensor, y: Tensor) -> Tensor:
+    """g / y, and 0 where the root y is 0, for any order of derivatives."""
+    zero = equal(y, 0)
+    return where(zero, 0, g / where(zero, 1, y))
+
+
+def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+               name: str | None = None) -> Tensor:
+    """Standard deviation along `axis`: the root of the variance.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    The gradient is ``g * (x - mean) / (n * std)``, and 0 where the deviation is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.reduce_std([2., 2., 6., 6.]).numpy().item()
+    2.0
+    """
+    return apply("reduce_std", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
+                 keepdims=keepdims)
+
+
+@gradient("reduce_std", saves="both")
+def _(g, y, x, axes, keepdims):
+    part = _over_root(g * (1 / larger(count_over(x, axes), 1)), y)
+    return broadcast_over(part, x, axes) * (x - reduce_mean(x, axes, True))
+
+
+def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
+                          name: str | None = None) -> Tensor:
+    """Root of the sum of squares along `axis`.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, floating
+    axis : int or sequence of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    Tensor, of the dtype of `input_tensor`
+
+    Notes
+    -----
+    Squares overflow beyond the root of the largest number. The gradient is ``g * x / y``, and 0
+    where the norm is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.reduce_euclidean_norm([3., 4.]).numpy().item()
+    5.0
+    """
+    return apply("reduce_euclidean_norm", input_tensor, name=name,
+                 axes=axes_or_all(input_tensor, axis), keepdims=keepdims)
+
+
+@gradient("reduce_euclidean_norm", saves="both")
+def _(g, y, x, axes, keepdims):
+    return x * broadcast_over(_over_root(g, y), x, axes)
