@@ -1,21 +1,12 @@
 """Bits of integers: `df.bitwise.bitwise_and`, ..."""
 
 from dualflow.ops.bitwise import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    left_shift,
-    right_shift,
+    bitwise_and as bitwise_and,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor,
+    left_shift as left_shift,
+    right_shift as right_shift,
 )
-from dualflow.ops.bitwise import bitwise_not as invert  # TensorFlow's name
 
-__all__ = [
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "invert",
-    "left_shift",
-    "right_shift",
-]
+invert = bitwise_not    # TensorFlow's name

@@ -1,31 +1,17 @@
 """Random numbers."""
 
 from dualflow.ops.random import (
-    stateless_normal,
-    stateless_permutation,
-    stateless_truncated_normal,
-    stateless_uniform,
+    stateless_normal as stateless_normal,
+    stateless_permutation as stateless_permutation,
+    stateless_truncated_normal as stateless_truncated_normal,
+    stateless_uniform as stateless_uniform,
 )
 from dualflow.ops.random_generator import (
-    Generator,
-    get_global_generator,
-    normal,
-    set_seed,
-    shuffle,
-    truncated_normal,
-    uniform,
+    Generator as Generator,
+    get_global_generator as get_global_generator,
+    normal as normal,
+    set_seed as set_seed,
+    shuffle as shuffle,
+    truncated_normal as truncated_normal,
+    uniform as uniform,
 )
-
-__all__ = [
-    "Generator",
-    "get_global_generator",
-    "normal",
-    "set_seed",
-    "shuffle",
-    "stateless_normal",
-    "stateless_permutation",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-    "truncated_normal",
-    "uniform",
-]

@@ -22,12 +22,16 @@ MODULES = ["dualflow", *sorted(
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]
 
+# Which do nothing but pass on names.
+NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "linalg", "math", "nn", "random")]
+
 
 def public_functions():
     found = {}
     for name in PUBLIC:
         module = importlib.import_module(name)
-        for public in getattr(module, "__all__", ()):
+        passed_on = vars(module) if name in NAMESPACES else ()
+        for public in getattr(module, "__all__", [n for n in passed_on if n[0] != "_"]):
             value = getattr(module, public)
             if inspect.isfunction(value) and value.__module__.startswith("dualflow"):
                 found[f"{value.__module__}.{value.__name__}"] = value

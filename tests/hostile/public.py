@@ -56,6 +56,11 @@ def tensor():
     return df.constant([[1.0, 2.0], [3.0, 4.0]])
 
 
+def public(namespace):
+    """Names of a module that does nothing but pass on those of others."""
+    return [name for name in vars(namespace) if name[0] != "_"]
+
+
 def modules():
     yield "df", df
     for name in df.__all__:
@@ -84,7 +89,7 @@ def targets():
     """(name, callable, callable that makes its first argument or None)."""
     seen = set()
     for owner, module in modules():
-        for name in sorted(module.__all__):
+        for name in sorted(getattr(module, "__all__", None) or public(module)):
             value = getattr(module, name)
             if not callable(value) or id(value) in seen or name in SPARED_FUNCTIONS:
                 continue

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dualflow.graph.inspect import draw as drawing
-from dualflow.graph.inspect import plan_text
+from dualflow.graph.inspect import draw as drawing, plan_text
 from dualflow.graph.inspect.profile import Profile, make_profile
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
