@@ -74,6 +74,9 @@ from dualflow.ops.creation import (
     zeros,
     zeros_like,
 )
+from dualflow.ops.cumulative import (
+    cumsum,
+)
 from dualflow.ops.division import divide, truediv
 from dualflow.ops.einsum import einsum, tensordot
 from dualflow.ops.exponential import exp, log, pow, sqrt
@@ -105,9 +108,6 @@ from dualflow.ops.reduce import (
 from dualflow.ops.reduce_arg import argmax, argmin
 from dualflow.ops.reduce_moments import reduce_mean
 from dualflow.ops.rounding import floor, round
-from dualflow.ops.scan import (
-    cumsum,
-)
 from dualflow.ops.slicing import pad, repeat, reverse, roll, slice, strided_slice, tile
 from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
 from dualflow.ops.special import sigmoid

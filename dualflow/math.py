@@ -27,6 +27,7 @@ from dualflow.ops.compare import (
     less_equal as less_equal,
     not_equal as not_equal,
 )
+from dualflow.ops.cumulative import cumprod as cumprod, cumsum as cumsum
 from dualflow.ops.division import (
     divide as divide,
     divide_no_nan as divide_no_nan,
@@ -81,7 +82,6 @@ from dualflow.ops.rounding import (
     round as round,
     trunc as trunc,
 )
-from dualflow.ops.scan import cumprod as cumprod, cumsum as cumsum
 from dualflow.ops.segment import (
     segment_sum as segment_sum,
     unsorted_segment_sum as unsorted_segment_sum,

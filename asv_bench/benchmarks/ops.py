@@ -75,7 +75,7 @@ def update(n_slots, *rest, **attrs):
 # x[:, ::2]
 EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kind": [0, 0]}
 REDUCED = {"axes": [1], "keepdims": False}
-SCANNED = {"axis": 1, "exclusive": False, "reverse": False}
+CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
 # op -> function without arguments that makes (inputs, attributes)
 OTHERS = {
@@ -113,9 +113,9 @@ OTHERS = {
     "reduce_all": bools,
     "argmax": matrix(axis=1, output_type="int64"),
     "argmin": matrix(axis=1, output_type="int64"),
-    "cumsum": matrix(**SCANNED),
-    "cumprod": matrix(**SCANNED),
-    "cumulative_recurrence": lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS)], SCANNED),
+    "cumsum": matrix(**CUMULATED),
+    "cumprod": matrix(**CUMULATED),
+    "cumulative_recurrence": lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS)], CUMULATED),
     "reshape": matrix(shape=[COLUMNS, ROWS]),
     "expand_dims": matrix(axis=0),
     "squeeze": lambda: ([floats(1, N)], {"axis": [0]}),

@@ -9,9 +9,9 @@ from dualflow.gradients import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal
+from dualflow.ops.cumulative import cumprod
 from dualflow.ops.exponential import exp
 from dualflow.ops.limits import maximum
-from dualflow.ops.scan import cumprod
 from dualflow.ops.types import Axis, TensorLike
 
 __all__ = [

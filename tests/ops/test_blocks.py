@@ -1,10 +1,10 @@
 """Every row at sizes just beyond the block constants of the kernels.
 
-Kernels work in blocks: tiles of 1,024 elements, 2,048 columns of a scan, 4,096 of a reduction or of
-a search, chunks of 16,384 numbers of a row and grains of as many. Rows of the table are small, so a
-wrong offset of the second block shows here only. A size that occurs in the samples' shapes becomes
-a large one, everywhere it occurs; what does not fit then (an attribute holds the old size) is left
-out.
+Kernels work in blocks: tiles of 1,024 elements, 2,048 columns of a cumulative sum, 4,096 of a
+reduction or of a search, chunks of 16,384 numbers of a row and grains of as many. Rows of the table
+are small, so a wrong offset of the second block shows here only. A size that occurs in the samples'
+shapes becomes a large one, everywhere it occurs; what does not fit then (an attribute holds the old
+size) is left out.
 """
 
 import dataclasses

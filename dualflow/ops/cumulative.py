@@ -1,4 +1,4 @@
-"""Scans along one axis: cumulative sums and products, with their gradients."""
+"""Cumulative ops along one axis: sums and products, with their gradients."""
 
 from dualflow._core import Tensor, apply
 from dualflow.gradients import gradient

@@ -3,8 +3,8 @@ import numpy as np
 from tests.ops.case import NUMBERS, case, normal
 
 
-def scan(f, identity):
-    """NumPy's scan with TensorFlow's arguments, in the dtype of the input."""
+def running(f, identity):
+    """NumPy's function with TensorFlow's arguments, in the dtype of the input."""
     def ref(x, axis=0, exclusive=False, reverse=False):
         x = np.flip(x, axis) if reverse else x
         y = f(x, axis=axis, dtype=x.dtype)
@@ -19,9 +19,9 @@ ATTRS = [{"axis": axis, "exclusive": exclusive, "reverse": reverse}
          for axis in (0, -1) for exclusive in (False, True) for reverse in (False, True)]
 
 for kwargs in ATTRS:
-    case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=scan(np.cumsum, 0), dtypes=NUMBERS,
+    case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumsum, 0), dtypes=NUMBERS,
          rel=1e-6, large=[normal(301, 257)])
-    case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=scan(np.cumprod, 1), dtypes=NUMBERS,
+    case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumprod, 1), dtypes=NUMBERS,
          function="math.cumprod", rel=1e-6)
 
 
@@ -39,4 +39,5 @@ def np_recurrence(a, b, axis, exclusive, reverse):
 for _exclusive in (False, True):
     for _reverse in (False, True):
         case("cumulative_recurrence", args=[normal(4, 5), normal(4, 5), -1, _exclusive, _reverse],
-             function="ops.scan.cumulative_recurrence", ref=np_recurrence, grad=(0, 1), rel=1e-6)
+             function="ops.cumulative.cumulative_recurrence", ref=np_recurrence, grad=(0, 1),
+             rel=1e-6)

@@ -1,7 +1,7 @@
-/* Loops of scan.c, compiled once per dtype. */
+/* Loops of cumulative.c, compiled once per dtype. */
 
 /* One column, the running value in a register. */
-DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
+DF_INLINE void FN(cumulate_row)(T *out, const T *x, const block_shape *s, SO_FAR identity,
                             SO_FAR (*f)(SO_FAR, T))
 {
     SO_FAR so_far = identity;
@@ -13,10 +13,10 @@ DF_INLINE void FN(scan_row)(T *out, const T *x, const scan_shape *s, SO_FAR iden
 }
 
 /* A row at a time, the running values in L1. */
-DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, SO_FAR identity,
+DF_INLINE void FN(cumulate_columns)(T *out, const T *x, const block_shape *s, SO_FAR identity,
                                 SO_FAR (*f)(SO_FAR, T))
 {
-    SO_FAR so_far[SCAN_COLUMNS];
+    SO_FAR so_far[BLOCK_COLUMNS];
     for (int64_t c = 0; c < s->cols; c++) so_far[c] = identity;
     for (int64_t k = 0; k < s->n; k++, out += s->step, x += s->step) {
         if (s->exclusive)
@@ -36,21 +36,21 @@ DF_INLINE void FN(scan_columns)(T *out, const T *x, const scan_shape *s, SO_FAR 
 DF_INLINE SO_FAR FN(add_1)(SO_FAR a, T b) { return (SO_FAR)(a + b); }
 DF_INLINE SO_FAR FN(multiply_1)(SO_FAR a, T b) { return (SO_FAR)(a * b); }
 
-static void FN(cumsum_scan)(void *out, const void *const *in, const scan_shape *s)
+static void FN(cumsum_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(scan_row)(out, in[0], s, 0, FN(add_1));
-    else FN(scan_columns)(out, in[0], s, 0, FN(add_1));
+    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 0, FN(add_1));
+    else FN(cumulate_columns)(out, in[0], s, 0, FN(add_1));
 }
 
-static void FN(cumprod_scan)(void *out, const void *const *in, const scan_shape *s)
+static void FN(cumprod_block)(void *out, const void *const *in, const block_shape *s)
 {
-    if (s->cols == 1) FN(scan_row)(out, in[0], s, 1, FN(multiply_1));
-    else FN(scan_columns)(out, in[0], s, 1, FN(multiply_1));
+    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 1, FN(multiply_1));
+    else FN(cumulate_columns)(out, in[0], s, 1, FN(multiply_1));
 }
 
 #if DTYPE_FLOAT
 
-static void FN(recurrence_scan)(void *to, const void *const *in, const scan_shape *s)
+static void FN(recurrence_block)(void *to, const void *const *in, const block_shape *s)
 {
     T *out = to;
     const T *a = in[0], *b = in[1];

@@ -1,6 +1,6 @@
-/* Scans along one axis: cumsum, cumprod, and the recurrence their gradients are made of.
+/* Cumulative ops along one axis: cumsum, cumprod, and the recurrence their gradients are made of.
  *
- * All along a block (outer, n, inner), forwards or in reverse. An exclusive scan leaves the element
+ * All along a block (outer, n, inner), forwards or in reverse. An exclusive one leaves the element
  * itself out and begins with the identity. */
 #include "ops/axes.h"
 #include "ops/elementwise.h"
@@ -8,15 +8,15 @@
 
 enum { AXIS, EXCLUSIVE, REVERSE };
 
-#define SCAN_COLUMNS 2048 /* a task's share of a row */
+#define BLOCK_COLUMNS 2048 /* a task's share of a row */
 
 /* A block of columns: rows first, first + step, ...; `step` and `stride` in elements. */
 typedef struct {
     int64_t n, cols, step;
     bool exclusive;
-} scan_shape;
+} block_shape;
 
-typedef void (*scan_fn)(void *out, const void *const *in, const scan_shape *s);
+typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s);
 
 /* What runs along: of float32 a float64, rounded once per result, or a sum of 10^7 numbers would
  * have lost three digits. */
@@ -29,18 +29,18 @@ typedef int32_t so_far_i32;
 typedef int64_t so_far_i64;
 #define SO_FAR DF_CAT(so_far, DTYPE)
 
-#define TEMPLATE "ops/scan_formulas.h"
+#define TEMPLATE "ops/cumulative_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-#define SCAN_INTS(name)                                                                          \
-    [DF_U8] = name##_scan_u8, [DF_I8] = name##_scan_i8, [DF_I16] = name##_scan_i16,              \
-    [DF_I32] = name##_scan_i32, [DF_I64] = name##_scan_i64
-#define SCAN_FLOATS(name) [DF_F32] = name##_scan_f32, [DF_F64] = name##_scan_f64
-static const scan_fn cumsum[DF_N_DTYPES] = {SCAN_FLOATS(cumsum), SCAN_INTS(cumsum)};
-static const scan_fn cumprod[DF_N_DTYPES] = {SCAN_FLOATS(cumprod), SCAN_INTS(cumprod)};
-static const scan_fn recurrence[DF_N_DTYPES] = {SCAN_FLOATS(recurrence)};
+#define OF_INTS(name)                                                                            \
+    [DF_U8] = name##_block_u8, [DF_I8] = name##_block_i8, [DF_I16] = name##_block_i16,           \
+    [DF_I32] = name##_block_i32, [DF_I64] = name##_block_i64
+#define OF_FLOATS(name) [DF_F32] = name##_block_f32, [DF_F64] = name##_block_f64
+static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};
+static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
+static const block_fn recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
 
 static df_status infer(const df_call *call, df_error *err)
 {
@@ -57,7 +57,7 @@ static df_status infer(const df_call *call, df_error *err)
 }
 
 typedef struct {
-    scan_fn scan;
+    block_fn fn;
     const df_call *call;
     df_span span;
     int64_t n_blocks;
@@ -65,35 +65,35 @@ typedef struct {
 } job;
 
 /* Items [begin, end) of (outer, blocks of columns). */
-static void scan_task(void *context, int64_t begin, int64_t end)
+static void block_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t inner = j->span.inner, n = j->span.n;
     const bool reverse = j->call->attrs[REVERSE].i;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t block = i % j->n_blocks * SCAN_COLUMNS;
+        const int64_t block = i % j->n_blocks * BLOCK_COLUMNS;
         const int64_t first = (i / j->n_blocks * n + (reverse ? n - 1 : 0)) * inner + block;
-        const scan_shape s = {n, df_min(SCAN_COLUMNS, inner - block), reverse ? -inner : inner,
+        const block_shape s = {n, df_min(BLOCK_COLUMNS, inner - block), reverse ? -inner : inner,
                               j->call->attrs[EXCLUSIVE].i};
         const void *in[2];
         for (int k = 0; k < j->call->n_in; k++)
             in[k] = (const char *)j->call->in[k]->data + first * j->bytes;
-        j->scan((char *)j->call->out[0]->data + first * j->bytes, in, &s);
+        j->fn((char *)j->call->out[0]->data + first * j->bytes, in, &s);
     }
 }
 
-static df_status run(const df_call *call, const scan_fn *scans)
+static df_status run(const df_call *call, const block_fn *fns)
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
     df_error never; /* infer has checked the axis */
     df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, &never);
-    job j = {scans[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
+    job j = {fns[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
     if (x->size == 0) return DF_OK;
-    j.n_blocks = df_ceil_div(j.span.inner, SCAN_COLUMNS);
-    const int64_t each = j.span.n * df_min(j.span.inner, SCAN_COLUMNS);
+    j.n_blocks = df_ceil_div(j.span.inner, BLOCK_COLUMNS);
+    const int64_t each = j.span.n * df_min(j.span.inner, BLOCK_COLUMNS);
     df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1),
-                    (j.span.inner == 1 ? 1.0 : 0.2) * (double)each, scan_task, &j);
+                    (j.span.inner == 1 ? 1.0 : 0.2) * (double)each, block_task, &j);
     return DF_OK;
 }
 
@@ -113,13 +113,13 @@ static df_status run_recurrence(const df_call *call, df_error *err)
     return run(call, recurrence);
 }
 
-#define SCAN_OP(op)                                                                              \
+#define CUMULATIVE_OP(op)                                                                        \
     .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .n_attrs = 3,                     \
     .attrs = {{"axis", DF_ATTR_INT}, {"exclusive", DF_ATTR_BOOL}, {"reverse", DF_ATTR_BOOL}},    \
     .infer = infer, HALVES_IN_FLOAT
 
-DF_OP(cumsum) = {SCAN_OP("cumsum"), .n_in = 1, .run = run_cumsum};
-DF_OP(cumprod) = {SCAN_OP("cumprod"), .n_in = 1, .run = run_cumprod};
+DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .run = run_cumsum};
+DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
-DF_OP(cumulative_recurrence) = {SCAN_OP("cumulative_recurrence"), .n_in = 2,
+DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2,
                                 .run = run_recurrence};
