@@ -142,7 +142,7 @@ OTHERS = {
     "tensor_scatter_nd_max": scattered,
     "scatter_update_grad": lambda: ([floats(ROWS, COLUMNS), rows()], {}),
     "segment_sum": lambda: ([floats(ROWS, COLUMNS), segments()], {"num_segments": -1}),
-    "segment_spread": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),
+    "segment_gather": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),
     "where_indices": lambda: ([floats(ROWS, COLUMNS) > 0.5], {}),
     "sgd_update": update(0),
     "momentum_update": update(1, momentum=0.9, nesterov=False),

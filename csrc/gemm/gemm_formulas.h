@@ -1,7 +1,7 @@
 /* Included once per dtype: the register-blocked kernel, a column panel of C, and packing.
  *
  * The kernel keeps a block of ROWS x COLS vectors of C in registers over the whole depth k; per
- * step it loads COLS vectors of B and spreads ROWS elements of A. Both operands are read where
+ * step it loads COLS vectors of B and broadcasts ROWS elements of A. Both operands are read where
  * they lie or from a packed copy: only strides differ. */
 
 /* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols and partial are constants

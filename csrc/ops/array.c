@@ -143,8 +143,8 @@ static df_status run_broadcast_to(const df_call *call, df_error *err)
     df_row_strides(x->ndim, x->shape, bytes, from);
     df_row_strides(y->ndim, y->shape, bytes, to);
     for (int d = 0; d < y->ndim; d++) {
-        const bool spread = d < added || x->shape[d - added] == 1;
-        DF_SYM(df_strided_add)(&s, y->shape[d], spread ? 0 : from[d - added], to[d]);
+        const bool repeated = d < added || x->shape[d - added] == 1;
+        DF_SYM(df_strided_add)(&s, y->shape[d], repeated ? 0 : from[d - added], to[d]);
     }
     DF_SYM(df_strided_copy)(&s);
     return DF_OK;

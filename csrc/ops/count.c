@@ -118,7 +118,7 @@ static df_status run_unique(const df_call *call, df_error *err)
     memset(table, 0, (size_t)slots * sizeof *table);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t bits = bits_at(x, i);
-        uint64_t at = bits * 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio: spreads the low bits */
+        uint64_t at = bits * 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio: mixes the low bits in */
         at = (at ^ at >> 32) & (uint64_t)(slots - 1);
         while (table[at].number && table[at].bits != bits) at = (at + 1) & (uint64_t)(slots - 1);
         if (!table[at].number) {

@@ -1,4 +1,4 @@
-/* Rows picked by index: gather, gather_nd, the spreading of segments, and the indices of true
+/* Rows picked by index: gather, gather_nd, segments by their ids, and the indices of true
  * elements. Data moves as bytes, so every dtype will do. Writing by index is in scatter.c. */
 #include "simd/simd.h"
 #include "ops/indices.h"
@@ -166,9 +166,9 @@ DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out =
                     .attrs = {{"axis", DF_ATTR_INT}, {"batch_dims", DF_ATTR_INT}},
                     .infer = infer_gather_nd, .run = run_gather_nd};
 
-/* --- segment_spread: segments[ids], zeros where an id is negative ------------------------------*/
+/* --- segment_gather: segments[ids], zeros where an id is negative ------------------------------*/
 
-static df_status infer_spread(const df_call *call, df_error *err)
+static df_status infer_segment_gather(const df_call *call, df_error *err)
 {
     const df_tensor *segments = call->in[0], *ids = call->in[1];
     int64_t shape[DF_MAX_NDIM];
@@ -184,7 +184,7 @@ static df_status infer_spread(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], segments->dtype, n, shape, call->op->name, err);
 }
 
-static df_status run_spread(const df_call *call, df_error *err)
+static df_status run_segment_gather(const df_call *call, df_error *err)
 {
     const df_tensor *segments = call->in[0];
     layout l = lay_out(segments->ndim, segments->shape, call->in[1], 0, 0, false);
@@ -192,8 +192,8 @@ static df_status run_spread(const df_call *call, df_error *err)
     return run_layout(call, l, "segments", err);
 }
 
-DF_OP(segment_spread) = {.name = "segment_spread", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
-                         .infer = infer_spread, .run = run_spread};
+DF_OP(segment_gather) = {.name = "segment_gather", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+                         .infer = infer_segment_gather, .run = run_segment_gather};
 
 /* --- where_indices: [n, rank], the indices of true elements in order ---------------------------*/
 

@@ -205,7 +205,7 @@ static void run_stage(stage *s, double cost)
 
 /* The parameter has a number per result; the first stage wants one per (outer, inner), where outer
  * holds reduced groups still: each is repeated along those, the first one first. */
-static char *spread(const groups *g, char *p, char *to, char *other, int bytes)
+static char *repeat_parameter(const groups *g, char *p, char *to, char *other, int bytes)
 {
     int last = g->n - 1;
     while (last >= 0 && !g->reduced[last]) last--;
@@ -224,7 +224,7 @@ static char *spread(const groups *g, char *p, char *to, char *other, int bytes)
     return p;
 }
 
-/* Bytes of the results of the first and of the second stage, of the parameter spread out. */
+/* Bytes of the results of the first and of the second stage, of the repeated parameter. */
 typedef struct {
     int64_t even, odd, parameter;
 } scratch;
@@ -252,8 +252,8 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
     if (r->parameter) { /* computed first, with the same scratch */
         parameter = results[1] + need.odd;
         reduce(r->parameter, g, dtype, x, parameter, n_out, count, workspace);
-        p = spread(&g, parameter, parameter + need.parameter, parameter + 2 * need.parameter,
-                   bytes);
+        p = repeat_parameter(&g, parameter, parameter + need.parameter,
+                             parameter + 2 * need.parameter, bytes);
     }
     groups left = g;
     stage s;

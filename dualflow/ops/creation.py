@@ -341,7 +341,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike =
 
 
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """Coordinates of a grid: each vector spread over the dimensions of all the others.
+    """Coordinates of a grid: each vector broadcast over the dimensions of all the others.
 
     Parameters
     ----------

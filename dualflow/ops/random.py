@@ -41,12 +41,12 @@ def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
     return dtypes.float32 if wanted.is_floating and wanted.itemsize == 2 else wanted
 
 
-def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, center: TensorLike,
-            spread: TensorLike) -> Tensor:
-    """`draw(center, spread)`, or, where they are tensors, center + spread * draw(0, 1)."""
-    if isinstance(center, TensorBase) or isinstance(spread, TensorBase):
-        return _in_dtype(draw(0.0, 1.0) * spread + center, as_dtype(dtype))
-    return _in_dtype(draw(center, spread), as_dtype(dtype))
+def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: TensorLike,
+            scale: TensorLike) -> Tensor:
+    """`draw(location, scale)`, or, where they are tensors, location + scale * draw(0, 1)."""
+    if isinstance(location, TensorBase) or isinstance(scale, TensorBase):
+        return _in_dtype(draw(0.0, 1.0) * scale + location, as_dtype(dtype))
+    return _in_dtype(draw(location, scale), as_dtype(dtype))
 
 
 def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,

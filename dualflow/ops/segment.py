@@ -72,9 +72,9 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
 
 @gradient("segment_sum", saves=(1,))
 def _(g, y, data, segment_ids, num_segments):
-    return apply("segment_spread", g, segment_ids), None
+    return apply("segment_gather", g, segment_ids), None
 
 
-@gradient("segment_spread", saves=(1,))
+@gradient("segment_gather", saves=(1,))
 def _(g, y, segments, segment_ids):
     return unsorted_segment_sum(g, segment_ids, segments.shape[0]), None

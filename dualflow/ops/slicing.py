@@ -324,17 +324,17 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
         raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, want one per dimension, "
                          "0 or more")
     shape: list[int] = []
-    spread: list[int] = []
+    repeated: list[int] = []
     merged: list[int] = []
     for n, m in zip(static_shape(x), times, strict=True):
         if not (isinstance(n, Dim) and n.from_data) and n == 1:
             shape.append(1)
-            spread.append(m)
+            repeated.append(m)
         else:
             shape += [n] if m == 1 else [1, n]
-            spread += [n] if m == 1 else [m, n]
+            repeated += [n] if m == 1 else [m, n]
         merged.append(n * m if n >= 0 else -1)
-    return reshape(broadcast_to(reshape(x, shape), spread), merged, name=name)
+    return reshape(broadcast_to(reshape(x, shape), repeated), merged, name=name)
 
 
 def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
@@ -372,5 +372,5 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
         wanted = range(max(times, default=0)) < expand_dims(constant(times, int32), 1)
         return gather(x, where(wanted)[:, 0], axis=at, name=name)
     n = shape[at] * times[0] if shape[at] >= 0 else -1
-    spread = broadcast_to(expand_dims(x, at + 1), (*shape[:at + 1], times[0], *shape[at + 1:]))
-    return reshape(spread, (*shape[:at], n, *shape[at + 1:]), name=name)
+    copies = broadcast_to(expand_dims(x, at + 1), (*shape[:at + 1], times[0], *shape[at + 1:]))
+    return reshape(copies, (*shape[:at], n, *shape[at + 1:]), name=name)

@@ -2,7 +2,7 @@
 
 import random
 
-from dualflow.graph.inspect.draw_layout import GAP, lay_out, layers, order, spread
+from dualflow.graph.inspect.draw_layout import GAP, lay_out, layers, order, place_row
 
 
 def test_layers_are_longest_paths_and_sources_stand_above_their_first_reader():
@@ -34,14 +34,14 @@ def test_places_keep_order_and_distance():
     rng = random.Random(1)
     size = [rng.uniform(10, 80) for _ in range(30)]
     x = [0.] * 30
-    spread(range(30), [rng.uniform(0, 500) for _ in range(30)], size, x)
+    place_row(range(30), [rng.uniform(0, 500) for _ in range(30)], size, x)
     for a, b in zip(range(29), range(1, 30), strict=True):
         assert x[b] - x[a] >= (size[a] + size[b]) / 2 + GAP - 1e-6
 
 
 def test_wishes_without_conflict_are_granted():
     x = [0.] * 3
-    spread([0, 1, 2], [0., 100., 300.], [10.] * 3, x)
+    place_row([0, 1, 2], [0., 100., 300.], [10.] * 3, x)
     assert x == [0., 100., 300.]
 
 

@@ -109,19 +109,19 @@ def place(rows: list[list[int]], above: list[list[int]], below: list[list[int]],
     """The middle of everything: near its neighbours, in order, without overlaps."""
     x = [0.0] * len(size)
     for row in rows:
-        spread(row, [0.0] * len(row), size, x)
+        place_row(row, [0.0] * len(row), size, x)
     for sweep in range(2 * SWEEPS):
         beside = above if sweep % 2 == 0 else below
         for row in rows if sweep % 2 == 0 else reversed(rows):
             wish = [sum(x[j] for j in beside[k]) / len(beside[k]) if beside[k] else x[k]
                     for k in row]
-            spread(row, wish, size, x)
+            place_row(row, wish, size, x)
     left = min((x[k] - size[k] / 2 for k in range(len(size))), default=0.0)
     return [v - left for v in x]
 
 
-def spread(row: Sequence[int], wish: Sequence[float], size: Sequence[float],
-           x: list[float]) -> None:
+def place_row(row: Sequence[int], wish: Sequence[float], size: Sequence[float],
+              x: list[float]) -> None:
     """Puts a row where the squares of the distances to its wishes are least, by pooling neighbours
     that stand in each other's way."""
     pools: list[tuple[float, int]] = []        # mean of what is wished of the leftmost, and count

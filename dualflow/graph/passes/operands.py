@@ -40,7 +40,7 @@ def is_known(x: Symbol) -> bool:
     return None not in x.known_shape
 
 
-def spread(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
+def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
     """`along` of a value seen with `shape`, when that broadcasts to shape `to`."""
     if shape == to:
         return along
@@ -88,7 +88,7 @@ class Views:
             if view_offset(node.op, node.inputs, node.outputs, node.attrs) != 0:
                 return None
         elif node.op is BROADCAST_TO:
-            along = spread(along, shape_of(x), shape_of(y))
+            along = broadcast_along(along, shape_of(x), shape_of(y))
         else:
             return None
         found = self.seen[y] = Operand(source, along)

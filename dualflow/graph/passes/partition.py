@@ -18,7 +18,15 @@ from typing import NamedTuple
 from dualflow._core import Op, Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse, refuses_values
 from dualflow.graph.ir.tile_code import ROW_MAX
-from dualflow.graph.passes.operands import Operand, Shape, Views, bare, is_known, shape_of, spread
+from dualflow.graph.passes.operands import (
+    Operand,
+    Shape,
+    Views,
+    bare,
+    broadcast_along,
+    is_known,
+    shape_of,
+)
 
 STEPS_MAX = 4096          # of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
@@ -255,7 +263,7 @@ class Partition:
 
     def _seen(self, x: Symbol, shape: Shape) -> Operand:
         source, along = self.views.operand(x)
-        return Operand(source, spread(along, shape_of(x), shape))
+        return Operand(source, broadcast_along(along, shape_of(x), shape))
 
 
 def extended(reading: Reading, homes: list[Group], merged: list[Group], space: Space,

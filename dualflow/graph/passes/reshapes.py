@@ -38,7 +38,7 @@ def run(graph: Graph, options: Options) -> Graph:
         if op.kind == "elementwise":
             found = _on_sources(graph, node)
         elif op.kind == "view" and is_one_number(node.inputs[0]):
-            found = _spread(graph, node, node.inputs[0].node.inputs[0])
+            found = _broadcast_like(graph, node, node.inputs[0].node.inputs[0])
         elif op in RESHAPES:
             found = _reshape(graph, node)
             if found is None:
@@ -119,11 +119,11 @@ def _broadcast(graph: Graph, node: Node) -> Symbol | None:
     if x.known_shape == y.known_shape:
         return x
     if x.node.op is BROADCAST and is_known(x.node.inputs[0]):
-        return _spread(graph, node, x.node.inputs[0])
+        return _broadcast_like(graph, node, x.node.inputs[0])
     return None
 
 
-def _spread(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
+def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
     """x repeated to the shape of the node's output."""
     shape = node.outputs[0].known_shape
     if x.known_shape == shape:
@@ -177,7 +177,7 @@ def _on_sources(graph: Graph, node: Node) -> Symbol | None:
     if shape is None or 0 in want:
         return None
     made = graph.add(node.op, inputs, node.attrs, node.name, node.line).outputs[0]
-    return made if shape == want else _spread(graph, node, made)
+    return made if shape == want else _broadcast_like(graph, node, made)
 
 
 def broadcast_shape(inputs: Sequence[Symbol]) -> Shape | None:

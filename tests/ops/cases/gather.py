@@ -83,5 +83,5 @@ case("segment_sum", args=[normal(4, 3), np.array([0, 0, 2, 3])], function="math.
      ref=lambda x, ids: np_segments(x, ids, 4), dtypes=NUMBERS, rel=1e-6)
 case("segment_sum", args=[normal(2, 2, 3), np.array([[1, -1], [1, 0]]), 3],
      function="math.unsorted_segment_sum", ref=np_segments, dtypes=NUMBERS, rel=1e-6)
-case("segment_spread", args=[normal(4), np.array([3, -1, 0, 3]), 4],
+case("segment_gather", args=[normal(4), np.array([3, -1, 0, 3]), 4],
      function="math.unsorted_segment_sum", ref=np_segments)
