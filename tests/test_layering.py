@@ -179,6 +179,26 @@ def test_cython_tests_for_no_op(path):
     assert not re.search(pattern, path.read_text())
 
 
+PASSES = sorted((ROOT / "dualflow/graph/passes").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PASSES, ids=name_of)
+def test_passes_know_ops_by_handle(path):
+    """Names of ops stand where handles are asked for, when a pass is imported; no function reads
+    or holds one."""
+    names = set(op_names())
+    for f in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(f, ast.FunctionDef | ast.Lambda):
+            continue
+        for node in [n for part in (f.body if isinstance(f.body, list) else [f.body])
+                     for n in ast.walk(part)]:
+            held = isinstance(node, ast.Constant) and node.value in names
+            read = isinstance(node, ast.Attribute) and (
+                node.attr == "type" or (node.attr == "name" and "op" in ast.unparse(node.value)
+                                        .lower().split(".")))
+            assert not held and not read, f"line {node.lineno}: {ast.unparse(node)}"
+
+
 def test_numpy_is_loaded_late():
     code = "import sys, dualflow; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

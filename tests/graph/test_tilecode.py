@@ -4,14 +4,15 @@ import struct
 
 import dualflow as df
 from dualflow import _core
+from dualflow._core import get_op
 from dualflow.graph.ir.tile_code import FULL, ROW, Code, Step, assemble, disassemble, words
 from tests.graph.tile_code import Cluster
 
 
 def code():
-    return Code(3, (Step("leaky_relu", FULL, (0,), words((0.25,))),
-                    Step("reduce_sum", ROW, (1,)),
-                    Step("divide", FULL, (1, 2))), (3, 2))
+    return Code(3, (Step(get_op("leaky_relu"), FULL, (0,), words((0.25,))),
+                    Step(get_op("reduce_sum"), ROW, (1,)),
+                    Step(get_op("divide"), FULL, (1, 2))), (3, 2))
 
 
 def test_what_is_assembled_is_read_back():

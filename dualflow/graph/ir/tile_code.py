@@ -8,20 +8,20 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dualflow._core import get_op, ops
+from dualflow._core import Op, get_op, ops
 
 FULL, ROW = 0, 1
 ROW_MAX = 8192                      # DF_CLUSTER_ROW_MAX
 
-_NAMES = ops()
+_OPS = tuple(map(get_op, ops()))        # by index
 
 
 class Step(NamedTuple):
-    """One instruction.
+    """One application of an op.
 
     Attributes
     ----------
-    op : str
+    op : Op
     space : int
         FULL or ROW.
     operands : tuple of int
@@ -30,7 +30,7 @@ class Step(NamedTuple):
         Attributes: integers, or the bits of a float.
     """
 
-    op: str
+    op: Op
     space: int
     operands: tuple[int, ...]
     words: tuple[int, ...] = ()
@@ -57,12 +57,12 @@ def words(values: Sequence[Any]) -> tuple[int, ...]:
 def assemble(code: Code) -> tuple[int, ...]:
     """The list of integers.
 
-    >>> assemble(Code(1, (Step("exp", FULL, (0,)),), (1,)))[:2]
+    >>> assemble(Code(1, (Step(get_op("exp"), FULL, (0,)),), (1,)))[:2]
     (1, 1)
     """
     out = [code.row_length, len(code.steps)]
     for step in code.steps:
-        out += (get_op(step.op).index, step.space, len(step.operands))
+        out += (step.op.index, step.space, len(step.operands))
         out += step.operands
         out.append(len(step.words))
         out += step.words
@@ -74,8 +74,8 @@ def assemble(code: Code) -> tuple[int, ...]:
 def disassemble(numbers: Sequence[int]) -> Code:
     """The inverse of `assemble`.
 
-    >>> disassemble(assemble(Code(1, (Step("exp", FULL, (0,)),), (1,)))).steps
-    (Step(op='exp', space=0, operands=(0,), words=()),)
+    >>> disassemble(assemble(Code(1, (Step(get_op("exp"), FULL, (0,)),), (1,)))).steps
+    (Step(op=<dualflow op exp>, space=0, operands=(0,), words=()),)
     """
     row_length, n_steps = numbers[:2]
     at = 2
@@ -89,5 +89,5 @@ def disassemble(numbers: Sequence[int]) -> Code:
     for _ in range(n_steps):
         op, space = numbers[at:at + 2]
         at += 2
-        steps.append(Step(_NAMES[op], space, take_list(), take_list()))
+        steps.append(Step(_OPS[op], space, take_list(), take_list()))
     return Code(row_length, tuple(steps), take_list())

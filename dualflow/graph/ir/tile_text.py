@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import get_op
 from dualflow.graph.ir.tile_code import ROW, Step, disassemble
 
 CODE = "code"             # the attribute that holds tile code, of every op that has any
@@ -15,35 +15,32 @@ CODE = "code"             # the attribute that holds tile code, of every op that
 
 def to_text(code: Sequence[int]) -> str:
     """`multiply, add, tanh`; a run of one op is counted."""
-    parts: list[list[object]] = []
-    for step in disassemble(code).steps:
-        if parts and parts[-1][0] == step.op:
-            parts[-1][1] = int(str(parts[-1][1])) + 1
-        else:
-            parts.append([step.op, 1])
-    return ", ".join(f"{op}" if n == 1 else f"{n} {op}" for op, n in parts)
+    runs = [(op.name, len(list(run)))
+            for op, run in itertools.groupby(disassemble(code).steps, lambda step: step.op)]
+    return ", ".join(name if n == 1 else f"{n} {name}" for name, n in runs)
 
 
 def flops_per_run(code: Sequence[int], elements: int) -> int:
     """Operations of a run: one an element for each step; a fold reads whole rows."""
     decoded = disassemble(code)
     rows = elements // max(decoded.row_length, 1)
-    return sum(rows if step.space == ROW and get_op(step.op).kind != "reduction" else elements
+    return sum(rows if step.space == ROW and step.op.kind != "reduction" else elements
                for step in decoded.steps)
 
 
 def listing(code: Sequence[int], n_in: int) -> str:
     """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values.
 
+    >>> from dualflow._core import get_op
     >>> from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble
-    >>> listing(assemble(Code(1, (Step("exp", FULL, (0,)),), (1,))), 1)
+    >>> listing(assemble(Code(1, (Step(get_op("exp"), FULL, (0,)),), (1,))), 1)
     '{$1 = exp($0); return $1}'
     """
     decoded = disassemble(code)
     lines = []
     for k, step in enumerate(decoded.steps):
         operands = ", ".join([f"${v}" for v in step.operands] + _attrs_text(step))
-        lines.append(f"${n_in + k}{chr(39) * step.space} = {step.op}({operands})")
+        lines.append(f"${n_in + k}{chr(39) * step.space} = {step.op.name}({operands})")
     returned = ", ".join([f"${v}" for v in decoded.outputs])
     head = f"rows of {decoded.row_length}: " if decoded.row_length != 1 else ""
     return "{" + head + "; ".join([*lines, f"return {returned}"]) + "}"
@@ -53,9 +50,9 @@ def _attrs_text(step: Step) -> list[str]:
     """`alpha=0.2`; a float is in the word by its bits."""
     if not step.words:
         return []
-    op = get_op(step.op)
     return [f"{name}={value_text(kind, float_of(word) if kind == 'float' else word)}"
-            for name, kind, word in zip(op.attrs, op.attr_types, step.words, strict=True)]
+            for name, kind, word in zip(step.op.attrs, step.op.attr_types, step.words,
+                                      strict=True)]
 
 
 def float_of(word: int) -> float:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from dualflow._core import Symbol, constant, get_op
+from dualflow._core import Op, Symbol, constant, get_op
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
@@ -40,17 +40,22 @@ ADD_N_MAX = 4  # sums of more read each operand once in one node; as additions t
 POWER_MAX = 64
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
 
+ABS, ADD, CAST, LOGICAL_NOT, MULTIPLY = map(
+    get_op, ("abs", "add", "cast", "logical_not", "multiply"))
+NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, WHERE = map(
+    get_op, ("negative", "reciprocal", "reshape", "rsqrt", "sqrt", "square", "subtract", "where"))
+WITH_NAN = {get_op(f"{op.name}_no_nan"): op for op in (MULTIPLY, get_op("divide"))}
+
 # make(op, *inputs, **attrs) -> Symbol adds a node; y is the output to replace.
 Rule = Callable[..., Symbol | None]
-RULES: dict[str, list[tuple[Rule, bool]]] = {}
+RULES: dict[Op, list[tuple[Rule, bool]]] = {}
 
 
 def rule(*ops: str, fast: bool = False) -> Callable[[Rule], Rule]:
     """Registers a rule (make, y, *inputs) -> Symbol or None for some ops; `fast`: it is inexact."""
     def register(f: Rule) -> Rule:
         for op in ops:
-            get_op(op)
-            RULES.setdefault(op, []).append((f, fast))
+            RULES.setdefault(get_op(op), []).append((f, fast))
         return f
 
     return register
@@ -59,7 +64,7 @@ def rule(*ops: str, fast: bool = False) -> Callable[[Rule], Rule]:
 def run(graph: Graph, options: Options) -> Graph:
     """Applies the first rule that fits to each node, in order."""
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        rules = RULES.get(node.op.name)
+        rules = RULES.get(node.op)
         if rules is None:
             return None
         y = node.outputs[0]
@@ -84,9 +89,9 @@ def _is_clear(node: Node) -> bool:
     return not unknown or (len(unknown) == 1 and not is_known(node.outputs[0]))
 
 
-def made_by(x: Symbol, op: str) -> tuple[Symbol, ...] | None:
+def made_by(x: Symbol, op: Op) -> tuple[Symbol, ...] | None:
     """The inputs of the node that makes x, if it applies `op`."""
-    return x.node.inputs if x.node.op.name == op else None
+    return x.node.inputs if x.node.op is op else None
 
 
 def is_zero(value: Any, negative: bool = False) -> bool:
@@ -108,7 +113,7 @@ def _(make, y, g, x):
 
 @rule("negative", "logical_not", "bitwise_not")
 def _(make, y, x):
-    twice = made_by(x, y.node.op.name)
+    twice = made_by(x, y.node.op)
     return twice[0] if twice else None
 
 
@@ -142,10 +147,10 @@ def _(make, y, a, b):
 
 @rule("add")
 def _(make, y, a, b):
-    minus_b, minus_a = made_by(b, "negative"), made_by(a, "negative")
+    minus_b, minus_a = made_by(b, NEGATIVE), made_by(a, NEGATIVE)
     if minus_b:
-        return make("subtract", a, minus_b[0])
-    return make("subtract", b, minus_a[0]) if minus_a else None
+        return make(SUBTRACT, a, minus_b[0])
+    return make(SUBTRACT, b, minus_a[0]) if minus_a else None
 
 
 @rule("subtract")
@@ -153,9 +158,9 @@ def _(make, y, a, b):
     if is_zero(number(b)):
         return a
     if is_zero(number(a), negative=y.dtype.is_floating):
-        return make("negative", b)
-    minus_b = made_by(b, "negative")
-    return make("add", a, minus_b[0]) if minus_b else None
+        return make(NEGATIVE, b)
+    minus_b = made_by(b, NEGATIVE)
+    return make(ADD, a, minus_b[0]) if minus_b else None
 
 
 @rule("add", "multiply")
@@ -170,7 +175,7 @@ def _(make, y, a, b):
 
 def _gather_constants(make, y, a, b):
     """(x + c) + d as x + (c + d), and products likewise."""
-    op = y.node.op.name
+    op = y.node.op
     for outer, d in ((a, b), (b, a)):
         inner = made_by(outer, op)
         if inner is None or number(d) is None:
@@ -184,12 +189,12 @@ def _gather_constants(make, y, a, b):
 @rule("add", fast=True)
 def _(make, y, a, b):
     """a c + b c as (a + b) c."""
-    left, right = made_by(a, "multiply"), made_by(b, "multiply")
+    left, right = made_by(a, MULTIPLY), made_by(b, MULTIPLY)
     if left and right:
         for p, c in (left, left[::-1]):
             for q, d in (right, right[::-1]):
                 if c is d and p.known_shape == q.known_shape:
-                    return make("multiply", make("add", p, q), c)
+                    return make(MULTIPLY, make(ADD, p, q), c)
     return None
 
 
@@ -199,7 +204,7 @@ def _(make, y, *terms):
         return None
     total = terms[0]
     for x in terms[1:]:
-        total = make("add", total, x)
+        total = make(ADD, total, x)
     return total
 
 
@@ -208,14 +213,14 @@ def _(make, y, *terms):
 @rule("multiply")
 def _(make, y, a, b):
     if a is b:
-        return make("square", a)
+        return make(SQUARE, a)
     for x, one in ((a, number(b)), (b, number(a))):
         if one == 1:
             return x
         if one == -1:
-            return make("negative", x)
-    minus_a, minus_b = made_by(a, "negative"), made_by(b, "negative")
-    return make("multiply", minus_a[0], minus_b[0]) if minus_a and minus_b else None
+            return make(NEGATIVE, x)
+    minus_a, minus_b = made_by(a, NEGATIVE), made_by(b, NEGATIVE)
+    return make(MULTIPLY, minus_a[0], minus_b[0]) if minus_a and minus_b else None
 
 
 @rule("divide")
@@ -224,9 +229,9 @@ def _(make, y, a, b):
     if divisor == 1:
         return a
     if divisor == -1:
-        return make("negative", a)
+        return make(NEGATIVE, a)
     if number(a) == 1:
-        return make("reciprocal", b)
+        return make(RECIPROCAL, b)
     if divisor and abs(math.frexp(divisor)[0]) == 0.5:
         return _times_inverse(make, y, a, divisor)
     return None
@@ -244,24 +249,24 @@ def _times_inverse(make, y, a, divisor):
     exact = inverse.item() * divisor
     if not math.isclose(exact, 1, rel_tol=1e-6):
         return None
-    return make("multiply", a, y.graph.constant(inverse))
+    return make(MULTIPLY, a, y.graph.constant(inverse))
 
 
 @rule("multiply_no_nan", "divide_no_nan")
 def _(make, y, a, b):
-    return make(y.node.op.name.removesuffix("_no_nan"), a, b) if number(b) else None
+    return make(WITH_NAN[y.node.op], a, b) if number(b) else None
 
 
 @rule("square", "abs")
 def _(make, y, x):
-    inside = made_by(x, "negative") or (made_by(x, "abs") if y.node.op.name == "square" else None)
-    return make(y.node.op.name, inside[0]) if inside else None
+    inside = made_by(x, NEGATIVE) or (made_by(x, ABS) if y.node.op is SQUARE else None)
+    return make(y.node.op, inside[0]) if inside else None
 
 
 @rule("reciprocal", fast=True)
 def _(make, y, x):
-    inside = made_by(x, "sqrt")
-    return make("rsqrt", inside[0]) if inside else None
+    inside = made_by(x, SQRT)
+    return make(RSQRT, inside[0]) if inside else None
 
 
 # --- powers -------------------------------------------------------------------------------------
@@ -276,7 +281,7 @@ def _(make, y, x, exponent):
 def _(make, y, x, exponent):
     n = number(exponent)
     if n == -1:
-        return make("reciprocal", x)
+        return make(RECIPROCAL, x)
     return None if n is None else _small_power(make, x, n)
 
 
@@ -288,9 +293,9 @@ def power(make, x, n):
     """x^n by squaring; n at least 1."""
     found = x
     for bit in bin(n)[3:]:
-        found = make("square", found)
+        found = make(SQUARE, found)
         if bit == "1":
-            found = make("multiply", found, x)
+            found = make(MULTIPLY, found, x)
     return found
 
 
@@ -309,7 +314,7 @@ def _exponent(y, x):
     n, weight, products, at = 0, 1, 0, y
     while at is not x and products < POWER_MAX:
         products += 1
-        square, product = made_by(at, "square"), made_by(at, "multiply")
+        square, product = made_by(at, SQUARE), made_by(at, MULTIPLY)
         if square:
             weight *= 2
             at = square[0]
@@ -328,17 +333,17 @@ def _(make, y, condition, a, b):
     known = number(condition)
     if a is b or known is not None:
         return a if a is b or known else b
-    opposite = made_by(condition, "logical_not")
-    return make("where", opposite[0], b, a) if opposite else None
+    opposite = made_by(condition, LOGICAL_NOT)
+    return make(WHERE, opposite[0], b, a) if opposite else None
 
 
 @rule("cast")
 def _(make, y, x):
     if x.dtype is y.dtype:
         return x
-    inside = made_by(x, "cast")
+    inside = made_by(x, CAST)
     if inside and passes_through(inside[0].dtype, x.dtype, y.dtype):
-        return make("cast", inside[0], dtype=y.dtype)
+        return make(CAST, inside[0], dtype=y.dtype)
     return None
 
 
@@ -385,4 +390,4 @@ def _of_one(make, y, x):
     """x in the shape of y, where each number of y comes from one of x."""
     if not is_known(x) or x.size != y.size:
         return None
-    return make("reshape", x, shape=y.known_shape)
+    return make(RESHAPE, x, shape=y.known_shape)

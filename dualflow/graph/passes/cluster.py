@@ -134,7 +134,7 @@ class Writer:
             space = ROW if is_row(node.outputs[0], group.space) else FULL
             assert reading is not None
             attrs = () if reading.folds or node.attrs is None else words(node.attrs.values)
-            steps.append(Step(node.op.name, space, tuple(values), attrs))
+            steps.append(Step(node.op, space, tuple(values), attrs))
         row = group.space[1]
         length = 1 if row is None else prod(full[len(row):])
         code = assemble(Code(length, tuple(steps), tuple([number[y] for y in outputs])))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-from dualflow._core import Symbol, get_op, make_attrs
+from dualflow._core import Op, Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node, refuses_values
 from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
 from dualflow.graph.passes.options import Options
@@ -61,7 +61,7 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbo
                                if x not in results and x not in number]))
     for x in (*more, *[node.outputs[0] for node in chain.nodes]):
         number[x] = len(number)
-    steps = [Step(node.op.name, FULL, tuple([number[x] for x in node.inputs]),
+    steps = [Step(node.op, FULL, tuple([number[x] for x in node.inputs]),
                   words(node.attrs.values) if node.attrs is not None else ())
              for node in chain.nodes]
     last = chain.nodes[-1]
@@ -87,7 +87,7 @@ class Finder:
         self.overwritten: dict[Symbol, int] = {}
         self.returned = set(graph.outputs)
         self.taken: set[int] = set()
-        self.facts: dict[str, Facts] = {}
+        self.facts: dict[Op, Facts] = {}
         for at, node in enumerate(graph.nodes):
             for x in dict.fromkeys(node.inputs):
                 self.readers.setdefault(x, []).append(at)
@@ -157,9 +157,9 @@ class Finder:
 
     def _may_follow(self, at: int, product: Symbol) -> bool:
         node = self.nodes[at]
-        facts = self.facts.get(node.op.name)
+        facts = self.facts.get(node.op)
         if facts is None:
-            facts = self.facts[node.op.name] = facts_of(node.op)
+            facts = self.facts[node.op] = facts_of(node.op)
         if at in self.taken or not facts.elementwise or refuses_values(node):
             return False
         if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):

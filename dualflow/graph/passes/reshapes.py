@@ -23,7 +23,8 @@ from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import BROADCAST, is_known, source, stand_in
 
-RESHAPES = frozenset(map(get_op, ("reshape", "expand_dims", "squeeze")))
+RESHAPE = get_op("reshape")
+RESHAPES = frozenset((RESHAPE, get_op("expand_dims"), get_op("squeeze")))
 TRANSPOSE, MATMUL = get_op("transpose"), get_op("matmul")
 
 Shape = tuple[int | None, ...]
@@ -66,7 +67,7 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
         return root
     if root is x or not (is_known(root) and is_known(y)):
         return None                     # those between check sizes that depend on data
-    return stand_in(graph, node, "reshape", root, shape=shape)
+    return stand_in(graph, node, RESHAPE, root, shape=shape)
 
 
 class _Uses:
@@ -93,7 +94,7 @@ def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
         return None
     given = fold.attrs.as_dict()
     given["keepdims"] = not given["keepdims"]
-    made = stand_in(graph, fold, fold.op.name, *fold.inputs, **given)
+    made = stand_in(graph, fold, fold.op, *fold.inputs, **given)
     return made if made.known_shape == y.known_shape else None
 
 
@@ -106,10 +107,10 @@ def _transpose(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
         return root
     moved = [p for p in order if root.known_shape[p] != 1]
     if moved == sorted(moved) and is_known(y):
-        return stand_in(graph, node, "reshape", root, shape=y.known_shape)
+        return stand_in(graph, node, RESHAPE, root, shape=y.known_shape)
     if root is x or uses.of(x) > 1:     # x is made anyway, and a product can take it as it is
         return None
-    return stand_in(graph, node, "transpose", root, perm=order)
+    return stand_in(graph, node, TRANSPOSE, root, perm=order)
 
 
 def _broadcast(graph: Graph, node: Node) -> Symbol | None:
@@ -128,7 +129,7 @@ def _broadcast_like(graph: Graph, node: Node, x: Symbol) -> Symbol | None:
     shape = node.outputs[0].known_shape
     if x.known_shape == shape:
         return x
-    return None if None in shape else stand_in(graph, node, "broadcast_to", x, shape=shape)
+    return None if None in shape else stand_in(graph, node, BROADCAST, x, shape=shape)
 
 
 def perm(node: Node) -> tuple[int, ...]:
@@ -157,7 +158,7 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
             inputs[i], flags[i] = x.node.inputs[0], not flags[i]
     if flags == [given["transpose_a"], given["transpose_b"]]:
         return None
-    return stand_in(graph, node, "matmul", *inputs, transpose_a=flags[0], transpose_b=flags[1])
+    return stand_in(graph, node, MATMUL, *inputs, transpose_a=flags[0], transpose_b=flags[1])
 
 
 def swaps_last_two(order: tuple[int, ...]) -> bool:

@@ -5,16 +5,15 @@ Knows no op by name but `broadcast_to`, which makes a large value of one number.
 
 from typing import Any
 
-from dualflow._core import Symbol, Tensor, get_op, make_attrs
+from dualflow._core import Op, Symbol, Tensor, get_op, make_attrs
 from dualflow.graph.ir import CONSTANT, Graph, Node
 
 BROADCAST = get_op("broadcast_to")
 
 
-def stand_in(graph: Graph, node: Node, op: str, *inputs: Symbol, **attrs: Any) -> Symbol:
+def stand_in(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) -> Symbol:
     """The output of a new node that carries on the name and line of `node`."""
-    handle = get_op(op)
-    made = graph.add(handle, inputs, make_attrs(handle, **attrs), node.name, node.line)
+    made = graph.add(op, inputs, make_attrs(op, **attrs), node.name, node.line)
     return made.outputs[0]
 
 

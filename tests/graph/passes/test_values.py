@@ -4,6 +4,7 @@ import pytest
 
 import dualflow as df
 from dualflow import dtypes
+from dualflow._core import get_op
 from dualflow.graph.passes import values
 from tests.graph.build import traced, x
 
@@ -33,7 +34,7 @@ def test_source():
 
 def test_stand_in_keeps_name_and_line():
     graph = traced(lambda a: df.exp(a, name="mine"), x(3))
-    made = values.stand_in(graph, graph.nodes[-1], "reduce_sum", graph.inputs[0], axes=(0,),
+    made = values.stand_in(graph, graph.nodes[-1], get_op("reduce_sum"), graph.inputs[0], axes=(0,),
                            keepdims=False)
     assert (made.node.name, made.shape) == ("mine", ())
     assert made.node.line == graph.nodes[-2].line
