@@ -23,8 +23,8 @@ from dualflow.graph.ir import (
     may_refuse,
     type_text,
 )
+from dualflow.graph.passes.waves import arrange
 from dualflow.graph.program.arena import Block, lower_bound, place
-from dualflow.graph.program.waves import arrange
 
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
 ASSIGN, COPY = get_op("assign"), get_op("identity")
