@@ -15,7 +15,8 @@ def check(graph: Graph) -> None:
     """Raises IRError where the graph breaks a rule.
 
     Every value is defined once and before it is used; dtypes and shapes are what the op's rule
-    says; a version of a variable is written once, and nobody reads it after that.
+    says; a version of a variable is written once, and nobody reads it after that; nodes of a wave
+    stand in a row, and none needs another.
     """
     defined: set[Symbol] = set()
     overwritten: dict[Symbol, Node] = {}
@@ -41,6 +42,23 @@ def check(graph: Graph) -> None:
     for x in graph.outputs:
         if x in overwritten:
             raise IRError(f"{x!r} is returned but {overwritten[x].name} overwrites it, in\n{graph}")
+    _check_waves(graph)
+
+
+def _check_waves(graph: Graph) -> None:
+    """Those of one wave stand in a row, without effects, and none reads what another makes."""
+    begun, wave = {0}, 0
+    made: set[Symbol] = set()
+    for node in graph.nodes:
+        if node.wave != wave:
+            wave = node.wave
+            made.clear()
+            if wave and wave in begun:
+                raise IRError(f"{node.name} stands apart from wave {wave}, in\n{graph}")
+            begun.add(wave)
+        if wave and (node.op.effect or any([x in made for x in node.inputs])):
+            raise IRError(f"{node.name} cannot run beside others in wave {wave}, in\n{graph}")
+        made.update(node.outputs)
 
 
 def _check_outputs(graph: Graph, node: Node) -> None:

@@ -14,6 +14,7 @@ def copy(graph: Graph) -> Graph:
     for node in graph.nodes:
         made = Node(node.op, [stands_for[x] for x in node.inputs], node.attrs, (), node.name,
                     node.line, node.data)
+        made.wave = node.wave
         made.outputs = tuple([symbol(new, made, k, y.dtype, y.known_shape)
                               for k, y in enumerate(node.outputs)])
         stands_for.update(zip(node.outputs, made.outputs, strict=True))

@@ -44,9 +44,11 @@ class Node:
     line : Line or None
     data : object
         Of a leaf: the parameter's path, the constant's Tensor, the Variable.
+    wave : int
+        Nodes of one wave may run side by side; 0: alone.
     """
 
-    __slots__ = ("attrs", "data", "inputs", "line", "name", "op", "outputs")
+    __slots__ = ("attrs", "data", "inputs", "line", "name", "op", "outputs", "wave")
 
     def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  outputs: Iterable[Symbol] = (), name: str = "", line: Line | None = None,
@@ -58,6 +60,7 @@ class Node:
         self.name = name
         self.line = line
         self.data = data
+        self.wave = 0
 
     def __repr__(self) -> str:
         return f"<Node {self.name} ({self.op.name})>"

@@ -66,4 +66,6 @@ def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
     text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"
     if types:
         text += f" : {types}"
+    if node.wave:
+        text += f" in wave {node.wave}"
     return f"{text}    # {node.line}" if lines and node.line else text

@@ -19,6 +19,7 @@ from dualflow.graph.passes import (
     reshapes,
     updates,
     versions,
+    waves,
 )
 from dualflow.graph.passes.options import Options
 
@@ -28,7 +29,7 @@ NEEDED = (versions,)
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
-LAST = (epilogue, cluster, updates)
+LAST = (epilogue, cluster, updates, waves)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

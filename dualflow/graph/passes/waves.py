@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic, may_refuse
+from dualflow.graph.passes.options import Options
 
 MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
 MAX_WAVE = 8
@@ -27,17 +28,26 @@ def is_candidate(node: Node) -> bool:
             and sum(x.size for x in values) >= MIN_ELEMENTS)
 
 
-def arrange(graph: Graph) -> dict[Node, int]:
-    """Puts the nodes of waves next to each other; the number of the wave of each, from 1 on."""
+def run(graph: Graph, options: Options) -> Graph:
+    """Numbers waves, and puts the nodes of each next to each other."""
     candidates = [k for k, node in enumerate(graph.nodes) if is_candidate(node)]
-    if len(candidates) < 2:
-        return {}
-    nodes = graph.nodes
+    if len(candidates) > 1:
+        beside = _waves(graph.nodes, candidates)
+        for wave, (first, joined) in enumerate(beside.items(), 1):
+            for k in (first, *joined):
+                graph.nodes[k].wave = wave
+        moved = {k for joined in beside.values() for k in joined}
+        graph.nodes = [node for k, first in enumerate(graph.nodes) if k not in moved
+                       for node in (first, *[graph.nodes[j] for j in beside.get(k, ())])]
+    return graph
+
+
+def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
+    """The nodes of each wave behind its first: their places by that of the first."""
     # how many nodes before node k fix the order of those that may refuse
     fixed = list(accumulate([bool(node.op.writes) or may_refuse(node) for node in nodes],
                             initial=0))
     made_at: dict[Symbol, int] = {y: k for k, node in enumerate(nodes) for y in node.outputs}
-    waves: dict[Node, int] = {}
     beside: dict[int, list[int]] = {}
     moved: set[int] = set()
     for i, first in enumerate(candidates):
@@ -53,7 +63,4 @@ def arrange(graph: Graph) -> dict[Node, int]:
         if joined:
             beside[first] = joined
             moved.update(joined)
-            waves.update((nodes[k], len(beside)) for k in (first, *joined))
-    graph.nodes = [node for k in range(len(nodes)) if k not in moved
-                   for node in (nodes[k], *[nodes[j] for j in beside.get(k, ())])]
-    return waves
+    return beside

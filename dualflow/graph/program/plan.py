@@ -23,7 +23,6 @@ from dualflow.graph.ir import (
     may_refuse,
     type_text,
 )
-from dualflow.graph.passes.waves import arrange
 from dualflow.graph.program.arena import Block, lower_bound, place
 
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
@@ -103,14 +102,13 @@ def nbytes(x: Symbol) -> int:
     return x.size * x.dtype.itemsize
 
 
-def wave_spans(graph: Graph, waves: dict[Node, int]) -> list[tuple[int, int]]:
+def wave_spans(graph: Graph) -> list[tuple[int, int]]:
     """The steps during which each node may run: its own, or those of its wave."""
     spans = [(k, k) for k in range(len(graph.nodes))]
     members: dict[int, list[int]] = {}
-    if waves:
-        for k, node in enumerate(graph.nodes):
-            if node in waves:
-                members.setdefault(waves[node], []).append(k)
+    for k, node in enumerate(graph.nodes):
+        if node.wave:
+            members.setdefault(node.wave, []).append(k)
     for steps in members.values():
         for k in steps:
             spans[k] = steps[0], steps[-1]
@@ -139,8 +137,7 @@ class Planner:
         self.graph = graph
         self.in_place = in_place
         self.plan = Plan()
-        self.waves = arrange(graph)
-        self.spans = wave_spans(graph, self.waves)
+        self.spans = wave_spans(graph)
         self.last = last_uses(graph, self.spans)
         self.writes: dict[Variable, list[int]] = {}         # steps, ascending
         self.n_refusing = list(accumulate(map(may_refuse, graph.nodes), initial=0))  # before step k
@@ -190,7 +187,7 @@ class Planner:
         if node.op.kind == "view" and not dynamic and self._view(k, node):
             return
         start, end = self.spans[k]
-        step = Step(node, node.inputs, own, dynamic, self.waves.get(node, 0))
+        step = Step(node, node.inputs, own, dynamic, node.wave)
         self.plan.steps.append(step)
         taken: set[Buffer] = set()
         for y in own:

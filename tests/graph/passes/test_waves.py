@@ -1,8 +1,12 @@
 """Which steps are put side by side, and that they compute what they did alone."""
 
 import numpy as np
+import pytest
 
 import dualflow as df
+from dualflow.graph import ir
+from dualflow.graph.passes import waves as module
+from tests.graph.build import is_block, passed, traced, x
 
 N = 200_000
 
@@ -26,6 +30,57 @@ def test_independent_serial_steps_are_one_wave():
     assert waves[first:first + 2] == [1, 1]
     for got, want in zip(f(*args), two_counts(*args), strict=True):
         assert got.tolist() == want.tolist()
+
+
+def joined(a, b):
+    return df.concat([a, a], 0), a * b, df.concat([b, b], 0)
+
+
+def test_they_stand_in_a_row_and_say_so():
+    after = passed(module, traced(joined, x(N), x(N)))
+    is_block("""
+        %2 = concat(%0, %0, axis=0)
+        %3 = concat(%1, %1, axis=0)
+        %4 = multiply(%0, %1)
+        return %2, %4, %3
+        """, after)
+    assert [line.partition(" : ")[2] for line in after.text(lines=False).splitlines()[3:6]] == [
+        "float32 (400000,) in wave 1"] * 2 + ["float32 (200000,)"]
+    assert [node.wave for node in ir.copy(after).nodes] == [0, 0, 1, 1, 0]
+
+
+def test_the_pass_is_seen_and_left_out():
+    args = df.ones([N]), df.ones([N])
+    assert "--- after waves" in df.function(joined).passes_for(*args)
+    without = df.function(joined, passes=False)
+    assert "after waves" not in without.passes_for(*args)
+    nodes = without.compiled_for(*args).graph.nodes
+    assert [node.wave for node in nodes] == [0] * len(nodes)
+    assert [node.type for node in nodes[2:]] == ["concat", "multiply", "concat"]
+    for got, want in zip(without(*args), df.function(joined)(*args), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def broken(*numbers):
+    """Two concats and what reads one of them, in waves of these numbers."""
+    graph = traced(lambda a: [df.concat([a, a], 0), df.concat([a, a], 0) * 2.], x(4))
+    for node, wave in zip(graph.nodes[1:], numbers, strict=True):
+        node.wave = wave
+    return graph
+
+
+def test_what_cannot_be_a_wave_is_found():
+    assert [node.type for node in broken(0, 0, 0, 0).nodes[1:]] == [
+        "concat", "concat", "constant", "multiply"]
+    ir.check(broken(1, 1, 0, 0))
+    for numbers in ((1, 0, 1, 0), (0, 1, 1, 1), (1, 2, 1, 0)):
+        with pytest.raises(ir.IRError, match="wave 1"):
+            ir.check(broken(*numbers))
+    v = df.Variable([1.])
+    graph = traced(lambda a: [v.assign(a), a][1], x(1))
+    graph.nodes[-1].wave = 1
+    with pytest.raises(ir.IRError, match="wave 1"):
+        ir.check(graph)
 
 
 def test_small_or_dependent_steps_stay():
