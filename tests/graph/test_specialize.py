@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow._core import Dim, Unfit
 from dualflow.graph import ir
+from dualflow.graph.trace.dims import formula
 from dualflow.graph.trace.specialize import deciding_arguments, specialize
 from dualflow.graph.trace.trace import Trace
 
@@ -83,6 +85,33 @@ def test_numbers_that_decide():
         np.testing.assert_array_equal(fn(x, a, b).numpy(), f(x, a, b).numpy())
     deciding = [deciding_arguments(c.trace) for c in fn._traces]
     assert all(1 not in d for d in deciding), from_number
+
+
+def test_a_number_of_the_call_is_a_formula():
+    trace = Trace("f")
+    with trace.recording():
+        x = trace.parameter(0, "x", df.float32, (None,), (3,))
+        n = Dim(5, "argument", (1,), trace)
+        trace.outputs = [x * ((n + 2) * (n + 2) / x.shape[0])]
+    first, second = (specialize(trace, {0: (6,)}) for _ in range(2))
+    made = first.inputs[1].node.data
+    assert repr(made) == "a number, truediv(mul(add(argument 1, 2), add(argument 1, 2)), 6)"
+    assert made == second.inputs[1].node.data != specialize(trace, {0: (7,)}).inputs[1].node.data
+    assert made.number([None, 1]) == 1.5
+    assert made.number([None, 2]) == 16 / 6
+    with pytest.raises(Unfit, match="no float"):
+        made.number([None, 2j])
+
+
+def test_a_formula_as_long_as_it_likes():
+    trace = Trace("f")
+    with trace.recording():
+        n = Dim(1, "argument", (0,), trace)
+        for _ in range(2000):
+            n = (n + n) % 1_000_003
+    made = formula(n, None)
+    assert made.value([1]) == pow(2, 2000, 1_000_003)
+    assert len(made.steps) == 1 + 3 * 2000 and len(str(made)) <= 60
 
 
 def test_specializing_is_repeatable_and_leaves_the_trace():

@@ -1,41 +1,108 @@
-"""Dims as expressions: their leaves, and their value for given leaves. Knows no graph."""
+"""Dims as expressions: their leaves, their value for given leaves, and formulas, which are Dims
+without their graph. Knows no graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from dualflow._core import Dim, dim_value
+
+LEAVES = ("size", "argument", "element")    # kinds of Dims that are computed from nothing
+SHOWN = 60                                  # characters of a formula in print
+
+
+def in_order(dim: Dim) -> list[Dim]:
+    """All that a Dim is computed from, each behind its own operands; itself the last."""
+    found: dict[int, Dim] = {}
+    pending = [dim]
+    while pending:
+        d = pending[-1]
+        waiting = [] if d.kind in LEAVES else [
+            x for x in d.args if isinstance(x, Dim) and id(x) not in found]
+        if waiting:
+            pending.extend(waiting)
+        else:
+            found[id(pending.pop())] = d
+    return list(found.values())
 
 
 def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
     """The value of a Dim when `leaf` gives those of sizes, arguments and elements."""
     values: dict[int, Any] = {}
-    pending: list[Any] = [dim]
-    while pending:
-        d = pending[-1]
-        if id(d) in values:
-            pending.pop()
-            continue
-        if d.kind in ("size", "argument", "element"):
-            values[id(d)] = leaf(d)
-            continue
-        waiting = [x for x in d.args if isinstance(x, Dim) and id(x) not in values]
-        if waiting:
-            pending.extend(waiting)
-            continue
-        values[id(d)] = dim_value(d.kind, *[values[id(x)] if isinstance(x, Dim) else x
-                                          for x in d.args])
+    for d in in_order(dim):
+        values[id(d)] = leaf(d) if d.kind in LEAVES else dim_value(
+            d.kind, *[values[id(x)] if isinstance(x, Dim) else x for x in d.args])
     return values[id(dim)]
 
 
 def leaves(dim: Dim) -> list[Dim]:
     """Sizes, arguments and elements a Dim is computed from."""
-    found, pending = [], [dim]
-    while pending:
-        d = pending.pop()
-        if d.kind in ("size", "argument", "element"):
-            found.append(d)
+    return [d for d in in_order(dim) if d.kind in LEAVES]
+
+
+class Formula(NamedTuple):
+    """How a number follows from those among the arguments of a call.
+
+    Attributes
+    ----------
+    steps : tuple
+        Each ("argument", leaf of the call), ("number", value), or an operator of Dims and which
+        steps before it are its operands; the last gives the number.
+    type : type
+        What the number has to be.
+
+    Examples
+    --------
+    >>> half = Formula((("argument", 0), ("number", 2), ("truediv", 0, 1)), float)
+    >>> half.value([3])
+    1.5
+    >>> print(half)
+    truediv(argument 0, 2)
+    """
+
+    steps: tuple[tuple[Any, ...], ...]
+    type: type
+
+    def value(self, leaves: Sequence[Any]) -> Any:
+        """The number for the leaves of a call's arguments."""
+        values: list[Any] = []
+        for op, *operands in self.steps:
+            if op == "argument":
+                values.append(leaves[operands[0]])
+            elif op == "number":
+                values.append(operands[0])
+            else:
+                values.append(dim_value(op, *[values[k] for k in operands]))
+        return values[-1]
+
+    def __str__(self) -> str:
+        texts: list[str] = []
+        for op, *operands in self.steps:
+            text = f"argument {operands[0]}" if op == "argument" else (
+                repr(operands[0]) if op == "number" else
+                f"{op}({', '.join([texts[k] for k in operands])})")
+            texts.append(text if len(text) <= SHOWN else text[:SHOWN - 4] + " ...")
+        return texts[-1]
+
+
+def formula(dim: Dim, known: Callable[[Dim], Any]) -> Formula:
+    """A Dim as a formula; `known` gives the sizes and elements it is computed from."""
+    steps: list[tuple[Any, ...]] = []
+    place: dict[int, int] = {}
+    for d in in_order(dim):
+        if d.kind == "argument":
+            step: tuple[Any, ...] = (d.kind, d.args[0])
+        elif d.kind in LEAVES:
+            step = ("number", known(d))
         else:
-            pending.extend(x for x in d.args if isinstance(x, Dim))
-    return found
+            operands = []
+            for x in d.args:
+                if not isinstance(x, Dim):
+                    steps.append(("number", x))
+                operands.append(place[id(x)] if isinstance(x, Dim) else len(steps) - 1)
+            step = (d.kind, *operands)
+        place[id(d)] = len(steps)
+        steps.append(step)
+    return Formula(tuple(steps), type(dim.hint))

@@ -24,7 +24,7 @@ from dualflow._core import (
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, PARAMETER, VARIABLE, Graph, Line, Node
-from dualflow.graph.trace.dims import dim_now, leaves
+from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.graph.trace.trace import Trace, known_value, suspended
@@ -33,19 +33,15 @@ from dualflow.graph.trace.trace import Trace, known_value, suspended
 class Computed(NamedTuple):
     """A number computed at each run from numbers among the arguments; a parameter of `dtype`."""
 
-    dim: Dim
+    formula: Formula
     dtype: DType
-    sizes: dict[int, Any]
 
     def __repr__(self) -> str:
-        return f"a number, {self.dim!r}"
+        return f"a number, {self.formula}"
 
     def number(self, leaves: Sequence[Any]) -> Any:
         """Its value for the leaves of a call's arguments."""
-        def leaf(d: Dim) -> Any:
-            return leaves[d.args[0]] if d.kind == "argument" else self.sizes[id(d)]
-
-        return number_now(self.dim, leaf)
+        return fitting(lambda: self.formula.value(leaves), self.formula.type)
 
     def make(self, leaves: Sequence[Any]) -> Tensor:
         """That as a tensor."""
@@ -56,15 +52,14 @@ class Computed(NamedTuple):
             raise Unfit(str(error)) from error
 
 
-def number_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
-    """The value of a Dim when `leaf` gives those of its leaves; raises Unfit where Python would
-    raise, or get a number of another type."""
+def fitting(compute: Callable[[], Any], wanted: type) -> Any:
+    """The number that is computed; Unfit where Python would raise, or get one of another type."""
     try:
-        value = dim_now(dim, leaf)
+        value = compute()
     except (ArithmeticError, ValueError) as error:
         raise Unfit(str(error)) from error
-    if type(value) is not type(dim.hint):
-        raise Unfit(f"{value!r} is no {type(dim.hint).__name__}")
+    if type(value) is not wanted:
+        raise Unfit(f"{value!r} is no {wanted.__name__}")
     return value
 
 
@@ -114,13 +109,13 @@ class Specializer:
         if self.given is not None:
             return self.numbers.constant(self.size(d), dtype)
         made = self.graph.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
-                                   Computed(d, dtype, {}))
+                                   self.computed(d, dtype))
         self.arguments.append(made)
         return made
 
     def value(self, d: Dim) -> Any:
         """The value of a Dim for these sizes and numbers."""
-        return number_now(d, self.size)
+        return fitting(lambda: dim_now(d, self.size), type(d.hint))
 
     def holds(self, guard: Guard) -> bool:
         """Whether Python would have decided as it did; what depends on data is checked when the
@@ -170,8 +165,7 @@ class Specializer:
 
     def computed(self, dim: Dim, dtype: DType) -> Computed:
         """A number that follows from those of the call, and from sizes."""
-        return Computed(dim, dtype, {id(d): self.size(d) for d in leaves(dim)
-                                     if d.kind != "argument"})
+        return Computed(formula(dim, self.size), dtype)
 
     def returned(self, dim: Dim) -> Any:
         """A number that the function returns: itself, or Computed."""
