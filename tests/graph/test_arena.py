@@ -68,7 +68,7 @@ def test_close_to_the_lower_bound():
     ([(1, 0, 0)], 64),
     ([(0, 0, 5), (64, 0, 5)], 64),
     ([(64, 0, 1), (64, 2, 1), (64, 4, 1)], 64),          # one after the other
-    ([(64, 0, 1), (64, 1, 1)], 128),                     # step 1 reads one and makes the other
+    ([(64, 0, 1), (64, 1, 1)], 128),                     # at time 1 one is read, the other made
     ([(64, 0, 9), (128, 1, 1), (128, 3, 1)], 192),
 ])
 def test_small_ones(given_, total):

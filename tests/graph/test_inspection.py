@@ -71,4 +71,4 @@ def test_a_plan_lists_workspaces_and_lifetimes():
 
     text = f.plan_for(df.ones([64, 64]))
     assert "arena +" in text
-    assert "steps 0-" in text
+    assert "instructions 0-" in text

@@ -4,7 +4,7 @@ import numpy as np
 
 import dualflow as df
 from dualflow.graph.program import lower as module
-from dualflow.graph.program.lower import step_cost
+from dualflow.graph.program.lower import cost_of
 
 
 def compiled(f, *args, **options):
@@ -22,8 +22,9 @@ def test_each_value_has_one_slot():
 
 
 def test_cost_grows_with_elements():
-    small, large = (compiled(lambda x: df.exp(x), df.ones([n])).plan.steps[0] for n in (4, 4000))
-    assert step_cost(large) > step_cost(small) > 0
+    small, large = (compiled(lambda x: df.exp(x), df.ones([n])).plan.instructions[0]
+                    for n in (4, 4000))
+    assert cost_of(large) > cost_of(small) > 0
     assert compiled(lambda x: df.exp(x), df.ones([4000])).program.cost > 50
 
 
@@ -37,7 +38,7 @@ def test_outputs_in_order_and_named_twice():
 
 def test_nothing_to_run():
     f = df.function(lambda x: (x, df.constant(1.)))
-    assert f.compiled_for(X).plan.steps == []
+    assert f.compiled_for(X).plan.instructions == []
     assert f(X)[0] is X and f(X)[1].item() == 1.
 
 

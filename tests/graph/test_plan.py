@@ -11,7 +11,7 @@ def plan_of(f, *args, passes=False):
 
 
 def ops(plan):
-    return [s.node.op.name for s in plan.steps]
+    return [s.node.op.name for s in plan.instructions]
 
 
 X = df.reshape(df.range(12.), [3, 4])
@@ -20,7 +20,7 @@ X = df.reshape(df.range(12.), [3, 4])
 def test_views_become_offsets():
     plan = plan_of(lambda x: df.reduce_sum(df.reshape(df.exp(x), [4, 3])[1:3]), X)
     assert ops(plan) == ["exp", "reduce_sum"]
-    exp, total = plan.steps
+    exp, total = plan.instructions
     assert plan.where[total.inputs[0]] == (plan.where[exp.outputs[0]][0], 3 * 4)
 
 
@@ -69,7 +69,7 @@ def test_updates_are_made_in_their_variables(passes):
     v = df.Variable(X)
     plan = plan_of(lambda x: [v.assign(v * .5 + x), None][1], X, passes=passes)
     assert "assign" not in ops(plan)
-    made = plan.where[plan.steps[-1].outputs[0]][0]
+    made = plan.where[plan.instructions[-1].outputs[0]][0]
     assert made.variable is v
     assert plan.variables == [v] and plan.written == [True]
 
@@ -105,7 +105,7 @@ def test_variables_only_read():
 
 def test_sizes_that_depend_on_data_are_not_planned():
     plan = plan_of(lambda x: df.reduce_sum(df.boolean_mask(x, x > 3.) * 2.), X)
-    dynamic = [s.node.op.name for s in plan.steps if s.dynamic]
+    dynamic = [s.node.op.name for s in plan.instructions if s.dynamic]
     assert "multiply" in dynamic and "greater" not in dynamic
 
 
@@ -127,12 +127,13 @@ def test_deep_networks_use_little_more_than_what_is_alive():
 
 
 def alive(plan):
-    """Buffers of the arena, and the first and last step at which each is in use, as the steps say
+    """Buffers of the arena, and the first and last instruction that uses each, as these say
     themselves: those of a wave run in any order."""
     spans = {}
-    for k, step in enumerate(plan.steps):
-        together = [i for i, s in enumerate(plan.steps) if i == k or (step.wave == s.wave != 0)]
-        for x in (*step.inputs, *step.outputs):
+    waves = [i.node.wave for i in plan.instructions]
+    for k, instruction in enumerate(plan.instructions):
+        together = [i for i, wave in enumerate(waves) if i == k or (wave == waves[k] != 0)]
+        for x in (*instruction.inputs, *instruction.outputs):
             buffer = plan.where[x][0]
             if buffer.kind == "arena":
                 first, last = spans.get(buffer, (together[0], together[-1]))
@@ -155,7 +156,7 @@ def joined_and_split(a, b):
 def test_what_is_in_use_in_a_wave_does_not_overlap(f):
     args = [df.cast(df.range(400_000) % k, df.int32) for k in (7, 11)]
     plan = df.function(f).compiled_for(*args).plan
-    assert any(step.wave for step in plan.steps)
+    assert any(i.node.wave for i in plan.instructions)
     spans = list(alive(plan).items())
     for i, (a, (start, end)) in enumerate(spans):
         for b, (other, last) in spans[:i]:

@@ -88,7 +88,7 @@ def check_plan(plan):
     """No two buffers alive at once overlap, and the arena is no smaller than what is alive."""
     blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind == "arena"]
     blocks += [(s.workspace.offset, s.workspace.size, s.workspace.start, s.workspace.end)
-               for s in plan.steps if s.workspace is not None]
+               for s in plan.instructions if s.workspace is not None]
     for (at, size, start, end), (at2, size2, start2, end2) in itertools.combinations(blocks, 2):
         together = start <= end2 and start2 <= end
         assert not together or at + size <= at2 or at2 + size2 <= at, blocks

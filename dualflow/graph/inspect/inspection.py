@@ -72,7 +72,7 @@ class Inspection:
         >>> import dualflow as df
         >>> double = df.function(lambda x: x + x)
         >>> print(double.plan_for(df.constant([1., 2.])))  # doctest: +ELLIPSIS
-        1 steps; arena of 0 bytes, at least 0 are alive at once
+        1 instructions; arena of 0 bytes, at least 0 are alive at once
         ...
         """
         return plan_text.to_text(self.compiled_for(*args, **kwargs).plan)
@@ -134,5 +134,5 @@ class Inspection:
         leaves = self.leaves_for(args, kwargs)
         plan = compiled.plan
         written = [v for v, w in zip(plan.variables, plan.written, strict=True) if w]
-        return make_profile(self.name, plan.steps, lambda: compiled.executable.profile(leaves),
-                            written, runs)
+        return make_profile(self.name, plan.instructions,
+                            lambda: compiled.executable.profile(leaves), written, runs)

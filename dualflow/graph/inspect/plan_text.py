@@ -8,29 +8,29 @@ from dualflow.graph.program.plan import Buffer, Plan
 
 
 def to_text(plan: Plan) -> str:
-    """A line for each buffer: where, how large, from which step to which, and what lies in it."""
+    """A line for each buffer: where, how large, used by which instructions, and what lies in it."""
     held: dict[Buffer, list[Symbol]] = {}
     for x, (buffer, _) in plan.where.items():
         held.setdefault(buffer, []).append(x)
     life: dict[Buffer, tuple[int, int]] = {}
-    for k, step in enumerate(plan.steps):
-        for x in (*step.inputs, *step.outputs):
+    for k, instruction in enumerate(plan.instructions):
+        for x in (*instruction.inputs, *instruction.outputs):
             buffer = plan.where[x][0]
             life[buffer] = life.get(buffer, (k, k))[0], k
     share = f" ({100 * plan.arena_bytes / plan.lower_bound - 100:.1f} % above)" \
         if plan.lower_bound else ""
-    lines = [f"{len(plan.steps)} steps; arena of {plan.arena_bytes:,} bytes, at least "
-             f"{plan.lower_bound:,} are alive at once{share}"]
+    lines = [f"{len(plan.instructions)} instructions; arena of {plan.arena_bytes:,} bytes, at "
+             f"least {plan.lower_bound:,} are alive at once{share}"]
     for buffer, values in held.items():
         what = ", ".join(f"{x.name} {type_text(x)}" for x in values[:3])
         more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        steps = "steps {}-{}".format(*life[buffer]) if buffer in life else "no step"
-        lines.append(f"  {_place(buffer):24} {buffer.size:>14,} bytes  {steps:14}  {what}{more}")
-    for k, step in enumerate(plan.steps):
-        if step.workspace is not None and step.workspace.size:
-            place = f"arena +{step.workspace.offset}"
-            lines.append(f"  {place:24} {step.workspace.size:>14,} bytes  {f'step {k}':14}  "
-                         f"workspace of {step.node.name}")
+        time = "instructions {}-{}".format(*life[buffer]) if buffer in life else "never"
+        lines.append(f"  {_place(buffer):24} {buffer.size:>14,} bytes  {time:22}  {what}{more}")
+    for k, instruction in enumerate(plan.instructions):
+        space = instruction.workspace
+        if space is not None and space.size:
+            lines.append(f"  {f'arena +{space.offset}':24} {space.size:>14,} bytes  "
+                         f"{f'instruction {k}':22}  workspace of {instruction.node.name}")
     return "\n".join(lines)
 
 

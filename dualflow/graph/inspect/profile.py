@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, Variable, apply, own_flops
 from dualflow.graph.ir import Node, is_dynamic, tile_text
-from dualflow.graph.program.plan import Step, nbytes
+from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import ones
 
@@ -202,14 +202,14 @@ def label_of(node: Node) -> str:
     return text if len(text) <= LABEL else text[:LABEL - 4] + " ..."
 
 
-def make_profile(name: str, steps: Sequence[Step], run: Callable[[], tuple[list[int], list[int]]],
-                 variables: Sequence[Variable], runs: int) -> Profile:
+def make_profile(name: str, instructions: Sequence[Instruction],
+                 run: Callable[[], tuple[list[int], list[int]]], variables: Sequence[Variable],
+                 runs: int) -> Profile:
     """The profile of a program.
 
     Parameters
     ----------
-    steps : sequence of Step
-        What its instructions do.
+    instructions : sequence of Instruction
     run : callable
         Runs it; ns of each instruction, and when it started.
     variables : sequence of Variable
@@ -226,16 +226,17 @@ def make_profile(name: str, steps: Sequence[Step], run: Callable[[], tuple[list[
     medians = [statistics.median(ns) for ns in zip(*[ns for ns, _ in measured], strict=True)]
     drawn, starts = sorted(measured, key=lambda one: sum(one[0]))[len(measured) // 2]
     first = min(starts, default=0)
-    return Profile(name, [_row(step, medians[k], starts[k] - first, drawn[k])
-                          for k, step in enumerate(steps)], max(runs, 1))
+    return Profile(name, [_row(instruction, medians[k], starts[k] - first, drawn[k])
+                          for k, instruction in enumerate(instructions)], max(runs, 1))
 
 
-def _row(step: Step, ns: float, start: int, duration: int) -> Row:
-    node = step.node
-    read = [x for i, x in enumerate(step.inputs) if not node.op.shape_only >> i & 1]
-    made = [*step.outputs, *[x for x, _ in node.written]]
+def _row(instruction: Instruction, ns: float, start: int, duration: int) -> Row:
+    node = instruction.node
+    read = [x for i, x in enumerate(instruction.inputs) if not node.op.shape_only >> i & 1]
+    made = [*instruction.outputs, *[x for x, _ in node.written]]
     known = not any(map(is_dynamic, [*read, *made]))
     return Row(label_of(node), node.name, ns, start, duration,
                sum(nbytes(x) for x in read if not is_dynamic(x)),
                sum(nbytes(x) for x in made if not is_dynamic(x)),
-               flops_of(node, step.inputs, step.outputs) if known else 0.0, str(node.line or ""))
+               flops_of(node, instruction.inputs, instruction.outputs) if known else 0.0,
+               str(node.line or ""))

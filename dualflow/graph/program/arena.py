@@ -17,7 +17,7 @@ LARGEST_FIRST_MAX = 600   # buffers; beyond it the quadratic search costs more t
 
 @dataclass
 class Block:
-    """A piece of the arena, alive from step `start` to step `end`, both included."""
+    """A piece of the arena, alive from time `start` to time `end`, both included."""
 
     size: int
     start: int
@@ -26,14 +26,14 @@ class Block:
 
 
 def lower_bound(blocks: list[Block]) -> int:
-    """The most bytes alive at any step: no arena can be smaller."""
+    """The most bytes alive at any time: no arena can be smaller."""
     change: dict[int, int] = {}
     for b in blocks:
         change[b.start] = change.get(b.start, 0) + b.size
         change[b.end + 1] = change.get(b.end + 1, 0) - b.size
     alive = most = 0
-    for step in sorted(change):
-        alive += change[step]
+    for time in sorted(change):
+        alive += change[time]
         most = max(most, alive)
     return most
 

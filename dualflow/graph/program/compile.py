@@ -69,7 +69,7 @@ class Compiled:
 
     def locate(self, index: int, error: BaseException) -> BaseException:
         """The error of an instruction, with the line of the user's code that asked for it."""
-        node = self.plan.steps[index].node
+        node = self.plan.instructions[index].node
         if node.line is not None:
             self._give_back(node.line.place)
             error.add_note(f"in {node.name} of {self.graph.name}, made at {node.line}")

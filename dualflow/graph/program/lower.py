@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow._core import Program, Symbol
 from dualflow.graph.ir import Graph, is_dynamic
-from dualflow.graph.program.plan import Buffer, Plan, Step
+from dualflow.graph.program.plan import Buffer, Instruction, Plan
 
 # df_slot_kind
 ARENA, CONSTANT, ARGUMENT, RESULT, DYNAMIC = range(5)
@@ -16,10 +16,11 @@ KIND = {"arena": ARENA, "constant": CONSTANT, "argument": ARGUMENT, "result": RE
 POLL_COST = 1e6           # ns of work after which the program asks whether to go on
 
 
-def step_cost(step: Step) -> float:
-    """Estimated time of a step in ns."""
-    elements = sum(x.size for x in (*step.inputs, *step.outputs) if not is_dynamic(x))
-    return 50 + step.node.op.cost * elements
+def cost_of(instruction: Instruction) -> float:
+    """Estimated time of an instruction in ns."""
+    elements = sum(x.size for x in (*instruction.inputs, *instruction.outputs)
+                   if not is_dynamic(x))
+    return 50 + instruction.node.op.cost * elements
 
 
 class Lowerer:
@@ -29,7 +30,7 @@ class Lowerer:
         self.plan = plan
         self.slots: list[tuple[Any, ...]] = []
         self.slot_of: dict[Symbol, int] = {}
-        self.last_step: dict[Buffer, int] = {}
+        self.last_use: dict[Buffer, int] = {}
 
     def slot(self, x: Symbol) -> int:
         """The number of the slot of a value."""
@@ -41,27 +42,27 @@ class Lowerer:
             if buffer.kind == "arena":
                 offset += buffer.offset
             self.slots.append((KIND[buffer.kind], x.dtype.index, shape, offset, buffer.index,
-                               buffer.data, self.last_step.get(buffer, 0)))
+                               buffer.data, self.last_use.get(buffer, 0)))
         return found
 
     def run(self, graph: Graph, on_error: Any) -> Program:
         plan = self.plan
-        for i, step in enumerate(plan.steps):
-            for x in (*step.inputs, *step.outputs):
-                self.last_step[plan.where[x][0]] = i
+        for i, instruction in enumerate(plan.instructions):
+            for x in (*instruction.inputs, *instruction.outputs):
+                self.last_use[plan.where[x][0]] = i
         for x in graph.outputs:
-            self.last_step[plan.where[x][0]] = len(plan.steps)
+            self.last_use[plan.where[x][0]] = len(plan.instructions)
         instructions, since_poll = [], 0.0
-        for step in plan.steps:
-            cost = step_cost(step)
+        for instruction in plan.instructions:
+            node, space, cost = instruction.node, instruction.workspace, cost_of(instruction)
             since_poll += cost
             poll = since_poll > POLL_COST
             if poll:
                 since_poll = 0.0
-            workspace = -1 if step.workspace is None else step.workspace.offset
-            instructions.append((step.node.op, tuple([self.slot(x) for x in step.inputs]),
-                                 tuple([self.slot(x) for x in step.outputs]), step.node.attrs,
-                                 workspace, step.dynamic, poll, step.wave, cost))
+            instructions.append((node.op, tuple([self.slot(x) for x in instruction.inputs]),
+                                 tuple([self.slot(x) for x in instruction.outputs]), node.attrs,
+                                 -1 if space is None else space.offset, instruction.dynamic, poll,
+                                 node.wave, cost))
         results = [self.result(x) for x in dict.fromkeys(graph.outputs)]
         return Program(self.slots, instructions, len(graph.inputs) + len(plan.variables),
                        sum(kind == RESULT for kind, *_ in results), plan.arena_bytes, results,
@@ -77,5 +78,6 @@ class Lowerer:
 
 
 def lower(plan: Plan, graph: Graph, on_error: Any) -> Program:
-    """The program of a planned graph; `on_error(step, exception)` gives what a failure raises."""
+    """The program of a planned graph; `on_error(k, exception)` gives what a failure of
+    instruction k raises."""
     return Lowerer(plan).run(graph, on_error)

@@ -1,5 +1,7 @@
 """The memory plan: which values live where and when, and which nodes become instructions.
 
+Time is counted in nodes: what happens at time k happens as node k runs.
+
 Views become offsets, an op that may work in place does so where its input dies, an update writes
 its variable directly where nobody needs the old version. What is left gets a place in one arena.
 """
@@ -39,7 +41,7 @@ class Buffer:
     size : int
         Bytes.
     start, end : int
-        Steps at which it is first written and last read.
+        Times at which it is first written and last read.
     index : int
         Of an argument or a result.
     data : Tensor or None
@@ -60,14 +62,13 @@ class Buffer:
 
 
 @dataclass
-class Step:
+class Instruction:
     """A node that becomes an instruction, and the values it reads and makes."""
 
     node: Node
     inputs: tuple[Symbol, ...]
     outputs: tuple[Symbol, ...]
     dynamic: bool = False
-    wave: int = 0
     workspace: Block | None = None
 
 
@@ -77,17 +78,17 @@ class Plan:
 
     Attributes
     ----------
-    steps : list of Step
+    instructions : list of Instruction
     where : dict of Symbol to (Buffer, byte offset in it)
     variables : list of Variable
         They are the arguments after the graph's parameters.
     returned : dict of Symbol to Symbol
         Copies that are returned in place of outputs whose memory is not theirs to give away.
     arena_bytes, lower_bound : int
-        Bytes of the arena, and the most bytes alive in it at any step.
+        Bytes of the arena, and the most bytes alive in it at any time.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
     where: dict[Symbol, tuple[Buffer, int]] = field(default_factory=dict)
     buffers: list[Buffer] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
@@ -103,20 +104,20 @@ def nbytes(x: Symbol) -> int:
 
 
 def wave_spans(graph: Graph) -> list[tuple[int, int]]:
-    """The steps during which each node may run: its own, or those of its wave."""
+    """First and last time at which each node may run: its own, or those of its wave."""
     spans = [(k, k) for k in range(len(graph.nodes))]
     members: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
         if node.wave:
             members.setdefault(node.wave, []).append(k)
-    for steps in members.values():
-        for k in steps:
-            spans[k] = steps[0], steps[-1]
+    for places in members.values():
+        for k in places:
+            spans[k] = places[0], places[-1]
     return spans
 
 
 def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
-    """The last step at which somebody reads a value or what is viewed through it; -1: nobody."""
+    """The last time at which somebody reads a value or what is viewed through it; -1: nobody."""
     n = len(graph.nodes)
     last = {y: -1 for node in graph.nodes for y in node.outputs}
     last.update((x, n) for x in graph.outputs)
@@ -139,8 +140,8 @@ class Planner:
         self.plan = Plan()
         self.spans = wave_spans(graph)
         self.last = last_uses(graph, self.spans)
-        self.writes: dict[Variable, list[int]] = {}         # steps, ascending
-        self.n_refusing = list(accumulate(map(may_refuse, graph.nodes), initial=0))  # before step k
+        self.writes: dict[Variable, list[int]] = {}         # times, ascending
+        self.n_refusing = list(accumulate(map(may_refuse, graph.nodes), initial=0))  # before time k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 
@@ -187,14 +188,14 @@ class Planner:
         if node.op.kind == "view" and not dynamic and self._view(k, node):
             return
         start, end = self.spans[k]
-        step = Step(node, node.inputs, own, dynamic, node.wave)
-        self.plan.steps.append(step)
+        instruction = Instruction(node, node.inputs, own, dynamic)
+        self.plan.instructions.append(instruction)
         taken: set[Buffer] = set()
         for y in own:
             if not dynamic and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")
-            buffer = None if dynamic or step.wave else (
+            buffer = None if dynamic or node.wave else (
                 self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
             if buffer is None:
                 buffer = Buffer("dynamic" if dynamic else "arena", 0 if dynamic else nbytes(y),
@@ -207,7 +208,7 @@ class Planner:
             where[after] = where[before]
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
-            step.workspace = Block(size, start, end) if size >= 0 else None
+            instruction.workspace = Block(size, start, end) if size >= 0 else None
 
     def _view(self, k: int, node: Node) -> bool:
         """Lets a view look at its input's memory; False where it must be computed."""
@@ -222,7 +223,7 @@ class Planner:
         return True
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
-        """The buffer of an input that nobody reads after step k, if `y` may be made in it."""
+        """The buffer of an input that nobody reads after time k, if `y` may be made in it."""
         if not (self.in_place and node.op.may_alias):
             return None
         for x in node.inputs:
@@ -254,7 +255,7 @@ class Planner:
         return buffer
 
     def _written(self, variable: Variable, after: int, until: int) -> bool:
-        """Whether a step in (after, until] writes the variable."""
+        """Whether a node writes the variable at a time in (after, until]."""
         writes = self.writes.get(variable, [])
         at = bisect.bisect_right(writes, after)
         return at < len(writes) and writes[at] <= until
@@ -293,7 +294,7 @@ class Planner:
         y = symbol(self.graph, node, 0, x.dtype, x.shape)
         node.outputs = (y,)
         buffer = Buffer("arena", nbytes(x), end, end)
-        self.plan.steps.append(Step(node, (x,), (y,)))
+        self.plan.instructions.append(Instruction(node, (x,), (y,)))
         self.plan.buffers.append(buffer)
         self.plan.where[y] = buffer, 0
         return y, buffer
@@ -304,7 +305,7 @@ class Planner:
         plan = self.plan
         live = [b for b in plan.buffers if b.kind == "arena"]
         blocks = [Block(b.size, b.start, b.end) for b in live]
-        spaces = [s.workspace for s in plan.steps if s.workspace is not None]
+        spaces = [i.workspace for i in plan.instructions if i.workspace is not None]
         plan.arena_bytes = place(blocks + spaces)
         plan.lower_bound = lower_bound(blocks + spaces)
         for b, block in zip(live, blocks, strict=True):
@@ -312,6 +313,6 @@ class Planner:
 
 
 def make_plan(graph: Graph, in_place: bool = True) -> Plan:
-    """Where the values of a graph live, and the steps that make them; `in_place`: whether a result
-    may take the place of an input that nobody reads any more."""
+    """Where the values of a graph live, and the instructions that make them; `in_place`: whether a
+    result may take the place of an input that nobody reads any more."""
     return Planner(graph, in_place).run()

@@ -1,4 +1,4 @@
-"""Which steps are put side by side, and that they compute what they did alone."""
+"""Which nodes are put side by side, and that they compute what they did alone."""
 
 import numpy as np
 import pytest
@@ -21,10 +21,10 @@ def arguments(n):
     return [df.constant(rng.integers(0, 10, n).astype(np.int32)) for _ in range(2)]
 
 
-def test_independent_serial_steps_are_one_wave():
+def test_independent_serial_nodes_are_one_wave():
     args = arguments(N)
     f = df.function(two_counts)
-    waves = [step.wave for step in f.compiled_for(*args).plan.steps]
+    waves = [i.node.wave for i in f.compiled_for(*args).plan.instructions]
     assert sorted(waves)[-2:] == [1, 1]
     first = waves.index(1)
     assert waves[first:first + 2] == [1, 1]
@@ -83,15 +83,15 @@ def test_what_cannot_be_a_wave_is_found():
         ir.check(graph)
 
 
-def test_small_or_dependent_steps_stay():
+def test_small_or_dependent_nodes_stay():
     f = df.function(two_counts)
-    assert not any(s.wave for s in f.compiled_for(*arguments(100)).plan.steps)
+    assert not any(s.node.wave for s in f.compiled_for(*arguments(100)).plan.instructions)
 
     @df.function
     def chain(a):
         return df.concat([df.concat([a, a], 0), a], 0)
 
-    assert not any(s.wave for s in chain.compiled_for(df.zeros([N])).plan.steps)
+    assert not any(s.node.wave for s in chain.compiled_for(df.zeros([N])).plan.instructions)
 
 
 def test_memory_of_a_wave_does_not_overlap():
@@ -101,7 +101,7 @@ def test_memory_of_a_wave_does_not_overlap():
         return df.reduce_sum(x), df.reduce_sum(y)
 
     plan = f.compiled_for(df.ones([N]), df.ones([N])).plan
-    joined = [plan.where[s.outputs[0]][0] for s in plan.steps if s.wave]
+    joined = [plan.where[s.outputs[0]][0] for s in plan.instructions if s.node.wave]
     assert len(joined) == 2
     low, high = sorted(joined, key=lambda b: b.offset)
     assert low.offset + low.size <= high.offset
