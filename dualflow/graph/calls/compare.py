@@ -12,10 +12,11 @@ from typing import Any
 
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
-from dualflow.graph.calls.exact import alike, same_tensor
+from dualflow.graph.calls.exact import alike
 from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node, may_refuse
 from dualflow.graph.passes import algebra, fold
 from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.parameters import Argument
 
 

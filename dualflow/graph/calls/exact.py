@@ -1,5 +1,5 @@
 """Whether two Python values are one to every program: more than equality, which takes 1 for True
-and for 1.0, and 0.0 for -0.0. Knows no graph.
+and for 1.0, and 0.0 for -0.0. Asks nothing of a graph.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Dim, Symbol, TensorBase, evaluate, get_op, make_attrs, unwrapped
-from dualflow.dtypes import bfloat16, float32
+from dualflow._core import Dim, Symbol, TensorBase, unwrapped
+from dualflow.graph.passes.values import same_tensor
 
 MUTABLE = set, bytearray
 DEPTH = 20                # of structures that are looked into
@@ -93,18 +93,6 @@ def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
         return bool(exact_key(a) == exact_key(b)) and not contradict(a, b)
     except Exception:                   # of the values' own ==
         return False
-
-
-def same_tensor(a: Any, b: Any) -> bool:
-    """Whether two tensors have the same dtype, shape and bits."""
-    return a.dtype is b.dtype and a.shape == b.shape and _bits(a) == _bits(b)
-
-
-def _bits(x: Any) -> bytes:
-    if x.dtype is bfloat16:             # which has no buffer
-        op = get_op("cast")
-        x = evaluate(op, [x], make_attrs(op, dtype=float32))[0]
-    return bytes(memoryview(x))
 
 
 def captured(function: Callable[..., Any]) -> list[Any]:

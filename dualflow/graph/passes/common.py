@@ -6,13 +6,11 @@ inputs in either order; constants by dtype, shape and bytes. Effects are never m
 
 from collections.abc import Hashable
 
-from dualflow._core import Symbol, Tensor, evaluate, get_op, make_attrs
-from dualflow.dtypes import bfloat16, float32
+from dualflow._core import Symbol, Tensor
 from dualflow.graph.ir import CONSTANT, LEAVES, Graph, Node, edit
 from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.values import bits
 
-CAST, RESHAPE = get_op("cast"), get_op("reshape")
-VIEW_NDIM = 64  # of a memoryview
 BYTES_MAX = 65536  # larger constants are only compared by identity: reading them takes longer
 
 
@@ -40,11 +38,4 @@ def key(node: Node) -> Hashable:
 
 
 def _constant_key(x: Tensor) -> Hashable:
-    if x.nbytes > BYTES_MAX:
-        return id(x)
-    readable = x
-    if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
-        readable = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
-    if x.ndim > VIEW_NDIM:
-        readable = evaluate(RESHAPE, [readable], make_attrs(RESHAPE, shape=(x.size,)))[0]
-    return (x.dtype, x.shape, memoryview(readable).tobytes())
+    return id(x) if x.nbytes > BYTES_MAX else (x.dtype, x.shape, bits(x))

@@ -1,14 +1,18 @@
 """What passes ask about a value, and how they put a node in the place of another.
 
-Knows no op by name but `broadcast_to`, which makes a large value of one number.
+Knows no op by name but `broadcast_to`, which makes a large value of one number, and two by which
+every tensor can be read.
 """
 
 from typing import Any
 
-from dualflow._core import Op, Symbol, Tensor, get_op, make_attrs
+from dualflow._core import Op, Symbol, Tensor, evaluate, get_op, make_attrs
+from dualflow.dtypes import bfloat16, float32
 from dualflow.graph.ir import CONSTANT, Graph, Node
 
 BROADCAST = get_op("broadcast_to")
+CAST, RESHAPE = get_op("cast"), get_op("reshape")
+VIEW_NDIM = 64            # of a memoryview
 
 
 def stand_in(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) -> Symbol:
@@ -42,3 +46,17 @@ def number(x: Symbol) -> Any:
 def is_known(x: Symbol) -> bool:
     """Whether no size depends on data."""
     return None not in x.known_shape
+
+
+def bits(x: Any) -> bytes:
+    """What tensors (or variables) of one dtype and shape differ by."""
+    if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
+        x = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
+    if x.ndim > VIEW_NDIM:
+        x = evaluate(RESHAPE, [x], make_attrs(RESHAPE, shape=(x.size,)))[0]
+    return memoryview(x).tobytes()
+
+
+def same_tensor(a: Any, b: Any) -> bool:
+    """Whether two tensors have the same dtype, shape and bits."""
+    return a is b or (a.dtype is b.dtype and a.shape == b.shape and bits(a) == bits(b))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Dim, dim_value
 
-LEAVES = ("size", "argument", "element")    # kinds of Dims that are computed from nothing
+LEAF_KINDS = ("size", "argument", "element")    # of Dims that are computed from nothing
 SHOWN = 60                                  # characters of a formula in print
 
 
@@ -19,7 +19,7 @@ def in_order(dim: Dim) -> list[Dim]:
     pending = [dim]
     while pending:
         d = pending[-1]
-        waiting = [] if d.kind in LEAVES else [
+        waiting = [] if d.kind in LEAF_KINDS else [
             x for x in d.args if isinstance(x, Dim) and id(x) not in found]
         if waiting:
             pending.extend(waiting)
@@ -32,14 +32,14 @@ def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
     """The value of a Dim when `leaf` gives those of sizes, arguments and elements."""
     values: dict[int, Any] = {}
     for d in in_order(dim):
-        values[id(d)] = leaf(d) if d.kind in LEAVES else dim_value(
+        values[id(d)] = leaf(d) if d.kind in LEAF_KINDS else dim_value(
             d.kind, *[values[id(x)] if isinstance(x, Dim) else x for x in d.args])
     return values[id(dim)]
 
 
 def leaves(dim: Dim) -> list[Dim]:
     """Sizes, arguments and elements a Dim is computed from."""
-    return [d for d in in_order(dim) if d.kind in LEAVES]
+    return [d for d in in_order(dim) if d.kind in LEAF_KINDS]
 
 
 class Formula(NamedTuple):
@@ -94,7 +94,7 @@ def formula(dim: Dim, known: Callable[[Dim], Any]) -> Formula:
     for d in in_order(dim):
         if d.kind == "argument":
             step: tuple[Any, ...] = (d.kind, d.args[0])
-        elif d.kind in LEAVES:
+        elif d.kind in LEAF_KINDS:
             step = ("number", known(d))
         else:
             operands = []

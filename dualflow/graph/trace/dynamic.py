@@ -24,13 +24,13 @@ from dualflow._core import (
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import UnimplementedError
 from dualflow.graph.ir import Graph, Line, Node
+from dualflow.graph.trace.dims import LEAF_KINDS
 from dualflow.graph.trace.parameters import Guard
 
 # By kind of Dim; both operands have one dtype.
 ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "floordiv",
               "mod": "floormod", "truediv": "divide", "pow": "pow", "max": "maximum",
               "min": "minimum", "neg": "negative", "abs": "abs"}
-LEAF_KINDS = "size", "argument", "element"
 DYNAMIC, CHECK = get_op("dynamic_attrs"), get_op("assert_sizes")
 LITERAL, FROM_VECTOR = 0, 1                         # marks in the code of csrc/ops/dynamic.c
 EQUAL, LESS, LESS_EQUAL = range(3)

@@ -39,3 +39,15 @@ def test_stand_in_keeps_name_and_line():
     assert (made.node.name, made.shape) == ("mine", ())
     assert made.node.line == graph.nodes[-2].line
     assert not values.is_known(traced(lambda a: df.unique(a)[0], x(3)).outputs[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(2,), (1,) * 70 + (2,)])
+def test_tensors_are_the_same_by_their_bits(dtype, shape):
+    zero, again, minus, one = [df.reshape(df.constant([v, 1.], dtype), shape)
+                               for v in (0., 0., -0., 1.)]
+    assert values.same_tensor(zero, again)
+    assert not values.same_tensor(zero, minus)
+    assert not values.same_tensor(zero, one)
+    assert not values.same_tensor(zero, df.reshape(zero, (2, 1)))
+    assert not values.same_tensor(zero, df.cast(zero, "float64"))
