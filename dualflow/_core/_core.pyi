@@ -335,16 +335,9 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
 
 @final
 class Program:
-    ARENA: int
-    CONSTANT: int
-    ARG: int
-    RESULT: int
-    DYNAMIC: int
     @property
     def cost(self) -> float: ...
-    def __init__(self, slots: list[tuple[Any, ...]], instructions: list[tuple[Any, ...]],
-                 n_args: int, n_results: int, arena_bytes: int,
-                 results: list[tuple[int, int, int, tuple[int | None, ...]]],
+    def __init__(self, spec: Any,
                  on_error: Callable[[int, Exception], Exception] | None = None) -> None: ...
     def run(self, args: Sequence[Tensor | None],
             check_numerics: bool = False) -> list[Tensor]: ...

@@ -1,5 +1,5 @@
-# Programs as Python sees them: built from plain tuples, run on tensors. What a graph is, and which
-# variable an argument belongs to, is known above.
+# Programs as Python sees them: built from a specification, run on tensors. What a graph is, and
+# which variable an argument belongs to, is known above.
 
 cdef extern from "Python.h":
     PyObject **PySequence_Fast_ITEMS(object o)     # of a list or tuple
@@ -20,12 +20,20 @@ cdef class ProgramParts:
     cdef int64_t *dims
     cdef int *operands
 
-    def __cinit__(self, list slots not None, list instructions not None):
+    def __cinit__(self, spec):
+        cdef tuple slots = spec.slots
+        cdef tuple instructions = spec.instructions
         cdef Py_ssize_t n_dims = 0, n_operands = 0
-        for s in slots:
-            n_dims += len(s[2])
-        for i in instructions:
-            n_operands += len(i[1]) + len(i[2])
+        cdef list shapes = [], operands = []           # read once, so that the room is enough
+        cdef tuple numbers
+        for slot in slots:
+            numbers = slot.shape
+            shapes.append(numbers)
+            n_dims += len(numbers)
+        for instruction in instructions:
+            for numbers in (instruction.inputs, instruction.outputs):
+                operands.append(numbers)
+                n_operands += len(numbers)
         self.slots = <df_slot *>calloc(len(slots) + 1, sizeof(df_slot))
         self.instructions = <df_instruction *>calloc(len(instructions) + 1, sizeof(df_instruction))
         self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
@@ -37,8 +45,10 @@ cdef class ProgramParts:
         self.c.n_instructions = <int>len(instructions)
         self.c.slots = self.slots
         self.c.instructions = self.instructions
-        self.fill_slots(slots)
-        self.fill_instructions(instructions)
+        self.c.n_args = <int>(len(spec.arguments) + len(spec.variables))
+        self.c.arena_bytes = spec.arena_bytes
+        self.fill_slots(slots, shapes, spec.constants)
+        self.fill_instructions(instructions, operands)
 
     def __dealloc__(self):
         free(self.slots)
@@ -46,31 +56,34 @@ cdef class ProgramParts:
         free(self.dims)
         free(self.operands)
 
-    cdef int fill_slots(self, list slots) except -1:
+    cdef int fill_slots(self, tuple slots, list shapes, tuple constants) except -1:
         cdef int64_t *dims = self.dims
         cdef df_slot *s = self.slots
-        for kind, dtype, shape, offset, index, constant, last_use in slots:
-            s.kind = <df_slot_kind>(<int>kind)
-            s.dtype = <df_dtype>(<int>dtype)
+        for slot, shape in zip(slots, shapes):
+            s.kind = <df_slot_kind>(<int>slot.kind)
+            s.dtype = <df_dtype>(<int>slot.dtype.index)
             s.ndim = <int>len(shape)
             s.shape = dims
             for d in shape:
                 dims[0] = DF_UNKNOWN if d is None else d
                 dims += 1
-            s.offset = offset
-            s.index = index
-            s.last_use = last_use
-            if constant is not None:
-                s.data = data_of_constant(s, constant)
+            s.offset = slot.offset
+            s.index = slot.number
+            s.last_use = slot.last_use
+            if s.kind == DF_SLOT_CONSTANT:
+                s.data = data_of_constant(s, constants)
             s += 1
         return 0
 
-    cdef int fill_instructions(self, list instructions) except -1:
+    cdef int fill_instructions(self, tuple instructions, list operands) except -1:
         cdef int *at = self.operands
         cdef df_instruction *i = self.instructions
         cdef Op op
         cdef Attrs attrs
-        for op, ins, outs, attrs, workspace, dynamic, poll, wave, cost in instructions:
+        for k, instruction in enumerate(instructions):
+            ins, outs = operands[2 * k], operands[2 * k + 1]
+            op, attrs = <Op?>instruction.op, instruction.attrs
+            workspace = instruction.workspace
             i.op = op.c
             i.n_in = <int>len(ins)
             i.in_ = at
@@ -85,22 +98,23 @@ cdef class ProgramParts:
             if attrs is not None:
                 i.n_attrs = <int>len(attrs.names)
                 i.attrs = attrs.c
-            i.workspace = workspace
-            i.dynamic = dynamic
-            i.poll = poll
-            i.wave = wave
-            i.cost = cost
+            i.workspace = -1 if workspace is None else workspace
+            i.dynamic = instruction.dynamic
+            i.poll = instruction.poll
+            i.wave = instruction.wave
+            i.cost = instruction.cost_ns
             i += 1
         return 0
 
 
-cdef const void *data_of_constant(const df_slot *s, x) except NULL:
+cdef const void *data_of_constant(const df_slot *s, tuple constants) except NULL:
     """The memory of a constant, which must be what its slot says."""
     cdef Tensor value
     cdef int d
-    if type(x) is not Tensor:
-        raise TypeError(f"a constant wants a Tensor, got {type(x).__name__}")
-    value = <Tensor>x
+    if not 0 <= s.index < len(constants):
+        raise _errors.InvalidArgumentError(
+            f"program: a slot wants constant {s.index} of {len(constants)}")
+    value = <Tensor?>constants[s.index]
     if value.t.dtype == s.dtype and value.t.ndim == s.ndim:
         for d in range(s.ndim):
             if value.t.shape[d] != s.shape[d]:
@@ -111,7 +125,7 @@ cdef const void *data_of_constant(const df_slot *s, x) except NULL:
         f"program: the constant is {describe(value)}, its slot {dims_tuple(s.ndim, s.shape)}")
 
 
-cdef struct ResultSpec:
+cdef struct Returned:
     df_slot_kind kind
     int index
     df_dtype dtype
@@ -126,17 +140,8 @@ cdef class Program:
 
     Parameters
     ----------
-    slots : list of (kind, dtype index, shape, offset, index, constant, last_use)
-        Kinds are ARENA, CONSTANT, ARG, RESULT and DYNAMIC; None in a shape is unknown.
-    instructions : list of (Op, in slots, out slots, Attrs or None, workspace, dynamic, poll, wave,
-            cost)
-        `workspace` is an offset in the arena or -1.
-    n_args, n_results : int
-        Arguments a run takes, and results of kind RESULT whose memory it brings.
-    arena_bytes : int
-    results : list of (kind, index, dtype index, shape)
-        What a run returns: fresh memory (RESULT, its index), a dynamic slot that is kept (DYNAMIC,
-        the slot), an argument as it came (ARG, its index) or a constant (CONSTANT, the slot).
+    spec : ProgramSpec
+        Of dualflow.graph.program.spec, which says what its fields mean; they are read here, once.
     on_error : callable (instruction, exception) -> exception, optional
         Says which exception is raised for one that an instruction raised, when it is built or run.
 
@@ -145,54 +150,47 @@ cdef class Program:
     cost : float
         Estimated ns of a run; those over 20,000 leave the GIL to others.
     """
-    ARENA = <int>DF_SLOT_ARENA
-    CONSTANT = <int>DF_SLOT_CONSTANT
-    ARG = <int>DF_SLOT_ARG
-    RESULT = <int>DF_SLOT_RESULT
-    DYNAMIC = <int>DF_SLOT_DYNAMIC
-
     cdef df_program *c
     cdef int n_args, n_results, n_returned, n_instructions
     cdef int64_t *needed           # bytes of each argument that instructions reach
     cdef int64_t *dims
-    cdef ResultSpec *specs
+    cdef Returned *returned
     cdef bint keeps_dynamic
-    cdef dict constants            # by slot
+    cdef tuple constants
     cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
 
-    def __cinit__(self, list slots not None, list instructions not None, int n_args,
-                  int n_results, int64_t arena_bytes, list results not None, on_error=None):
-        cdef ProgramParts parts
+    def __cinit__(self, spec, on_error=None):
+        cdef ProgramParts parts = ProgramParts(spec)
         cdef df_error err
         cdef df_status status
         cdef int failed = -1
-        parts = ProgramParts(slots, instructions)
-        parts.c.n_args = n_args
-        parts.c.n_results = n_results
-        parts.c.arena_bytes = arena_bytes
+        self.constants = spec.constants
         self.on_error = on_error
+        for result in spec.results:
+            parts.c.n_results += result.kind == DF_SLOT_RESULT
         status = df_program_new(&parts.c, &self.c, &failed, &err)
         if status != DF_OK:
             self.fail(status, failed, &err)
-        self.n_args = n_args
-        self.n_results = n_results
-        self.n_instructions = <int>len(instructions)
+        self.n_args = parts.c.n_args
+        self.n_results = parts.c.n_results
+        self.n_instructions = parts.c.n_instructions
         self.cost = 0
-        for i in instructions:
-            self.cost += i[8]
-        self.constants = {k: s[5] for k, s in enumerate(slots) if s[5] is not None}
-        self.unsized = [(k, s[4], s[1], s[2]) for k, s in enumerate(slots)
-                        if s[0] == self.ARG and -1 in s[2]]
+        for instruction in spec.instructions:
+            self.cost += instruction.cost_ns
+        self.unsized = []
+        for k, slot in enumerate(spec.slots):
+            if slot.kind == DF_SLOT_ARG and None in slot.shape:
+                self.unsized.append((k, slot.number, slot.dtype.index, slot.shape))
         self.measure_args(parts)
-        self.copy_results(parts, results)
+        self.copy_results(parts, spec.results)
 
     def __dealloc__(self):
         df_program_free(self.c)
         free(self.needed)
         free(self.dims)
-        free(self.specs)
+        free(self.returned)
 
     cdef int measure_args(self, ProgramParts parts) except -1:
         """How far into each argument the slots reach; they were checked for overflow."""
@@ -207,31 +205,31 @@ cdef class Program:
                 self.needed[s.index] = max(self.needed[s.index], s.offset + slot_bytes(s))
         return 0
 
-    cdef int copy_results(self, ProgramParts parts, list results) except -1:
+    cdef int copy_results(self, ProgramParts parts, tuple results) except -1:
         cdef int64_t *dims
-        cdef ResultSpec *r
+        cdef Returned *r
         cdef Py_ssize_t n_dims = 0
-        cdef list returned = []
-        for kind, index, dtype, shape in results:
-            n_dims += len(shape)
-            if kind == self.RESULT:
-                returned.append(index)
-        if sorted(returned) != list(range(self.n_results)):
+        cdef list fresh = []
+        for result in results:
+            n_dims += len(result.shape)
+            if result.kind == DF_SLOT_RESULT:
+                fresh.append(result.number)
+        if sorted(fresh) != list(range(self.n_results)):
             raise _errors.InvalidArgumentError(
                 f"program: {self.n_results} results, each is returned once")
         self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
-        self.specs = <ResultSpec *>calloc(len(results) + 1, sizeof(ResultSpec))
-        if self.dims == NULL or self.specs == NULL:
+        self.returned = <Returned *>calloc(len(results) + 1, sizeof(Returned))
+        if self.dims == NULL or self.returned == NULL:
             raise MemoryError()
         dims = self.dims
-        r = self.specs
-        for kind, index, dtype, shape in results:
-            r.kind = <df_slot_kind>(<int>kind)
-            r.index = index
-            r.dtype = <df_dtype>(<int>dtype)
-            r.ndim = <int>len(shape)
+        r = self.returned
+        for result in results:
+            r.kind = <df_slot_kind>(<int>result.kind)
+            r.index = result.number
+            r.dtype = <df_dtype>(<int>result.dtype.index)
+            r.ndim = <int>len(result.shape)
             r.shape = dims
-            for d in shape:
+            for d in result.shape:
                 dims[0] = DF_UNKNOWN if d is None else d
                 dims += 1
             self.check_result(parts, r)
@@ -240,7 +238,7 @@ cdef class Program:
             self.n_returned += 1
         return 0
 
-    cdef int check_result(self, ProgramParts parts, ResultSpec *r) except -1:
+    cdef int check_result(self, ProgramParts parts, Returned *r) except -1:
         """Whether what is returned exists, and slots stay inside the memory brought for it."""
         cdef df_slot *s
         cdef df_slot as_slot
@@ -249,7 +247,7 @@ cdef class Program:
         if r.kind == DF_SLOT_ARG:
             good = good and r.index < self.n_args
         elif r.kind == DF_SLOT_CONSTANT:
-            good = r.index in self.constants
+            good = good and r.index < len(self.constants)
         elif r.kind == DF_SLOT_DYNAMIC:
             good = good and r.index < parts.c.n_slots and \
                 parts.slots[r.index].kind == DF_SLOT_DYNAMIC and \
@@ -297,7 +295,7 @@ cdef class Program:
             x = <Tensor?><object>args[<Py_ssize_t>k]
             fits = <int>x.t.dtype == dtype and x.t.ndim == len(dims)
             for d in range(x.t.ndim if fits else 0):
-                fits = fits and (dims[d] < 0 or dims[d] == x.t.shape[d])
+                fits = fits and (dims[d] is None or dims[d] == x.t.shape[d])
             if not fits:
                 raise _errors.ShapeError(f"program: argument {k} is {describe(x)}, want "
                                          f"{DTYPES[<int>dtype]} {dims}")
@@ -307,11 +305,11 @@ cdef class Program:
 
     cdef int make_results(self, PyObject **args, void **pointers, list results) except -1:
         """Appends all that a run returns; dynamic ones come after it, here stands None."""
-        cdef ResultSpec *r
+        cdef Returned *r
         cdef Tensor x
         cdef int k
         for k in range(self.n_returned):
-            r = &self.specs[k]
+            r = &self.returned[k]
             if r.kind == DF_SLOT_RESULT:
                 x = new_result(r)
                 pointers[r.index] = x.t.data
@@ -319,7 +317,7 @@ cdef class Program:
             elif r.kind == DF_SLOT_ARG:
                 results.append(<object>args[r.index])
             else:
-                results.append(self.constants.get(r.index))
+                results.append(self.constants[r.index] if r.kind == DF_SLOT_CONSTANT else None)
         return 0
 
     cdef int take_dynamic(self, df_frame *frame, list results, Py_ssize_t first) except -1:
@@ -328,9 +326,9 @@ cdef class Program:
         cdef Tensor x
         cdef int k
         for k in range(self.n_returned):
-            if self.specs[k].kind != DF_SLOT_DYNAMIC:
+            if self.returned[k].kind != DF_SLOT_DYNAMIC:
                 continue
-            t = df_frame_tensor(frame, self.specs[k].index)
+            t = df_frame_tensor(frame, self.returned[k].index)
             x = Tensor.__new__(Tensor)
             check(df_tensor_set(&x.t, t.dtype, t.ndim, t.shape, b"program", &err), &err)
             df_buffer_retain(t.buffer)
@@ -444,7 +442,7 @@ cdef class Program:
             free(times)
 
 
-cdef int64_t checked_size(const ResultSpec *r) except -1:
+cdef int64_t checked_size(const Returned *r) except -1:
     """Elements of a result, whose bytes 64 bits can count."""
     cdef df_error err
     cdef df_tensor t
@@ -458,7 +456,7 @@ cdef int64_t checked_size(const ResultSpec *r) except -1:
     return size
 
 
-cdef inline Tensor new_result(const ResultSpec *r):
+cdef inline Tensor new_result(const Returned *r):
     """An uninitialised tensor; sizes were checked when the program was built."""
     cdef Tensor x
     cdef df_buffer *buffer

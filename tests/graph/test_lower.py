@@ -3,7 +3,6 @@
 import numpy as np
 
 import dualflow as df
-from dualflow.graph.program import lower as module
 from dualflow.graph.program.lower import cost_of
 
 
@@ -15,10 +14,8 @@ X = df.reshape(df.range(6.), [2, 3])
 
 
 def test_each_value_has_one_slot():
-    made = compiled(lambda x: df.exp(x) + df.exp(x) * x, X, passes=False)
-    lowerer = module.Lowerer(made.plan)
-    lowerer.run(made.graph, None)
-    assert len(lowerer.slots) == len(lowerer.slot_of) == 5      # x, two exp, multiply, add
+    spec = compiled(lambda x: df.exp(x) + df.exp(x) * x, X, passes=False).spec
+    assert len(spec.slots) == 5                     # x, two exp, multiply, add
 
 
 def test_cost_grows_with_elements():
@@ -38,7 +35,7 @@ def test_outputs_in_order_and_named_twice():
 
 def test_nothing_to_run():
     f = df.function(lambda x: (x, df.constant(1.)))
-    assert f.compiled_for(X).plan.instructions == []
+    assert f.compiled_for(X).spec.instructions == ()
     assert f(X)[0] is X and f(X)[1].item() == 1.
 
 
@@ -49,3 +46,22 @@ def test_dynamic_values_live_as_long_as_they_are_read():
 
     for got, want in zip(df.function(f)(X), f(X), strict=True):
         np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_long_work_is_polled():
+    def long(x):
+        for _ in range(20):
+            x = df.sort(x)
+        return x
+
+    large, small = (compiled(long, df.ones([n])).spec for n in (1_000_000, 10))
+    polls = [k for k, x in enumerate(large.instructions) if x.poll]
+    assert polls and polls == list(range(polls[0], 20, polls[0] + 1))
+    assert not any(x.poll for x in small.instructions)
+
+
+def test_a_constant_of_two_views_is_one():
+    c = df.ones([4, 2])
+    spec = compiled(lambda x: df.sort(c) + x * df.reduce_sum(df.sort(c)), X[:1, :2],
+                    passes=False).spec
+    assert [x is c for x in spec.constants].count(True) == len(spec.constants) == 1

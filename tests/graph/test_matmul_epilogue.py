@@ -7,8 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow import _core, dtypes
-from dualflow._core import Program
-from tests.graph.test_program import Builder
+from tests.graph.test_program import RESULT, Builder
 
 # m, k, n: vectors, tiny products, remainders, packed and threaded ones, several passes over k
 SHAPES = [
@@ -128,13 +127,13 @@ def test_prepared_once_and_run_often(threads, transposes):
         shapes = [(k, m) if ta else (m, k), (n, k) if tb else (k, n), (n,)]
         b = Builder()
         slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
-        results = [b.result(0, (m, n)), b.result(1, (m, n), df.float64.index)]
+        results = b.result(0, (m, n)), b.result(1, (m, n), df.float64)
         room = b.reserve(1 << 22)
         both = {"transpose_a": ta, "transpose_b": tb, "workspace": room}
         b.add("matmul", slots[:2], results[:1], **both)
         b.add("matmul_cluster", slots, results[1:], code=tile_code(steps, 2), **both)
-        program = b.build(3, [(Program.RESULT, 0, df.float32.index, (m, n)),
-                              (Program.RESULT, 1, df.float64.index, (m, n))])
+        program = b.build(3, [(RESULT, 0, df.float32, (m, n)),
+                              (RESULT, 1, df.float64, (m, n))])
         for _ in range(3):
             x, w, bias = (normal(rng, shape, "float32") for shape in shapes)
             plain, fused = program.run([x, w, bias])
@@ -149,7 +148,7 @@ def test_prepared_batch(threads):
     slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
     b.add("matmul", slots, (b.result(0, out),), transpose_a=False, transpose_b=False,
           workspace=b.reserve(1 << 16))
-    program = b.build(2, [(Program.RESULT, 0, df.float32.index, out)])
+    program = b.build(2, [(RESULT, 0, df.float32, out)])
     for _ in range(3):
         x, w = (normal(rng, shape, "float32") for shape in shapes)
         same_bits(program.run([x, w])[0], df.matmul(x, w))

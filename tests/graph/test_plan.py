@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.graph.program.spec import SlotKind
 
 
 def plan_of(f, *args, passes=False):
@@ -91,8 +92,8 @@ def test_an_old_value_that_is_still_needed_is_kept():
 def test_results_have_memory_of_their_own():
     f = df.function(lambda x: (x, df.reshape(df.exp(x), [12])[2:], df.exp(x)), passes=False)
     plan = f.compiled_for(X).plan
-    kinds = sorted(b.kind for b in plan.buffers)
-    assert kinds.count("result") == 2
+    kinds = [b.kind for b in plan.buffers]
+    assert kinds.count(SlotKind.RESULT) == 2
     same, _, _ = f(X)
     assert same is X
 
@@ -135,7 +136,7 @@ def alive(plan):
         together = [i for i, wave in enumerate(waves) if i == k or (wave == waves[k] != 0)]
         for x in (*instruction.inputs, *instruction.outputs):
             buffer = plan.where[x][0]
-            if buffer.kind == "arena":
+            if buffer.kind is SlotKind.ARENA:
                 first, last = spans.get(buffer, (together[0], together[-1]))
                 spans[buffer] = min(first, together[0]), max(last, together[-1])
     return spans

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -11,21 +12,31 @@ import pytest
 import dualflow as df
 from dualflow import _core
 from dualflow._core import Program
+from dualflow.graph.program.spec import (
+    ArgumentSpec,
+    InstructionSpec,
+    ProgramSpec,
+    ResultSpec,
+    SlotKind,
+    SlotSpec,
+)
+from dualflow.graph.trace.parameters import Argument
 
-F32, I64 = df.float32.index, df.int64.index
+F32, I64 = df.float32, df.int64
+ARENA, CONSTANT, ARG, RESULT, DYNAMIC = SlotKind
 
 
 class Builder:
     """Slots and instructions one after the other, each value at a place of its own."""
 
     def __init__(self):
-        self.slots, self.instructions, self.arena = [], [], 0
+        self.slots, self.instructions, self.constants, self.arena = [], [], [], 0
 
-    def slot(self, kind, shape, dtype=F32, index=0, constant=None, last_use=0):
+    def slot(self, kind, shape, dtype=F32, number=0, last_use=0):
         offset = 0
-        if kind == Program.ARENA:
+        if kind is ARENA:
             offset = self.reserve(8 * int(np.prod(shape)))
-        self.slots.append((kind, dtype, shape, offset, index, constant, last_use))
+        self.slots.append(SlotSpec(kind, dtype, shape, number, offset, last_use))
         return len(self.slots) - 1
 
     def reserve(self, n_bytes):
@@ -33,25 +44,32 @@ class Builder:
         self.arena += -(-n_bytes // 64) * 64
         return offset
 
-    def arg(self, index, shape, dtype=F32):
-        return self.slot(Program.ARG, shape, dtype, index)
+    def arg(self, number, shape, dtype=F32):
+        return self.slot(ARG, shape, dtype, number)
 
-    def result(self, index, shape, dtype=F32):
-        return self.slot(Program.RESULT, shape, dtype, index)
+    def result(self, number, shape, dtype=F32):
+        return self.slot(RESULT, shape, dtype, number)
 
     def temp(self, shape, dtype=F32):
-        return self.slot(Program.ARENA, shape, dtype)
+        return self.slot(ARENA, shape, dtype)
 
-    def add(self, op, ins, outs, workspace=-1, dynamic=False, poll=False, wave=0, cost=0.0,
+    def constant(self, value):
+        self.constants.append(value)
+        return self.slot(CONSTANT, value.shape, value.dtype, len(self.constants) - 1)
+
+    def add(self, op, ins, outs, workspace=None, dynamic=False, poll=False, wave=0, cost=0.0,
             **attrs):
         op = _core.get_op(op)
-        packed = _core.make_attrs(op, **attrs)
-        self.instructions.append((op, ins, outs, packed, workspace, dynamic, poll, wave, cost))
+        self.instructions.append(InstructionSpec(op, ins, outs, _core.make_attrs(op, **attrs),
+                                                 workspace, dynamic, poll, wave, cost))
+
+    def spec(self, n_args, results):
+        arguments = [ArgumentSpec(Argument(k, f"x{k}"), F32, (None,)) for k in range(n_args)]
+        return ProgramSpec("f", tuple(self.slots), tuple(self.instructions), tuple(arguments), (),
+                           tuple(self.constants), tuple(starmap(ResultSpec, results)), self.arena)
 
     def build(self, n_args, results, on_error=None):
-        n_results = sum(kind == Program.RESULT for kind, *_ in results)
-        return Program(self.slots, self.instructions, n_args, n_results, self.arena, results,
-                       on_error)
+        return Program(self.spec(n_args, results), on_error)
 
 
 def chain(n, shape=(4,), **options):
@@ -63,7 +81,7 @@ def chain(n, shape=(4,), **options):
         out = b.result(0, shape) if k == n - 1 else temps[k % 2]
         b.add("add", (x, y), (out,), **options)
         x = out
-    return b.build(2, [(Program.RESULT, 0, F32, shape)])
+    return b.build(2, [(RESULT, 0, F32, shape)])
 
 
 def ones(*shape):
@@ -86,14 +104,14 @@ def test_same_bits_as_eager():
     bias = df.constant(rng.normal(size=50).astype("float32"))
     b = Builder()
     x, w = b.arg(0, (33, 70)), b.arg(1, (70, 50))
-    bias_slot = b.slot(Program.CONSTANT, (50,), constant=bias)
+    bias_slot = b.constant(bias)
     product, summed, out = b.temp((33, 50)), b.temp((33, 50)), b.result(0, (33, 50))
     b.add("matmul", (x, w), (product,), workspace=b.reserve(1 << 22), transpose_a=False,
           transpose_b=False)
     b.add("add", (product, bias_slot), (summed,))
     b.add("exp", (summed,), (out,))
-    program = b.build(2, [(Program.RESULT, 0, F32, (33, 50)), (Program.ARG, 1, F32, (70, 50)),
-                          (Program.CONSTANT, bias_slot, F32, (50,))])
+    program = b.build(2, [(RESULT, 0, F32, (33, 50)), (ARG, 1, F32, (70, 50)),
+                          (CONSTANT, 0, F32, (50,))])
     y, same, constant = program.run([a, b_])
     np.testing.assert_array_equal(y.numpy(), df.exp(df.matmul(a, b_) + bias).numpy())
     assert same is b_ and constant is bias
@@ -103,18 +121,18 @@ def positive_program(on_error=None):
     """where_indices(x > 0) kept, and how many there are; then x[index], which may fail."""
     b = Builder()
     x, i = b.arg(0, (6,)), b.arg(1, (2,), I64)
-    zero = b.slot(Program.CONSTANT, (), constant=df.constant(0.0))
-    mask = b.temp((6,), df.dtypes.as_dtype("bool").index)
-    kept = b.slot(Program.DYNAMIC, (None, 1), I64, last_use=5)
-    flat = b.slot(Program.DYNAMIC, (None,), I64, last_use=3)
+    zero = b.constant(df.constant(0.0))
+    mask = b.temp((6,), df.as_dtype("bool"))
+    kept = b.slot(DYNAMIC, (None, 1), I64, last_use=5)
+    flat = b.slot(DYNAMIC, (None,), I64, last_use=3)
     count, picked = b.result(0, (), I64), b.result(1, (2,))
     b.add("greater", (x, zero), (mask,))
     b.add("where_indices", (mask,), (kept,), dynamic=True)
     b.add("squeeze", (kept,), (flat,), dynamic=True, axis=[1])
     b.add("reduce_sum", (flat,), (count,), dynamic=True, axes=[0], keepdims=False)
     b.add("gather", (x, i), (picked,), axis=0, batch_dims=0)
-    return b.build(2, [(Program.DYNAMIC, kept, I64, (None, 1)), (Program.RESULT, 0, I64, ()),
-                       (Program.RESULT, 1, F32, (2,)), (Program.DYNAMIC, kept, I64, (None, 1))],
+    return b.build(2, [(DYNAMIC, kept, I64, (None, 1)), (RESULT, 0, I64, ()),
+                       (RESULT, 1, F32, (2,)), (DYNAMIC, kept, I64, (None, 1))],
                    on_error)
 
 
@@ -175,7 +193,7 @@ def test_waves():
     x, outs = b.arg(0, (2000,)), [b.result(k, (2000,)) for k in range(8)]
     for out in outs:
         b.add("exp", (x,), (out,), wave=1, cost=1e4)
-    program = b.build(1, [(Program.RESULT, k, F32, (2000,)) for k in range(8)])
+    program = b.build(1, [(RESULT, k, F32, (2000,)) for k in range(8)])
     value = df.constant(np.linspace(-3, 3, 2000, dtype="float32"))
     want = df.exp(value).numpy()
     for _ in range(20):
@@ -287,7 +305,7 @@ def test_check_numerics():
     x, y, z = b.arg(0, (5,)), b.temp((5,)), b.result(0, (5,))
     b.add("log", (x,), (y,))
     b.add("exp", (y,), (z,))
-    program = b.build(1, [(Program.RESULT, 0, F32, (5,))])
+    program = b.build(1, [(RESULT, 0, F32, (5,))])
     bad = df.constant([1.0, 0.0, -1.0, 2.0, -3.0])
     assert np.isnan(program.run([bad])[0].numpy()[2])
     with pytest.raises(ValueError, match=r"^log: output 0, float32 \(5,\), has 2 NaN and 1 "
@@ -325,22 +343,22 @@ def test_bad_arguments():
 def test_unread_argument():
     b = Builder()
     b.add("negative", (b.arg(1, (2,)),), (b.result(0, (2,)),))
-    program = b.build(2, [(Program.RESULT, 0, F32, (2,))])
+    program = b.build(2, [(RESULT, 0, F32, (2,))])
     assert program.run([None, ones(2)])[0].tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize("results", [
-    [], [(Program.RESULT, 0, F32, (3,))], [(Program.RESULT, 1, F32, (4,))],
-    [(Program.RESULT, 0, F32, (4,))] * 2, [(Program.ARENA, 0, F32, (4,))],
-    [(Program.RESULT, 0, F32, (4,)), (Program.ARG, 1, F32, (4,))],
-    [(Program.RESULT, 0, F32, (4,)), (Program.DYNAMIC, 0, F32, (4,))],
-    [(Program.RESULT, 0, F32, (4,)), (Program.CONSTANT, 0, F32, (4,))],
+    [], [(RESULT, 0, F32, (3,))], [(RESULT, 1, F32, (4,))],
+    [(RESULT, 0, F32, (4,))] * 2, [(ARENA, 0, F32, (4,))],
+    [(RESULT, 0, F32, (4,)), (ARG, 1, F32, (4,))],
+    [(RESULT, 0, F32, (4,)), (DYNAMIC, 0, F32, (4,))],
+    [(RESULT, 0, F32, (4,)), (CONSTANT, 0, F32, (4,))],
 ])
 def test_bad_results(results):
     b = Builder()
     b.add("negative", (b.arg(0, (4,)),), (b.result(0, (4,)),))
     with pytest.raises(ValueError, match=r"^program"):
-        Program(b.slots, b.instructions, 1, 1, 0, results)
+        b.build(1, results)
 
 
 def test_bad_instruction():
@@ -354,9 +372,40 @@ def test_bad_instruction():
     with pytest.raises(ValueError, match=r"^1: negative: output 0 is float32 \(4,\), planned was "
                                          r"float32 \(5,\)$"):
         b.build(1, [], on_error)
+
+
+@pytest.mark.parametrize(("slot", "message"), [
+    (SlotSpec(CONSTANT, F32, (3,)), "constant is float32"),
+    (SlotSpec(CONSTANT, I64, (4,)), "constant is float32"),
+    (SlotSpec(CONSTANT, F32, (4,), 1), "wants constant 1 of 1"),
+    (SlotSpec(CONSTANT, F32, (4,), -1), "wants constant -1 of 1"),
+    (SlotSpec(ARG, F32, (4,), 2), "wants number 2 of 2"),
+    (SlotSpec(RESULT, F32, (4,)), "wants number 0 of 0"),
+    (SlotSpec(5, F32, (4,)), "kind 5"),
+    (SlotSpec(ARENA, F32, (4,)), "ends at 16 of an arena of 0"),
+    (SlotSpec(ARENA, F32, (None,)), "unknown dimensions"),
+    (SlotSpec(ARG, F32, (4,), 0, -4), "offset -4"),
+    (SlotSpec(DYNAMIC, F32, (None,), last_use=1), "used last by instruction 1 of 0"),
+    (SlotSpec(DYNAMIC, F32, (None,)), "made by none"),
+])
+def test_bad_slots(slot, message):
     b = Builder()
-    with pytest.raises(ValueError, match="constant is float32"):
-        b.slot(Program.CONSTANT, (3,), constant=ones(4))
+    b.constants.append(ones(4))
+    b.slots.append(slot)
+    with pytest.raises(ValueError, match=f"^program: .*{message}"):
+        b.build(2, [])
+
+
+@pytest.mark.parametrize("value", [None, [1.], df.Variable([1.])])
+def test_what_is_no_constant_and_no_op(value):
+    b = Builder()
+    b.slots.append(SlotSpec(CONSTANT, F32, (1,)))
+    b.constants.append(value)
+    with pytest.raises(TypeError):
+        b.build(0, [])
+    b = Builder()
+    b.instructions.append(InstructionSpec(value, (), ()))
+    with pytest.raises(TypeError):
         b.build(0, [])
 
 
@@ -364,8 +413,8 @@ def test_scratch_memory_may_lie_where_only_a_shape_is_read():
     """The planner gives the memory away: nobody reads the numbers."""
     b = Builder()
     g, like, out = b.arg(0, (4, 3)), b.temp((3,)), b.result(0, (3,))
-    _, _, _, place, *_ = b.slots[like]
+    place = b.slots[like].offset
     b.reserve(1 << 20)
     b.add("unbroadcast", (g, like), (out,), workspace=place)
-    program = b.build(1, [(Program.RESULT, 0, F32, (3,))])
+    program = b.build(1, [(RESULT, 0, F32, (3,))])
     assert program.run([ones(4, 3)])[0].tolist() == [4., 4., 4.]

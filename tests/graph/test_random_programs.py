@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import dualflow as df
+from dualflow.graph.program.spec import SlotKind
 from tests.graph.build import assert_same
 from tests.programs.steps import STEPS
 
@@ -86,7 +87,7 @@ def run(steps, dtype, seed, wrap, scale=1):
 
 def check_plan(plan):
     """No two buffers alive at once overlap, and the arena is no smaller than what is alive."""
-    blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind == "arena"]
+    blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind is SlotKind.ARENA]
     blocks += [(s.workspace.offset, s.workspace.size, s.workspace.start, s.workspace.end)
                for s in plan.instructions if s.workspace is not None]
     for (at, size, start, end), (at2, size2, start2, end2) in itertools.combinations(blocks, 2):

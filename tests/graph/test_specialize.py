@@ -95,7 +95,7 @@ def test_a_number_of_the_call_is_a_formula():
         trace.outputs = [x * ((n + 2) * (n + 2) / x.shape[0])]
     first, second = (specialize(trace, {0: (6,)}) for _ in range(2))
     made = first.inputs[1].node.data
-    assert repr(made) == "a number, truediv(mul(add(argument 1, 2), add(argument 1, 2)), 6)"
+    assert repr(made) == "a number, truediv(mul(add(leaf 1, 2), add(leaf 1, 2)), 6)"
     assert made == second.inputs[1].node.data != specialize(trace, {0: (7,)}).inputs[1].node.data
     assert made.number([None, 1]) == 1.5
     assert made.number([None, 2]) == 16 / 6

@@ -165,7 +165,8 @@ def _box(node: Node) -> Box:
         title = node.op.name + (f" ({name})" if not name.startswith(node.op.name) else "")
         title += f"  {', '.join(inline)}" if inline else ""
     subtitle = ", ".join(type_text(y) for y in node.outputs)
-    parts = [node.name, node.op.name, attrs_text(node), subtitle, str(node.line or "")]
+    parts = [node.name, node.op.name, attrs_text(node.op, node.attrs, len(node.inputs)),
+             subtitle, str(node.line or "")]
     return Box(kind, _cut(title), _cut(subtitle), "\n".join(p for p in parts if p),
                tuple(node.name.split("/")[:-1]))
 

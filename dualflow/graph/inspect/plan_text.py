@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow._core import Symbol
 from dualflow.graph.ir import type_text
 from dualflow.graph.program.plan import Buffer, Plan
+from dualflow.graph.program.spec import SlotKind, place_text
 
 
 def to_text(plan: Plan) -> str:
@@ -37,6 +38,6 @@ def to_text(plan: Plan) -> str:
 def _place(buffer: Buffer) -> str:
     if buffer.variable is not None:
         return f"variable {buffer.variable.name}"
-    if buffer.kind == "arena":
+    if buffer.kind is SlotKind.ARENA:
         return f"arena +{buffer.offset}"
-    return f"{buffer.kind} {buffer.index}" if buffer.kind in ("argument", "result") else buffer.kind
+    return "constant" if buffer.kind is SlotKind.CONSTANT else place_text(buffer.kind, buffer.index)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
-from dualflow._core import Symbol, Tensor
+from dualflow._core import Attrs, Op, Symbol
+from dualflow.dtypes import DType
 from dualflow.graph.ir import tile_text
 from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
+
+
+class Typed(Protocol):
+    """A value, or what describes one."""
+
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def shape(self) -> tuple[Any, ...]: ...
 
 
 def to_text(name: str, nodes: Sequence[Node], outputs: Sequence[Symbol], lines: bool) -> str:
@@ -20,7 +31,7 @@ def to_text(name: str, nodes: Sequence[Node], outputs: Sequence[Symbol], lines: 
     return "\n".join([f"graph {name}:", *body, f"  return {returned}".rstrip()])
 
 
-def type_text(x: Symbol | Tensor) -> str:
+def type_text(x: Typed) -> str:
     """`float32 (2, ?)`"""
     shape = x.known_shape if isinstance(x, Symbol) else x.shape
     dims = ", ".join("?" if d is None else str(d) for d in shape)
@@ -34,16 +45,15 @@ def data_text(node: Node) -> str:
     return repr(getattr(node.data, "name", node.data))
 
 
-def attrs_text(node: Node) -> str:
+def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
     """`axes=(0,), keepdims=False`; long lists are cut, tile code is read out."""
-    if node.attrs is None:
+    if attrs is None:
         return ""
     parts = []
-    for (key, value), kind in zip(node.attrs.as_dict().items(), node.op.attr_types, strict=True):
+    for (key, value), kind in zip(attrs.as_dict().items(), op.attr_types, strict=True):
         if key == tile_text.CODE:
             # Value 0 of a product's code is the product, which stands for its two operands.
-            n_in = len(node.inputs) - ("shape" not in node.op.attrs)
-            parts.append(tile_text.listing(value, n_in))
+            parts.append(tile_text.listing(value, n_inputs - ("shape" not in op.attrs)))
             continue
         text = tile_text.value_text(kind, value)
         parts.append(f"{key}={text if len(text) <= 60 else text[:56] + ' ...'}")
@@ -61,7 +71,8 @@ def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
         inside = data_text(node)
     else:
         reads = ", ".join(_value_text(x, number) for x in node.inputs)
-        inside = ", ".join(part for part in (reads, attrs_text(node)) if part)
+        attrs = attrs_text(node.op, node.attrs, len(node.inputs))
+        inside = ", ".join(part for part in (reads, attrs) if part)
     types = ", ".join(type_text(y) for y in node.outputs)
     text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"
     if types:

@@ -1,4 +1,4 @@
-"""All the way from a trace to something that runs: specialize, optimise, plan, lower."""
+"""All the way from a trace to something that runs: specialize, optimise, plan, lower, build."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from dualflow._core import Executable, Symbol, Tensor, Variable, checks_numerics, renewed
+from dualflow._core import Executable, Program, Symbol, Tensor, Variable, checks_numerics, renewed
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.lower import lower
 from dualflow.graph.program.plan import Plan, make_plan
+from dualflow.graph.program.spec import ArgumentSpec
 from dualflow.graph.trace.parameters import Argument, Feed, Guard
-from dualflow.graph.trace.specialize import Computed, specialize
+from dualflow.graph.trace.specialize import specialize
 from dualflow.graph.trace.trace import Trace
 
 
@@ -30,6 +31,8 @@ class Compiled:
     graph : Graph
         After the passes.
     plan : Plan
+    spec : ProgramSpec
+    program : Program
     executable : Executable
     ms : float
         What making it took.
@@ -41,9 +44,11 @@ class Compiled:
         self.options = options
         self.graph = optimize(traced, options)
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
-        self.program = lower(self.plan, self.graph, self.locate)
-        self.executable = Executable(self.program, [source(x) for x in self.graph.inputs],
-                                     self.plan.variables, self.plan.written)
+        self.spec = lower(self.plan, self.graph)
+        self.program = Program(self.spec, self.locate)
+        self.executable = Executable(self.program, list(map(source, self.spec.arguments)),
+                                     [x.variable for x in self.spec.variables],
+                                     [x.written for x in self.spec.variables])
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order = [distinct[x] for x in self.graph.outputs]
         self.renewed = stand_in(traced, self.graph)
@@ -67,16 +72,15 @@ class Compiled:
         """The same without fusion, looking at what every op makes."""
         return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))
 
-    def locate(self, index: int, error: BaseException) -> BaseException:
+    def locate(self, index: int, error: Exception) -> Exception:
         """The error of an instruction, with the line of the user's code that asked for it."""
-        node = self.plan.instructions[index].node
-        if node.line is not None:
-            self._give_back(node.line.place)
-            error.add_note(f"in {node.name} of {self.graph.name}, made at {node.line}")
+        failed = self.spec.instructions[index]
+        if failed.line is not None:
+            self._give_back(failed.line.place)
+            error.add_note(f"in {failed.name} of {self.spec.name}, made at {failed.line}")
             if error.args and isinstance(error.args[0], str):
-                error.args = (f"{error.args[0]} (made at {node.line})", *error.args[1:])
+                error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
         return error
-
 
     def _give_back(self, place: int) -> None:
         """Gives back what Python would not have asked for, failing at a place of the trace."""
@@ -106,15 +110,14 @@ def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
     return {k: f for k, f in found.items() if f == k or f in found}
 
 
-def source(x: Symbol) -> int | Callable[[Any], Tensor]:
-    """Where the value of a parameter comes from: a leaf of the arguments, or a function of them."""
-    data = x.node.data
+def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor]:
+    """Where an argument comes from: a leaf of the call's arguments, or a function of them."""
+    data = argument.source
     if isinstance(data, Argument):
         return data.leaf
     if isinstance(data, Feed):
         make, args = data.make, data.args
         return lambda leaves: make(*args)
-    assert isinstance(data, Computed)
     return data.make
 
 

@@ -1,17 +1,19 @@
-"""From a plan to a program: slots and instructions as csrc/exec/program.h wants them."""
+"""From a plan to the specification of a program: slots are numbered, instructions written down."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from dualflow._core import Program, Symbol
+from dualflow._core import Symbol, Tensor
 from dualflow.graph.ir import Graph, is_dynamic
 from dualflow.graph.program.plan import Buffer, Instruction, Plan
-
-# df_slot_kind
-ARENA, CONSTANT, ARGUMENT, RESULT, DYNAMIC = range(5)
-KIND = {"arena": ARENA, "constant": CONSTANT, "argument": ARGUMENT, "result": RESULT,
-        "dynamic": DYNAMIC}
+from dualflow.graph.program.spec import (
+    ArgumentSpec,
+    InstructionSpec,
+    ProgramSpec,
+    ResultSpec,
+    SlotKind,
+    SlotSpec,
+    VariableSpec,
+)
 
 POLL_COST = 1e6           # ns of work after which the program asks whether to go on
 
@@ -24,13 +26,48 @@ def cost_of(instruction: Instruction) -> float:
 
 
 class Lowerer:
-    """Numbers slots as it meets values."""
+    """Numbers slots and constants as it meets values."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan = plan
-        self.slots: list[tuple[Any, ...]] = []
+        self.graph = graph
+        self.slots: list[SlotSpec] = []
+        self.constants: list[Tensor] = []
         self.slot_of: dict[Symbol, int] = {}
+        self.constant_of: dict[Buffer, int] = {}
         self.last_use: dict[Buffer, int] = {}
+
+    def run(self) -> ProgramSpec:
+        plan, graph = self.plan, self.graph
+        for k, instruction in enumerate(plan.instructions):
+            for x in (*instruction.inputs, *instruction.outputs):
+                self.last_use[plan.where[x][0]] = k
+        for x in graph.outputs:
+            self.last_use[plan.where[x][0]] = len(plan.instructions)
+        instructions = self.instructions()
+        results = [self.result(x) for x in dict.fromkeys(graph.outputs)]
+        return ProgramSpec(
+            graph.name, tuple(self.slots), instructions,
+            tuple([ArgumentSpec(x.node.data, x.dtype, x.shape, x.node.name)
+                   for x in graph.inputs]),
+            tuple(map(VariableSpec, plan.variables, plan.written)), tuple(self.constants),
+            tuple(results), plan.arena_bytes)
+
+    def instructions(self) -> tuple[InstructionSpec, ...]:
+        """All of them; those that poll follow a long stretch of work."""
+        found, since_poll = [], 0.0
+        for instruction in self.plan.instructions:
+            node, space, cost = instruction.node, instruction.workspace, cost_of(instruction)
+            since_poll += cost
+            poll = since_poll > POLL_COST
+            if poll:
+                since_poll = 0.0
+            found.append(InstructionSpec(
+                node.op, tuple([self.slot(x) for x in instruction.inputs]),
+                tuple([self.slot(x) for x in instruction.outputs]), node.attrs,
+                None if space is None else space.offset, instruction.dynamic, poll,
+                node.wave, cost, node.name, node.line))
+        return tuple(found)
 
     def slot(self, x: Symbol) -> int:
         """The number of the slot of a value."""
@@ -38,46 +75,29 @@ class Lowerer:
         if found is None:
             buffer, offset = self.plan.where[x]
             found = self.slot_of[x] = len(self.slots)
-            shape = tuple(-1 if d is None else d for d in x.shape)
-            if buffer.kind == "arena":
+            if buffer.kind is SlotKind.ARENA:
                 offset += buffer.offset
-            self.slots.append((KIND[buffer.kind], x.dtype.index, shape, offset, buffer.index,
-                               buffer.data, self.last_use.get(buffer, 0)))
+            self.slots.append(SlotSpec(buffer.kind, x.dtype, x.shape, self.number(buffer), offset,
+                                       self.last_use.get(buffer, 0)))
         return found
 
-    def run(self, graph: Graph, on_error: Any) -> Program:
-        plan = self.plan
-        for i, instruction in enumerate(plan.instructions):
-            for x in (*instruction.inputs, *instruction.outputs):
-                self.last_use[plan.where[x][0]] = i
-        for x in graph.outputs:
-            self.last_use[plan.where[x][0]] = len(plan.instructions)
-        instructions, since_poll = [], 0.0
-        for instruction in plan.instructions:
-            node, space, cost = instruction.node, instruction.workspace, cost_of(instruction)
-            since_poll += cost
-            poll = since_poll > POLL_COST
-            if poll:
-                since_poll = 0.0
-            instructions.append((node.op, tuple([self.slot(x) for x in instruction.inputs]),
-                                 tuple([self.slot(x) for x in instruction.outputs]), node.attrs,
-                                 -1 if space is None else space.offset, instruction.dynamic, poll,
-                                 node.wave, cost))
-        results = [self.result(x) for x in dict.fromkeys(graph.outputs)]
-        return Program(self.slots, instructions, len(graph.inputs) + len(plan.variables),
-                       sum(kind == RESULT for kind, *_ in results), plan.arena_bytes, results,
-                       on_error)
+    def number(self, buffer: Buffer) -> int:
+        """Which constant, argument or result a buffer is."""
+        if buffer.data is None:
+            return buffer.index
+        if buffer not in self.constant_of:
+            self.constant_of[buffer] = len(self.constants)
+            self.constants.append(buffer.data)
+        return self.constant_of[buffer]
 
-    def result(self, x: Symbol) -> tuple[int, int, int, tuple[int | None, ...]]:
+    def result(self, x: Symbol) -> ResultSpec:
         """How a run returns an output of the graph."""
         x = self.plan.returned.get(x, x)
         buffer, _ = self.plan.where[x]
-        by_slot = buffer.kind in ("dynamic", "constant")
-        return (KIND[buffer.kind], self.slot(x) if by_slot else buffer.index, x.dtype.index,
-                x.shape)
+        number = self.slot(x) if buffer.kind is SlotKind.DYNAMIC else self.number(buffer)
+        return ResultSpec(buffer.kind, number, x.dtype, x.shape)
 
 
-def lower(plan: Plan, graph: Graph, on_error: Any) -> Program:
-    """The program of a planned graph; `on_error(k, exception)` gives what a failure of
-    instruction k raises."""
-    return Lowerer(plan).run(graph, on_error)
+def lower(plan: Plan, graph: Graph) -> ProgramSpec:
+    """The program of a planned graph."""
+    return Lowerer(plan, graph).run()

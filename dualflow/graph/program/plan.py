@@ -26,9 +26,12 @@ from dualflow.graph.ir import (
     type_text,
 )
 from dualflow.graph.program.arena import Block, lower_bound, place
+from dualflow.graph.program.spec import SlotKind
 
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
 ASSIGN, COPY = get_op("assign"), get_op("identity")
+ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
+AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned as they are, and not looked into by views
 
 
 @dataclass(eq=False)
@@ -37,7 +40,7 @@ class Buffer:
 
     Attributes
     ----------
-    kind : {"arena", "argument", "constant", "result", "dynamic"}
+    kind : SlotKind
     size : int
         Bytes.
     start, end : int
@@ -51,7 +54,7 @@ class Buffer:
         In the arena.
     """
 
-    kind: str
+    kind: SlotKind
     size: int
     start: int = 0
     end: int = 0
@@ -161,18 +164,18 @@ class Planner:
         plan, where = self.plan, self.plan.where
         n = len(self.graph.inputs)
         for k, x in enumerate(self.graph.inputs):
-            where[x] = Buffer("argument", nbytes(x), index=k), 0
+            where[x] = Buffer(ARG, nbytes(x), index=k), 0
         owner: dict[Symbol, Variable] = {}
         for k, node in enumerate(self.graph.nodes):
             if node.op is VARIABLE:
                 y = node.outputs[0]
                 owner[y] = node.data
-                where[y] = Buffer("argument", nbytes(y), index=n + len(plan.variables),
-                                  variable=node.data), 0
+                where[y] = Buffer(ARG, nbytes(y), index=n + len(plan.variables),
+                             variable=node.data), 0
                 plan.variables.append(node.data)
             elif node.op is CONSTANT:
                 y = node.outputs[0]
-                where[y] = Buffer("constant", nbytes(y), data=node.data), 0
+                where[y] = Buffer(SlotKind.CONSTANT, nbytes(y), data=node.data), 0
             for before, after in node.written:
                 owner[after] = owner[before]
                 self.writes.setdefault(owner[before], []).append(k)
@@ -198,8 +201,7 @@ class Planner:
             buffer = None if dynamic or node.wave else (
                 self._variable_for(k, node, y) or self._dying_input(k, node, y, taken))
             if buffer is None:
-                buffer = Buffer("dynamic" if dynamic else "arena", 0 if dynamic else nbytes(y),
-                                start)
+                buffer = Buffer(DYNAMIC, 0, start) if dynamic else Buffer(ARENA, nbytes(y), start)
                 self.plan.buffers.append(buffer)
             buffer.end = max(buffer.end, self.last[y], end)
             taken.add(buffer)
@@ -215,7 +217,7 @@ class Planner:
         x, y = node.inputs[0], node.outputs[0]
         buffer, at = self.plan.where[x]
         offset = view_offset(node.op, node.inputs, node.outputs, node.attrs)
-        if offset < 0 or buffer.kind in ("constant", "dynamic"):
+        if offset < 0 or buffer.kind in AS_IS:
             return False
         if buffer.variable is not None and self._written(buffer.variable, k, self.last[y]):
             return False
@@ -228,7 +230,7 @@ class Planner:
             return None
         for x in node.inputs:
             buffer, offset = self.plan.where[x]
-            if (buffer.kind == "arena" and buffer.end == k and offset == 0 and buffer not in taken
+            if (buffer.kind is ARENA and buffer.end == k and offset == 0 and buffer not in taken
                     and self._in_place(node, buffer, y)):
                 return buffer
         return None
@@ -276,15 +278,15 @@ class Planner:
         seen: set[Symbol] = set()
         for x in self.graph.outputs:
             buffer, offset = plan.where[x]
-            as_is = buffer.kind in ("constant", "dynamic") or (
-                buffer.kind == "argument" and x.node.op is PARAMETER)
+            as_is = buffer.kind in AS_IS or (
+                buffer.kind is ARG and x.node.op is PARAMETER)
             if as_is or x in seen:
                 continue
             seen.add(x)
-            if buffer.kind != "arena" or offset or buffer.size != nbytes(x):
+            if buffer.kind is not ARENA or offset or buffer.size != nbytes(x):
                 y, buffer = self._copy(x)
                 plan.returned[x] = y
-            buffer.kind, buffer.index = "result", n_results
+            buffer.kind, buffer.index = SlotKind.RESULT, n_results
             n_results += 1
 
     def _copy(self, x: Symbol) -> tuple[Symbol, Buffer]:
@@ -293,7 +295,7 @@ class Planner:
         node = Node(COPY, (x,), None, (), "copy")
         y = symbol(self.graph, node, 0, x.dtype, x.shape)
         node.outputs = (y,)
-        buffer = Buffer("arena", nbytes(x), end, end)
+        buffer = Buffer(ARENA, nbytes(x), end, end)
         self.plan.instructions.append(Instruction(node, (x,), (y,)))
         self.plan.buffers.append(buffer)
         self.plan.where[y] = buffer, 0
@@ -303,7 +305,7 @@ class Planner:
 
     def _place(self) -> None:
         plan = self.plan
-        live = [b for b in plan.buffers if b.kind == "arena"]
+        live = [b for b in plan.buffers if b.kind is ARENA]
         blocks = [Block(b.size, b.start, b.end) for b in live]
         spaces = [i.workspace for i in plan.instructions if i.workspace is not None]
         plan.arena_bytes = place(blocks + spaces)

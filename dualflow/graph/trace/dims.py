@@ -59,7 +59,7 @@ class Formula(NamedTuple):
     >>> half.value([3])
     1.5
     >>> print(half)
-    truediv(argument 0, 2)
+    truediv(leaf 0, 2)
     """
 
     steps: tuple[tuple[Any, ...], ...]
@@ -80,7 +80,7 @@ class Formula(NamedTuple):
     def __str__(self) -> str:
         texts: list[str] = []
         for op, *operands in self.steps:
-            text = f"argument {operands[0]}" if op == "argument" else (
+            text = f"leaf {operands[0]}" if op == "argument" else (
                 repr(operands[0]) if op == "number" else
                 f"{op}({', '.join([texts[k] for k in operands])})")
             texts.append(text if len(text) <= SHOWN else text[:SHOWN - 4] + " ...")

@@ -1,0 +1,240 @@
+"""What a program is, as a value: the one thing that running, saving and exporting it read.
+
+Made of tuples, numbers, dtypes and handles of ops; of what cannot be written down as it is there
+are only the tensors of constants, the variables, and Python functions that a run asks (`Feed`).
+Offsets are bytes. Knows no graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from dualflow._core import Attrs, Op, Tensor, Variable
+from dualflow.dtypes import DType
+from dualflow.graph.ir import Line, attrs_text, type_text
+from dualflow.graph.passes.values import same_tensor
+from dualflow.graph.trace.parameters import Argument, Feed
+from dualflow.graph.trace.specialize import Computed
+
+Shape = tuple[int | None, ...]
+Source = Argument | Computed | Feed
+SHOWN = 4                 # elements of a constant in print
+
+
+class SlotKind(IntEnum):
+    """Whose memory a tensor lies in: df_slot_kind of csrc/exec/program.h."""
+
+    ARENA = 0
+    CONSTANT = 1
+    ARG = 2
+    RESULT = 3
+    DYNAMIC = 4
+
+
+class SlotSpec(NamedTuple):
+    """A tensor that instructions read or make.
+
+    Attributes
+    ----------
+    kind : SlotKind
+    dtype : DType
+    shape : tuple of int or None
+        None is known when it runs: of a dynamic slot, or of an argument.
+    number : int
+        Which constant, argument or result it lies in.
+    offset : int
+        Bytes into the arena, the argument or the result.
+    last_use : int
+        Of a dynamic slot: the instruction behind which it is freed; as many as there are
+        instructions: it is returned.
+    """
+
+    kind: SlotKind
+    dtype: DType
+    shape: Shape
+    number: int = 0
+    offset: int = 0
+    last_use: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is SlotKind.DYNAMIC:
+            return f"{type_text(self)} allocated when it runs, until {self.last_use}"
+        where = place_text(self.kind, self.number)
+        at = f" at {self.offset}" if self.offset or self.kind is SlotKind.ARENA else ""
+        return f"{type_text(self)} in {where}{at}"
+
+
+class InstructionSpec(NamedTuple):
+    """One call of a kernel.
+
+    Attributes
+    ----------
+    op : Op
+    inputs, outputs : tuple of int
+        Slots. What it writes of its inputs (`op.writes`) is no output.
+    attrs : Attrs or None
+    workspace : int or None
+        Scratch memory of the op: bytes into the arena.
+    dynamic : bool
+        Whether it infers and allocates when it runs.
+    poll : bool
+        Whether the caller is asked before it if it shall go on.
+    wave : int
+        Those of one wave stand in a row and may run side by side; 0: alone.
+    cost_ns : float
+        Estimated time.
+    name : str
+    line : Line or None
+        Of the user's code.
+    """
+
+    op: Op
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: Attrs | None = None
+    workspace: int | None = None
+    dynamic: bool = False
+    poll: bool = False
+    wave: int = 0
+    cost_ns: float = 0.0
+    name: str = ""
+    line: Line | None = None
+
+    def __str__(self) -> str:
+        made, reads = [", ".join([f"%{k}" for k in slots]) for slots in (self.outputs, self.inputs)]
+        attrs = attrs_text(self.op, self.attrs, len(self.inputs))
+        inside = ", ".join([part for part in (reads, attrs) if part])
+        text = f"{made + ' = ' if made else ''}{self.op.name}({inside})"
+        if self.workspace is not None:
+            text += f" with workspace at {self.workspace}"
+        if self.wave:
+            text += f" in wave {self.wave}"
+        return f"{text}    # {self.line}" if self.line else text
+
+
+class ArgumentSpec(NamedTuple):
+    """A tensor that each run is given.
+
+    Attributes
+    ----------
+    source : Argument, Computed or Feed
+        A leaf of the call's arguments, a number that follows from them, or what a Python function
+        gives.
+    dtype : DType
+    shape : tuple of int or None
+    name : str
+    """
+
+    source: Source
+    dtype: DType
+    shape: Shape
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class VariableSpec:
+    """A variable that it reads or writes; equal to another of the same variable."""
+
+    variable: Variable
+    written: bool
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, VariableSpec) and self.variable is other.variable
+                and self.written == other.written)
+
+
+class ResultSpec(NamedTuple):
+    """A tensor that each run returns.
+
+    Attributes
+    ----------
+    kind : SlotKind
+        RESULT: fresh memory; ARG: an argument as it came; CONSTANT; DYNAMIC: a slot that is kept.
+    number : int
+        Which result, argument or constant, or, if dynamic, which slot.
+    dtype : DType
+    shape : tuple of int or None
+    """
+
+    kind: SlotKind
+    number: int
+    dtype: DType
+    shape: Shape
+
+    def __str__(self) -> str:
+        where = f"%{self.number}" if self.kind is SlotKind.DYNAMIC else place_text(
+            self.kind, self.number)
+        return f"{where} {type_text(self)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSpec:
+    """A program. Two are equal that do the same with the same variables.
+
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    slots : tuple of SlotSpec
+    instructions : tuple of InstructionSpec
+        In the order in which they run.
+    arguments : tuple of ArgumentSpec
+    variables : tuple of VariableSpec
+        The arguments of a run behind the others.
+    constants : tuple of Tensor
+    results : tuple of ResultSpec
+    arena_bytes : int
+    """
+
+    name: str
+    slots: tuple[SlotSpec, ...]
+    instructions: tuple[InstructionSpec, ...]
+    arguments: tuple[ArgumentSpec, ...]
+    variables: tuple[VariableSpec, ...]
+    constants: tuple[Tensor, ...]
+    results: tuple[ResultSpec, ...]
+    arena_bytes: int
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ProgramSpec):
+            return NotImplemented
+        return (_without_constants(self) == _without_constants(other)
+                and len(self.constants) == len(other.constants)
+                and all(map(same_tensor, self.constants, other.constants)))
+
+    def text(self, lines: bool = True) -> str:
+        """The program as people read it, a line for each part; `lines`: with the user's."""
+        given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
+                 for k, x in enumerate(self.arguments)]
+        given += [f"argument {k}: variable {x.variable.name}, {type_text(x.variable)}"
+                  + ", written" * x.written
+                  for k, x in enumerate(self.variables, len(self.arguments))]
+        given += [f"constant {k}: {x.tolist() if x.size <= SHOWN else '...'}, {type_text(x)}"
+                  for k, x in enumerate(self.constants)]
+        slots = [f"%{k}: {slot}" for k, slot in enumerate(self.slots)]
+        run = [f"{k}: {x if lines else x._replace(line=None)}"
+               for k, x in enumerate(self.instructions)]
+        returned = "return " + ", ".join(map(str, self.results))
+        return "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
+                            *slots, *run, returned.rstrip()])
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _without_constants(spec: ProgramSpec) -> tuple[object, ...]:
+    return (spec.name, spec.slots, spec.instructions, spec.arguments, spec.variables, spec.results,
+            spec.arena_bytes)
+
+
+def _source_text(source: Source) -> str:
+    return f"leaf {source.leaf}" if isinstance(source, Argument) else repr(source)
+
+
+def place_text(kind: SlotKind, number: int) -> str:
+    """`argument 0`, `result 1`, `arena`"""
+    if kind is SlotKind.ARENA or kind is SlotKind.DYNAMIC:
+        return kind.name.lower()
+    return f"{'argument' if kind is SlotKind.ARG else kind.name.lower()} {number}"
