@@ -20,9 +20,10 @@ POLL_COST = 1e6           # ns of work after which the program asks whether to g
 
 def cost_of(instruction: Instruction) -> float:
     """Estimated time of an instruction in ns."""
-    elements = sum(x.size for x in (*instruction.inputs, *instruction.outputs)
-                   if not is_dynamic(x))
-    return 50 + instruction.node.op.cost * elements
+    values: list[Symbol] = [*instruction.inputs, *instruction.outputs]
+    if instruction.dynamic:
+        values = [x for x in values if not is_dynamic(x)]
+    return 50 + instruction.node.op.cost * sum([x.size for x in values])
 
 
 class Lowerer:
