@@ -35,13 +35,14 @@ typedef struct {
     int n_frees;
     const int *frees; /* dynamic slots that nobody reads after it */
     double cost;
-} df_step;
+} df_ready;
 
 struct df_program {
-    int n_slots, n_steps, n_args, n_results, n_arg_patches, n_result_patches, n_dynamic, n_operands;
+    int n_slots, n_instructions, n_args, n_results, n_arg_patches, n_result_patches, n_dynamic;
+    int n_operands;
     int64_t arena_bytes;
     df_slot *slots;
-    df_step *steps;
+    df_ready *instructions;
     df_patch *patches; /* arguments', then results' */
     int *dynamic;      /* the dynamic slots, by the instruction that frees them */
     int *operands;     /* slots of all instructions: inputs, outputs */
@@ -62,7 +63,7 @@ struct df_frame {
 
 /* Whether the parts lie in memory as a run may rely on; slots and operands were checked before. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);
-df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int64_t bytes,
+df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err);
 
 /* A frame that has the shapes of slots and the data of constants, but no arena. */

@@ -29,8 +29,8 @@ static void make_calls(const df_program *p, df_frame *frame)
 {
     df_tensor **at = frame->operands;
     for (int i = 0; i < p->n_operands; i++) at[i] = &frame->tensors[p->operands[i]];
-    for (int i = 0; i < p->n_steps; i++) {
-        const df_step *s = &p->steps[i];
+    for (int i = 0; i < p->n_instructions; i++) {
+        const df_ready *s = &p->instructions[i];
         df_call *c = &frame->calls[i];
         *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
                        .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
@@ -44,7 +44,7 @@ df_frame *df_frame_new(const df_program *p)
     df_frame *frame = calloc(1, sizeof *frame);
     if (!frame) return NULL;
     frame->tensors = malloc(((size_t)p->n_slots + 1) * sizeof *frame->tensors);
-    frame->calls = calloc((size_t)p->n_steps + 1, sizeof *frame->calls);
+    frame->calls = calloc((size_t)p->n_instructions + 1, sizeof *frame->calls);
     frame->operands = calloc((size_t)p->n_operands + 1, sizeof *frame->operands);
     if (frame->tensors)
         for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
@@ -75,9 +75,9 @@ static void point_into_arena(const df_program *p, df_frame *frame)
     for (int i = 0; i < p->n_slots; i++)
         if (p->slots[i].kind == DF_SLOT_ARENA)
             frame->tensors[i].data = frame->base + p->slots[i].offset;
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->steps[i].workspace >= 0)
-            frame->calls[i].workspace = frame->base + p->steps[i].workspace;
+    for (int i = 0; i < p->n_instructions; i++)
+        if (p->instructions[i].workspace >= 0)
+            frame->calls[i].workspace = frame->base + p->instructions[i].workspace;
 }
 
 static df_frame *spare_frame(df_program *p)

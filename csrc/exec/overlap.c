@@ -163,7 +163,7 @@ df_status df_program_check_memory(const df_program_parts *parts, int *failed, df
 }
 
 /* The scratch memory of an instruction: aligned, in the arena, and apart from its operands. */
-df_status df_program_check_workspace(const df_slot *slots, const df_step *s, int64_t bytes,
+df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err)
 {
     int64_t end;

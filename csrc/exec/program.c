@@ -131,7 +131,7 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->slots = calloc((size_t)parts->n_slots + 1, sizeof *p->slots);
     p->patches = calloc((size_t)parts->n_slots + 1, sizeof *p->patches);
     p->dynamic = calloc((size_t)parts->n_slots + 1, sizeof *p->dynamic);
-    p->steps = calloc((size_t)parts->n_instructions + 1, sizeof *p->steps);
+    p->instructions = calloc((size_t)parts->n_instructions + 1, sizeof *p->instructions);
     p->dims = calloc(n_dims, sizeof *p->dims);
     p->operands = calloc(n_operands, sizeof *p->operands);
     p->attrs = calloc(n_attrs, sizeof *p->attrs);
@@ -140,7 +140,7 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->n_args = parts->n_args;
     p->n_results = parts->n_results;
     p->arena_bytes = parts->arena_bytes;
-    return p->slots && p->patches && p->dynamic && p->steps && p->dims && p->operands &&
+    return p->slots && p->patches && p->dynamic && p->instructions && p->dims && p->operands &&
            p->attrs && p->lists;
 }
 
@@ -196,8 +196,8 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
     cursor c = {p->operands, p->attrs, p->lists};
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];
-        df_step *s = &p->steps[i];
-        *s = (df_step){.op = in->op, .dynamic = in->dynamic, .poll = in->poll, .n_in = in->n_in,
+        df_ready *s = &p->instructions[i];
+        *s = (df_ready){.op = in->op, .dynamic = in->dynamic, .poll = in->poll, .n_in = in->n_in,
                        .n_out = in->n_out, .workspace = in->workspace, .n_wave = 1,
                        .cost = in->cost > 0 ? in->cost : 0};
         s->run = in->op->kind == DF_ELEMENTWISE || in->dynamic ? df_op_run : in->op->run;
@@ -205,7 +205,7 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         s->out = copy_operands(&c, in->n_out, in->out);
         s->attrs = copy_attrs(&c, in);
     }
-    p->n_steps = parts->n_instructions;
+    p->n_instructions = parts->n_instructions;
     p->n_operands = (int)(c.operand - p->operands);
 }
 
@@ -213,24 +213,24 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
  * they keep their order, and the host is called on the thread of the run. */
 static void find_waves(df_program *p, const df_instruction *in)
 {
-    for (int i = p->n_steps - 2; i >= 0; i--) {
+    for (int i = p->n_instructions - 2; i >= 0; i--) {
         bool same = in[i].wave != 0 && in[i].wave == in[i + 1].wave;
         if (same && !in[i].op->effect && !in[i + 1].op->effect)
-            p->steps[i].n_wave = p->steps[i + 1].n_wave + 1;
+            p->instructions[i].n_wave = p->instructions[i + 1].n_wave + 1;
     }
 }
 
 /* Dynamic slots sorted by the instruction that frees them; those that are kept come last. */
 static bool find_frees(df_program *p)
 {
-    int *count = calloc((size_t)p->n_steps + 1, sizeof *count), at = 0;
+    int *count = calloc((size_t)p->n_instructions + 1, sizeof *count), at = 0;
     if (!count) return false;
     for (int i = 0; i < p->n_slots; i++)
         if (p->slots[i].kind == DF_SLOT_DYNAMIC) count[p->slots[i].last_use]++;
-    for (int i = 0; i <= p->n_steps; i++) {
-        if (i < p->n_steps) {
-            p->steps[i].n_frees = count[i];
-            p->steps[i].frees = p->dynamic + at;
+    for (int i = 0; i <= p->n_instructions; i++) {
+        if (i < p->n_instructions) {
+            p->instructions[i].n_frees = count[i];
+            p->instructions[i].frees = p->dynamic + at;
         }
         at += count[i];
         count[i] = at - count[i];
@@ -298,7 +298,7 @@ static df_tile_fn whole_tile(const df_call *call)
 }
 
 /* Makes a static instruction ready. */
-static df_status prepare(df_program *p, df_step *s, const df_call *call, df_error *err)
+static df_status prepare(df_program *p, df_ready *s, const df_call *call, df_error *err)
 {
     df_status status = check_call(call, err);
     if (status == DF_OK && s->op->workspace)
@@ -318,8 +318,8 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     df_frame *frame = df_frame_new(p);
     df_status status = DF_OK;
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
-    for (int i = 0; i < p->n_steps && status == DF_OK; i++) {
-        df_step *s = &p->steps[i];
+    for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
+        df_ready *s = &p->instructions[i];
         if (!s->dynamic) status = prepare(p, s, &frame->calls[i], err);
         if (status != DF_OK) *failed = i;
         s->simple = !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
@@ -357,10 +357,11 @@ void df_program_free(df_program *p)
         df_frame *frame = atomic_exchange(&p->spare[i], NULL);
         if (frame) df_frame_free(p, frame);
     }
-    for (int i = 0; i < p->n_steps; i++)
-        if (p->steps[i].prepared) p->steps[i].op->release(p->steps[i].prepared);
+    for (int i = 0; i < p->n_instructions; i++)
+        if (p->instructions[i].prepared)
+            p->instructions[i].op->release(p->instructions[i].prepared);
     free(p->slots);
-    free(p->steps);
+    free(p->instructions);
     free(p->patches);
     free(p->dynamic);
     free(p->operands);

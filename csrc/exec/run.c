@@ -39,7 +39,7 @@ static bool matches(const df_slot *s, const df_tensor *t)
 
 /* Outputs that were inferred now must be what the slots said. One that is not gets its own shape
  * back, for the runs to come. */
-static df_status check_outputs(const df_program *p, df_frame *frame, const df_step *s,
+static df_status check_outputs(const df_program *p, df_frame *frame, const df_ready *s,
                                const df_call *call, df_error *err)
 {
     df_error ignored;
@@ -56,7 +56,7 @@ static df_status check_outputs(const df_program *p, df_frame *frame, const df_st
 }
 
 /* Lets the output look at the memory of its input, where that is a buffer. */
-static bool share_view(const df_program *p, const df_step *s, const df_call *call)
+static bool share_view(const df_program *p, const df_ready *s, const df_call *call)
 {
     if (!s->op->view || !call->in[0]->buffer || p->slots[s->out[0]].kind != DF_SLOT_DYNAMIC)
         return false;
@@ -68,7 +68,7 @@ static bool share_view(const df_program *p, const df_step *s, const df_call *cal
     return true;
 }
 
-static df_status run_allocated(const df_program *p, const df_step *s, df_call *call, df_error *err)
+static df_status run_allocated(const df_program *p, const df_ready *s, df_call *call, df_error *err)
 {
     df_status status = DF_OK;
     df_buffer *workspace = NULL;
@@ -92,7 +92,7 @@ static df_status run_allocated(const df_program *p, const df_step *s, df_call *c
 /* An instruction whose shapes depend on data. */
 static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_error *err)
 {
-    const df_step *s = &p->steps[i];
+    const df_ready *s = &p->instructions[i];
     df_call call = frame->calls[i];
     df_status status = df_op_infer(&call, err);
     if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
@@ -100,7 +100,7 @@ static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_err
     return status;
 }
 
-static inline df_status run_static(const df_step *s, const df_call *call, df_error *err)
+static inline df_status run_static(const df_ready *s, const df_call *call, df_error *err)
 {
     const void *in[DF_TILE_MAX_IN];
     if (!s->tile) return s->run(call, err);
@@ -109,9 +109,9 @@ static inline df_status run_static(const df_step *s, const df_call *call, df_err
     return DF_OK;
 }
 
-static df_status run_step(const execution *x, int i, df_error *err)
+static df_status run_instruction(const execution *x, int i, df_error *err)
 {
-    const df_step *s = &x->p->steps[i];
+    const df_ready *s = &x->p->instructions[i];
     const df_call *call = &x->frame->calls[i];
     const df_profile *profile = x->run->profile;
     int64_t start = profile ? now_ns() : 0;
@@ -124,7 +124,7 @@ static df_status run_step(const execution *x, int i, df_error *err)
 
 static void free_dynamic(const execution *x, int i)
 {
-    const df_step *s = &x->p->steps[i];
+    const df_ready *s = &x->p->instructions[i];
     for (int k = 0; k < s->n_frees; k++) df_tensor_clear(&x->frame->tensors[s->frees[k]]);
 }
 
@@ -134,7 +134,7 @@ static void run_of_wave(void *context, int64_t begin, int64_t end)
     execution *x = context;
     df_error err;
     for (int i = x->first + (int)begin; i < x->first + (int)end; i++) {
-        if (run_step(x, i, &err) == DF_OK) continue;
+        if (run_instruction(x, i, &err) == DF_OK) continue;
         while (atomic_flag_test_and_set_explicit(&x->lock, memory_order_acquire)) {}
         if (x->failed < 0 || i < x->failed) {
             x->failed = i;
@@ -146,7 +146,7 @@ static void run_of_wave(void *context, int64_t begin, int64_t end)
 
 /* Whether n instructions are done sooner side by side, each on one thread, than one after the other
  * with the threads sharing each large one. */
-static bool worthwhile(const df_step *s, int n)
+static bool worthwhile(const df_ready *s, int n)
 {
     double threads = df_num_threads(), total = 0, largest = 0, one_by_one = 0;
     if (threads < 2) return false;
@@ -161,11 +161,11 @@ static bool worthwhile(const df_step *s, int n)
 
 static df_status run_wave(execution *x, int first, int n)
 {
-    const df_step *s = &x->p->steps[first];
+    const df_ready *s = &x->p->instructions[first];
     double cost = 0;
     if (!worthwhile(s, n)) {
         for (int i = first; i < first + n; i++) {
-            df_status status = run_step(x, i, x->err);
+            df_status status = run_instruction(x, i, x->err);
             if (status == DF_OK) continue;
             x->failed = i;
             return status;
@@ -191,7 +191,7 @@ static bool stop(const execution *x)
 /* Instruction `first` and its wave; sets how many these were. */
 static df_status run_group(execution *x, int first, int *n)
 {
-    const df_step *s = &x->p->steps[first];
+    const df_ready *s = &x->p->instructions[first];
     bool poll = false;
     df_status status;
     *n = s->n_wave;
@@ -203,7 +203,7 @@ static df_status run_group(execution *x, int first, int *n)
     if (*n > 1) {
         status = run_wave(x, first, *n);
     } else {
-        status = run_step(x, first, x->err);
+        status = run_instruction(x, first, x->err);
         if (status != DF_OK) x->failed = first;
     }
     for (int i = 0; i < *n; i++) free_dynamic(x, first + i);
@@ -226,8 +226,8 @@ df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int 
                    .watched = run->profile || run->check_numerics, .err = err};
     df_status status = DF_OK;
     patch(p, frame, run);
-    for (int i = 0, n = 1; i < p->n_steps && status == DF_OK; i += n) {
-        const df_step *s = &p->steps[i];
+    for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {
+        const df_ready *s = &p->instructions[i];
         n = 1;
         if (!s->simple || x.watched) {
             status = run_group(&x, i, &n);
