@@ -50,7 +50,7 @@ class _Values:
                 if key[0] == "parameter":
                     key, fed = (*key, fed), fed + 1
             else:
-                key = (node.op.name, self.attrs(node), tuple([at[x] for x in node.inputs]),
+                key = (node.op, self.attrs(node), tuple([at[x] for x in node.inputs]),
                        len(effects) if node.op.effect else None)
             number = self.numbers.setdefault(key, len(self.numbers))
             if node.op.effect:

@@ -132,7 +132,6 @@ class Inspection:
         """
         compiled = self.compiled_for(*args, **kwargs)
         leaves = self.leaves_for(args, kwargs)
-        plan = compiled.plan
-        written = [v for v, w in zip(plan.variables, plan.written, strict=True) if w]
-        return make_profile(self.name, plan.instructions,
+        written = [x.variable for x in compiled.spec.variables if x.written]
+        return make_profile(self.name, compiled.plan.instructions,
                             lambda: compiled.executable.profile(leaves), written, runs)

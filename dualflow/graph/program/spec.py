@@ -1,8 +1,8 @@
 """What a program is, as a value: the one thing that running, saving and exporting it read.
 
 Made of tuples, numbers, dtypes and handles of ops; of what cannot be written down as it is there
-are only the tensors of constants, the variables, and Python functions that a run asks (`Feed`).
-Offsets are bytes. Knows no graph.
+are only the tensors of constants, the variables, and Python functions that a run asks: those of a
+`Feed`, and those that `host_call` has the numbers of. Offsets are bytes. Knows no graph.
 """
 
 from __future__ import annotations
