@@ -55,6 +55,11 @@ DF_HALF_INLINE uint16_t df_f32_to_bf16(float f)
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
 }
 
+DF_HALF_INLINE float df_half_to_f32(uint16_t h, df_dtype half)
+{
+    return half == DF_F16 ? df_f16_to_f32(h) : df_bf16_to_f32(h);
+}
+
 /* A float between x and its neighbour towards zero, odd unless it is x exactly: rounding that to
  * fewer digits is rounding x itself (Boldo and Melquiond 2008). */
 DF_HALF_INLINE float df_f64_to_odd_f32(double x)

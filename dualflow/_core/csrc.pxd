@@ -162,6 +162,7 @@ cdef extern from "op/op.h" nogil:
 
 cdef extern from "base/half.h" nogil:
     uint16_t df_f64_to_half(double x, df_dtype half) noexcept
+    float df_half_to_f32(uint16_t h, df_dtype half) noexcept
 
 cdef extern from "base/host.h" nogil:
     ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,

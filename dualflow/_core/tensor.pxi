@@ -310,7 +310,7 @@ cdef object scalar_item(Tensor x, str asked):
     if x.t.dtype == DF_U8: return (<uint8_t *>p)[0]
     if x.t.dtype == DF_I8: return (<int8_t *>p)[0]
     if x.t.dtype == DF_I16: return (<int16_t *>p)[0]
-    return scalar_item(<Tensor>apply_by_name("cast", (x,), {"dtype": "float32"}), asked)
+    return df_half_to_f32((<uint16_t *>p)[0], x.t.dtype)
 
 
 cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const char *op):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dualflow._core import Tensor, TensorBase, Variable, apply, bind
+from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
 
@@ -12,8 +12,11 @@ _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
 
 def _readable(x: Tensor) -> Tensor:
-    """`x` in a dtype that arrays and memoryviews have."""
-    return apply("cast", x, dtype="float32") if x.dtype.name in ("bfloat16", "float16") else x
+    """`x` in a dtype that arrays and memoryviews have; now, also while a graph records."""
+    if x.dtype.name not in ("bfloat16", "float16"):
+        return x
+    with Recording(None):
+        return apply("cast", x, dtype="float32")
 
 
 def tolist(x: Tensor) -> Any:
@@ -21,7 +24,9 @@ def tolist(x: Tensor) -> Any:
     value = _readable(x)
     if x.ndim <= _NUMPY_NDIM:
         return memoryview(value).tolist()
-    flat: list[Any] = memoryview(reshape(value, (-1,))).tolist()
+    with Recording(None):
+        value = reshape(value, (-1,))
+    flat: list[Any] = memoryview(value).tolist()
     for n in reversed(x.shape[1:]):
         count = len(flat) // n if n else 0
         flat = [flat[i * n:(i + 1) * n] for i in range(count)]
@@ -58,9 +63,12 @@ def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
 
 def contains(x: TensorBase, item: Any) -> bool:
     """Whether an element of `x` equals `item`."""
-    found = x == item
-    return found is not NotImplemented and isinstance(found, Tensor) \
-        and where(found).shape[0] > 0
+    if isinstance(item, Symbol):
+        return bool(x == item)              # raises: nobody knows yet
+    with Recording(None):
+        found = x == item
+        return found is not NotImplemented and isinstance(found, Tensor) \
+            and where(found).shape[0] > 0
 
 
 bind(repr=to_text, tolist=tolist, contains=contains)

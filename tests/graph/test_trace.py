@@ -44,6 +44,42 @@ def loop_for(x):
     return x
 
 
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # of `seen`
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("ask", [
+    bool, int, float, repr, str, "{:.2f}".format, df.Tensor.item, df.Tensor.tolist,
+    lambda x: 2. in x, lambda x: 1.5 in x], ids=str)
+def test_a_tensor_made_before_is_asked_for_its_value(ask, dtype):
+    """Its numbers are there, whatever way leads to them."""
+    x = df.constant(1.5, dtype)
+    want = ask(x)
+    seen = []
+    df.function(lambda y: (seen.append(ask(x)), y)[1])(df.ones([2]))
+    assert repr(seen) == repr([want])
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.RetracingWarning")      # of `seen`
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_lists_and_text_of_a_tensor_made_before(dtype):
+    flat = df.constant([1., 2.], dtype)
+    deep = df.reshape(flat, [2] + [1] * 70)
+    seen = []
+
+    @df.function
+    def f(y):
+        seen.extend([flat.tolist(), repr(flat), 2. in flat, 3. in flat, deep.tolist()])
+        return y
+
+    f(df.ones([2]))
+    assert seen == [[1., 2.], repr(flat), True, False, deep.tolist()]
+
+
+def test_a_traced_tensor_is_in_no_tensor():
+    x = df.constant([1., 2.])
+    with pytest.raises(TracedValueError, match="made at"):
+        df.function(lambda y: y in x)(df.constant(1.))
+
+
 @pytest.mark.parametrize("f, word, says", [
     (branch, "line if", r"bool\(\).*(where|cond)"),
     (loop_while, "line while", r"bool\(\).*(where|while_loop)"),
