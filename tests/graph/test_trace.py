@@ -48,7 +48,8 @@ def loop_for(x):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("ask", [
     bool, int, float, repr, str, "{:.2f}".format, df.Tensor.item, df.Tensor.tolist,
-    lambda x: 2. in x, lambda x: 1.5 in x], ids=str)
+    lambda x: 2. in x, lambda x: 1.5 in x],
+    ids=["bool", "int", "float", "repr", "str", "format", "item", "tolist", "not in", "in"])
 def test_a_tensor_made_before_is_asked_for_its_value(ask, dtype):
     """Its numbers are there, whatever way leads to them."""
     x = df.constant(1.5, dtype)
