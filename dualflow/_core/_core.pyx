@@ -28,25 +28,31 @@ cdef extern from "unistd.h" nogil:
     int usleep(unsigned int usec)
 
 include "errors.pxi"      # df_error to exception
-include "op.pxi"          # Op handles and packed attributes
-include "tensor.pxi"      # Tensor, TensorSpec
+include "op.pxi"          # Op: handles of the C records
+include "tensor.pxi"      # dense tensors: made, described, shared
 include "dims.pxi"        # numbers that may change from call to call
-include "buffers.pxi"     # arrays in
-include "convert.pxi"     # Python objects in
+include "symbol.pxi"      # tensors of a graph
+include "numbers.pxi"     # Python numbers in
+include "attrs.pxi"       # attributes, packed
 include "ids.pxi"         # sets and maps of tensor ids
 include "records.pxi"     # what a tape keeps
 include "functions.pxi"   # functions with a gradient of their own, calls
-include "apply.pxi"       # promotion, allocation, kernel, record
 include "backward.pxi"    # the walker over records
-include "variable.pxi"    # the one mutable thing
 include "claims.pxi"      # who may look at variables and who may write them
-include "symbol.pxi"      # tensors of a graph, and recording in it
+include "run.pxi"         # an op, run
 include "infer.pxi"       # what an op makes, described
+include "dispatch.pxi"    # an op on tensors: run or recorded, after promotion
+include "copies.pxi"      # memory of any layout
+include "dlpack.pxi"      # DLPack in and out
+include "buffers.pxi"     # arrays in
+include "convert.pxi"     # Python objects in
+include "apply.pxi"       # an op on anything
+include "interop.pxi"     # buffers and arrays out
+include "protocols.pxi"   # what Python asks of tensors
+include "variable.pxi"    # the one mutable thing
 include "contexts.pxi"    # what is entered and left without a window for signals
 include "host.pxi"        # from a running program back into Python
 include "program.pxi"     # programs: built, run, timed
 include "call.pxi"        # what a program is bound to, and a run of it
-include "interop.pxi"     # buffers and arrays out
-include "dlpack.pxi"      # DLPack in and out
 include "runtime.pxi"     # threads, memory, SIMD level
 include "sealed.pxi"      # classes that Python cannot make

@@ -1,22 +1,8 @@
-# The one way an op is applied: inputs in, promotion, shape rule, allocation, kernel, record.
+# The one way an op is applied: anything in, promotion, then run or recorded.
 
 cdef enum:
-    INLINE_OPERANDS = 8
     FAST_ELEMENTS = 8192       # beyond it the tile loader may use threads
     SPLAT_ELEMENTS = 1024      # up to here a scalar operand is copied out rather than broadcast
-    NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
-
-cdef bint checking_numerics = False        # whether every op's result is looked at
-
-
-def set_check_numerics(bint on):
-    """Whether an op that makes a NaN or an infinity raises; of ops that run at once."""
-    global checking_numerics
-    checking_numerics = on
-
-
-def checks_numerics():
-    return checking_numerics
 
 
 def apply(op, *inputs, name=None, **attrs):
@@ -78,11 +64,34 @@ cdef object equality(Op op, a, b):
     return binary(op, a, b)
 
 
+cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
+    """Inputs as tensors; those that take part in promotion all of one dtype."""
+    cdef list ins = [None] * n
+    cdef Py_ssize_t i
+    for i in range(n):
+        a = <object>args[i]
+        if op.c.writes >> i & 1 if i < 32 else False:
+            a = unwrapped(a)
+            if not isinstance(a, Variable):
+                raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
+                                         f"got {type(a).__name__}")
+        if type(a) is Tensor:
+            ins[i] = a
+        elif type(a) is Symbol:
+            check_alive(<Symbol>a, op.name)
+            ins[i] = a
+        elif isinstance(a, Variable):
+            ins[i] = read_variable(<Variable>a)
+        elif not (promotes(op, i) and is_number(a)):
+            ins[i] = to_tensor(a, None, op.name)
+    return promoted(op, args, ins)
+
+
 cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=None):
     cdef Tensor out
     cdef list ins
     if df_trace_top != NULL:
-        return trace_op(op, args, n, attrs, name)
+        return trace_op(op, convert_inputs(op, args, n), attrs, name)
     if op.fast != FAST_NONE and not checking_numerics:
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
@@ -110,7 +119,7 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
     try:
         for k in range(claim.n_writes):
             v = <Variable>variables[k]
-            v.make_exclusive()
+            make_exclusive(v)
             ins[places[k]] = v.value_
         return run(op, ins, attrs)
     finally:
@@ -207,227 +216,41 @@ cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):
     return out
 
 
-cdef inline bint splat_number(void *room, value, Tensor x) except -1:
-    """Fills `room` with a Python number in the dtype of `x`; False where the slow path must."""
-    cdef float narrow
-    cdef double wide
-    cdef uint16_t half
-    if x.t.dtype == DF_F32:
-        narrow = <float><double>value
-        splat(room, &narrow, 4, x.t.size)
-        return True
-    if x.t.dtype == DF_F64:
-        wide = value
-        splat(room, &wide, 8, x.t.size)
-        return True
-    if x.t.dtype == DF_F16 or x.t.dtype == DF_BF16:
-        half = df_f64_to_half(value, x.t.dtype)
-        splat(room, &half, 2, x.t.size)
-        return True
-    return False
-
-
-cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept nogil:
-    """n copies of one element."""
-    cdef int64_t i
-    cdef int32_t four
-    cdef int64_t eight
-    if bytes == 4:
-        memcpy(&four, value, 4)
-        for i in range(n):
-            (<int32_t *>room)[i] = four
-    elif bytes == 8:
-        memcpy(&eight, value, 8)
-        for i in range(n):
-            (<int64_t *>room)[i] = eight
-    else:
-        for i in range(n):
-            memcpy(<char *>room + i * bytes, value, bytes)
-
-
-cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
-    """Inputs as tensors; those that take part in promotion all of one dtype."""
-    cdef list ins = [None] * n
-    cdef Py_ssize_t i
-    cdef int common = -1
-    cdef uint32_t mask = op.c.promote
-    cdef bint all_promote = op.c.n_in == DF_VARIADIC and mask != 0
-    cdef Tensor x
+def filled(value, like):
+    """A tensor of the dtype and shape of `like` (Tensor or TensorSpec) with `value` everywhere."""
+    cdef int64_t dims[254]
+    cdef int ndim, d
     cdef df_dtype dtype
-    for i in range(n):
-        a = <object>args[i]
-        if op.c.writes >> i & 1 if i < 32 else False:
-            a = unwrapped(a)
-            if not isinstance(a, Variable):
-                raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
-                                         f"got {type(a).__name__}")
-        if type(a) is Tensor:
-            x = <Tensor>a
-        elif type(a) is Symbol:
-            check_alive(<Symbol>a, op.name)
-            x = <Tensor>a
-        elif isinstance(a, Variable):
-            x = read_variable(<Variable>a)
-        elif is_number(a):
-            continue
-        else:
-            x = to_tensor(a, None, op.name)
-        ins[i] = x
-        if all_promote or (i < 32 and mask >> i & 1):
-            common = x.t.dtype if common < 0 else df_promote(<df_dtype>common, x.t.dtype)
-    for i in range(n):                          # numbers: weak beside tensors
-        if ins[i] is None and (all_promote or (i < 32 and mask >> i & 1)):
-            a = <object>args[i]
-            dtype = number_dtype(a) if common < 0 else weak_dtype(a, <df_dtype>common)
-            common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
-    if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
-        common = DF_F64 if common == DF_I64 else DF_F32
-    for i in range(n):
-        a = ins[i]
-        if all_promote or (i < 32 and mask >> i & 1):
-            if a is None:
-                ins[i] = number_tensor(<object>args[i], <df_dtype>common, op.name)
-            elif (<Tensor>a).t.dtype != <df_dtype>common:
-                ins[i] = cast_to(<Tensor>a, <df_dtype>common)
-        elif a is None:
-            ins[i] = to_tensor(<object>args[i], None, op.name)
-    return ins
-
-
-cdef Tensor number_tensor(value, df_dtype dtype, str who):
-    if type(value) is Dim:
-        return traced_number(value, dtype)
-    return scalar_tensor(value, dtype, who)
-
-
-cdef Tensor traced_number(value, df_dtype dtype):
-    """A Dim as a tensor of the graph."""
-    (<Dim>value).want_alive()
-    if (df_trace_top != <void *>(<Dim>value).graph
-            and not (<Dim>value).graph.goes_on_in(current_graph())):
-        raise _errors.TracedValueError(
-            f"a number that changes from call to call ({value!r}) was used outside its function")
-    return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])
-
-
-cdef struct Pointers:
-    # Operands of a call as C wants them, in memory of its own where there are many.
-    int n
-    df_tensor **tensors
-    PyObject **objects
-    df_tensor *few_tensors[8]
-    PyObject *few_objects[8]
-
-
-cdef inline void init_pointers(Pointers *p) noexcept:
-    p.tensors = p.few_tensors
-    p.objects = p.few_objects
-
-
-cdef int point_at(Pointers *p, list tensors) except -1:
-    cdef int i
-    p.n = <int>len(tensors)
-    init_pointers(p)
-    if p.n > INLINE_OPERANDS:
-        p.tensors = <df_tensor **>PyMem_Malloc(p.n * sizeof(df_tensor *))
-        p.objects = <PyObject **>PyMem_Malloc(p.n * sizeof(PyObject *))
-        if p.tensors == NULL or p.objects == NULL:
-            free_pointers(p)
-            raise MemoryError()
-    for i in range(p.n):
-        p.objects[i] = <PyObject *>tensors[i]
-        p.tensors[i] = &(<Tensor>tensors[i]).t
-    return 0
-
-
-cdef void free_pointers(Pointers *p) noexcept:
-    if p.tensors != p.few_tensors:
-        PyMem_Free(p.tensors)
-    if p.objects != p.few_objects:
-        PyMem_Free(p.objects)
-    init_pointers(p)
-
-
-cdef object run(Op op, list ins, Attrs attrs):
-    """Infers, allocates, runs and records. `ins` are tensors of the right dtypes."""
-    cdef Pointers p_in, p_out
-    cdef df_call call
-    cdef df_error err
-    cdef list outs
-    cdef int k
-    call.op = op.c
-    call.attrs = attrs.c if attrs is not None else NULL
-    call.workspace = NULL
-    call.prepared = NULL
-    init_pointers(&p_in)
-    init_pointers(&p_out)
-    try:
-        point_at(&p_in, ins)
-        call.n_in = p_in.n
-        call.in_ = <const df_tensor *const *>p_in.tensors
-        call.n_out = op.c.n_out
-        if call.n_out == DF_VARIADIC:
-            call.n_out = op.c.count_out(&call)
-        outs = [None] * call.n_out
-        for k in range(call.n_out):
-            outs[k] = Tensor.__new__(Tensor)
-        point_at(&p_out, outs)
-        call.out = <df_tensor *const *>p_out.tensors
-        check(df_op_infer(&call, &err), &err)
-        if not share_view(op, &call, ins, outs):
-            compute(op, &call)
-            if checking_numerics:
-                check(df_op_check_numerics(&call, &err), &err)
-        if df_log_top != NULL and call.n_out:
-            record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
-    finally:
-        free_pointers(&p_in)
-        free_pointers(&p_out)
-    if len(outs) == 1 and op.c.n_out != DF_VARIADIC:
-        return outs[0]
-    return tuple(outs) if outs else None
-
-
-cdef bint share_view(Op op, df_call *call, list ins, list outs):
-    """Lets a view look at its input's memory; False where the op must compute."""
-    cdef int64_t offset
-    cdef Tensor x, y
-    if op.c.view == NULL:
-        return False
-    offset = op.c.view(call)
-    if offset < 0:
-        return False
-    x = <Tensor>ins[0]
-    y = <Tensor>outs[0]
-    y.t.buffer = x.t.buffer
-    y.t.data = <char *>x.t.data + offset
-    df_buffer_retain(y.t.buffer)
-    return True
-
-
-cdef int compute(Op op, df_call *call) except -1:
-    cdef df_error err
-    cdef df_status status
-    cdef df_buffer *workspace = NULL
-    cdef int64_t n_bytes, elements = 0
-    cdef int k
-    for k in range(call.n_out):
-        if call.out[k].size >= 0:            # else it depends on data: the kernel allocates
-            check(df_tensor_alloc(<df_tensor *>call.out[k], op.c.name, &err), &err)
-            elements += call.out[k].size
-    for k in range(call.n_in):
-        elements += call.in_[k].size
-    if op.c.workspace != NULL:
-        n_bytes = df_op_workspace(call)
-        workspace = df_buffer_new(n_bytes) if n_bytes >= 0 else NULL
-        if workspace == NULL:
-            raise _errors.ResourceExhaustedError(
-                f"{op.name}: no memory for {n_bytes} bytes of workspace")
-        call.workspace = workspace.data
-    if elements > NOGIL_ELEMENTS and not op.c.writes:   # nobody may look at a half-written variable
-        with nogil:
-            status = df_op_run(call, &err)
+    cdef Tensor x
+    cdef char *data
+    cdef int64_t i, step
+    if df_trace_top != NULL and type(like) is Symbol and (<Symbol>like).from_data:
+        return filled_like(value, <Symbol>like)
+    if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
+        x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")
+        return apply_by_name("broadcast_to", (x,), {"shape": like.shape})
+    if type(like) is Tensor:
+        x = <Tensor>like
+        x = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"filled")
     else:
-        status = df_op_run(call, &err)
-    df_buffer_release(workspace)
-    return check(status, &err)
+        shape = like.shape
+        ndim = <int>len(shape)
+        for d in range(ndim):
+            dims[d] = shape[d]
+        x = new_tensor(<df_dtype>(<int>(like.dtype.index)), ndim, dims, b"filled")
+    if x.t.size == 0:
+        return x
+    dtype = x.t.dtype
+    store_number(x, 0, value, "filled")
+    step = df_dtypes[<int>dtype].bytes
+    data = <char *>x.t.data
+    for i in range(1, x.t.size):
+        memcpy(data + i * step, data, step)
+    return x
+
+
+cdef Tensor filled_like(value, Symbol like):
+    """0 or 1 everywhere, made from elements of `like`, whose sizes only a run knows."""
+    same = apply_by_name("equal", (like, like), {})              # false where there is a NaN
+    bits = apply_by_name("equal" if value else "not_equal", (same, same), {})
+    return cast_to(bits, like.t.dtype)

@@ -130,7 +130,7 @@ cdef class Executable:
                 args[self.places[k]] = claim.values[k]
             for k in range(claim.n_writes):
                 v = <Variable>claim.writes[k]
-                v.make_exclusive()
+                make_exclusive(v)
                 args[self.places[self.n_reads + k]] = <PyObject *>v.value_
             self.program.execute(args, made, profile, check_numerics,
                                  &claim if claim.n_writes else NULL)
@@ -140,11 +140,6 @@ cdef class Executable:
             for k in range(claim.n_reads):
                 Py_DECREF(<object>claim.values[k])
         return 0
-
-
-def drop_value(Variable v):
-    """Lets go of the memory of a variable that only stood for others while Python was traced."""
-    v.set_value(<Tensor>constant(0, v.dtype))
 
 
 # --- calls seen before --------------------------------------------------------------------------

@@ -11,7 +11,6 @@
 # the time starves nobody. Everything here happens with the GIL.
 
 cdef extern from "pythread.h" nogil:
-    ctypedef void *PyThread_type_lock
     PyThread_type_lock PyThread_allocate_lock()
     void PyThread_free_lock(PyThread_type_lock lock)
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
@@ -30,31 +29,36 @@ cdef extern from "pthread.h" nogil:
     int pthread_atfork(void (*prepare)() noexcept, void (*parent)() noexcept,
                        void (*child)() noexcept)
 
+
 cdef enum:
     MAX_WRITTEN = 32           # operands that an op may write: bits of df_op.writes
     LOOK_AGAIN_US = 50000      # nobody rings where a run calls Python and goes on waiting there
     FORK_US = 100              # between two looks of a thread that forks
 
 
-cdef struct Claim:
-    int n_reads, n_writes
-    PyObject **reads           # Variables
-    PyObject **writes
-    PyObject **values          # of `reads`, owned by who made the claim
-    Claim *next                # of those that wait, or of those that hold
-    Claim *outer               # what the thread held already
-    unsigned long thread
-    PyThread_type_lock bell
-    bint working               # C works on what it writes: nobody may look
-    bint granted
-    bint failed                # there was no memory for a value
-    bint away                  # its thread runs a signal's handler, and does not wait meanwhile
-    bint stuck                 # waits for the thread that asks
-
-
 cdef Claim *waiting = NULL     # longest first
 cdef Claim *holding = NULL     # those that write
 cdef unsigned long forking = 0     # the thread that forks: nobody else may begin to write
+
+
+cdef Tensor look(Variable v):
+    """The value. One that is going to be written in place is copied."""
+    return v.value_ if v.writer == NULL else copied_value(v)
+
+
+cdef Tensor copied_value(Variable v):
+    cdef Tensor fresh = duplicate(v.value_)
+    fresh.id = v.id
+    fresh.watch = v.value_.watch
+    return fresh
+
+
+cdef int make_exclusive(Variable v) except -1:
+    """Makes sure nobody else sees the memory an op is about to write."""
+    cdef Tensor value = v.value_            # counts as one more
+    if (<PyObject *>value).ob_refcnt > 2 or not df_buffer_is_exclusive(value.t.buffer):
+        v.value_ = copied_value(v)
+    return 0
 
 
 cdef int stake(Claim *c) except -1:
@@ -142,7 +146,7 @@ cdef int grant(Claim *c) except -1:
     cdef int k, n
     for k in range(c.n_reads):
         try:
-            x = (<Variable>c.reads[k]).look()
+            x = look(<Variable>c.reads[k])
         except MemoryError:
             for n in range(k):
                 Py_DECREF(<object>c.values[n])
@@ -159,6 +163,7 @@ cdef int grant(Claim *c) except -1:
 
 
 # --- the queue -----------------------------------------------------------------------------------
+
 
 cdef void want(const Claim *c, bint wanted) noexcept:
     cdef int k
@@ -277,6 +282,7 @@ cdef PyObject *needs_stuck(const Claim *c, unsigned long thread) noexcept:
 
 # --- where C works, and where it calls Python ----------------------------------------------------
 
+
 cdef void begin_work(Claim *c) noexcept:
     while forking and forking != c.thread:
         with nogil:
@@ -301,6 +307,7 @@ cdef void resume_work(bint working) noexcept:
 # --- forks ---------------------------------------------------------------------------------------
 # A fork comes when C works on no variable, but perhaps for the thread that forks: the child has
 # whole values.
+
 
 def _before_fork():
     global forking
@@ -351,3 +358,10 @@ cdef void forget_others() noexcept nogil:
 
 pthread_atfork(NULL, NULL, forget_others)
 _os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+cdef Tensor read_variable(Variable v):
+    """The value of a variable: now, or while a graph records, the Symbol of its current version."""
+    if df_trace_top != NULL:
+        return <Tensor?>(<object>df_trace_top).read(v)
+    return v.value_ if v.writer == NULL else value_when_possible(v)

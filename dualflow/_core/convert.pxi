@@ -2,83 +2,8 @@
 
 from cpython.buffer cimport PyObject_CheckBuffer
 
-
-cdef Tensor scalar_tensor(value, df_dtype dtype, str who):
-    """A tensor of shape () from a Python bool, int or float; checks that the number fits."""
-    cdef Tensor x = new_tensor(dtype, 0, NULL, b"constant")
-    store_number(x, 0, value, who)
-    return x
-
-
-cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
-    """Writes a Python number at element `at` of a tensor that nobody has seen yet."""
-    cdef void *p = x.t.data
-    cdef df_dtype dtype = x.t.dtype
-    cdef long long i
-    if dtype == DF_F32:
-        (<float *>p)[at] = <float><double>value
-        return 0
-    if dtype == DF_F64:
-        (<double *>p)[at] = value
-        return 0
-    if dtype == DF_F16 or dtype == DF_BF16:
-        (<uint16_t *>p)[at] = df_f64_to_half(value, dtype)
-        return 0
-    if dtype == DF_BOOL:
-        (<uint8_t *>p)[at] = 1 if value else 0
-        return 0
-    if isinstance(value, float):
-        raise _errors.DTypeError(f"{who}: got the float {value!r}, want {x.dtype}; cast it first")
-    try:
-        i = value
-        if dtype == DF_I64:
-            (<int64_t *>p)[at] = i
-        elif dtype == DF_I32 and -0x80000000 <= i <= 0x7fffffff:
-            (<int32_t *>p)[at] = <int32_t>i
-        elif dtype == DF_I16 and -0x8000 <= i <= 0x7fff:
-            (<int16_t *>p)[at] = <int16_t>i
-        elif dtype == DF_I8 and -0x80 <= i <= 0x7f:
-            (<int8_t *>p)[at] = <int8_t>i
-        elif dtype == DF_U8 and 0 <= i <= 0xff:
-            (<uint8_t *>p)[at] = <uint8_t>i
-        else:
-            raise OverflowError
-    except OverflowError:
-        raise _errors.SizeOverflowError(f"{who}: {value} does not fit {x.dtype}") from None
-    return 0
-
-
-cdef bint is_number(value):
-    return isinstance(hint_of(value), (bool, int, float))
-
-
-cdef df_dtype number_dtype(value):
-    """The dtype a Python number has on its own."""
-    cdef object n = hint_of(value)
-    if isinstance(n, bool):
-        return DF_BOOL
-    if isinstance(n, int):
-        if type(value) is Dim and not (<Dim>value).from_data and (<Dim>value).bound > 0x7fffffff:
-            return DF_I32 if (<Dim>value).decide("narrow", (value,)) else DF_I64
-        return DF_I32 if fits_32_bits(n) else DF_I64
-    return DF_F32
-
-
-cdef df_dtype weak_dtype(value, df_dtype dtype):
-    """The dtype a Python number takes beside tensors of `dtype`: theirs, if its kind allows."""
-    cdef df_kind kind = df_dtypes[<int>dtype].kind
-    value = hint_of(value)
-    if isinstance(value, bool) or kind == DF_KIND_FLOAT:
-        return dtype
-    if isinstance(value, int):
-        return dtype if kind == DF_KIND_INT else number_dtype(value)
-    return DF_F32
-
-
-cdef Tensor cast_to(Tensor x, df_dtype dtype):
-    if x.t.dtype == dtype:
-        return x
-    return <Tensor>apply_by_name("cast", (x,), {"dtype": DTYPES[<int>dtype]})
+cdef Op OP_STACK = find_op("stack")
+cdef Op OP_RESHAPE = find_op("reshape")
 
 
 cdef object held_by(value):
@@ -178,6 +103,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(object o)
     PyObject *PyList_GET_ITEM(object o, Py_ssize_t i)
     PyObject *PyTuple_GET_ITEM(object o, Py_ssize_t i)
+
 
 cdef enum:
     STORED = -1            # else a dtype: what is wanted to hold all numbers seen
@@ -329,18 +255,6 @@ cdef Tensor pack_leaves(list leaves, list shape, int wanted, str who):
         parts.append(as_tensor(leaf, None, who) if common < 0
                      else number_tensor(leaf, <df_dtype>common, who))
     inner = (<Tensor>parts[0]).shape
-    x = apply_by_name("stack", tuple(parts), {"axis": 0})
-    x = apply_by_name("reshape", (x,), {"shape": tuple(shape) + inner})
+    x = apply_to_tensors(OP_STACK, promoted(OP_STACK, NULL, parts), pack_values(OP_STACK, (0,)))
+    x = apply_to_tensors(OP_RESHAPE, [x], pack_values(OP_RESHAPE, (tuple(shape) + inner,)))
     return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
-
-
-cdef Tensor empty(df_dtype dtype, list shape):
-    cdef int64_t dims[254]
-    cdef Py_ssize_t i
-    if len(shape) > DF_MAX_NDIM:
-        raise _errors.ShapeError(f"constant: rank {len(shape)} is above {DF_MAX_NDIM}")
-    for i in range(len(shape)):
-        dims[i] = shape[i]
-        if dims[i] < 0:
-            raise _errors.ShapeError(f"constant: shape {tuple(shape)} has a negative dimension")
-    return new_tensor(dtype, <int>len(shape), dims, b"constant")

@@ -1,5 +1,6 @@
 # Records of what is no op: functions with a gradient of their own, and calls of traced functions.
 
+
 def record_function(str name, rule, list inputs, list outputs):
     """Records outputs as made from inputs by something with a gradient rule of its own.
 
@@ -119,12 +120,3 @@ def recorded(list tensors):
         if found:
             places.append(k)
     return places
-
-
-def symbol_like(graph, node, Symbol y):
-    """A Symbol that is the output of `node`, of the dtype and sizes of `y`, unknown or not."""
-    cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
-    x.node = node
-    x.dims = y.shape
-    x.from_data = x.sized_by_data = y.sized_by_data
-    return x

@@ -1,7 +1,5 @@
 # Calls from a running program back into Python: a table of callables by number.
 
-from cpython.exc cimport PyErr_CheckSignals
-
 cdef extern from *:
     """
     /* What a callback left behind: Python keeps the exception with the thread. */

@@ -1,5 +1,4 @@
-# Symbol: a tensor whose numbers exist only when the traced program runs; and the one question that
-# decides between running an op and recording it.
+# Symbol: a tensor whose numbers exist only when the traced program runs.
 
 DATA_HINT = 997      # stands for a size that depends on data while shape rules run
 
@@ -26,14 +25,6 @@ cdef class Symbol(Tensor):
     sized_by_data : bool
         Whether some of its own sizes may be.
     """
-    cdef public object node
-    cdef public int index
-    cdef readonly object graph
-    cdef readonly bint from_data
-    cdef readonly bint sized_by_data
-    cdef tuple unknown          # a bool per dimension; None: all are known
-    cdef tuple dims             # what `shape` gives where some are unknown
-
     @property
     def shape(self):
         """The dimensions; a Dim where a size may differ from call to call."""
@@ -209,106 +200,6 @@ def current_graph():
     return <object>df_trace_top if df_trace_top != NULL else None
 
 
-def evaluate(Op op, list inputs, Attrs attrs):
-    """Runs an op outside any graph and tape: a tuple of Tensors.
-
-    An input of which the op reads only the shape may be a Symbol.
-    """
-    cdef Op o = op
-    cdef int k
-    cdef void *log = df_log_top
-    cdef void *graph = df_trace_top
-    global df_log_top, df_trace_top
-    for k in range(<int>len(inputs)):
-        if type(inputs[k]) is not Tensor and not (k < 32 and o.c.shape_only >> k & 1):
-            raise TypeError(f"{o.name}: input {k} is a {type(inputs[k]).__name__}, want a Tensor")
-    df_log_top = NULL
-    df_trace_top = NULL
-    try:
-        outs = run(o, inputs, attrs)
-    finally:
-        df_log_top = log
-        df_trace_top = graph
-    return outs if type(outs) is tuple else () if outs is None else (outs,)
-
-
-cdef enum Question:
-    ASK_VIEW
-    ASK_WORKSPACE
-    ASK_FLOPS
-
-
-cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) except -2:
-    """What the record says of described operands (numbers below 2^53); -1 where it says nothing."""
-    cdef Pointers p_in, p_out
-    cdef df_call call
-    memset(&call, 0, sizeof(call))
-    call.op = op.c
-    call.attrs = attrs.c if attrs is not None else NULL
-    init_pointers(&p_in)
-    init_pointers(&p_out)
-    try:
-        point_at(&p_in, ins)
-        point_at(&p_out, outs)
-        call.n_in = p_in.n
-        call.in_ = <const df_tensor *const *>p_in.tensors
-        call.n_out = p_out.n
-        call.out = <df_tensor *const *>p_out.tensors
-        if what == ASK_VIEW:
-            return op.c.view(&call) if op.c.view != NULL else -1
-        if what == ASK_WORKSPACE:
-            return df_op_workspace(&call) if op.c.workspace != NULL else -1
-        return op.c.flops(&call) if op.c.flops != NULL else -1
-    finally:
-        free_pointers(&p_in)
-        free_pointers(&p_out)
-
-
-def view_offset(Op op, inputs, outputs, Attrs attrs):
-    """Byte at which the output of a view begins in input 0, or -1 where it must be computed."""
-    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_VIEW)
-
-
-def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
-    """Bytes of scratch memory of an application, or -1 where it needs none."""
-    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_WORKSPACE)
-
-
-def own_flops(Op op, inputs, outputs, Attrs attrs):
-    """Arithmetic of an application as its record counts it; -1 where that is left to its kind."""
-    return ask_call(op, list(inputs), list(outputs), attrs, ASK_FLOPS)
-
-
-cdef object trace_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
-    """Records an application in this thread's graph instead of running it."""
-    cdef object graph = <object>df_trace_top
-    cdef Pointers p_in, p_out
-    cdef list ins, outs
-    ins = graph.adopt(op, convert_inputs(op, args, n))
-    outs = infer_traced(op, ins, attrs, graph)
-    graph.record(op, ins, attrs, outs, name)
-    if df_log_top != NULL and outs:
-        init_pointers(&p_in)
-        init_pointers(&p_out)
-        try:
-            point_at(&p_in, ins)
-            point_at(&p_out, outs)
-            record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
-        finally:
-            free_pointers(&p_in)
-            free_pointers(&p_out)
-    if len(outs) == 1 and op.c.n_out != DF_VARIADIC:
-        return outs[0]
-    return tuple(outs) if outs else None
-
-
-cdef Tensor read_variable(Variable v):
-    """The value of a variable: now, or while a graph records, the Symbol of its current version."""
-    if df_trace_top != NULL:
-        return <Tensor?>(<object>df_trace_top).read(v)
-    return v.value_ if v.writer == NULL else value_when_possible(v)
-
-
 cdef int check_alive(Symbol x, str who) except -1:
     """A Symbol is good only in its own graph, while that records."""
     if df_trace_top != <void *>x.graph:
@@ -318,3 +209,12 @@ cdef int check_alive(Symbol x, str who) except -1:
 
 cdef inline bint is_tensor(x):
     return type(x) is Tensor or type(x) is Symbol
+
+
+def symbol_like(graph, node, Symbol y):
+    """A Symbol that is the output of `node`, of the dtype and sizes of `y`, unknown or not."""
+    cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
+    x.node = node
+    x.dims = y.shape
+    x.from_data = x.sized_by_data = y.sized_by_data
+    return x

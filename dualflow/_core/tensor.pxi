@@ -1,81 +1,6 @@
-# Tensor: a dense, immutable block. TensorBase carries the operators for it, for Variable and for
-# whatever else stands for a tensor.
+# Dense tensors: made, described, shared, and handed to C.
 
 cdef uint64_t last_id = 0          # every tensor and variable has a number of its own
-cdef dict METHODS = {}             # behaviour composed of ops, bound from above
-
-
-def bind(**methods):
-    """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
-    METHODS.update(methods)
-
-
-cdef class TensorBase:
-    """What Tensor, Variable and symbolic tensors share: Python's operators, each applying an op."""
-
-    __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
-    __array_priority__ = 100
-
-    def __add__(self, other): return binary(OP_ADD, self, other)
-    def __radd__(self, other): return binary(OP_ADD, other, self)
-    def __sub__(self, other): return binary(OP_SUBTRACT, self, other)
-    def __rsub__(self, other): return binary(OP_SUBTRACT, other, self)
-    def __mul__(self, other): return binary(OP_MULTIPLY, self, other)
-    def __rmul__(self, other): return binary(OP_MULTIPLY, other, self)
-    def __truediv__(self, other): return binary(OP_DIVIDE, self, other)
-    def __rtruediv__(self, other): return binary(OP_DIVIDE, other, self)
-    def __floordiv__(self, other): return binary(OP_FLOORDIV, self, other)
-    def __rfloordiv__(self, other): return binary(OP_FLOORDIV, other, self)
-    def __mod__(self, other): return binary(OP_FLOORMOD, self, other)
-    def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
-    def __pow__(self, other, modulo): return power(self, other)
-    def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
-    def __matmul__(self, other): return METHODS["matmul"](self, other)
-    def __rmatmul__(self, other): return METHODS["matmul"](other, self)
-    def __and__(self, other): return METHODS["and"](self, other)
-    def __rand__(self, other): return METHODS["and"](other, self)
-    def __or__(self, other): return METHODS["or"](self, other)
-    def __ror__(self, other): return METHODS["or"](other, self)
-    def __xor__(self, other): return METHODS["xor"](self, other)
-    def __rxor__(self, other): return METHODS["xor"](other, self)
-    def __lshift__(self, other): return binary(OP_LEFT_SHIFT, self, other)
-    def __rlshift__(self, other): return binary(OP_LEFT_SHIFT, other, self)
-    def __rshift__(self, other): return binary(OP_RIGHT_SHIFT, self, other)
-    def __rrshift__(self, other): return binary(OP_RIGHT_SHIFT, other, self)
-    def __invert__(self): return METHODS["invert"](self)
-    def __neg__(self): return unary(OP_NEGATIVE, self)
-    def __pos__(self): return self
-    def __abs__(self): return unary(OP_ABS, self)
-    def __lt__(self, other): return binary(OP_LESS, self, other)
-    def __le__(self, other): return binary(OP_LESS_EQUAL, self, other)
-    def __gt__(self, other): return binary(OP_GREATER, self, other)
-    def __ge__(self, other): return binary(OP_GREATER_EQUAL, self, other)
-    def __eq__(self, other): return equality(OP_EQUAL, self, other)
-    def __ne__(self, other): return equality(OP_NOT_EQUAL, self, other)
-    def __hash__(self): return <Py_ssize_t><void *>self >> 4
-    def __getitem__(self, key): return METHODS["getitem"](self, key)
-
-    def __setitem__(self, key, value):
-        raise TypeError("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "
-                        "one, or a Variable and its assign")
-    def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
-
-    @property
-    def T(self):
-        """The transpose: all dimensions reversed."""
-        return METHODS["transpose"](self)
-
-
-cdef object power(a, b):
-    """a ** b. Squares of floats are products, as in NumPy: exact, a tenth of the time of pow."""
-    cdef int dtype
-    kind = type(hint_of(b))
-    if (kind is int or kind is float) and isinstance(a, (Tensor, Variable)):
-        dtype = (<object>a.dtype).index
-        if (dtype == DF_F32 or dtype == DF_F64) and b == 2:
-            return unary(OP_SQUARE, a)
-    return binary(OP_POW, a, b)
-
 
 cdef extern from "Python.h":
     object PyTuple_New(Py_ssize_t n)
@@ -165,133 +90,6 @@ cdef class TensorSpec:
         return TensorSpec, (self.shape, self.dtype, self.name)
 
 
-cdef class Tensor(TensorBase):
-    """A dense, immutable array of one dtype.
-
-    Made by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
-    `dtype`, `ndim`, `size`. Slicing the first dimension shares memory; everything else copies.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> x = df.constant([[1., 2.], [3., 4.]])
-    >>> (x @ x).numpy().tolist()
-    [[7.0, 10.0], [15.0, 22.0]]
-    """
-    cdef df_tensor t
-    cdef uint64_t id
-    cdef bint watch            # value of a trainable variable: tapes watch it unasked
-    cdef object __weakref__
-
-    def __cinit__(self):
-        global last_id
-        df_tensor_init(&self.t)
-        last_id += 1
-        self.id = last_id
-
-    def __dealloc__(self):
-        df_tensor_clear(&self.t)
-
-    @property
-    def shape(self):
-        """The dimensions, a tuple of int."""
-        return shape_tuple(&self.t)
-
-    @property
-    def dtype(self):
-        """The element type."""
-        return DTYPES[<int>self.t.dtype]
-
-    @property
-    def ndim(self):
-        """The number of dimensions."""
-        return self.t.ndim
-
-    @property
-    def size(self):
-        """The number of elements."""
-        return self.t.size
-
-    @property
-    def nbytes(self):
-        """Bytes of data."""
-        return df_tensor_bytes(&self.t)
-
-    def __len__(self):
-        if self.t.ndim == 0:
-            raise TypeError("len() of a tensor with shape ()")
-        return self.t.shape[0]
-
-    def __iter__(self):
-        if self.t.ndim == 0:
-            raise TypeError("iteration over a tensor with shape ()")
-        rows = []
-        for i in range(self.t.shape[0]):
-            rows.append(self[i])
-        return iter(rows)
-
-    def __contains__(self, item):
-        return METHODS["contains"](self, item)
-
-    def __bool__(self):
-        return bool(scalar_item(self, "bool()"))
-
-    def __int__(self):
-        return int(scalar_item(self, "int()"))
-
-    def __float__(self):
-        return float(scalar_item(self, "float()"))
-
-    def __index__(self):
-        if self.t.ndim != 0 or df_dtypes[<int>self.t.dtype].kind != DF_KIND_INT:
-            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(self)}")
-        return scalar_item(self, "index")
-
-    def item(self):
-        """The value of a tensor with one element as a Python bool, int or float."""
-        return scalar_item(self, "item()")
-
-    def numpy(self):
-        """The data as a read-only NumPy array that shares memory and keeps it alive."""
-        return to_numpy(self)
-
-    def tolist(self):
-        """The data as nested Python lists."""
-        return METHODS["tolist"](self)
-
-    def __repr__(self):
-        return METHODS["repr"](self)
-
-    def __format__(self, str spec not None):
-        if self.t.ndim == 0:
-            return format(scalar_item(self, "format()"), spec)
-        return format(str(self), spec)
-
-    def __reduce_ex__(self, protocol):
-        return rebuild, (self.dtype.name, self.shape, raw_bytes(self, protocol))
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __array__(self, dtype=None, copy=None):
-        return to_array(self, dtype, copy)
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self):
-        return DL_CPU, 0
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        export_buffer(self, view, flags)
-
-    def __releasebuffer__(self, Py_buffer *view):
-        PyMem_Free(view.internal)
-
-
 cdef str describe(Tensor x):
     return f"{x.dtype} {x.shape}"
 
@@ -322,46 +120,6 @@ cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const cha
     return x
 
 
-def filled(value, like):
-    """A tensor of the dtype and shape of `like` (Tensor or TensorSpec) with `value` everywhere."""
-    cdef int64_t dims[254]
-    cdef int ndim, d
-    cdef df_dtype dtype
-    cdef Tensor x
-    cdef char *data
-    cdef int64_t i, step
-    if df_trace_top != NULL and type(like) is Symbol and (<Symbol>like).from_data:
-        return filled_like(value, <Symbol>like)
-    if df_trace_top != NULL and isinstance(like, (Symbol, Variable)):
-        x = scalar_tensor(value, <df_dtype>(<int>like.dtype.index), "filled")
-        return apply_by_name("broadcast_to", (x,), {"shape": like.shape})
-    if type(like) is Tensor:
-        x = <Tensor>like
-        x = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"filled")
-    else:
-        shape = like.shape
-        ndim = <int>len(shape)
-        for d in range(ndim):
-            dims[d] = shape[d]
-        x = new_tensor(<df_dtype>(<int>(like.dtype.index)), ndim, dims, b"filled")
-    if x.t.size == 0:
-        return x
-    dtype = x.t.dtype
-    store_number(x, 0, value, "filled")
-    step = df_dtypes[<int>dtype].bytes
-    data = <char *>x.t.data
-    for i in range(1, x.t.size):
-        memcpy(data + i * step, data, step)
-    return x
-
-
-cdef Tensor filled_like(value, Symbol like):
-    """0 or 1 everywhere, made from elements of `like`, whose sizes only a run knows."""
-    same = apply_by_name("equal", (like, like), {})              # false where there is a NaN
-    bits = apply_by_name("equal" if value else "not_equal", (same, same), {})
-    return cast_to(bits, like.t.dtype)
-
-
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
                   const char *op):
     """A tensor that looks at the memory of `x` from byte `offset` on."""
@@ -372,3 +130,65 @@ cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int6
     y.t.data = <char *>x.t.data + offset
     df_buffer_retain(y.t.buffer)
     return y
+
+
+cdef Tensor duplicate(Tensor x):
+    """A copy in memory of its own."""
+    cdef Tensor y = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"copy")
+    if x.t.size:
+        memcpy(y.t.data, x.t.data, df_tensor_bytes(&x.t))
+    return y
+
+
+cdef Tensor empty(df_dtype dtype, list shape):
+    cdef int64_t dims[254]
+    cdef Py_ssize_t i
+    if len(shape) > DF_MAX_NDIM:
+        raise _errors.ShapeError(f"constant: rank {len(shape)} is above {DF_MAX_NDIM}")
+    for i in range(len(shape)):
+        dims[i] = shape[i]
+        if dims[i] < 0:
+            raise _errors.ShapeError(f"constant: shape {tuple(shape)} has a negative dimension")
+    return new_tensor(dtype, <int>len(shape), dims, b"constant")
+
+
+cdef enum:
+    INLINE_OPERANDS = 8
+
+
+cdef struct Pointers:
+    # Operands of a call as C wants them, in memory of its own where there are many.
+    int n
+    df_tensor **tensors
+    PyObject **objects
+    df_tensor *few_tensors[INLINE_OPERANDS]
+    PyObject *few_objects[INLINE_OPERANDS]
+
+
+cdef inline void init_pointers(Pointers *p) noexcept:
+    p.tensors = p.few_tensors
+    p.objects = p.few_objects
+
+
+cdef int point_at(Pointers *p, list tensors) except -1:
+    cdef int i
+    p.n = <int>len(tensors)
+    init_pointers(p)
+    if p.n > INLINE_OPERANDS:
+        p.tensors = <df_tensor **>PyMem_Malloc(p.n * sizeof(df_tensor *))
+        p.objects = <PyObject **>PyMem_Malloc(p.n * sizeof(PyObject *))
+        if p.tensors == NULL or p.objects == NULL:
+            free_pointers(p)
+            raise MemoryError()
+    for i in range(p.n):
+        p.objects[i] = <PyObject *>tensors[i]
+        p.tensors[i] = &(<Tensor>tensors[i]).t
+    return 0
+
+
+cdef void free_pointers(Pointers *p) noexcept:
+    if p.tensors != p.few_tensors:
+        PyMem_Free(p.tensors)
+    if p.objects != p.few_objects:
+        PyMem_Free(p.objects)
+    init_pointers(p)

@@ -30,15 +30,6 @@ cdef class Variable(TensorBase):
     >>> v.assign_add([1., 1.]).numpy().tolist()
     [2.0, 3.0]
     """
-    cdef Tensor value_
-    cdef readonly str name
-    cdef readonly bint trainable
-    cdef uint64_t id
-    cdef Claim *writer         # who writes it now
-    cdef bint wanted           # somebody waits for it: see claims.pxi
-    cdef bint made
-    cdef object __weakref__
-
     def __init__(self, initial_value, trainable=True, name=None, dtype=None):
         if self.made:              # programs rely on its dtype and shape
             raise TypeError(f"{self.name} is made already; use assign for another value")
@@ -57,27 +48,9 @@ cdef class Variable(TensorBase):
         variables_by_id[self.id] = self
         self.name = name if name is not None else f"Variable_{n_variables}"
         self.trainable = trainable
-        self.set_value(<Tensor>constant(initial_value, dtype, "Variable"))
+        set_value(self, <Tensor>constant(initial_value, dtype, "Variable"))
         if df_trace_top != NULL:
             (<object>df_trace_top).created(self)
-
-    cdef int set_value(self, Tensor x) except -1:
-        """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
-        self.value_ = value_of(self, x)
-        return 0
-
-    cdef Tensor look(self):
-        """The value. One that is going to be written in place is copied."""
-        return self.value_ if self.writer == NULL else self.copied_value()
-
-    cdef Tensor copied_value(self):
-        cdef Tensor old = self.value_
-        cdef Tensor fresh = new_tensor(old.t.dtype, old.t.ndim, old.t.shape, b"Variable")
-        if old.t.size:
-            memcpy(fresh.t.data, old.t.data, df_tensor_bytes(&old.t))
-        fresh.id = self.id
-        fresh.watch = old.watch
-        return fresh
 
     cdef Tensor now(self):
         """The value, for somebody who looks at its numbers."""
@@ -85,13 +58,6 @@ cdef class Variable(TensorBase):
         if type(x) is Symbol:
             x.numpy()              # raises
         return x
-
-    cdef int make_exclusive(self) except -1:
-        """Makes sure nobody else sees the memory an op is about to write."""
-        cdef Tensor value = self.value_         # counts as one more
-        if (<PyObject *>value).ob_refcnt > 2 or not df_buffer_is_exclusive(value.t.buffer):
-            self.value_ = self.copied_value()
-        return 0
 
     @property
     def shape(self):
@@ -130,29 +96,18 @@ cdef class Variable(TensorBase):
 
     def assign(self, value):
         """Replaces the value (same shape, same dtype) and returns the variable."""
-        apply_by_name("assign", (self, self.operand(value, "assign")), {})
+        apply_by_name("assign", (self, operand(self, value, "assign")), {})
         return self
 
     def assign_add(self, delta):
         """Adds `delta` in place and returns the variable."""
-        apply_by_name("assign_add", (self, self.operand(delta, "assign_add")), {})
+        apply_by_name("assign_add", (self, operand(self, delta, "assign_add")), {})
         return self
 
     def assign_sub(self, delta):
         """Subtracts `delta` in place and returns the variable."""
-        apply_by_name("assign_sub", (self, self.operand(delta, "assign_sub")), {})
+        apply_by_name("assign_sub", (self, operand(self, delta, "assign_sub")), {})
         return self
-
-    cdef object operand(self, value, str op):
-        """`value` as a tensor of the variable's dtype, if it has none of its own."""
-        value = unwrapped(value)
-        if isinstance(value, TensorBase):
-            return value
-        cdef Tensor x = to_tensor(value, None, op)
-        cdef df_dtype own = x.t.dtype
-        if df_promote(own, self.value_.t.dtype) == self.value_.t.dtype:
-            return cast_to(x, self.value_.t.dtype)
-        return x
 
     def __len__(self):
         return len(self.value_)
@@ -201,6 +156,29 @@ cdef class Variable(TensorBase):
 
     def __deepcopy__(self, memo):
         return Variable(self.now(), self.trainable, self.name)
+
+
+cdef object operand(Variable v, value, str op):
+    """`value` as a tensor of the variable's dtype, if it has none of its own."""
+    value = unwrapped(value)
+    if isinstance(value, TensorBase):
+        return value
+    cdef Tensor x = to_tensor(value, None, op)
+    cdef df_dtype own = x.t.dtype
+    if df_promote(own, v.value_.t.dtype) == v.value_.t.dtype:
+        return cast_to(x, v.value_.t.dtype)
+    return x
+
+
+cdef int set_value(Variable v, Tensor x) except -1:
+    """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
+    v.value_ = value_of(v, x)
+    return 0
+
+
+def drop_value(Variable v):
+    """Lets go of the memory of a variable that only stood for others while Python was traced."""
+    set_value(v, <Tensor>constant(0, v.dtype))
 
 
 def value_of(Variable v, Tensor x):

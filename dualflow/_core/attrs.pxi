@@ -1,0 +1,168 @@
+# Attributes of an application, packed for C. One packer serves every op: it reads the record's
+# specs.
+
+cdef enum:
+    MAX_ATTRS = 12
+    MAX_INTS = 1 << 24         # that somebody may have meant as an attribute
+
+
+@cython.final
+@cython.no_gc
+cdef class Attrs:
+    """Attributes of one application: the C values, and the same as a hashable tuple."""
+    cdef df_attr c[MAX_ATTRS]
+    cdef int64_t *lists
+    cdef tuple names
+    cdef readonly tuple values
+    cdef readonly bint symbolic        # some values are Dims; in `c` stand their hints
+    cdef bint from_data                # some of these depend on data
+
+    def __dealloc__(self):
+        PyMem_Free(self.lists)
+
+    def as_dict(self):
+        return dict(zip(self.names, self.values))
+
+    def __eq__(self, other):
+        return (isinstance(other, Attrs) and (<Attrs>self).names == (<Attrs>other).names
+                and (<Attrs>self).values == (<Attrs>other).values
+                and same_floats(<Attrs>self, <Attrs>other))
+
+    def __hash__(self):
+        return hash(self.values)
+
+
+cdef bint same_floats(Attrs a, Attrs b):
+    """Whether numbers that compare equal are so to the bit: 0.0 and -0.0 are not."""
+    cdef Py_ssize_t k
+    for k in range(len(a.values)):
+        if type(a.values[k]) is float and memcmp(&a.c[k].f, &b.c[k].f, sizeof(double)):
+            return False
+    return True
+
+
+cdef bint all_ints(tuple values):
+    for v in values:
+        if type(v) is not int and type(v) is not Dim:
+            return False
+    return True
+
+
+def as_index(value):
+    """An integer for an attribute: an int, or a Dim. A traced tensor is one if its numbers follow
+    from shapes alone."""
+    if type(value) is Dim:
+        return value
+    if type(value) is Symbol:
+        return (<Symbol>value).graph.dim_of(value)
+    return PyNumber_Index(value)
+
+
+cdef object clean_attr(Op op, int k, value):
+    """The plain Python form of one attribute: int, float or tuple of ints."""
+    cdef df_attr_type kind = op.c.attrs[k].type
+    try:
+        if kind == DF_ATTR_FLOAT:
+            return value if type(value) is Dim else float(value)
+        if kind == DF_ATTR_BOOL:
+            return int(bool(value))
+        if kind == DF_ATTR_DTYPE:
+            return (<object>_dtypes.as_dtype(value)).index
+        if kind == DF_ATTR_INT:
+            return as_index(value)
+        if type(value) is tuple and all_ints(<tuple>value):
+            return value
+        if type(value) is Symbol:
+            return (<Symbol>value).graph.dims_of(value)
+        if type(value) is range and value[:MAX_INTS] != value:
+            raise _errors.InvalidArgumentError(
+                f"{op.name}: {op.attrs[k]} is {value!r}, want at most {MAX_INTS} integers")
+        if hasattr(value, "__index__") and not isinstance(value, TensorBase):
+            return (as_index(value),)
+        return tuple(map(as_index, value))
+    except (AttributeError, TypeError, ValueError) as exc:
+        if isinstance(exc, _errors.DualflowError):
+            raise
+        wanted = ("an integer", "a number", "a bool", "a dtype", "integers")[<int>kind]
+        raise _errors.DTypeError(f"{op.name}: {op.attrs[k]} is {_arguments.shown(value)}, "
+                                 f"want {wanted}") from None
+
+
+cdef Attrs pack_attrs(Op op, dict given):
+    cdef int k
+    cdef list values = []
+    if len(given) != op.c.n_attrs:
+        raise TypeError(f"{op.name}: got attributes {sorted(given)}, want {list(op.attrs)}")
+    for k in range(op.c.n_attrs):
+        name = op.attrs[k]
+        if name not in given:
+            raise TypeError(f"{op.name}: attribute {name} is missing")
+        values.append(clean_attr(op, k, given[name]))
+    return pack_values(op, tuple(values))
+
+
+cdef Attrs pack_values(Op op, tuple values):
+    """Attributes from clean values in the order of the record."""
+    cdef Attrs attrs = Attrs.__new__(Attrs)
+    cdef Py_ssize_t total = 0
+    cdef int64_t *at
+    cdef int k
+    for k in range(op.c.n_attrs):
+        if op.c.attrs[k].type == DF_ATTR_INTS:
+            total += len(<tuple>values[k])
+    attrs.names = op.attrs
+    attrs.values = values
+    if total:
+        attrs.lists = <int64_t *>PyMem_Malloc(total * sizeof(int64_t))
+        if attrs.lists == NULL:
+            raise MemoryError()
+    at = attrs.lists
+    for k in range(op.c.n_attrs):
+        value = values[k]
+        if type(value) is Dim:
+            attrs.symbolic = True
+            attrs.from_data |= (<Dim>value).from_data
+            value = (<Dim>value).hint
+        try:
+            if op.c.attrs[k].type == DF_ATTR_FLOAT:
+                attrs.c[k].f = value
+            elif op.c.attrs[k].type == DF_ATTR_INTS:
+                attrs.c[k].list.v = at
+                attrs.c[k].list.n = len(<tuple>value)
+                for v in <tuple>value:
+                    if type(v) is Dim:
+                        attrs.symbolic = True
+                        attrs.from_data |= (<Dim>v).from_data
+                        v = (<Dim>v).hint
+                    at[0] = v
+                    at += 1
+            else:
+                attrs.c[k].i = value
+        except OverflowError:
+            raise _errors.SizeOverflowError(
+                f"{op.name}: {op.attrs[k]} is {value}, which does not fit 64 bits") from None
+    return attrs
+
+
+def make_attrs(Op op, **given):
+    """Attributes of an op, packed; None for an op that has none."""
+    return pack_attrs(op, given) if given or op.c.n_attrs else None
+
+
+def map_attrs(Op op, Attrs attrs, value_of):
+    """The attributes with each Dim replaced by `value_of` it."""
+    cdef list values = []
+    cdef int k
+    for k in range(op.c.n_attrs):
+        v = attrs.values[k]
+        if type(v) is Dim:
+            v = value_of(v)
+            if op.c.attrs[k].type == DF_ATTR_FLOAT:
+                v = float(v)
+        elif type(v) is tuple:
+            found = []
+            for x in <tuple>v:
+                found.append(value_of(x) if type(x) is Dim else x)
+            v = tuple(found)
+        values.append(v)
+    return pack_values(op, tuple(values))

@@ -1,0 +1,68 @@
+# An op on tensors: run now, or recorded in the graph that this thread records in.
+
+cdef Op OP_CAST = find_op("cast")
+
+
+cdef object apply_to_tensors(Op op, list ins, Attrs attrs, name=None):
+    """Applies an op to tensors of the dtypes it wants."""
+    return run(op, ins, attrs) if df_trace_top == NULL else trace_op(op, ins, attrs, name)
+
+
+cdef object trace_op(Op op, list ins, Attrs attrs, name):
+    """Records an application in this thread's graph instead of running it."""
+    cdef object graph = <object>df_trace_top
+    cdef Pointers p_in, p_out
+    cdef list outs
+    ins = graph.adopt(op, ins)
+    outs = infer_traced(op, ins, attrs, graph)
+    graph.record(op, ins, attrs, outs, name)
+    if df_log_top != NULL and outs:
+        init_pointers(&p_in)
+        init_pointers(&p_out)
+        try:
+            point_at(&p_in, ins)
+            point_at(&p_out, outs)
+            record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
+        finally:
+            free_pointers(&p_in)
+            free_pointers(&p_out)
+    if len(outs) == 1 and op.c.n_out != DF_VARIADIC:
+        return outs[0]
+    return tuple(outs) if outs else None
+
+
+cdef Tensor cast_to(Tensor x, df_dtype dtype):
+    if x.t.dtype == dtype:
+        return x
+    return <Tensor>apply_to_tensors(OP_CAST, [x], pack_values(OP_CAST, (<int>dtype,)))
+
+
+cdef inline bint promotes(Op op, Py_ssize_t i):
+    """Whether input i takes part in promotion."""
+    cdef uint32_t mask = op.c.promote
+    return mask != 0 and (op.c.n_in == DF_VARIADIC or (i < 32 and mask >> i & 1))
+
+
+cdef list promoted(Op op, PyObject **args, list ins):
+    """Tensors, those that take part in promotion all of one dtype; None stands for the number at
+    its place in `args`, which is weak beside tensors."""
+    cdef Py_ssize_t i, n = len(ins)
+    cdef int common = -1
+    cdef df_dtype dtype
+    for i in range(n):
+        if ins[i] is not None and promotes(op, i):
+            dtype = (<Tensor>ins[i]).t.dtype
+            common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
+    for i in range(n):
+        if ins[i] is None:
+            a = <object>args[i]
+            dtype = number_dtype(a) if common < 0 else weak_dtype(a, <df_dtype>common)
+            common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
+    if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
+        common = DF_F64 if common == DF_I64 else DF_F32
+    for i in range(n):
+        if ins[i] is None:
+            ins[i] = number_tensor(<object>args[i], <df_dtype>common, op.name)
+        elif promotes(op, i) and (<Tensor>ins[i]).t.dtype != <df_dtype>common:
+            ins[i] = cast_to(<Tensor>ins[i], <df_dtype>common)
+    return ins

@@ -1,0 +1,127 @@
+# Python numbers in: the dtypes they have, weak or not, and tensors of them.
+
+
+cdef bint is_number(value):
+    return isinstance(hint_of(value), (bool, int, float))
+
+
+cdef df_dtype number_dtype(value):
+    """The dtype a Python number has on its own."""
+    cdef object n = hint_of(value)
+    if isinstance(n, bool):
+        return DF_BOOL
+    if isinstance(n, int):
+        if type(value) is Dim and not (<Dim>value).from_data and (<Dim>value).bound > 0x7fffffff:
+            return DF_I32 if (<Dim>value).decide("narrow", (value,)) else DF_I64
+        return DF_I32 if fits_32_bits(n) else DF_I64
+    return DF_F32
+
+
+cdef df_dtype weak_dtype(value, df_dtype dtype):
+    """The dtype a Python number takes beside tensors of `dtype`: theirs, if its kind allows."""
+    cdef df_kind kind = df_dtypes[<int>dtype].kind
+    value = hint_of(value)
+    if isinstance(value, bool) or kind == DF_KIND_FLOAT:
+        return dtype
+    if isinstance(value, int):
+        return dtype if kind == DF_KIND_INT else number_dtype(value)
+    return DF_F32
+
+
+cdef Tensor scalar_tensor(value, df_dtype dtype, str who):
+    """A tensor of shape () from a Python bool, int or float; checks that the number fits."""
+    cdef Tensor x = new_tensor(dtype, 0, NULL, b"constant")
+    store_number(x, 0, value, who)
+    return x
+
+
+cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
+    """Writes a Python number at element `at` of a tensor that nobody has seen yet."""
+    cdef void *p = x.t.data
+    cdef df_dtype dtype = x.t.dtype
+    cdef long long i
+    if dtype == DF_F32:
+        (<float *>p)[at] = <float><double>value
+        return 0
+    if dtype == DF_F64:
+        (<double *>p)[at] = value
+        return 0
+    if dtype == DF_F16 or dtype == DF_BF16:
+        (<uint16_t *>p)[at] = df_f64_to_half(value, dtype)
+        return 0
+    if dtype == DF_BOOL:
+        (<uint8_t *>p)[at] = 1 if value else 0
+        return 0
+    if isinstance(value, float):
+        raise _errors.DTypeError(f"{who}: got the float {value!r}, want {x.dtype}; cast it first")
+    try:
+        i = value
+        if dtype == DF_I64:
+            (<int64_t *>p)[at] = i
+        elif dtype == DF_I32 and -0x80000000 <= i <= 0x7fffffff:
+            (<int32_t *>p)[at] = <int32_t>i
+        elif dtype == DF_I16 and -0x8000 <= i <= 0x7fff:
+            (<int16_t *>p)[at] = <int16_t>i
+        elif dtype == DF_I8 and -0x80 <= i <= 0x7f:
+            (<int8_t *>p)[at] = <int8_t>i
+        elif dtype == DF_U8 and 0 <= i <= 0xff:
+            (<uint8_t *>p)[at] = <uint8_t>i
+        else:
+            raise OverflowError
+    except OverflowError:
+        raise _errors.SizeOverflowError(f"{who}: {value} does not fit {x.dtype}") from None
+    return 0
+
+
+cdef Tensor number_tensor(value, df_dtype dtype, str who):
+    if type(value) is Dim:
+        return traced_number(value, dtype)
+    return scalar_tensor(value, dtype, who)
+
+
+cdef Tensor traced_number(value, df_dtype dtype):
+    """A Dim as a tensor of the graph."""
+    (<Dim>value).want_alive()
+    if (df_trace_top != <void *>(<Dim>value).graph
+            and not (<Dim>value).graph.goes_on_in(current_graph())):
+        raise _errors.TracedValueError(
+            f"a number that changes from call to call ({value!r}) was used outside its function")
+    return <Tensor?>(<object>df_trace_top).number(value, DTYPES[<int>dtype])
+
+
+cdef inline bint splat_number(void *room, value, Tensor x) except -1:
+    """Fills `room` with a Python number in the dtype of `x`; False where the slow path must."""
+    cdef float narrow
+    cdef double wide
+    cdef uint16_t half
+    if x.t.dtype == DF_F32:
+        narrow = <float><double>value
+        splat(room, &narrow, 4, x.t.size)
+        return True
+    if x.t.dtype == DF_F64:
+        wide = value
+        splat(room, &wide, 8, x.t.size)
+        return True
+    if x.t.dtype == DF_F16 or x.t.dtype == DF_BF16:
+        half = df_f64_to_half(value, x.t.dtype)
+        splat(room, &half, 2, x.t.size)
+        return True
+    return False
+
+
+cdef void splat(void *room, const void *value, int bytes, int64_t n) noexcept nogil:
+    """n copies of one element."""
+    cdef int64_t i
+    cdef int32_t four
+    cdef int64_t eight
+    if bytes == 4:
+        memcpy(&four, value, 4)
+        for i in range(n):
+            (<int32_t *>room)[i] = four
+    elif bytes == 8:
+        memcpy(&eight, value, 8)
+        for i in range(n):
+            (<int64_t *>room)[i] = eight
+    else:
+        for i in range(n):
+            memcpy(<char *>room + i * bytes, value, bytes)

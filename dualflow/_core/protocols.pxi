@@ -1,0 +1,197 @@
+# What Python's protocols ask of tensors: operators, each applying an op, and numbers.
+
+cdef dict METHODS = {}             # behaviour composed of ops, bound from above
+
+
+def bind(**methods):
+    """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
+    METHODS.update(methods)
+
+
+cdef class TensorBase:
+    """What Tensor, Variable and symbolic tensors share: Python's operators, each applying an op."""
+
+    __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
+    __array_priority__ = 100
+
+    def __add__(self, other): return binary(OP_ADD, self, other)
+    def __radd__(self, other): return binary(OP_ADD, other, self)
+    def __sub__(self, other): return binary(OP_SUBTRACT, self, other)
+    def __rsub__(self, other): return binary(OP_SUBTRACT, other, self)
+    def __mul__(self, other): return binary(OP_MULTIPLY, self, other)
+    def __rmul__(self, other): return binary(OP_MULTIPLY, other, self)
+    def __truediv__(self, other): return binary(OP_DIVIDE, self, other)
+    def __rtruediv__(self, other): return binary(OP_DIVIDE, other, self)
+    def __floordiv__(self, other): return binary(OP_FLOORDIV, self, other)
+    def __rfloordiv__(self, other): return binary(OP_FLOORDIV, other, self)
+    def __mod__(self, other): return binary(OP_FLOORMOD, self, other)
+    def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
+    def __pow__(self, other, modulo): return power(self, other)
+    def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
+    def __matmul__(self, other): return METHODS["matmul"](self, other)
+    def __rmatmul__(self, other): return METHODS["matmul"](other, self)
+    def __and__(self, other): return METHODS["and"](self, other)
+    def __rand__(self, other): return METHODS["and"](other, self)
+    def __or__(self, other): return METHODS["or"](self, other)
+    def __ror__(self, other): return METHODS["or"](other, self)
+    def __xor__(self, other): return METHODS["xor"](self, other)
+    def __rxor__(self, other): return METHODS["xor"](other, self)
+    def __lshift__(self, other): return binary(OP_LEFT_SHIFT, self, other)
+    def __rlshift__(self, other): return binary(OP_LEFT_SHIFT, other, self)
+    def __rshift__(self, other): return binary(OP_RIGHT_SHIFT, self, other)
+    def __rrshift__(self, other): return binary(OP_RIGHT_SHIFT, other, self)
+    def __invert__(self): return METHODS["invert"](self)
+    def __neg__(self): return unary(OP_NEGATIVE, self)
+    def __pos__(self): return self
+    def __abs__(self): return unary(OP_ABS, self)
+    def __lt__(self, other): return binary(OP_LESS, self, other)
+    def __le__(self, other): return binary(OP_LESS_EQUAL, self, other)
+    def __gt__(self, other): return binary(OP_GREATER, self, other)
+    def __ge__(self, other): return binary(OP_GREATER_EQUAL, self, other)
+    def __eq__(self, other): return equality(OP_EQUAL, self, other)
+    def __ne__(self, other): return equality(OP_NOT_EQUAL, self, other)
+    def __hash__(self): return <Py_ssize_t><void *>self >> 4
+    def __getitem__(self, key): return METHODS["getitem"](self, key)
+
+    def __setitem__(self, key, value):
+        raise TypeError("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "
+                        "one, or a Variable and its assign")
+    def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
+
+    @property
+    def T(self):
+        """The transpose: all dimensions reversed."""
+        return METHODS["transpose"](self)
+
+
+cdef object power(a, b):
+    """a ** b. Squares of floats are products, as in NumPy: exact, a tenth of the time of pow."""
+    cdef int dtype
+    kind = type(hint_of(b))
+    if (kind is int or kind is float) and isinstance(a, (Tensor, Variable)):
+        dtype = (<object>a.dtype).index
+        if (dtype == DF_F32 or dtype == DF_F64) and b == 2:
+            return unary(OP_SQUARE, a)
+    return binary(OP_POW, a, b)
+
+
+cdef class Tensor(TensorBase):
+    """A dense, immutable array of one dtype.
+
+    Made by ops and by `dualflow.constant`, never directly. Attributes: `shape` (tuple of int),
+    `dtype`, `ndim`, `size`. Slicing the first dimension shares memory; everything else copies.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([[1., 2.], [3., 4.]])
+    >>> (x @ x).numpy().tolist()
+    [[7.0, 10.0], [15.0, 22.0]]
+    """
+    def __cinit__(self):
+        global last_id
+        df_tensor_init(&self.t)
+        last_id += 1
+        self.id = last_id
+
+    def __dealloc__(self):
+        df_tensor_clear(&self.t)
+
+    @property
+    def shape(self):
+        """The dimensions, a tuple of int."""
+        return shape_tuple(&self.t)
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return DTYPES[<int>self.t.dtype]
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.t.ndim
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return self.t.size
+
+    @property
+    def nbytes(self):
+        """Bytes of data."""
+        return df_tensor_bytes(&self.t)
+
+    def __len__(self):
+        if self.t.ndim == 0:
+            raise TypeError("len() of a tensor with shape ()")
+        return self.t.shape[0]
+
+    def __iter__(self):
+        if self.t.ndim == 0:
+            raise TypeError("iteration over a tensor with shape ()")
+        rows = []
+        for i in range(self.t.shape[0]):
+            rows.append(self[i])
+        return iter(rows)
+
+    def __contains__(self, item):
+        return METHODS["contains"](self, item)
+
+    def __bool__(self):
+        return bool(scalar_item(self, "bool()"))
+
+    def __int__(self):
+        return int(scalar_item(self, "int()"))
+
+    def __float__(self):
+        return float(scalar_item(self, "float()"))
+
+    def __index__(self):
+        if self.t.ndim != 0 or df_dtypes[<int>self.t.dtype].kind != DF_KIND_INT:
+            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(self)}")
+        return scalar_item(self, "index")
+
+    def item(self):
+        """The value of a tensor with one element as a Python bool, int or float."""
+        return scalar_item(self, "item()")
+
+    def numpy(self):
+        """The data as a read-only NumPy array that shares memory and keeps it alive."""
+        return to_numpy(self)
+
+    def tolist(self):
+        """The data as nested Python lists."""
+        return METHODS["tolist"](self)
+
+    def __repr__(self):
+        return METHODS["repr"](self)
+
+    def __format__(self, str spec not None):
+        if self.t.ndim == 0:
+            return format(scalar_item(self, "format()"), spec)
+        return format(str(self), spec)
+
+    def __reduce_ex__(self, protocol):
+        return rebuild, (self.dtype.name, self.shape, raw_bytes(self, protocol))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return to_array(self, dtype, copy)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return DL_CPU, 0
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        export_buffer(self, view, flags)
+
+    def __releasebuffer__(self, Py_buffer *view):
+        PyMem_Free(view.internal)

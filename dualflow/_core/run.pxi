@@ -1,0 +1,171 @@
+# One op on tensors, now: shape rule, allocation, kernel, record. And what records say of ops.
+
+cdef enum:
+    NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
+
+cdef bint checking_numerics = False        # whether every op's result is looked at
+
+
+def set_check_numerics(bint on):
+    """Whether an op that makes a NaN or an infinity raises; of ops that run at once."""
+    global checking_numerics
+    checking_numerics = on
+
+
+def checks_numerics():
+    return checking_numerics
+
+
+cdef object run(Op op, list ins, Attrs attrs):
+    """Infers, allocates, runs and records. `ins` are tensors of the right dtypes."""
+    cdef Pointers p_in, p_out
+    cdef df_call call
+    cdef df_error err
+    cdef list outs
+    cdef int k
+    call.op = op.c
+    call.attrs = attrs.c if attrs is not None else NULL
+    call.workspace = NULL
+    call.prepared = NULL
+    init_pointers(&p_in)
+    init_pointers(&p_out)
+    try:
+        point_at(&p_in, ins)
+        call.n_in = p_in.n
+        call.in_ = <const df_tensor *const *>p_in.tensors
+        call.n_out = op.c.n_out
+        if call.n_out == DF_VARIADIC:
+            call.n_out = op.c.count_out(&call)
+        outs = [None] * call.n_out
+        for k in range(call.n_out):
+            outs[k] = Tensor.__new__(Tensor)
+        point_at(&p_out, outs)
+        call.out = <df_tensor *const *>p_out.tensors
+        check(df_op_infer(&call, &err), &err)
+        if not share_view(op, &call, ins, outs):
+            compute(op, &call)
+            if checking_numerics:
+                check(df_op_check_numerics(&call, &err), &err)
+        if df_log_top != NULL and call.n_out:
+            record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+    if len(outs) == 1 and op.c.n_out != DF_VARIADIC:
+        return outs[0]
+    return tuple(outs) if outs else None
+
+
+cdef bint share_view(Op op, df_call *call, list ins, list outs):
+    """Lets a view look at its input's memory; False where the op must compute."""
+    cdef int64_t offset
+    cdef Tensor x, y
+    if op.c.view == NULL:
+        return False
+    offset = op.c.view(call)
+    if offset < 0:
+        return False
+    x = <Tensor>ins[0]
+    y = <Tensor>outs[0]
+    y.t.buffer = x.t.buffer
+    y.t.data = <char *>x.t.data + offset
+    df_buffer_retain(y.t.buffer)
+    return True
+
+
+cdef int compute(Op op, df_call *call) except -1:
+    cdef df_error err
+    cdef df_status status
+    cdef df_buffer *workspace = NULL
+    cdef int64_t n_bytes, elements = 0
+    cdef int k
+    for k in range(call.n_out):
+        if call.out[k].size >= 0:            # else it depends on data: the kernel allocates
+            check(df_tensor_alloc(<df_tensor *>call.out[k], op.c.name, &err), &err)
+            elements += call.out[k].size
+    for k in range(call.n_in):
+        elements += call.in_[k].size
+    if op.c.workspace != NULL:
+        n_bytes = df_op_workspace(call)
+        workspace = df_buffer_new(n_bytes) if n_bytes >= 0 else NULL
+        if workspace == NULL:
+            raise _errors.ResourceExhaustedError(
+                f"{op.name}: no memory for {n_bytes} bytes of workspace")
+        call.workspace = workspace.data
+    if elements > NOGIL_ELEMENTS and not op.c.writes:   # nobody may look at a half-written variable
+        with nogil:
+            status = df_op_run(call, &err)
+    else:
+        status = df_op_run(call, &err)
+    df_buffer_release(workspace)
+    return check(status, &err)
+
+
+def evaluate(Op op, list inputs, Attrs attrs):
+    """Runs an op outside any graph and tape: a tuple of Tensors.
+
+    An input of which the op reads only the shape may be a Symbol.
+    """
+    cdef Op o = op
+    cdef int k
+    cdef void *log = df_log_top
+    cdef void *graph = df_trace_top
+    global df_log_top, df_trace_top
+    for k in range(<int>len(inputs)):
+        if type(inputs[k]) is not Tensor and not (k < 32 and o.c.shape_only >> k & 1):
+            raise TypeError(f"{o.name}: input {k} is a {type(inputs[k]).__name__}, want a Tensor")
+    df_log_top = NULL
+    df_trace_top = NULL
+    try:
+        outs = run(o, inputs, attrs)
+    finally:
+        df_log_top = log
+        df_trace_top = graph
+    return outs if type(outs) is tuple else () if outs is None else (outs,)
+
+
+cdef enum Question:
+    ASK_VIEW
+    ASK_WORKSPACE
+    ASK_FLOPS
+
+
+cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) except -2:
+    """What the record says of described operands (numbers below 2^53); -1 where it says nothing."""
+    cdef Pointers p_in, p_out
+    cdef df_call call
+    memset(&call, 0, sizeof(call))
+    call.op = op.c
+    call.attrs = attrs.c if attrs is not None else NULL
+    init_pointers(&p_in)
+    init_pointers(&p_out)
+    try:
+        point_at(&p_in, ins)
+        point_at(&p_out, outs)
+        call.n_in = p_in.n
+        call.in_ = <const df_tensor *const *>p_in.tensors
+        call.n_out = p_out.n
+        call.out = <df_tensor *const *>p_out.tensors
+        if what == ASK_VIEW:
+            return op.c.view(&call) if op.c.view != NULL else -1
+        if what == ASK_WORKSPACE:
+            return df_op_workspace(&call) if op.c.workspace != NULL else -1
+        return op.c.flops(&call) if op.c.flops != NULL else -1
+    finally:
+        free_pointers(&p_in)
+        free_pointers(&p_out)
+
+
+def view_offset(Op op, inputs, outputs, Attrs attrs):
+    """Byte at which the output of a view begins in input 0, or -1 where it must be computed."""
+    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_VIEW)
+
+
+def workspace_bytes(Op op, inputs, outputs, Attrs attrs):
+    """Bytes of scratch memory of an application, or -1 where it needs none."""
+    return <int64_t>ask_call(op, list(inputs), list(outputs), attrs, ASK_WORKSPACE)
+
+
+def own_flops(Op op, inputs, outputs, Attrs attrs):
+    """Arithmetic of an application as its record counts it; -1 where that is left to its kind."""
+    return ask_call(op, list(inputs), list(outputs), attrs, ASK_FLOPS)
