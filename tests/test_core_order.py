@@ -157,6 +157,12 @@ def test_parts_use_what_comes_before():
     assert upward([Part(name, (CORE / name).read_text()) for name in PARTS]) == []
 
 
+def test_what_all_parts_know_holds_data():
+    """In the .pxd stand fields: a C method there could hide a call into a later part. But one."""
+    source = (CORE / "_core.pxd").read_text()
+    assert re.findall(r"^    cdef .*?(\w+)\(", source, re.M) == ["with_data"]
+
+
 LATER = """
 cdef enum:
     ONE = 1

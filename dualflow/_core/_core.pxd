@@ -29,7 +29,7 @@ cdef struct Claim:
 
 
 cdef class TensorBase:
-    pass
+    cdef object with_data(self, str asked)
 
 
 cdef class Tensor(TensorBase):
@@ -48,7 +48,6 @@ cdef class Symbol(Tensor):
     cdef readonly bint sized_by_data
     cdef tuple unknown          # a bool per dimension; None: all are known
     cdef tuple dims             # what `shape` gives where some are unknown
-    cdef object no_value(self, str asked, str instead)
 
 
 @cython.final
@@ -61,4 +60,3 @@ cdef class Variable(TensorBase):
     cdef bint wanted           # somebody waits for it: see claims.pxi
     cdef bint made
     cdef object __weakref__
-    cdef Tensor now(self)

@@ -115,6 +115,13 @@ cdef Tensor value_when_possible(Variable v):
     return x
 
 
+cdef Tensor read_variable(Variable v):
+    """The value of a variable: now, or while a graph records, the Symbol of its current version."""
+    if df_trace_top != NULL:
+        return <Tensor?>(<object>df_trace_top).read(v)
+    return v.value_ if v.writer == NULL else value_when_possible(v)
+
+
 cdef bint is_possible(const Claim *c) noexcept:
     cdef Claim *writer
     cdef int k
@@ -358,10 +365,3 @@ cdef void forget_others() noexcept nogil:
 
 pthread_atfork(NULL, NULL, forget_others)
 _os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-cdef Tensor read_variable(Variable v):
-    """The value of a variable: now, or while a graph records, the Symbol of its current version."""
-    if df_trace_top != NULL:
-        return <Tensor?>(<object>df_trace_top).read(v)
-    return v.value_ if v.writer == NULL else value_when_possible(v)

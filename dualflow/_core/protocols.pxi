@@ -9,7 +9,7 @@ def bind(**methods):
 
 
 cdef class TensorBase:
-    """What Tensor, Variable and symbolic tensors share: Python's operators, each applying an op."""
+    """What Tensor, Variable and symbolic tensors share: operators, and ways to their numbers."""
 
     __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
     __array_priority__ = 100
@@ -63,6 +63,66 @@ cdef class TensorBase:
         """The transpose: all dimensions reversed."""
         return METHODS["transpose"](self)
 
+    # --- numbers ---
+
+    cdef object with_data(self, str asked):
+        """The Tensor whose numbers `asked` is about; an error where there are none yet."""
+        raise NotImplementedError
+
+    def item(self):
+        """The value of a tensor with one element as a Python bool, int or float."""
+        return scalar_item(self.with_data(".item()"), "item()")
+
+    def numpy(self):
+        """The data as a read-only NumPy array that shares memory and keeps it alive.
+
+        What is assigned to a variable later does not change it.
+        """
+        return to_numpy(self.with_data(".numpy()"))
+
+    def tolist(self):
+        """The data as nested Python lists."""
+        return METHODS["tolist"](self.with_data(".tolist()"))
+
+    def __iter__(self):
+        cdef Tensor x = self.with_data("iteration")
+        if x.t.ndim == 0:
+            raise TypeError("iteration over a tensor with shape ()")
+        rows = []
+        for i in range(x.t.shape[0]):
+            rows.append(x[i])
+        return iter(rows)
+
+    def __contains__(self, item):
+        return METHODS["contains"](self.with_data("`in`"), item)
+
+    def __bool__(self):
+        return bool(scalar_item(self.with_data("bool()"), "bool()"))
+
+    def __int__(self):
+        return int(scalar_item(self.with_data("int()"), "int()"))
+
+    def __float__(self):
+        return float(scalar_item(self.with_data("float()"), "float()"))
+
+    def __complex__(self):
+        return complex(scalar_item(self.with_data("complex()"), "complex()"))
+
+    def __index__(self):
+        cdef Tensor x = self.with_data("use as an index, a length or in range()")
+        if x.t.ndim != 0 or df_dtypes[<int>x.t.dtype].kind != DF_KIND_INT:
+            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(x)}")
+        return scalar_item(x, "index")
+
+    def __array__(self, dtype=None, copy=None):
+        return to_array(self.with_data("a NumPy function"), dtype, copy)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return to_dlpack(self.with_data("DLPack"), stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return DL_CPU, 0
+
 
 cdef object power(a, b):
     """a ** b. Squares of floats are products, as in NumPy: exact, a tenth of the time of pow."""
@@ -97,6 +157,9 @@ cdef class Tensor(TensorBase):
     def __dealloc__(self):
         df_tensor_clear(&self.t)
 
+    cdef object with_data(self, str asked):
+        return self
+
     @property
     def shape(self):
         """The dimensions, a tuple of int."""
@@ -127,43 +190,6 @@ cdef class Tensor(TensorBase):
             raise TypeError("len() of a tensor with shape ()")
         return self.t.shape[0]
 
-    def __iter__(self):
-        if self.t.ndim == 0:
-            raise TypeError("iteration over a tensor with shape ()")
-        rows = []
-        for i in range(self.t.shape[0]):
-            rows.append(self[i])
-        return iter(rows)
-
-    def __contains__(self, item):
-        return METHODS["contains"](self, item)
-
-    def __bool__(self):
-        return bool(scalar_item(self, "bool()"))
-
-    def __int__(self):
-        return int(scalar_item(self, "int()"))
-
-    def __float__(self):
-        return float(scalar_item(self, "float()"))
-
-    def __index__(self):
-        if self.t.ndim != 0 or df_dtypes[<int>self.t.dtype].kind != DF_KIND_INT:
-            raise TypeError(f"an index wants an integer tensor of shape (), got {describe(self)}")
-        return scalar_item(self, "index")
-
-    def item(self):
-        """The value of a tensor with one element as a Python bool, int or float."""
-        return scalar_item(self, "item()")
-
-    def numpy(self):
-        """The data as a read-only NumPy array that shares memory and keeps it alive."""
-        return to_numpy(self)
-
-    def tolist(self):
-        """The data as nested Python lists."""
-        return METHODS["tolist"](self)
-
     def __repr__(self):
         return METHODS["repr"](self)
 
@@ -173,7 +199,8 @@ cdef class Tensor(TensorBase):
         return format(str(self), spec)
 
     def __reduce_ex__(self, protocol):
-        return rebuild, (self.dtype.name, self.shape, raw_bytes(self, protocol))
+        cdef Tensor x = self.with_data("pickling")
+        return rebuild, (x.dtype.name, x.shape, raw_bytes(x, protocol))
 
     def __copy__(self):
         return self
@@ -181,17 +208,8 @@ cdef class Tensor(TensorBase):
     def __deepcopy__(self, memo):
         return self
 
-    def __array__(self, dtype=None, copy=None):
-        return to_array(self, dtype, copy)
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self):
-        return DL_CPU, 0
-
     def __getbuffer__(self, Py_buffer *view, int flags):
-        export_buffer(self, view, flags)
+        export_buffer(self.with_data("its memory (the buffer protocol)"), view, flags)
 
     def __releasebuffer__(self, Py_buffer *view):
         PyMem_Free(view.internal)

@@ -9,6 +9,28 @@ cdef extern from *:
     """
     void *df_trace_top
 
+# What people may write in place of a question for the numbers of a traced tensor.
+cdef dict INSTEAD = {
+    "iteration": "dualflow.unstack(x), or ops on the whole tensor",
+    "`in`": "dualflow.reduce_any(x == item)",
+    "bool()": "dualflow.where(condition, a, b) to choose between values, logical_and, logical_or "
+              "and logical_not for `and`, `or` and `not`, maximum and minimum for max() and min(), "
+              "debugging.assert_true for an assertion, or decide by a Python value",
+    "int()": "dualflow.cast(x, dualflow.int64), or a Python number",
+    "float()": "dualflow.cast(x, dualflow.float32), or a Python number",
+    "use as an index, a length or in range()":
+        "dualflow.gather(x, i), dualflow.range(n), or a Python int",
+    "complex()": "ops on the tensor",
+    ".item()": "the tensor itself, or return it from the function",
+    ".numpy()": "ops of dualflow in its place; to see the numbers, dualflow.print(x), or return it "
+                "from the function",
+    ".tolist()": "the tensor itself, or return it from the function",
+    "a NumPy function": "the op of the same name in dualflow",
+    "DLPack": "ops of dualflow, or return it from the function",
+    "its memory (the buffer protocol)": "ops of dualflow, or return it from the function",
+    "pickling": "a result of the function",
+}
+
 
 @cython.final
 cdef class Symbol(Tensor):
@@ -82,67 +104,14 @@ cdef class Symbol(Tensor):
             raise TypeError("len() of a tensor with shape ()")
         return self.shape[0].__index__()
 
-    def __iter__(self):
-        return self.no_value("iteration", "dualflow.unstack(x), or ops on the whole tensor")
-
-    def __contains__(self, item):
-        self.no_value("`in`", "dualflow.reduce_any(x == item)")
-        return False
-
-    def __bool__(self):
-        self.no_value("bool()", "dualflow.where(condition, a, b) to choose between values, "
-                      "logical_and, logical_or and logical_not for `and`, `or` and `not`, "
-                      "maximum and minimum for max() and min(), debugging.assert_true for an "
-                      "assertion, or decide by a Python value")
-        return False
-
-    def __int__(self):
-        return self.no_value("int()", "dualflow.cast(x, dualflow.int64), or a Python number")
-
-    def __float__(self):
-        return self.no_value("float()", "dualflow.cast(x, dualflow.float32), or a Python number")
-
-    def __index__(self):
-        return self.no_value("use as an index, a length or in range()",
-                             "dualflow.gather(x, i), dualflow.range(n), or a Python int")
-
-    def __complex__(self):
-        return self.no_value("complex()", "ops on the tensor")
-
-    def item(self):
-        return self.no_value(".item()", "the tensor itself, or return it from the function")
-
-    def numpy(self):
-        return self.no_value(".numpy()", "ops of dualflow in its place; to see the numbers, "
-                             "dualflow.print(x), or return it from the function")
-
-    def tolist(self):
-        return self.no_value(".tolist()", "the tensor itself, or return it from the function")
-
-    def __array__(self, dtype=None, copy=None):
-        return self.no_value("a NumPy function", "the op of the same name in dualflow")
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self.no_value("DLPack", "ops of dualflow, or return it from the function")
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        self.no_value("its memory (the buffer protocol)", "ops of dualflow, or return it "
-                      "from the function")
-
-    def __releasebuffer__(self, Py_buffer *view):
-        pass
-
-    def __reduce_ex__(self, protocol):
-        return self.no_value("pickling", "a result of the function")
-
     def __format__(self, spec):
         return repr(self)
 
     def __repr__(self):
         return f"<dualflow.Symbol {self.name!r} shape={self.known_shape} dtype={self.dtype}>"
 
-    cdef object no_value(self, str asked, str instead):
-        self.graph.no_value(self, asked, instead)
+    cdef object with_data(self, str asked):
+        return self.graph.no_value(self, asked, INSTEAD[asked])
 
 
 cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tuple unknown):

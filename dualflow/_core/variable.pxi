@@ -52,12 +52,9 @@ cdef class Variable(TensorBase):
         if df_trace_top != NULL:
             (<object>df_trace_top).created(self)
 
-    cdef Tensor now(self):
-        """The value, for somebody who looks at its numbers."""
+    cdef object with_data(self, str asked):
         cdef Tensor x = read_variable(self)
-        if type(x) is Symbol:
-            x.numpy()              # raises
-        return x
+        return x if type(x) is Tensor else x.with_data(asked)
 
     @property
     def shape(self):
@@ -90,10 +87,6 @@ cdef class Variable(TensorBase):
 
     read_value = value
 
-    def numpy(self):
-        """The current value as a read-only array; later assignments do not change it."""
-        return to_numpy(self.now())
-
     def assign(self, value):
         """Replaces the value (same shape, same dtype) and returns the variable."""
         apply_by_name("assign", (self, operand(self, value, "assign")), {})
@@ -112,50 +105,17 @@ cdef class Variable(TensorBase):
     def __len__(self):
         return len(self.value_)
 
-    def __iter__(self):
-        return iter(read_variable(self))
-
-    def __contains__(self, item):
-        return item in read_variable(self)
-
-    def __bool__(self):
-        return bool(read_variable(self))
-
-    def __int__(self):
-        return int(read_variable(self))
-
-    def __float__(self):
-        return float(read_variable(self))
-
-    def __index__(self):
-        return read_variable(self).__index__()
-
-    def item(self):
-        return read_variable(self).item()
-
-    def tolist(self):
-        return read_variable(self).tolist()
-
-    def __array__(self, dtype=None, copy=None):
-        return to_array(self.now(), dtype, copy)
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self.now(), stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self):
-        return DL_CPU, 0
-
     def __repr__(self):
         return METHODS["repr"](self)
 
     def __reduce__(self):
-        return Variable, (self.now(), self.trainable, self.name)
+        return Variable, (self.with_data("pickling"), self.trainable, self.name)
 
     def __copy__(self):
-        return Variable(self.now(), self.trainable, self.name)
+        return Variable(self.with_data(".numpy()"), self.trainable, self.name)
 
     def __deepcopy__(self, memo):
-        return Variable(self.now(), self.trainable, self.name)
+        return Variable(self.with_data(".numpy()"), self.trainable, self.name)
 
 
 cdef object operand(Variable v, value, str op):

@@ -3,6 +3,7 @@ captured tensors, side effects."""
 
 import inspect
 import math
+import pickle
 import threading
 import warnings
 
@@ -103,14 +104,28 @@ def test_control_flow_by_a_traced_value(f, word, says):
     (lambda x: x.tolist(), "tolist"), (np.asarray, "NumPy"), (np.array, "NumPy"),
     (lambda x: np.allclose(np.ones(3), x), "NumPy"), (memoryview, "memory"),
     (lambda x: 1. in x, "in"), (lambda x: x and 1, "bool"), (lambda x: not x, "bool"),
-    (lambda x: max(x, x + 1.), "bool"),
-], ids=range(19))
+    (lambda x: max(x, x + 1.), "bool"), (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
+], ids=range(21))
 def test_a_traced_tensor_has_no_value(ask, says):
     with pytest.raises(TracedValueError, match=says) as info:
         df.function(lambda x: ask(x))(df.constant(1.))
     assert "x:0 (float32 ()" in str(info.value) or "greater:0" in str(info.value)
     assert "; use " in str(info.value)
     assert (df.constant(1.) + 1.).item() == 2.
+
+
+@pytest.mark.parametrize("ask, says", [
+    (bool, r"bool\(\)"), (int, r"int\(\)"), (float, r"float\(\)"), (complex, r"complex\(\)"),
+    (list, "iteration"), (range, "index"), (lambda v: v.numpy(), r"\.numpy\(\)"),
+    (lambda v: v.item(), r"\.item\(\)"), (lambda v: v.tolist(), "tolist"), (np.asarray, "NumPy"),
+    (lambda v: 1. in v, "in"), (pickle.dumps, "pickling"), (df.from_dlpack, "DLPack"),
+], ids=range(13))
+def test_nor_has_a_variable(ask, says):
+    v = df.Variable(1.)
+    with pytest.raises(TracedValueError, match=says):
+        df.function(lambda: ask(v))()
+    v.assign(2.)
+    assert float(v) == complex(v) == v.item() == 2.
 
 
 def test_len_and_shape_are_known():
