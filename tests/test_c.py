@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # Everything but kernels, and what chooses among their tables.
 RUNTIME = sorted(path for path in (ROOT / "csrc").glob("*/*.c")
-                 if path.parent.name in ("base", "op", "exec")
+                 if path.parent.name in ("base", "tape", "op", "exec")
                  and path.name not in ("table.c", "registry.c"))
 FUSE = sorted((ROOT / "csrc/fuse").glob("*.c"))
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]

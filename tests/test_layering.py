@@ -29,7 +29,7 @@ FLOORS = [
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls", "deferred"]   # lowest first
 
-C_FLOORS = ["base", "simd", "op", "fuse", "gemm", "ops", "exec"]
+C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "ops", "exec"]
 
 
 def name_of(path):

@@ -34,7 +34,6 @@ include "dims.pxi"        # numbers that may change from call to call
 include "symbol.pxi"      # tensors of a graph
 include "numbers.pxi"     # Python numbers in
 include "attrs.pxi"       # attributes, packed
-include "ids.pxi"         # sets and maps of tensor ids
 include "records.pxi"     # what a tape keeps
 include "functions.pxi"   # functions with a gradient of their own, calls
 include "backward.pxi"    # the walker over records

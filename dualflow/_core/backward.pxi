@@ -16,9 +16,9 @@ cdef enum:
 
 @cython.final
 cdef class Walk:
-    cdef IdMap pending         # id -> owned Tensor, or list of them still to be added up
-    cdef IdSet wanted          # ids of the sources
-    cdef IdSet reach           # ids through which something flows to a source
+    cdef df_id_map pending         # id -> owned Tensor, or list of them still to be added up
+    cdef df_id_set wanted        # ids of the sources
+    cdef df_id_set reach         # ids through which something flows to a source
     cdef bint prune            # whether `reach` says more than that an id is known
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
@@ -29,14 +29,17 @@ cdef class Walk:
         for i in range(self.pending.n_slots):
             if self.pending.keys[i] and self.pending.values[i] != NULL:
                 Py_DECREF(<object>self.pending.values[i])
-        map_free(&self.pending)
-        set_free(&self.wanted)
-        set_free(&self.reach)
+        df_id_map_free(&self.pending)
+        df_id_set_free(&self.wanted)
+        df_id_set_free(&self.reach)
 
     cdef int give(self, uint64_t id, g) except -1:
         """Adds to what flows into a value."""
-        cdef int64_t at = map_put(&self.pending, id)
-        cdef PyObject *old = self.pending.values[at]
+        cdef int64_t at = df_id_map_put(&self.pending, id)
+        cdef PyObject *old
+        if at < 0:
+            raise MemoryError()
+        old = <PyObject *>self.pending.values[at]
         if old == NULL:
             Py_INCREF(g)
             self.pending.values[at] = <PyObject *>g
@@ -55,24 +58,24 @@ cdef class Walk:
 
     cdef object so_far(self, uint64_t id):
         """What has been summed of what flows into a value, or None; it is not pending any more."""
-        cdef int64_t at = map_find(&self.pending, id) if id else -1
+        cdef int64_t at = df_id_map_find(&self.pending, id) if id else -1
         cdef object g
         if at < 0:
             return None
         g = <object>self.pending.values[at]
         Py_DECREF(g)
-        map_remove(&self.pending, at)
+        df_id_map_remove(&self.pending, at)
         return self.total(g) if type(g) is list else g
 
     cdef object take(self, uint64_t id):
         """What flows into a value, or None; it is not pending any more."""
         cdef object g = self.so_far(id)
-        if g is not None and set_has(&self.wanted, id):
+        if g is not None and df_id_set_has(&self.wanted, id):
             self.found[id] = g
         return g
 
     cdef bint flows_to(self, uint64_t id) noexcept:
-        return id != 0 and (not self.prune or set_has(&self.reach, id))
+        return id != 0 and (not self.prune or df_id_set_has(&self.reach, id))
 
     cdef int step(self, Record r) except -1:
         """Takes what flows into the outputs of a record and hands it to the inputs."""
@@ -81,7 +84,7 @@ cdef class Walk:
         cdef bint useful = False
         cdef object g, results, graph = current_graph()
         for k in range(n_out):
-            useful |= ids[n_in + k] != 0 and map_find(&self.pending, ids[n_in + k]) >= 0
+            useful |= ids[n_in + k] != 0 and df_id_map_find(&self.pending, ids[n_in + k]) >= 0
         if not useful:
             return 0
         useful = False
@@ -125,7 +128,7 @@ cdef class Walk:
         cdef list sums = [None] * n
         for k in range(n):
             wanted[k] = bool(self.flows_to(ids[k]) if k < n_in
-                             else ids[k] and set_has(&self.wanted, ids[k]))
+                             else ids[k] and df_id_set_has(&self.wanted, ids[k]))
         for k in range(n):
             if wanted[k] or k >= n_in:
                 sums[k] = self.so_far(ids[k])
@@ -165,49 +168,17 @@ cdef class Walk:
             self.give(r.ids[k], g)
         return 0
 
-    cdef int mark(self, RecordLog log) except -1:
-        """Follows the sources forward through the log, oldest entry first. An output of a call may
-        lead to others of it."""
-        cdef Chunk *c = log.first
-        cdef Entry *e
-        cdef int64_t at
-        cdef int k
-        while c != NULL:
-            at = sizeof(Chunk)
-            while at < c.used:
-                e = <Entry *>(<char *>c + at)
-                for k in range(e.n_in + e.n_out if (<Op>e.op).sums else e.n_in):
-                    if e.operands[k].id and set_has(&self.reach, e.operands[k].id):
-                        break
-                else:
-                    k = -1
-                if k >= 0:
-                    for k in range(e.n_in, e.n_in + e.n_out):
-                        if e.operands[k].id:
-                            set_put(&self.reach, e.operands[k].id)
-                at += e.bytes
-            c = c.next
-        return 0
-
     cdef int through_log(self, RecordLog log, bint free) except -1:
         """Steps back through a log; if `free`, each entry is gone before the next is looked at."""
-        cdef Entry *e = log.last
-        cdef int k
-        cdef bint useful
+        cdef df_entry *e = log.c.last
         while e != NULL:
-            useful = False
-            for k in range(e.n_in, e.n_in + e.n_out):
-                if e.operands[k].id and map_find(&self.pending, e.operands[k].id) >= 0:
-                    useful = True
-                    break
+            record = record_of(e) if df_entry_gives(e, &self.pending) else None
             if free:
-                record = record_of(e) if useful else None
                 log.drop_last()
-                e = log.last
+                e = log.c.last
             else:
-                record = record_of(e) if useful else None
                 e = e.before
-            if useful:
+            if record is not None:
                 self.step(record)
         return 0
 
@@ -297,7 +268,7 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
     sources = set(sources)
     w.wanted.base = w.reach.base = last_id + 1
     for id in sources:
-        set_put(&w.wanted, id)
+        keep_id(&w.wanted, id)
     for key, g in gradients.items():
         w.give(key, g)
     if type(records) is RecordLog:
@@ -306,10 +277,11 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
         if free and log.walks:
             raise RuntimeError("the records of this tape are being walked back already")
         if w.prune:
-            w.reach.base = log.ids.base
+            w.reach.base = log.c.ids.base
             for id in sources:
-                set_put(&w.reach, id)
-            w.mark(log)
+                keep_id(&w.reach, id)
+            if not df_log_reach(&log.c, &w.reach):
+                raise MemoryError()
         log.walks += 1
         try:
             w.through_log(log, free)
@@ -321,6 +293,6 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
         for record in records:
             w.step(<Record?>record)
     for id in sources:
-        if map_find(&w.pending, id) >= 0:
+        if df_id_map_find(&w.pending, id) >= 0:
             w.take(id)
     return w.found

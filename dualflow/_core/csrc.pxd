@@ -83,6 +83,49 @@ cdef extern from "base/tensor.h" nogil:
     int64_t df_tensor_bytes(const df_tensor *t) noexcept
     bint df_same_shape(const df_tensor *a, const df_tensor *b) noexcept
 
+cdef extern from "tape/ids.h" nogil:
+    ctypedef struct df_id_map:
+        uint64_t *keys
+        void **values
+        int64_t n_slots
+    ctypedef struct df_id_set:
+        uint64_t base
+    int64_t df_id_map_find(const df_id_map *m, uint64_t id) noexcept
+    int64_t df_id_map_put(df_id_map *m, uint64_t id) noexcept
+    void df_id_map_remove(df_id_map *m, int64_t at) noexcept
+    void df_id_map_free(df_id_map *m) noexcept
+    bint df_id_set_has(const df_id_set *s, uint64_t id) noexcept
+    bint df_id_set_put(df_id_set *s, uint64_t id) noexcept
+    void df_id_set_free(df_id_set *s) noexcept
+
+cdef extern from "tape/log.h" nogil:
+    ctypedef struct df_operand:
+        uint64_t id
+        void *kept
+        int ndim
+        uint8_t dtype
+        bint spec
+    ctypedef struct df_entry:
+        df_entry *before
+        void *op
+        void *attrs
+        int n_in
+        int n_out
+        bint both_ways
+        df_operand operands[1]
+    ctypedef struct df_log:
+        df_entry *last
+        int64_t n
+        df_id_set ids
+    df_entry *df_log_reserve(df_log *log, int n_in, int n_out, int64_t n_dims) noexcept
+    int64_t *df_entry_dims(df_entry *e) noexcept
+    int64_t *df_operand_describe(df_operand *o, const df_tensor *t, const df_operand *like,
+                                 int64_t *dims) noexcept
+    void df_log_append(df_log *log, df_entry *e, const int64_t *end) noexcept
+    void df_log_drop(df_log *log) noexcept
+    bint df_log_reach(const df_log *log, df_id_set *reach) noexcept
+    bint df_entry_gives(const df_entry *e, const df_id_map *pending) noexcept
+
 cdef extern from "op/op.h" nogil:
     int DF_MAX_ATTRS
     int DF_VARIADIC

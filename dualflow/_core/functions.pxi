@@ -79,7 +79,7 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
     """Keeps an application of something with a rule of its own in all logs."""
     cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
     cdef Pointers p_in, p_out
-    cdef Py_ssize_t n
+    cdef int64_t n
     if log is None or not inputs or not fresh:
         return 0
     init_pointers(&p_in)
@@ -88,9 +88,9 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
         point_at(&p_in, inputs)
         point_at(&p_out, fresh)
         while log is not None:
-            n = log.n
+            n = log.c.n
             log.append(op, None, p_in.objects, p_in.n, p_out.objects, p_out.n)
-            if log.n > n:
+            if log.c.n > n:
                 if log.functions is None:
                     log.functions = []
                 log.functions.append(op)

@@ -1,6 +1,6 @@
-# What a tape keeps: for each op that touched something watched, the op, its attributes, the ids of
-# its operands, and the operands themselves only where the gradient rule declared to need them;
-# of the rest, dtype and shape. Entries are packed one after another in chunks of plain memory.
+# What a tape keeps (csrc/tape/log.h): for each op that touched something watched, the op, its
+# attributes, the ids of its operands, and the operands themselves only where the gradient rule
+# declared to need them; of the rest, dtype and shape.
 
 cdef extern from *:
     """
@@ -15,39 +15,21 @@ cdef extern from *:
 
 cdef enum:
     SAVE_OUTPUTS = 1 << 31
-    CHUNK = 1 << 15
-    MAX_SPARE = 256            # chunks kept for the next tape: faulting in fresh pages costs
-                               # as much as everything else about an entry
     FEW_IDS = 6
 
 
-cdef struct Operand:
-    uint64_t id                # 0: nothing watched flows through it
-    void *kept                 # an owned Tensor, or where `spec` the dimensions
-    uint8_t dtype
-    bint spec
-    int ndim
+cdef list int_list(const int64_t *numbers, Py_ssize_t n):
+    cdef list out = [None] * n
+    cdef Py_ssize_t k
+    for k in range(n):
+        out[k] = numbers[k]
+    return out
 
 
-cdef struct Entry:
-    Entry *before
-    PyObject *op               # borrowed: of the module, or of the log's `functions`
-    PyObject *attrs            # owned, or NULL
-    int64_t bytes
-    int n_in
-    int n_out
-    Operand operands[1]        # n_in + n_out of them, then dimensions
-
-
-cdef struct Chunk:
-    Chunk *before
-    Chunk *next
-    int64_t used
-    int64_t size
-
-
-cdef Chunk *spare_chunks = NULL
-cdef int n_spare = 0
+cdef inline int keep_id(df_id_set *ids, uint64_t id) except -1:
+    if not df_id_set_put(ids, id):
+        raise MemoryError()
+    return 0
 
 
 @cython.final
@@ -99,7 +81,7 @@ cdef class Record:
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
 
 
-cdef object operand_object(Operand *o):
+cdef object operand_object(df_operand *o):
     cdef TensorSpec spec
     if not o.spec:
         return <object>o.kept
@@ -109,7 +91,7 @@ cdef object operand_object(Operand *o):
     return spec
 
 
-cdef Record record_of(Entry *e):
+cdef Record record_of(df_entry *e):
     cdef Record r = Record.__new__(Record)
     cdef int k
     r.reserve_ids(e.n_in + e.n_out)
@@ -122,7 +104,7 @@ cdef Record record_of(Entry *e):
     return r
 
 
-cdef tuple operand_objects(Operand *o, int n):
+cdef tuple operand_objects(df_operand *o, int n):
     cdef tuple objects = PyTuple_New(n)
     cdef int k
     for k in range(n):
@@ -143,11 +125,7 @@ cdef class RecordLog:
     keeps : bool
         Whether it keeps records; False: it only notes variables.
     """
-    cdef Entry *last
-    cdef Py_ssize_t n
-    cdef Chunk *first
-    cdef Chunk *chunk
-    cdef IdSet ids
+    cdef df_log c
     cdef bint auto_watch
     cdef readonly list met              # values of variables it noted, or None where it keeps
     cdef readonly bint active
@@ -160,42 +138,32 @@ cdef class RecordLog:
     def __cinit__(self, bint auto_watch=True, bint keeps=True):
         self.auto_watch = auto_watch
         self.met = None if keeps else []
-        self.ids.base = last_id + 1
+        self.c.ids.base = last_id + 1
         self.watched = set()
         self.blocked = {}
 
     def __dealloc__(self):
         self.free_entries()
-        set_free(&self.ids)
+        df_id_set_free(&self.c.ids)
 
     def __len__(self):
-        return self.n
+        return self.c.n
 
     cdef void drop_last(self) noexcept:
         """Frees the newest entry and what it keeps alive."""
-        cdef Entry *e = self.last
-        cdef Chunk *c = self.chunk
+        cdef df_entry *e = self.c.last
         cdef int k
-        self.last = e.before
-        self.n -= 1
         if e.attrs != NULL:
             Py_DECREF(<object>e.attrs)
         for k in range(e.n_in + e.n_out):
             if not e.operands[k].spec:
                 Py_DECREF(<object>e.operands[k].kept)
-        if self.functions and e.op == <PyObject *>self.functions[len(self.functions) - 1]:
+        if self.functions and e.op == <void *>self.functions[len(self.functions) - 1]:
             self.functions.pop()
-        c.used -= e.bytes
-        if c.used == <int64_t>sizeof(Chunk):
-            self.chunk = c.before
-            if self.chunk != NULL:
-                self.chunk.next = NULL
-            else:
-                self.first = NULL
-            free_chunk(c)
+        df_log_drop(&self.c)
 
     cdef void free_entries(self) noexcept:
-        while self.last != NULL:
+        while self.c.last != NULL:
             self.drop_last()
 
     def clear(self):
@@ -207,12 +175,12 @@ cdef class RecordLog:
     def watch(self, x):
         """Tracks what flows from a Tensor or Variable."""
         cdef uint64_t id = id_of(x)
-        set_put(&self.ids, id)
+        keep_id(&self.c.ids, id)
         self.watched.add(id)
 
     def tracks(self, x):
         """Whether something watched flows into `x`."""
-        return set_has(&self.ids, id_of(x))
+        return df_id_set_has(&self.c.ids, id_of(x))
 
     # --- the stack of the thread ---
 
@@ -247,21 +215,6 @@ cdef class RecordLog:
 
     # --- records ---
 
-    cdef void *reserve(self, int64_t size) except NULL:
-        cdef Chunk *c = self.chunk
-        cdef void *p
-        if c == NULL or c.used + size > c.size:
-            c = new_chunk(size + sizeof(Chunk))
-            c.before = self.chunk
-            if self.chunk != NULL:
-                self.chunk.next = c
-            else:
-                self.first = c
-            self.chunk = c
-        p = <char *>c + c.used
-        c.used += size
-        return p
-
     cdef bint touches(self, PyObject **ins, int n_in) except -1:
         """Whether something watched flows into one of the inputs; watches variables it meets."""
         cdef bint touched = False
@@ -269,10 +222,10 @@ cdef class RecordLog:
         cdef int k
         for k in range(n_in):
             x = <Tensor>ins[k]
-            if set_has(&self.ids, x.id):
+            if df_id_set_has(&self.c.ids, x.id):
                 touched = True
             elif x.watch and self.auto_watch:
-                set_put(&self.ids, x.id)
+                keep_id(&self.c.ids, x.id)
                 self.watched.add(x.id)
                 if self.met is not None:
                     self.met.append(x)
@@ -286,8 +239,7 @@ cdef class RecordLog:
         cdef int64_t n_dims = 0
         cdef bint floats = False
         cdef Tensor x
-        cdef Entry *e
-        cdef int64_t *dims
+        cdef df_entry *e
         if not self.touches(ins, n_in) or self.met is not None:
             return 0
         if op.why_no_gradient is not None:
@@ -298,57 +250,47 @@ cdef class RecordLog:
             n_dims += x.t.ndim
             if df_is_float(x.t.dtype):
                 floats = True
-                set_put(&self.ids, x.id)
+                keep_id(&self.c.ids, x.id)
         if not floats:
             self.blocked[op.name] = f"its result has dtype {(<Tensor>outs[0]).dtype}"
             return 0
         for k in range(n_in):
             n_dims += (<Tensor>ins[k]).t.ndim
-        e = <Entry *>self.reserve(sizeof(Entry) + (n_in + n_out - 1) * sizeof(Operand)
-                                  + n_dims * sizeof(int64_t))
-        dims = self.fill(e, op.saves, ins, n_in, outs, n_out)
-        self.chunk.used = <char *>dims - <char *>self.chunk        # shared dimensions took none
-        e.bytes = <char *>dims - <char *>e
-        e.before = self.last
-        e.op = <PyObject *>op
-        e.attrs = <PyObject *>attrs if attrs is not None else NULL
+        e = df_log_reserve(&self.c, n_in, n_out, n_dims)
+        if e == NULL:
+            raise MemoryError()
+        e.op = <void *>op
+        e.both_ways = op.sums
         if attrs is not None:
+            e.attrs = <void *>attrs
             Py_INCREF(attrs)
-        self.last = e
-        self.n += 1
+        df_log_append(&self.c, e, self.fill(e, op.saves, ins, outs))
         return 0
 
-    cdef int64_t *fill(self, Entry *e, uint32_t saves, PyObject **ins, int n_in, PyObject **outs,
-                       int n_out) noexcept:
-        """Writes the operands and their dimensions; the end of what was written. Never fails: a
-        reserved entry half written would mislead whoever goes through the chunk."""
-        cdef int64_t *dims = <int64_t *>&e.operands[n_in + n_out]
-        cdef Operand *o = e.operands
-        cdef Operand *like = NULL               # the last spec: its dimensions are often shared
+    cdef int64_t *fill(self, df_entry *e, uint32_t saves, PyObject **ins, PyObject **outs) noexcept:
+        """Writes the operands and their dimensions; where those end. Never fails: an entry half
+        written would mislead whoever goes through the log."""
+        cdef int64_t *dims = df_entry_dims(e)
+        cdef df_operand *o = e.operands
+        cdef df_operand *like = NULL            # the last spec: its dimensions are often shared
+        cdef bint keeps
         cdef Tensor x
         cdef int k
-        e.n_in = n_in
-        e.n_out = n_out
-        for k in range(n_in + n_out):
-            if k < n_in:
+        for k in range(e.n_in + e.n_out):
+            if k < e.n_in:
                 x = <Tensor>ins[k]
-                o.id = x.id if set_has(&self.ids, x.id) else 0
-                o.spec = not (saves & 0x7FFFFFFF) >> min(k, 31) & 1 and type(x) is not Symbol
+                o.id = x.id if df_id_set_has(&self.c.ids, x.id) else 0
+                keeps = (saves & 0x7FFFFFFF) >> min(k, 31) & 1
             else:
-                x = <Tensor>outs[k - n_in]
+                x = <Tensor>outs[k - e.n_in]
                 o.id = x.id if df_is_float(x.t.dtype) else 0
-                o.spec = not saves & SAVE_OUTPUTS and type(x) is not Symbol
-            o.dtype = <uint8_t>x.t.dtype
-            o.ndim = x.t.ndim
-            if not o.spec:
+                keeps = saves & SAVE_OUTPUTS != 0
+            if keeps or type(x) is Symbol:
+                o.spec = False
                 o.kept = <void *>x
                 Py_INCREF(x)
-            elif like != NULL and same_dims(like, &x.t):
-                o.kept = like.kept
             else:
-                o.kept = dims
-                memcpy(dims, x.t.shape, x.t.ndim * sizeof(int64_t))
-                dims += x.t.ndim
+                dims = df_operand_describe(o, &x.t, like, dims)
                 like = o
             o += 1
         return dims
@@ -359,8 +301,8 @@ cdef class RecordLog:
         `known_as` gives ids by which some values are known in place of their own.
         """
         cdef Pointers p_in, p_out
-        cdef Py_ssize_t n = self.n
-        cdef Operand *o
+        cdef int64_t n = self.c.n
+        cdef df_operand *o
         cdef int k
         init_pointers(&p_in)
         init_pointers(&p_out)
@@ -369,9 +311,9 @@ cdef class RecordLog:
             point_at(&p_out, list(outputs))
             if p_out.n:
                 self.append(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
-            if known_as and self.n > n:
-                for k in range(self.last.n_in + self.last.n_out):
-                    o = &self.last.operands[k]
+            if known_as and self.c.n > n:
+                for k in range(self.c.last.n_in + self.c.last.n_out):
+                    o = &self.c.last.operands[k]
                     if o.id:
                         o.id = known_as.get(o.id, o.id)
         finally:
@@ -380,51 +322,12 @@ cdef class RecordLog:
 
     def records(self):
         """The records, newest first."""
-        cdef Entry *e = self.last
+        cdef df_entry *e = self.c.last
         cdef list out = []
         while e != NULL:
             out.append(record_of(e))
             e = e.before
         return out
-
-
-cdef inline bint same_dims(const Operand *o, const df_tensor *t) noexcept:
-    cdef int d
-    if o.ndim != t.ndim:
-        return False
-    for d in range(t.ndim):
-        if (<int64_t *>o.kept)[d] != t.shape[d]:
-            return False
-    return True
-
-
-cdef Chunk *new_chunk(int64_t want) except NULL:
-    global spare_chunks, n_spare
-    cdef Chunk *c
-    if want <= CHUNK and spare_chunks != NULL:
-        c = spare_chunks
-        spare_chunks = c.before
-        n_spare -= 1
-    else:
-        want = max(want, <int64_t>CHUNK)
-        c = <Chunk *>PyMem_Malloc(want)
-        if c == NULL:
-            raise MemoryError()
-        c.size = want
-    c.before = NULL
-    c.next = NULL
-    c.used = sizeof(Chunk)
-    return c
-
-
-cdef void free_chunk(Chunk *c) noexcept:
-    global spare_chunks, n_spare
-    if c.size == CHUNK and n_spare < MAX_SPARE:
-        c.before = spare_chunks
-        spare_chunks = c
-        n_spare += 1
-    else:
-        PyMem_Free(c)
 
 
 cdef void set_log_top(RecordLog log) noexcept:
