@@ -41,7 +41,6 @@ include "claims.pxi"      # who may look at variables and who may write them
 include "run.pxi"         # an op, run
 include "infer.pxi"       # what an op makes, described
 include "dispatch.pxi"    # an op on tensors: run or recorded, after promotion
-include "copies.pxi"      # memory of any layout
 include "dlpack.pxi"      # DLPack in and out
 include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in

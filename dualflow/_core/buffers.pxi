@@ -115,9 +115,9 @@ cdef Tensor from_buffer(value, str who, int wanted=-1):
             dtype = DF_I16 if view.itemsize == 2 else DF_I32
         x = copy_buffer(&view, <df_dtype>dtype, who)
         if swapped and view.itemsize > 1:
-            swap_bytes(<char *>x.t.data, x.t.size, view.itemsize)
+            df_swap_bytes(x.t.data, x.t.size, <int>view.itemsize)
         if dtype == DF_BOOL:
-            normalize_bools(<uint8_t *>x.t.data, x.t.size)
+            df_normalize_bools(<uint8_t *>x.t.data, x.t.size)
         return x if signed < 0 else widen(x, <df_dtype>signed)
     finally:
         PyBuffer_Release(&view)
@@ -138,8 +138,7 @@ cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
     if view.suboffsets != NULL:
         PyBuffer_ToContiguous(x.t.data, view, view.len, b"C"[0])
     elif x.t.size:
-        copy_strided(<char *>x.t.data, <const char *>view.buf, view.itemsize, view.ndim, dims,
-                     strides)
+        fill_strided(x, view.buf, strides)
     return x
 
 

@@ -83,6 +83,13 @@ cdef extern from "base/tensor.h" nogil:
     int64_t df_tensor_bytes(const df_tensor *t) noexcept
     bint df_same_shape(const df_tensor *a, const df_tensor *b) noexcept
 
+cdef extern from "base/layout.h" nogil:
+    void df_copy_strided(void *to, const void *source, int bytes, int ndim, const int64_t *shape,
+                         const int64_t *strides) noexcept
+    void df_swap_bytes(void *data, int64_t n, int bytes) noexcept
+    bint df_are_bools(const uint8_t *p, int64_t n) noexcept
+    void df_normalize_bools(uint8_t *p, int64_t n) noexcept
+
 cdef extern from "tape/ids.h" nogil:
     ctypedef struct df_id_map:
         uint64_t *keys

@@ -235,7 +235,7 @@ cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
         return new_tensor(dtype, d.ndim, d.shape, b"from_dlpack")
     must_copy = not is_dense(d) or <uint64_t>data % <uint64_t>bytes != 0
     if dtype == DF_BOOL and not must_copy:
-        must_copy = not are_bools(<uint8_t *>data, x.t.size)
+        must_copy = not df_are_bools(<uint8_t *>data, x.t.size)
     if must_copy and copy is False:
         raise BufferError("from_dlpack: copy=False, but the data is not dense, aligned and "
                           "row-major")
@@ -246,9 +246,9 @@ cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
     for i in range(d.ndim - 1, -1, -1):
         strides[i] = (d.strides[i] * bytes if d.strides != NULL
                       else bytes if i == d.ndim - 1 else strides[i + 1] * d.shape[i + 1])
-    copy_strided(<char *>y.t.data, data, bytes, d.ndim, y.t.shape, strides)
+    fill_strided(<Tensor>y, data, strides)
     if dtype == DF_BOOL:
-        normalize_bools(<uint8_t *>y.t.data, y.t.size)
+        df_normalize_bools(<uint8_t *>y.t.data, y.t.size)
     return y
 
 

@@ -92,5 +92,5 @@ def rebuild(str dtype not None, tuple shape not None, data):
     finally:
         PyBuffer_Release(&view)
     if x.t.dtype == DF_BOOL:
-        normalize_bools(<uint8_t *>x.t.data, x.t.size)
+        df_normalize_bools(<uint8_t *>x.t.data, x.t.size)
     return x

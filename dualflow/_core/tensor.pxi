@@ -1,5 +1,9 @@
 # Dense tensors: made, described, shared, and handed to C.
 
+cdef enum:
+    NOGIL_BYTES = 1 << 18      # releasing the GIL costs more than smaller copies
+    INLINE_OPERANDS = 8
+
 cdef uint64_t last_id = 0          # every tensor and variable has a number of its own
 
 cdef extern from "Python.h":
@@ -140,6 +144,16 @@ cdef Tensor duplicate(Tensor x):
     return y
 
 
+cdef void fill_strided(Tensor x, const void *source, const int64_t *strides) noexcept:
+    """Copies strided memory (strides in bytes) to a tensor that nobody has seen yet."""
+    cdef int bytes = df_dtypes[<int>x.t.dtype].bytes
+    if df_tensor_bytes(&x.t) > NOGIL_BYTES:
+        with nogil:
+            df_copy_strided(x.t.data, source, bytes, x.t.ndim, x.t.shape, strides)
+    else:
+        df_copy_strided(x.t.data, source, bytes, x.t.ndim, x.t.shape, strides)
+
+
 cdef Tensor empty(df_dtype dtype, list shape):
     cdef int64_t dims[254]
     cdef Py_ssize_t i
@@ -150,10 +164,6 @@ cdef Tensor empty(df_dtype dtype, list shape):
         if dims[i] < 0:
             raise _errors.ShapeError(f"constant: shape {tuple(shape)} has a negative dimension")
     return new_tensor(dtype, <int>len(shape), dims, b"constant")
-
-
-cdef enum:
-    INLINE_OPERANDS = 8
 
 
 cdef struct Pointers:
