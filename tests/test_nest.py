@@ -6,8 +6,7 @@ import typing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import dualflow as df
 from dualflow import nest

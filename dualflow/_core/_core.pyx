@@ -13,6 +13,7 @@ from libc.string cimport memcmp, memcpy, memset
 cimport cython
 
 import os as _os
+import weakref as _weakref
 
 from dualflow._core.csrc cimport *
 

@@ -7,9 +7,10 @@ cdef enum:
 
 
 @cython.final
-@cython.no_gc
+@cython.no_gc_clear         # others of a cycle are emptied, so that these stay what they are
 cdef class Attrs:
-    """Attributes of one application: the C values, and the same as a hashable tuple."""
+    """Attributes of one application: the C values, and the same as a hashable tuple, which may
+    hold Dims, and so the trace that holds the application."""
     cdef df_attr c[MAX_ATTRS]
     cdef int64_t *lists
     cdef tuple names

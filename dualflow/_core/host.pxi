@@ -10,37 +10,39 @@ cdef extern from *:
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
 cdef Op OP_HOST_CALL = find_op("host_call")
-cdef dict HOST = {}                # id -> callable
-cdef int64_t n_host_calls = 0
+# id -> HostFunction. Weak: a callable may hold values of the graph that calls it, so only the graph
+# may hold the callable.
+cdef object HOST = _weakref.WeakValueDictionary()
+cdef int64_t n_host_functions = 0
 
 
-def register_host(fn):
-    """Makes a callable known to the op `host_call`.
+cdef class HostFunction:
+    """Makes a callable known to the op `host_call`, for as long as somebody holds this.
 
     Parameters
     ----------
-    fn : callable
+    call : callable
         Gets a Tensor for each input of the op, copies. What it raises comes out of the run.
 
-    Returns
-    -------
-    int
-        The op's attribute `id`; numbers are never used again.
+    Attributes
+    ----------
+    id : int
+        The op's attribute; numbers are never used again.
     """
-    global n_host_calls
-    n_host_calls += 1
-    HOST[n_host_calls] = fn
-    return n_host_calls
+    cdef readonly object call
+    cdef readonly int64_t id
+    cdef object __weakref__
+
+    def __init__(self, call):
+        global n_host_functions
+        n_host_functions += 1
+        self.call, self.id = call, n_host_functions
+        HOST[self.id] = self
 
 
 def host_function(Op op, Attrs attrs):
     """The callable that an application of `host_call` calls; None of another op."""
-    return HOST.get(attrs.values[0]) if op is OP_HOST_CALL else None
-
-
-def unregister_host(int64_t id):
-    """Forgets a callable, when no program that calls it is left."""
-    HOST.pop(id, None)
+    return HOST[attrs.values[0]].call if op is OP_HOST_CALL else None
 
 
 cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins,
@@ -55,7 +57,7 @@ cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins,
             if x.t.size:
                 memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
             args.append(x)
-        HOST[id](*args)
+        HOST[id].call(*args)
     finally:
         resume_work(working)
     return DF_OK

@@ -360,3 +360,32 @@ cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **out
         log.append(op, attrs, ins, n_in, outs, n_out)
         log = log.outer
     return 0
+
+
+# --- what the collector sees ----------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    ctypedef int (*visitproc)(PyObject *x, void *arg)
+    ctypedef int (*traverseproc)(PyObject *self, visitproc visit, void *arg)
+    ctypedef struct PyTypeObject:
+        traverseproc tp_traverse
+
+cdef traverseproc traverse_attributes = (<PyTypeObject *>RecordLog).tp_traverse
+
+
+cdef int traverse_log(PyObject *self, visitproc visit, void *arg) noexcept:
+    """Shows the collector what entries hold: a graph whose gradient rule holds a tape, say, can be
+    freed only so. Nothing but pointers is touched."""
+    cdef df_entry *e = (<RecordLog>self).c.last
+    cdef int k, stop = 0
+    while e != NULL and not stop:
+        if e.attrs != NULL:
+            stop = visit(<PyObject *>e.attrs, arg)
+        for k in range(e.n_in + e.n_out):
+            if not stop and not e.operands[k].spec:
+                stop = visit(<PyObject *>e.operands[k].kept, arg)
+        e = e.before
+    return stop or traverse_attributes(self, visit, arg)
+
+
+(<PyTypeObject *>RecordLog).tp_traverse = traverse_log

@@ -1,10 +1,9 @@
 """Calls of Python functions in the order of ops: at once, or each time a graph runs."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import apply, as_tensor, current_graph, register_host, unregister_host
+from dualflow._core import HostFunction, apply, as_tensor, current_graph
 from dualflow.ops.types import TensorLike
 
 __all__ = ["host_call"]
@@ -38,6 +37,6 @@ def host_call(function: Callable[..., Any], inputs: Sequence[TensorLike],
     if graph is None:
         function(*[as_tensor(x) for x in inputs])
         return
-    number = register_host(function if inputs else lambda _: function())
-    weakref.finalize(graph, unregister_host, number).atexit = False
-    apply("host_call", *(inputs or [0]), id=number, name=name)
+    host = HostFunction(function if inputs else lambda _: function())
+    graph.host_functions.append(host)
+    apply("host_call", *(inputs or [0]), id=host.id, name=name)

@@ -83,6 +83,49 @@ def test_ops_keep_nothing():
     assert not kept
 
 
+def prints(x, n):
+    df.print("x is", x, [n, x * n])
+    return x * n
+
+
+def shapes(x, n):
+    return df.reshape(df.tile(x, [n]), [x.shape[0] * n, 1]) + df.zeros([n, 1])[:1] * n
+
+
+def asserts(x, n):
+    df.debugging.assert_less(x, 1e6, message="too large", summarize=n)
+    return df.concat([x] * n, 0) if n > 2 else x
+
+
+def differentiates(x, n):
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = df.custom_gradient(lambda z: (z * n, lambda g: g * tape.gradient(z, z) * n))(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+@pytest.mark.parametrize("f", [prints, shapes, asserts, differentiates])
+def test_traces_are_freed(f, capsys):
+    """Whatever refers to the trace from inside: calls of Python, attributes that are sizes."""
+    def use():
+        g = df.function(f)
+        for n in (1, 2, 3, 4):
+            g(df.ones([n + 1]), n)
+        with df.GradientTape() as tape:
+            x = df.ones([7])
+            tape.watch(x)
+            y = g(x, 2)
+        tape.gradient(y, x)
+        return [weakref.ref(c.trace) for c in g._traces]
+
+    use()
+    before = collected()
+    traces = use()
+    assert collected() == before
+    assert traces and not any(ref() for ref in traces)
+
+
 def test_freed_memory_is_given_back_before_memory_is_short():
     """The system refuses, but what tensors left behind would do."""
     run("""

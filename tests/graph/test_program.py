@@ -206,19 +206,19 @@ def host_program(fn, cost=0.0):
     b = Builder()
     x, y = b.arg(0, (3,)), b.temp((3,))
     b.add("negative", (x,), (y,), cost=cost)
-    number = _core.register_host(fn)
-    b.add("host_call", (x, y), (), id=number)
-    return b.build(1, []), number
+    host = _core.HostFunction(fn)
+    b.add("host_call", (x, y), (), id=host.id)
+    return b.build(1, []), host
 
 
 @pytest.mark.parametrize("cost", [0.0, 1e6])
 def test_host_call(cost):
     seen = []
-    program, number = host_program(lambda *xs: seen.extend(xs), cost)
+    program, host = host_program(lambda *xs: seen.extend(xs), cost)
     program.run([df.constant([1.0, 2.0, 3.0])])
     program.run([df.constant([4.0, 5.0, 6.0])])
     assert [x.tolist() for x in seen] == [[1, 2, 3], [-1, -2, -3], [4, 5, 6], [-4, -5, -6]]
-    _core.unregister_host(number)
+    del host
     with pytest.raises(KeyError):
         program.run([ones(3)])
 
@@ -228,21 +228,21 @@ def test_host_call_raises(cost):
     def fail(x, y):
         raise LookupError("no luck")
 
-    program, number = host_program(fail, cost)
+    program, host = host_program(fail, cost)
     for _ in range(3):
         with pytest.raises(LookupError, match="no luck") as caught:
             program.run([ones(3)])
         assert "fail" in [frame.name for frame in caught.traceback]
-    _core.unregister_host(number)
+    del host
 
 
 def test_host_call_runs_programs():
     inner = chain(3, (3,))
     sums = []
-    program, number = host_program(lambda x, y: sums.append(inner.run([x, x])[0].tolist()), 1e6)
+    program, host = host_program(lambda x, y: sums.append(inner.run([x, x])[0].tolist()), 1e6)
     program.run([ones(3)])
     assert sums == [[4, 4, 4]]
-    _core.unregister_host(number)
+    del host
 
 
 # --- stopping -----------------------------------------------------------------------------------
@@ -277,9 +277,9 @@ def test_signal_raised_in_a_host_call():
 
     b = Builder()
     x = b.arg(0, (3,))
-    number = _core.register_host(ring)
+    host = _core.HostFunction(ring)
     for _ in range(2):
-        b.add("host_call", (x,), (), poll=True, id=number)
+        b.add("host_call", (x,), (), poll=True, id=host.id)
     program = b.build(1, [])
     before = signal.signal(signal.SIGUSR1, handler)
     try:
@@ -287,7 +287,6 @@ def test_signal_raised_in_a_host_call():
             program.run([ones(3)])
     finally:
         signal.signal(signal.SIGUSR1, before)
-        _core.unregister_host(number)
 
 
 # --- looking ------------------------------------------------------------------------------------

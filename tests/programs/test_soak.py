@@ -1,20 +1,49 @@
 """Random programs for as long as asked: ``pytest -m soak --minutes 60``.
 
-Prints how many ran, how fast, and the last seed. A failure names its seed; with ``--minutes 0
+Prints how many ran, how fast, the last seed and the memory of the process, and looks whether
+programs that are done leave a trace. A failure names its seed; with ``--minutes 0
 --seed N`` only that one runs.
 """
 
+import gc
+import resource
 import time
 
 import numpy as np
 import pytest
 
+import dualflow as df
+from dualflow.graph.trace.trace import Trace
 from tests.programs import around, failures, program
 
 EVERY = 30.             # seconds between lines
 
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
           "failures": failures.check}
+
+
+def left():
+    """What programs that are done should not leave: traces, and bytes of tensors."""
+    gc.collect()
+    gc.collect()
+    traces = sum(isinstance(x, Trace) for x in gc.get_objects())
+    return traces, df.config.memory_stats()["live"]
+
+
+def resident():
+    """MB of this process in memory."""
+    with open("/proc/self/statm") as f:
+        return (int(f.read().split()[1]) * resource.getpagesize()) >> 20
+
+
+def test_nothing_is_left():
+    for one in CHECKS.values():
+        one(0)
+    before = left()
+    for seed in range(1, 9):
+        for one in CHECKS.values():
+            one(seed)
+    assert left() == before
 
 
 @pytest.mark.soak
@@ -24,7 +53,7 @@ def test_soak(request, capsys):
     if seed is None:
         seed = int(np.random.SeedSequence().entropy % 10**9)
     start = time.monotonic()
-    said, count = start, 0
+    said, count, before = start, 0, left()
     with capsys.disabled():
         print(f"\nsoak: from seed {seed}, {minutes} minutes")
         while True:
@@ -40,6 +69,7 @@ def test_soak(request, capsys):
             if done or now - said >= EVERY:
                 said = now
                 print(f"soak: seed {seed + count - 1}, {count} of each of {', '.join(CHECKS)}, "
-                      f"{count / (now - start):.1f} a second")
+                      f"{count / (now - start):.1f} a second, {resident()} MB")
+                assert left() == before
             if done:
                 return

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 from dualflow._core import (
     Attrs,
     Dim,
+    HostFunction,
     Op,
     Recording,
     Symbol,
@@ -87,6 +88,7 @@ class Trace(Graph):
         self.variables: dict[Variable, Symbol] = {}
         self._owner: dict[Symbol, Variable] = {}
         self.made_variables: list[Variable] = []
+        self.host_functions: list[HostFunction] = []
         self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
         self.stale: str | None = None
