@@ -1,5 +1,5 @@
-/* Fused clusters: many elementwise steps, and folds of trailing dimensions between them, run tile
- * by tile in L1, so that what lies between them never reaches memory. Knows no op by name.
+/* Fused clusters: many elementwise steps, and reductions of trailing dimensions between them, run
+ * tile by tile in L1, so that what lies between them never reaches memory. Knows no op by name.
  *
  * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry the program as
  * an attribute, a flat list of integers (the tile code):
@@ -12,11 +12,11 @@
  *
  *     FULL  all elements of the iteration shape S (attribute `shape`)
  *     ROW   one element for each row of `row_length` elements: S with its trailing dimensions 1.
- *           row_length is the product of those trailing dimensions, 1 where nothing is folded.
+ *           row_length is the product of those trailing dimensions, 1 where nothing is reduced.
  *
  * An elementwise step reads values of its own space; a FULL step may also read ROW values, each
  * repeated along its row. Inputs broadcast against the space they are read in. A step whose op is a
- * reduction has one operand, a FULL value, and yields a ROW value by the record's `fold`, bit for
+ * reduction has one operand, a FULL value, and yields a ROW value by the record's `reduce`, bit for
  * bit what the op itself yields; in the code it has no attributes. Outputs are results of steps,
  * FULL or ROW, dense. An output may lie in the memory of an input of the same bytes per element
  * that is read in place (no broadcast). */
@@ -27,7 +27,7 @@
 
 typedef enum { DF_SPACE_FULL, DF_SPACE_ROW } df_space;
 
-/* Rows beyond it are not folded in a cluster: they would leave L2, and reductions split theirs. */
+/* Rows beyond it are not reduced in a cluster: they would leave L2, and reductions split theirs. */
 #define DF_CLUSTER_ROW_MAX 8192
 
 /* Tile code made ready for one set of shapes: decoded, kernels chosen, registers allocated,

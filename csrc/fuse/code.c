@@ -66,7 +66,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
                                   df_dtype *dtypes)
 {
     const df_cluster_step *s = &code->steps[step];
-    const df_space space = s->folds ? DF_SPACE_FULL : s->space;
+    const df_space space = s->reduces ? DF_SPACE_FULL : s->space;
     for (int i = 0; i < s->n_in; i++) {
         const int64_t value = s->in[i];
         if (value < 0 || value >= code->n_in + step) return "it reads a value that does not exist";
@@ -76,7 +76,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
             continue;
         }
         const df_cluster_step *from = &code->steps[value - code->n_in];
-        if (from->space != space && (space == DF_SPACE_ROW || s->folds))
+        if (from->space != space && (space == DF_SPACE_ROW || s->reduces))
             return "it reads a value of another space";
         dtypes[i] = from->dtype;
     }
@@ -85,7 +85,7 @@ static const char *operand_dtypes(const df_call *call, df_cluster_code *code, in
 
 static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
 {
-    if (s->folds) return raw->n_words == 0 ? NULL : "a fold has attributes, want none";
+    if (s->reduces) return raw->n_words == 0 ? NULL : "a reduction has attributes, want none";
     if (raw->n_words != s->op->n_attrs) return "another number of attributes than the op has";
     for (int i = 0; i < s->op->n_attrs; i++) {
         const df_attr_type type = s->op->attrs[i].type;
@@ -102,8 +102,9 @@ static const char *check_op(const df_cluster_step *s)
 {
     const df_op *op = s->op;
     if (op->internal || op->effect || op->writes) return "its op cannot be a step";
-    if (s->folds && s->space != DF_SPACE_ROW) return "a fold yields a ROW value";
-    if (op->kind != DF_ELEMENTWISE && !s->folds) return "its op is not elementwise, nor a fold";
+    if (s->reduces && s->space != DF_SPACE_ROW) return "a reduction yields a ROW value";
+    if (op->kind != DF_ELEMENTWISE && !s->reduces)
+        return "its op is not elementwise, nor a reduction";
     if (op->n_in != s->n_in || op->n_in > DF_TILE_MAX_IN || op->n_out != 1)
         return "another number of operands than the op has";
     return NULL;
@@ -124,10 +125,11 @@ static df_status choose_kernel(df_cluster_step *s, const df_dtype *dtypes, df_er
     }
     df_call call = {.op = s->op, .n_in = s->n_in, .n_out = 1, .in = in, .out = outs,
                     .attrs = s->attrs};
-    if (s->folds) {
+    if (s->reduces) {
         s->dtype = dtypes[0];
-        s->fn.fold = s->op->fold[dtypes[0]];
-        return s->fn.fold ? DF_OK : df_fail_dtype(&call, 0, "a dtype that rows are folded of", err);
+        s->fn.reduce = s->op->reduce[dtypes[0]];
+        if (s->fn.reduce) return DF_OK;
+        return df_fail_dtype(&call, 0, "a dtype whose rows are reduced", err);
     }
     df_status status = df_op_infer(&call, err);
     if (status != DF_OK) return status;
@@ -146,8 +148,8 @@ static df_status read_step(const df_call *call, df_cluster_code *code, int64_t a
     *s = (df_cluster_step){.op = df_registry_op(raw.op), .space = (df_space)raw.space,
                            .n_in = (int)raw.n_in, .in = raw.in,
                            .attrs = code->attrs + code->n_attrs};
-    s->folds = s->op->kind == DF_REDUCTION;
-    code->n_attrs += s->folds ? 0 : s->op->n_attrs;
+    s->reduces = s->op->kind == DF_REDUCTION;
+    code->n_attrs += s->reduces ? 0 : s->op->n_attrs;
     const char *wrong = check_op(s);
     if (!wrong) wrong = read_attrs(s, &raw);
     if (!wrong) wrong = operand_dtypes(call, code, at, dtypes);

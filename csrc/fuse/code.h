@@ -10,12 +10,12 @@ typedef struct {
     const df_op *op;
     df_space space;
     df_dtype dtype; /* of the result */
-    bool folds;
+    bool reduces;
     int n_in;
     const int64_t *in; /* values; in the code, which lives as long as the call */
     union {
         df_tile_fn tile;
-        df_fold_fn fold;
+        df_reduce_fn reduce;
     } fn;
     df_attr *attrs; /* op->n_attrs of them, in the memory of `df_cluster_code` */
 } df_cluster_step;

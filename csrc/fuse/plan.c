@@ -49,7 +49,7 @@ static int64_t item_expanded(const planner *p, int64_t step)
 static int64_t item_of_operand(const planner *p, const df_cluster_step *s, int i)
 {
     const int64_t value = s->in[i];
-    const df_space space = s->folds ? DF_SPACE_FULL : s->space;
+    const df_space space = s->reduces ? DF_SPACE_FULL : s->space;
     if (value < p->code.n_in) return item_of_input(value, space);
     const int64_t step = value - p->code.n_in;
     return p->code.steps[step].space == space ? item_of_step(p, step) : item_expanded(p, step);
@@ -228,15 +228,16 @@ static void plan_step(planner *p, int64_t k)
     if (s->op->may_alias) give_back_operands(p, k);
     const int32_t out = place_result(p, k);
     give_back_operands(p, k);
-    df_cluster_instruction *to = add_instruction(p, s->folds ? DF_DO_FOLD : DF_DO_TILE, s->space);
-    if (s->folds) to->fn.fold = s->fn.fold;
+    df_cluster_instruction *to =
+        add_instruction(p, s->reduces ? DF_DO_REDUCE : DF_DO_TILE, s->space);
+    if (s->reduces) to->fn.reduce = s->fn.reduce;
     else to->fn.tile = s->fn.tile;
     to->attrs = s->attrs;
     to->out = out;
     memcpy(to->in, in, sizeof in);
     item *it = &p->items[item_of_step(p, k)];
     if (it->last_use < 0) give_back(p, it); /* nobody reads it */
-    const df_space reads = s->folds ? DF_SPACE_FULL : s->space;
+    const df_space reads = s->reduces ? DF_SPACE_FULL : s->space;
     const double each = s->op->cost > 0 ? s->op->cost : CHEAP;
     p->c->cost += each * (double)df_cluster_elements(p->c, reads, 1);
 }

@@ -7,12 +7,12 @@
 #include "fuse/code.h"
 #include "op/operand.h"
 
-typedef enum { DF_DO_TILE, DF_DO_FOLD, DF_DO_EXPAND, DF_DO_LOAD } df_cluster_action;
+typedef enum { DF_DO_TILE, DF_DO_REDUCE, DF_DO_EXPAND, DF_DO_LOAD } df_cluster_action;
 
 typedef struct {
     union {
         df_tile_fn tile;
-        df_fold_fn fold;
+        df_reduce_fn reduce;
         int64_t load; /* index of the load */
     } fn;
     const df_attr *attrs;

@@ -96,8 +96,8 @@ static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
             const void *in[DF_TILE_MAX_IN] = {at[s->in[0]], at[s->in[1]], at[s->in[2]],
                                               at[s->in[3]]};
             s->fn.tile(n[s->space], at[s->out], in, s->attrs);
-        } else if (s->action == DF_DO_FOLD) {
-            s->fn.fold(units, c->row_length, at[s->out], at[s->in[0]]);
+        } else if (s->action == DF_DO_REDUCE) {
+            s->fn.reduce(units, c->row_length, at[s->out], at[s->in[0]]);
         } else if (s->action == DF_DO_EXPAND) {
             expand(at[s->out], at[s->in[0]], s->bytes, units, c->row_length);
         } else {

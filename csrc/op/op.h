@@ -53,8 +53,8 @@ typedef struct {
  * the operands (never partly overlapping). */
 typedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in, const df_attr *attrs);
 
-/* out[i] = fold of row i of x, shape (rows, n). */
-typedef void (*df_fold_fn)(int64_t rows, int64_t n, void *out, const void *x);
+/* out[i] = reduction of row i of x, shape (rows, n). */
+typedef void (*df_reduce_fn)(int64_t rows, int64_t n, void *out, const void *x);
 
 typedef enum {
     DF_ELEMENTWISE, /* only a tile function; the tile loader broadcasts its inputs */
@@ -103,9 +103,9 @@ struct df_op {
      * do without. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
     void (*release)(void *prepared);
-    /* DF_REDUCTION: folds `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
+    /* DF_REDUCTION: reduces `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
      * input dtype, NULL where a cluster cannot. */
-    df_fold_fn fold[DF_N_DTYPES];
+    df_reduce_fn reduce[DF_N_DTYPES];
     /* DF_VIEW: byte offset of the output in input 0, or -1 when run must copy. */
     int64_t (*view)(const df_call *call);
 

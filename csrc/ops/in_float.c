@@ -60,16 +60,16 @@ void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *
     }
 }
 
-void DF_SYM(df_fold_in_float)(df_fold_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
-                              const void *x)
+void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
+                                const void *x)
 {
-    float wide[DF_CLUSTER_ROW_MAX], folded[PIECE];
+    float wide[DF_CLUSTER_ROW_MAX], reduced[PIECE];
     const int64_t some = df_min(PIECE, DF_CLUSTER_ROW_MAX / df_max(n, 1));
     for (int64_t r = 0; r < rows; r += some) {
         const int64_t count = df_min(some, rows - r);
         widen(half, count * n, wide, (const uint16_t *)x + r * n);
-        f32(count, n, folded, wide);
-        narrow(half, count, (uint16_t *)out + r, folded);
+        f32(count, n, reduced, wide);
+        narrow(half, count, (uint16_t *)out + r, reduced);
     }
 }
 

@@ -1,6 +1,6 @@
 /* float16 and bfloat16 are computed in float32: operands are widened, float32's own kernel runs,
- * and its result is rounded once. Tile functions and folds do so a cache-sized piece at a time,
- * other kernels a call at a time. */
+ * and its result is rounded once. Tile functions and reductions in clusters do so a
+ * cache-sized piece at a time, other kernels a call at a time. */
 #ifndef DF_IN_FLOAT_H
 #define DF_IN_FLOAT_H
 
@@ -20,7 +20,7 @@ void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *
                               const void *const *in, const df_attr *attrs);
 
 /* Rows of n <= DF_CLUSTER_ROW_MAX elements. */
-void DF_SYM(df_fold_in_float)(df_fold_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
-                              const void *x);
+void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
+                                const void *x);
 
 #endif

@@ -121,7 +121,7 @@ static void merge_batch(matmul *m, const df_tensor *a, const df_tensor *b, int n
 }
 
 /* Matrices of a that meet the same b are one matrix with more rows. */
-static void fold_rows(df_gemm *g)
+static void merge_rows(df_gemm *g)
 {
     const int last = g->batch_ndim - 1;
     if (last >= 0 && !g->transpose_a && g->b_strides[last] == 0 && g->a_strides[last] != 0) {
@@ -144,7 +144,7 @@ static void describe(const df_call *call, matmul *m)
     g->ldb = g->transpose_b ? g->k : g->n;
     g->ldc = g->n;
     merge_batch(m, a, b, out->ndim - 2);
-    fold_rows(g);
+    merge_rows(g);
 }
 
 static int64_t workspace(const df_call *call)

@@ -138,7 +138,7 @@ static df_status infer_adam(const df_call *call, df_error *err)
     return st != DF_OK ? st : check_scalar(call, 5, "step", false, err);
 }
 
-/* The corrections of bias are folded into the learning rate (Kingma and Ba, "Adam: a method for
+/* The corrections of bias are part of the learning rate (Kingma and Ba, "Adam: a method for
  * stochastic optimization", ICLR 2015, end of section 2). */
 static df_status run_adam(const df_call *call, df_error *err)
 {

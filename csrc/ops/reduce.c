@@ -2,9 +2,9 @@
  * standard deviation, logsumexp.
  *
  * Neighbouring dimensions are merged, so a tensor is a row of groups, by turns kept and reduced.
- * One stage folds one reduced group of a block (outer, n, inner) in chunks of fixed length: it
- * yields (outer, chunks, inner), which is folded again until one chunk is left, and then comes the
- * next group. Chunks depend on shapes only, so results do not depend on the number of threads, and
+ * One stage reduces one group of a block (outer, n, inner) in chunks of fixed length: it yields
+ * (outer, chunks, inner), which is reduced again until one chunk is left, and then comes the next
+ * group. Chunks depend on shapes only, so results do not depend on the number of threads, and
  * short chunks keep float sums accurate. */
 #include "ops/axes.h"
 #include "ops/elementwise.h"
@@ -12,7 +12,7 @@
 
 enum { AXES, KEEPDIMS };
 
-#define TEMPLATE "ops/fold.h"
+#define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
@@ -26,50 +26,52 @@ typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows
                            int64_t stride);
 typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 
-/* How numbers of one dtype are folded. */
+/* How numbers of one dtype are reduced. */
 typedef struct {
     rows_fn rows;
     columns_fn columns;
-} fold;
+} reducer;
 
-/* A reduction: the fold of the numbers themselves, the fold of what that leaves, and the finish.
- * `parameter` is a reduction whose result the first fold needs (the mean of a variance). */
+/* A reduction: the reducer of the numbers themselves, that of what it leaves, and the finish.
+ * `parameter` is a reduction whose result the first reducer needs (the mean of a variance). */
 typedef struct reduction {
-    fold first[DF_N_DTYPES], rest[DF_N_DTYPES];
+    reducer first[DF_N_DTYPES], rest[DF_N_DTYPES];
     finish_fn finish[DF_N_DTYPES];
     const struct reduction *parameter;
-    double cost; /* of the first fold, ns per element; 0: it is bound by memory */
+    double cost; /* of the first reducer, ns per element; 0: it is bound by memory */
 } reduction;
 
-#define FOLD_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype}
-#define FLOAT_FOLDS(name) [DF_F32] = FOLD_OF(name, f32), [DF_F64] = FOLD_OF(name, f64)
-#define INT_FOLDS(name)                                                                          \
-    [DF_U8] = FOLD_OF(name, u8), [DF_I8] = FOLD_OF(name, i8), [DF_I16] = FOLD_OF(name, i16),     \
-    [DF_I32] = FOLD_OF(name, i32), [DF_I64] = FOLD_OF(name, i64)
-#define FOLDS(name) FLOAT_FOLDS(name), INT_FOLDS(name)
+#define REDUCER_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype}
+#define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), [DF_F64] = REDUCER_OF(name, f64)
+#define INT_REDUCERS(name)                                                                       \
+    [DF_U8] = REDUCER_OF(name, u8), [DF_I8] = REDUCER_OF(name, i8),                              \
+    [DF_I16] = REDUCER_OF(name, i16), [DF_I32] = REDUCER_OF(name, i32),                          \
+    [DF_I64] = REDUCER_OF(name, i64)
+#define REDUCERS(name) FLOAT_REDUCERS(name), INT_REDUCERS(name)
 #define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, [DF_F64] = name##_finish_f64}
 
-static const reduction sum = {.first = {FOLDS(sum)}, .rest = {FOLDS(sum)}};
-static const reduction prod = {.first = {FOLDS(prod)}, .rest = {FOLDS(prod)}};
-static const reduction max = {.first = {FOLDS(max)}, .rest = {FOLDS(max)}};
-static const reduction min = {.first = {FOLDS(min)}, .rest = {FOLDS(min)}};
+static const reduction sum = {.first = {REDUCERS(sum)}, .rest = {REDUCERS(sum)}};
+static const reduction prod = {.first = {REDUCERS(prod)}, .rest = {REDUCERS(prod)}};
+static const reduction max = {.first = {REDUCERS(max)}, .rest = {REDUCERS(max)}};
+static const reduction min = {.first = {REDUCERS(min)}, .rest = {REDUCERS(min)}};
 /* bools are bytes 0 and 1 */
-static const reduction any = {.first = {[DF_BOOL] = FOLD_OF(max, u8)},
-                              .rest = {[DF_BOOL] = FOLD_OF(max, u8)}};
-static const reduction all = {.first = {[DF_BOOL] = FOLD_OF(min, u8)},
-                              .rest = {[DF_BOOL] = FOLD_OF(min, u8)}};
-static const reduction mean = {.first = {FLOAT_FOLDS(sum)}, .rest = {FLOAT_FOLDS(sum)},
+static const reduction any = {.first = {[DF_BOOL] = REDUCER_OF(max, u8)},
+                              .rest = {[DF_BOOL] = REDUCER_OF(max, u8)}};
+static const reduction all = {.first = {[DF_BOOL] = REDUCER_OF(min, u8)},
+                              .rest = {[DF_BOOL] = REDUCER_OF(min, u8)}};
+static const reduction mean = {.first = {FLOAT_REDUCERS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
                                FINISH(mean)};
-static const reduction euclidean_norm = {.first = {FLOAT_FOLDS(sum_square)},
-                                         .rest = {FLOAT_FOLDS(sum)}, FINISH(root)};
-static const reduction variance = {.first = {FLOAT_FOLDS(sum_deviation)},
-                                   .rest = {FLOAT_FOLDS(sum)}, FINISH(mean), .parameter = &mean};
-static const reduction std = {.first = {FLOAT_FOLDS(sum_deviation)}, .rest = {FLOAT_FOLDS(sum)},
-                              FINISH(std), .parameter = &mean};
-static const reduction finite_max = {.first = {FLOAT_FOLDS(max)}, .rest = {FLOAT_FOLDS(max)},
+static const reduction euclidean_norm = {.first = {FLOAT_REDUCERS(sum_square)},
+                                         .rest = {FLOAT_REDUCERS(sum)}, FINISH(root)};
+static const reduction variance = {.first = {FLOAT_REDUCERS(sum_deviation)},
+                                   .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean), .parameter = &mean};
+static const reduction std = {.first = {FLOAT_REDUCERS(sum_deviation)},
+                              .rest = {FLOAT_REDUCERS(sum)}, FINISH(std), .parameter = &mean};
+static const reduction finite_max = {.first = {FLOAT_REDUCERS(max)}, .rest = {FLOAT_REDUCERS(max)},
                                      FINISH(finite)};
-static const reduction logsumexp = {.first = {FLOAT_FOLDS(sum_exp)}, .rest = {FLOAT_FOLDS(sum)},
-                                    FINISH(log), .parameter = &finite_max, .cost = 0.4};
+static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
+                                    .rest = {FLOAT_REDUCERS(sum)}, FINISH(log),
+                                    .parameter = &finite_max, .cost = 0.4};
 
 /* Dimensions of an input without those of 1, neighbours of a kind merged. Each group has at least
  * two elements, so there are fewer than 64. */
@@ -90,7 +92,7 @@ static void group_columns(groups *g, int64_t n, int64_t results)
 
 static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_out)
 {
-    if (x->size == 0) { /* every result is the fold of no numbers */
+    if (x->size == 0) { /* every result is of no numbers */
         group_columns(g, 0, n_out);
         return;
     }
@@ -105,7 +107,7 @@ static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_o
         }
         g->size[g->n - 1] *= x->shape[d];
     }
-    if (!some) group_columns(g, 1, n_out); /* every result is the fold of one number */
+    if (!some) group_columns(g, 1, n_out); /* every result is of one number */
 }
 
 /* Elements of a chunk. Rows: 2 KB of each of 8 accumulators' additions; columns: long enough that
@@ -119,7 +121,7 @@ static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_o
 
 /* One stage: (outer, n, inner) to (outer, chunks, inner). */
 typedef struct {
-    const fold *fold;
+    const reducer *reducer;
     const char *x, *p;
     char *out;
     df_span span;
@@ -127,15 +129,15 @@ typedef struct {
     int bytes;
 } stage;
 
-static bool is_folded(const groups *g)
+static bool all_reduced(const groups *g)
 {
     for (int i = 0; i < g->n; i++)
         if (g->reduced[i]) return false;
     return true;
 }
 
-/* The stage that folds the last reduced group, and what it leaves in `g`; false: nothing is left to
- * fold. */
+/* The stage that reduces the last group that is not kept, and what it leaves in `g`; false: nothing
+ * is left to reduce. */
 static bool next_stage(groups *g, stage *s)
 {
     int at = g->n - 1;
@@ -166,14 +168,14 @@ static void row_task(void *context, int64_t begin, int64_t end)
     const stage *s = context;
     const int64_t n = s->span.n, b = s->bytes;
     if (s->n_chunks == 1) {
-        s->fold->rows(s->out + begin * b, s->x + begin * n * b, s->p ? s->p + begin * b : NULL,
-                      end - begin, n);
+        s->reducer->rows(s->out + begin * b, s->x + begin * n * b,
+                         s->p ? s->p + begin * b : NULL, end - begin, n);
         return;
     }
     for (int64_t i = begin; i < end; i++) {
         const int64_t row = i / s->n_chunks, from = i % s->n_chunks * s->chunk;
-        s->fold->rows(s->out + i * b, s->x + (row * n + from) * b, s->p ? s->p + row * b : NULL, 1,
-                      df_min(s->chunk, n - from));
+        s->reducer->rows(s->out + i * b, s->x + (row * n + from) * b,
+                         s->p ? s->p + row * b : NULL, 1, df_min(s->chunk, n - from));
     }
 }
 
@@ -185,10 +187,11 @@ static void column_task(void *context, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i % s->n_blocks * COLUMN_BLOCK, chunks = i / s->n_blocks;
         const int64_t outer = chunks / s->n_chunks, from = chunks % s->n_chunks * s->chunk;
-        s->fold->columns(s->out + (chunks * inner + block) * b,
-                         s->x + ((outer * n + from) * inner + block) * b,
-                         s->p ? s->p + (outer * inner + block) * b : NULL,
-                         df_min(s->chunk, n - from), df_min(COLUMN_BLOCK, inner - block), inner);
+        s->reducer->columns(s->out + (chunks * inner + block) * b,
+                            s->x + ((outer * n + from) * inner + block) * b,
+                            s->p ? s->p + (outer * inner + block) * b : NULL,
+                            df_min(s->chunk, n - from), df_min(COLUMN_BLOCK, inner - block),
+                            inner);
     }
 }
 
@@ -258,10 +261,10 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
     groups left = g;
     stage s;
     for (int i = 0; next_stage(&left, &s); i++) {
-        s.fold = i ? &r->rest[dtype] : &r->first[dtype];
+        s.reducer = i ? &r->rest[dtype] : &r->first[dtype];
         s.x = i ? results[~i & 1] : x;
         s.p = i ? NULL : p;
-        s.out = is_folded(&left) ? out : results[i & 1];
+        s.out = all_reduced(&left) ? out : results[i & 1];
         s.bytes = bytes;
         run_stage(&s, i ? 0 : r->cost);
     }
@@ -314,12 +317,12 @@ static df_status run(const df_call *call, const reduction *r)
     return DF_OK;
 }
 
-/* Rows for a cluster, as `run` folds rows of one chunk; a few at a time, so that the parameters
+/* Rows for a cluster, as `run` reduces rows of one chunk; a few at a time, so that the parameters
  * stay here. */
 #define FEW_ROWS 64
 
-static void fold_few(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
-                     const void *x)
+static void reduce_few(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
+                       const void *x)
 {
     char parameter[FEW_ROWS * sizeof(double)] __attribute__((aligned(DF_ALIGNMENT)));
     char *p = r->parameter ? parameter : NULL;
@@ -331,24 +334,24 @@ static void fold_few(const reduction *r, df_dtype dtype, int64_t rows, int64_t n
     if (r->finish[dtype]) r->finish[dtype](rows, out, p, (double)n);
 }
 
-static void fold_all(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
-                     const void *x)
+static void reduce_many(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
+                        const void *x)
 {
     const int64_t bytes = df_dtypes[dtype].bytes;
     for (int64_t i = 0; i < rows; i += FEW_ROWS)
-        fold_few(r, dtype, df_min(FEW_ROWS, rows - i), n, (char *)out + i * bytes,
-                 (const char *)x + i * n * bytes);
+        reduce_few(r, dtype, df_min(FEW_ROWS, rows - i), n, (char *)out + i * bytes,
+                   (const char *)x + i * n * bytes);
 }
 
 #define WHOLE(of, dtype)                                                                         \
     static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
     {                                                                                            \
-        fold_all(&of, dtype, rows, n, out, x);                                                   \
+        reduce_many(&of, dtype, rows, n, out, x);                                                \
     }
 #define WHOLE_HALF(of, dtype)                                                                    \
     static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
     {                                                                                            \
-        DF_SYM(df_fold_in_float)(of##_whole_DF_F32, dtype, rows, n, out, x);                     \
+        DF_SYM(df_reduce_in_float)(of##_whole_DF_F32, dtype, rows, n, out, x);                   \
     }
 #define WHOLE_FLOATS(of)                                                                         \
     WHOLE(of, DF_F32) WHOLE(of, DF_F64) WHOLE_HALF(of, DF_F16) WHOLE_HALF(of, DF_BF16)
@@ -367,17 +370,17 @@ WHOLE_FLOATS(variance)
 WHOLE_FLOATS(std)
 WHOLE_FLOATS(logsumexp)
 
-/* The `fold` of a record. */
-#define OF_BOOLS(of) .fold = {[DF_BOOL] = of##_whole_DF_BOOL}
-#define FOLD_FLOATS(of)                                                                          \
+/* The `reduce` of a record. */
+#define OF_BOOLS(of) .reduce = {[DF_BOOL] = of##_whole_DF_BOOL}
+#define REDUCE_FLOATS(of)                                                                        \
     [DF_F16] = of##_whole_DF_F16, [DF_BF16] = of##_whole_DF_BF16,                                \
     [DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64
-#define OF_FLOATS(of) HALVES_IN_FLOAT, .fold = {FOLD_FLOATS(of)}
+#define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
 #define OF_NUMBERS(of)                                                                           \
     HALVES_IN_FLOAT,                                                                             \
-    .fold = {FOLD_FLOATS(of),                                                                    \
-             [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8, [DF_I16] = of##_whole_DF_I16, \
-             [DF_I32] = of##_whole_DF_I32, [DF_I64] = of##_whole_DF_I64}
+    .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8,        \
+               [DF_I16] = of##_whole_DF_I16, [DF_I32] = of##_whole_DF_I32,                       \
+               [DF_I64] = of##_whole_DF_I64}
 
 #define REDUCTION(of)                                                                            \
     static df_status of##_infer(const df_call *call, df_error *err)                              \

@@ -16,7 +16,7 @@ enum { AXIS, OUTPUT_TYPE };
 typedef int32_t row_number_u8, row_number_i8, row_number_i16, row_number_i32, row_number_f32;
 typedef int64_t row_number_i64, row_number_f64;
 
-#define TEMPLATE "ops/fold.h"
+#define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE

@@ -46,8 +46,8 @@ DF_INLINE int64_t FN(arg_row)(const T *x, int64_t n, bool lowest)
     for (int64_t i = 0; i < n; i += MATCH_BLOCK) {
         const int64_t m = df_min(MATCH_BLOCK, n - i);
         const V none = {0}, start = FN(splat)(lowest ? FN(highest)() : FN(lowest)());
-        const T top = lowest ? FN(fold_row)(x + i, m, none, start, FN(plain), FN(min))
-                             : FN(fold_row)(x + i, m, none, start, FN(plain), FN(max));
+        const T top = lowest ? FN(reduce_row)(x + i, m, none, start, FN(plain), FN(min))
+                             : FN(reduce_row)(x + i, m, none, start, FN(plain), FN(max));
         if (i > 0 && !FN(beats)(top, best, lowest)) continue;
         best = top;
         block = i;

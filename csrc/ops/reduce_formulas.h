@@ -1,17 +1,17 @@
-/* Part of reduce.c, included once per dtype: its folds and finishes. */
+/* Part of reduce.c, included once per dtype: its reductions and finishes. */
 
-/* The two functions of a fold. */
-#define FOLD(name, identity, map, combine)                                                       \
-    static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)  \
-    { FN(fold_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                        \
-    static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,          \
-                                   int64_t cols, int64_t stride)                                   \
-    { FN(fold_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }
+/* The two functions of a reducer. */
+#define REDUCER(name, identity, map, combine)                                                    \
+    static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
+    { FN(reduce_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                     \
+    static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
+                                   int64_t cols, int64_t stride)                                 \
+    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }
 
-FOLD(sum, 0, plain, plus)
-FOLD(prod, 1, plain, times)
-FOLD(max, FN(lowest)(), plain, max)
-FOLD(min, FN(highest)(), plain, min)
+REDUCER(sum, 0, plain, plus)
+REDUCER(prod, 1, plain, times)
+REDUCER(max, FN(lowest)(), plain, max)
+REDUCER(min, FN(highest)(), plain, min)
 
 #if DTYPE_FLOAT
 
@@ -23,11 +23,11 @@ DF_INLINE V FN(square)(V x, V p)
 DF_INLINE V FN(square_of_difference)(V x, V p) { return (x - p) * (x - p); }
 DF_INLINE V FN(exp_of_difference)(V x, V p) { return FN(exp)(x - p); }
 
-FOLD(sum_square, 0, square, plus)
-FOLD(sum_deviation, 0, square_of_difference, plus)
-FOLD(sum_exp, 0, exp_of_difference, plus)
+REDUCER(sum_square, 0, square, plus)
+REDUCER(sum_deviation, 0, square_of_difference, plus)
+REDUCER(sum_exp, 0, exp_of_difference, plus)
 
-/* What is done to each of n results when all is folded; p as for the fold, `count` numbers went
+/* What is done to each of n results when all is reduced; p as for the reducer, `count` numbers went
  * into each. */
 static void FN(mean_finish)(int64_t n, void *out, const void *p, double count)
 {
@@ -69,4 +69,4 @@ static void FN(log_finish)(int64_t n, void *out, const void *p, double count)
 
 #endif
 
-#undef FOLD
+#undef REDUCER

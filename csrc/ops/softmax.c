@@ -8,7 +8,7 @@
 #define SOFTMAX_ROWS 256 /* summed up by themselves, so that long sums stay accurate */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
-#define TEMPLATE "ops/fold.h"
+#define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/softmax_formulas.h"

@@ -23,12 +23,12 @@ DF_INLINE T FN(exp_and_sum)(T *out, const T *x, int64_t n, T top)
         else FN(store_n)(out + i, e, rest);
         sum[0] += whole ? e : FN(select)(FN(first_lanes)(rest), e, (V){0});
     }
-    return FN(fold_lanes)((sum[0] + sum[1]) + (sum[2] + sum[3]), FN(plus));
+    return FN(reduce_lanes)((sum[0] + sum[1]) + (sum[2] + sum[3]), FN(plus));
 }
 
 DF_INLINE T FN(row_max)(const T *x, int64_t n)
 {
-    return FN(fold_row)(x, n, (V){0}, FN(splat)(FN(lowest)()), FN(plain), FN(max));
+    return FN(reduce_row)(x, n, (V){0}, FN(splat)(FN(lowest)()), FN(plain), FN(max));
 }
 
 DF_INLINE V FN(scaled)(V x, V by) { return x * by; }
@@ -47,7 +47,7 @@ static void FN(softmax_rows)(void *out, const void *in, int64_t rows, int64_t n)
 /* log(sum(e^x)) as its two terms: the maximum and the rest. */
 DF_INLINE T FN(log_sum)(const T *x, int64_t n, T top)
 {
-    const T sum = FN(fold_row)(x, n, FN(splat)(top), (V){0}, FN(exp_from), FN(plus));
+    const T sum = FN(reduce_row)(x, n, FN(splat)(top), (V){0}, FN(exp_from), FN(plus));
     return FN(log)(FN(splat)(sum))[0];
 }
 
@@ -71,7 +71,7 @@ static void FN(softmax_columns)(void *out, const void *in, int64_t n, int64_t co
 {
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS] = {0}, part[SOFTMAX_COLUMNS];
     const T *x = in;
-    FN(fold_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
+    FN(reduce_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
     for (int64_t first = 0; first < n; first += SOFTMAX_ROWS) {
         memset(part, 0, sizeof part);
         for (int64_t r = first; r < df_min(first + SOFTMAX_ROWS, n); r++) {
@@ -90,8 +90,8 @@ static void FN(log_softmax_columns)(void *out, const void *in, int64_t n, int64_
 {
     T *y = out, top[SOFTMAX_COLUMNS], sum[SOFTMAX_COLUMNS];
     const T *x = in;
-    FN(fold_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
-    FN(fold_columns)(sum, x, top, n, cols, stride, 0, FN(exp_from), FN(plus));
+    FN(reduce_columns)(top, x, NULL, n, cols, stride, FN(lowest)(), FN(plain), FN(max));
+    FN(reduce_columns)(sum, x, top, n, cols, stride, 0, FN(exp_from), FN(plus));
     FN(map1)(cols, sum, sum, FN(log));
     for (int64_t r = 0; r < n; r++)
         FN(map3)(cols, y + r * stride, x + r * stride, top, sum, FN(lowered));

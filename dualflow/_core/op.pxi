@@ -126,11 +126,11 @@ cdef class Op:
         return tuple(names)
 
     @property
-    def folds(self):
-        """Names of the dtypes whose rows a cluster can fold with it."""
+    def reduces(self):
+        """Names of the dtypes whose rows a cluster can reduce with it."""
         cdef list names = []
         for d in range(<int>DF_N_DTYPES):
-            if self.c.fold[d] != NULL:
+            if self.c.reduce[d] != NULL:
                 names.append(df_dtypes[d].name.decode())
         return tuple(names)
 

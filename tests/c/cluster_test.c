@@ -25,7 +25,7 @@ static void double_tile(int64_t n, void *out, const void *const *in, const df_at
     for (int64_t i = 0; i < n; i++) ((float *)out)[i] = 2 * x[i];
 }
 
-static void sum_fold(int64_t rows, int64_t n, void *out, const void *x)
+static void sum_rows(int64_t rows, int64_t n, void *out, const void *x)
 {
     for (int64_t r = 0; r < rows; r++) {
         float sum = 0;
@@ -41,7 +41,7 @@ static const df_op twice = {.name = "twice", .kind = DF_ELEMENTWISE, .n_in = 1, 
                             .may_alias = true, .infer = df_infer_broadcast,
                             .tile = {[DF_F32] = double_tile}};
 static const df_op sum = {.name = "sum", .kind = DF_REDUCTION, .n_in = 1, .n_out = 1,
-                          .infer = df_infer_same, .fold = {[DF_F32] = sum_fold}};
+                          .infer = df_infer_same, .reduce = {[DF_F32] = sum_rows}};
 static const df_op fused = {.name = "fused", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                             .n_out = DF_VARIADIC};
 
@@ -151,7 +151,7 @@ static void test_rows_in_place(void)
         run(&f);
         for (int64_t r = 0; r < 37; r++) {
             float total;
-            sum_fold(1, n, &total, want + r * n);
+            sum_rows(1, n, &total, want + r * n);
             for (int64_t i = 0; i < n; i++) CHECK(x[r * n + i] == want[r * n + i] + total);
         }
         drop(&f);

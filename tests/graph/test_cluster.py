@@ -54,15 +54,15 @@ def gelu(x):
 
 def softmax(x):
     c = Cluster(x, shape=x.shape, row_dims=1)
-    e = c.step("exp", c.step("subtract", 0, c.fold("reduce_max", 0)))
-    return c, c.step("divide", e, c.fold("reduce_sum", e))
+    e = c.step("exp", c.step("subtract", 0, c.reduce("reduce_max", 0)))
+    return c, c.step("divide", e, c.reduce("reduce_sum", e))
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
     c = Cluster(x, gamma, beta, number(eps), shape=x.shape, row_dims=1)
-    mean = c.fold("reduce_mean", 0)
+    mean = c.reduce("reduce_mean", 0)
     centered = c.step("subtract", 0, mean)
-    variance = c.fold("reduce_mean", c.step("square", centered))
+    variance = c.reduce("reduce_mean", c.step("square", centered))
     scale = c.step("rsqrt", c.step("add", variance, 3, space=ROW), space=ROW)
     y = c.step("add", c.step("multiply", c.step("multiply", centered, scale), 1), 2)
     return c, y, mean, variance
@@ -88,34 +88,34 @@ def test_layer_norm(shape):
     check(*layer_norm(normal(*shape), normal(n, seed=1), normal(n, seed=2)))
 
 
-REDUCTIONS = [name for name in _core.ops() if "float32" in _core.get_op(name).folds]
+REDUCTIONS = [name for name in _core.ops() if "float32" in _core.get_op(name).reduces]
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_folds(name, dtype):
+def test_reductions(name, dtype):
     for shape in [(1, 1), (33, 3), (70, 16), (9, 17), (20, 33), (6, 1000), (3, 5000), (300, 40)]:
         c = Cluster(normal(*shape, dtype=dtype), shape=shape, row_dims=1)
-        check(c, c.fold(name, 0))
+        check(c, c.reduce(name, 0))
 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod"])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
-def test_integer_folds(name, dtype):
+def test_integer_reductions(name, dtype):
     c = Cluster(normal(50, 37, dtype=dtype), shape=(50, 37), row_dims=1)
-    check(c, c.fold(name, 0))
+    check(c, c.reduce(name, 0))
 
 
 @pytest.mark.parametrize("name", ["reduce_any", "reduce_all"])
-def test_bool_folds(name):
+def test_bool_reductions(name):
     x = normal(40, 9, dtype=bool)
     c = Cluster(x, shape=x.shape, row_dims=1)
-    check(c, c.fold(name, 0))
+    check(c, c.reduce(name, 0))
 
 
-def test_folds_of_no_elements():
+def test_reductions_of_no_elements():
     c = Cluster(normal(5, 0), shape=(5, 0), row_dims=1)
-    check(c, c.fold("reduce_sum", 0), c.fold("reduce_mean", 0), c.fold("reduce_max", 0))
+    check(c, c.reduce("reduce_sum", 0), c.reduce("reduce_mean", 0), c.reduce("reduce_max", 0))
 
 
 def test_the_bits_of_a_row_depend_on_the_row_alone():
@@ -128,8 +128,8 @@ def test_the_bits_of_a_row_depend_on_the_row_alone():
 def test_rows_of_several_dimensions():
     x = normal(6, 3, 5, 7)
     c = Cluster(x, normal(5, 7, seed=3), shape=x.shape, row_dims=2)
-    centered = c.step("subtract", 0, c.fold("reduce_mean", 0))
-    check(c, c.step("multiply", centered, 1), c.fold("reduce_variance", centered))
+    centered = c.step("subtract", 0, c.reduce("reduce_mean", 0))
+    check(c, c.step("multiply", centered, 1), c.reduce("reduce_variance", centered))
 
 
 def test_many_outputs_and_one_twice():
@@ -176,7 +176,7 @@ def test_broadcasts_beside_rows(shape):
     x = normal(6, 5, 2000)
     shape = (6, 5, 2000) if shape == (30, 2000) else (6, 5, 1) if shape == (30, 1) else shape
     c = Cluster(x, normal(*shape, seed=1), shape=x.shape, row_dims=1)
-    top = c.fold("reduce_max", c.step("multiply", 0, 1))
+    top = c.reduce("reduce_max", c.step("multiply", 0, 1))
     if shape[-1] == 1:
         top = c.step("add", top, 1, space=ROW)
     check(c, c.step("subtract", 1, top), top)
@@ -235,7 +235,7 @@ def test_random_programs():
             for _ in range(40):
                 kind = rng.integers(4)
                 if kind == 0:
-                    made.append(c.fold("reduce_mean", rng.choice(full)))
+                    made.append(c.reduce("reduce_mean", rng.choice(full)))
                     row.append(made[-1])
                 elif kind == 1:
                     made.append(c.step(rng.choice(binary), *rng.choice(row, 2), space=ROW))

@@ -77,7 +77,7 @@ PROGRAMS = {
     "gradient": lambda n: lambda x: df.grad(lambda y: df.reduce_sum(chain(n)(y)))(x),
     "reshapes": lambda n: lambda x: [x := df.reshape(df.tanh(x), [[4], [2, 2]][k % 2])
                                      for k in range(n)][-1],
-    "folds": lambda n: lambda x: [x := x - df.reduce_mean(x) for _ in range(n)][-1],
+    "reductions": lambda n: lambda x: [x := x - df.reduce_mean(x) for _ in range(n)][-1],
     "products": lambda n: lambda x: [x := df.reshape(df.reshape(x, [2, 2]) @ df.ones([2, 2]), [4])
                                      for _ in range(n)][-1],
 }

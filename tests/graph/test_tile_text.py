@@ -9,7 +9,7 @@ def code():
     c = Cluster(df.ones([4, 8]), shape=(4, 8), row_dims=1)
     a = c.step("multiply", 0, 0)
     b = c.step("multiply", a, a)
-    s = c.fold("reduce_sum", b)
+    s = c.reduce("reduce_sum", b)
     r = c.step("sqrt", s, space=1)
     d = c.step("divide", b, r)
     return c.code(d, s)

@@ -27,7 +27,7 @@ def test_it_is_what_the_kernel_runs():
     x = df.constant([[1.0, -4.0, 2.0]])
     c = Cluster(x, shape=(1, 3), row_dims=1)
     y = c.step("leaky_relu", 0, alpha=0.25)
-    c.step("divide", y, c.fold("reduce_sum", y))
+    c.step("divide", y, c.reduce("reduce_sum", y))
     assert list(assemble(code())) == c.code(3, 2)
     found = _core.apply("cluster", x, shape=(1, 3), code=assemble(code()))
     assert [v.tolist() for v in found] == [[[0.5, -0.5, 1.0]], [[2.0]]]

@@ -43,7 +43,7 @@ class Cluster:
     def cast(self, value, dtype, space=FULL):
         return self.step("cast", value, space=space, dtype=dtype)
 
-    def fold(self, name, value):
+    def reduce(self, name, value):
         value = int(value)
         self.steps += [_core.get_op(name).index, ROW, 1, value, 0]
         self.made.append((name, (value,), None, ROW))

@@ -100,7 +100,7 @@ def test_products_along_long_axes(shape, axis):
     (df.math.reduce_variance, np.var), (df.math.reduce_std, np.std),
     (df.reduce_logsumexp, lambda x, axis: np.log(np.exp(x).sum(axis=axis)))])
 @pytest.mark.parametrize("shape, axis", [((64, 5000), 0), ((3, 40_000), 1), ((2, 40_000, 3), 1)])
-def test_second_folds_find_their_parameter(f, ref, shape, axis):
+def test_later_blocks_find_their_parameter(f, ref, shape, axis):
     """The mean, or the maximum, of a later block; each row and column has one of its own."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=shape) + 9 * rng.normal(size=np.delete(shape, axis)).reshape(

@@ -76,7 +76,7 @@ def test_unknown_dimensions(case, dtype):
 
 def surrounded(call):
     """`call` with elementwise ops before its float arguments and behind its float results, each
-    read by several others, of the same and of another dtype, and folded."""
+    read by several others, of the same and of another dtype, and reduced."""
     def around(*tensors):
         before = [x * 1. + 0. if x.dtype.is_floating else x for x in tensors]
         side = [df.exp(df.minimum(df.cast(x, df.float32), 1.)) for x in before]

@@ -24,7 +24,7 @@ STEPS = {
     "integers": (1, lambda a, k: df.cast(df.cast(a, df.int32) // 2 + k % 5, a.dtype)),
     "wide": (1, lambda a, k: df.cast(df.cast(a, df.float64) * (1. / 3.), a.dtype)),
     "half": (1, lambda a, k: df.cast(df.cast(a, df.bfloat16), a.dtype)),
-    # folds
+    # reductions
     "sum": (1, lambda a, k: df.reduce_sum(a, axis=k % a.ndim, keepdims=k % 3 == 0)),
     "mean": (1, lambda a, k: df.reduce_mean(a)),
     "max": (1, lambda a, k: df.reduce_max(a, axis=-1, keepdims=True)),

@@ -21,7 +21,7 @@ def to_text(code: Sequence[int]) -> str:
 
 
 def flops_per_run(code: Sequence[int], elements: int) -> int:
-    """Operations of a run: one an element for each step; a fold reads whole rows."""
+    """Operations of a run: one an element for each step; a reduction reads whole rows."""
     decoded = disassemble(code)
     rows = elements // max(decoded.row_length, 1)
     return sum(rows if step.space == ROW and step.op.kind != "reduction" else elements

@@ -92,9 +92,9 @@ class Writer:
         self.graph.outputs = [self._value(x) for x in self.graph.outputs]
 
     def _is_cluster(self, members: list[int]) -> bool:
-        """A fold on its own runs as the reduction it is, which knows how to split long work."""
+        """A reduction on its own stays a node, which knows how to split long work."""
         first = self.partition.readings[members[0]]
-        return first is not None and (len(members) > 1 or not first.folds)
+        return first is not None and (len(members) > 1 or not first.reduces)
 
     def _plain(self, node: Node) -> None:
         node.inputs = tuple([self._value(x) for x in node.inputs])
@@ -133,7 +133,7 @@ class Writer:
             values = [number[x] if isinstance(x, Symbol) else x for x in reads[at]]
             space = ROW if is_row(node.outputs[0], group.space) else FULL
             assert reading is not None
-            attrs = () if reading.folds or node.attrs is None else words(node.attrs.values)
+            attrs = () if reading.reduces or node.attrs is None else words(node.attrs.values)
             steps.append(Step(node.op, space, tuple(values), attrs))
         row = group.space[1]
         length = 1 if row is None else prod(full[len(row):])

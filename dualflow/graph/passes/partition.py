@@ -7,7 +7,7 @@ so two groups become one, at the higher of their levels, if that is below both c
 path leaves one and comes back through the other. Each node is looked at once, in order.
 
 Letters: a cluster's *space* is (full, row), the bare shape it iterates over and that of its rows,
-which is `full` without the trailing dimensions that are folded; None where nothing is folded.
+which is `full` without the trailing dimensions that are reduced; None where none is.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ class Reading(NamedTuple):
 
     space: Space
     operands: list[Operand]
-    folds: bool
+    reduces: bool
 
     def fits(self, x: Operand, space: Space) -> bool:
         """Whether a member of a cluster in `space` can read its member `x` so."""
         full, row = space
         if not is_row(x.source, space):
             return True
-        if self.folds:
+        if self.reduces:
             return False
         if self.space[0] == row:
             return True
@@ -97,7 +97,7 @@ class Facts(NamedTuple):
 
     elementwise: bool
     dtypes: frozenset[str]
-    folds: frozenset[str]
+    reduces: frozenset[str]
 
 
 class Partition:
@@ -244,7 +244,7 @@ class Partition:
         facts = self._facts.get(node.op)
         if facts is None:
             facts = self._facts[node.op] = facts_of(node.op)
-        if not facts.elementwise and not facts.folds:
+        if not facts.elementwise and not facts.reduces:
             return None
         if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
             return None
@@ -257,7 +257,7 @@ class Partition:
             return Reading((bare(shape), None), [self._seen(x, shape) for x in node.inputs], False)
         x = node.inputs[0]
         full, row = bare(shape_of(x)), bare(shape_of(node.outputs[0]))
-        if x.dtype.name not in facts.folds or not folds_rows(node, full, row):
+        if x.dtype.name not in facts.reduces or not reduces_rows(node, full, row):
             return None
         return Reading((full, row), [self.views.operand(x)], True)
 
@@ -313,15 +313,15 @@ def facts_of(op: Op) -> Facts:
     """What the record says."""
     plain = not (op.internal or op.effect or op.n_out != 1)
     return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
-                 frozenset(op.dtypes), frozenset(op.folds if plain else ()))
+                 frozenset(op.dtypes), frozenset(op.reduces if plain else ()))
 
 
-def folds_rows(node: Node, full: Shape, row: Shape) -> bool:
-    """Whether a reduction folds the trailing dimensions of `full`, in rows of a good length."""
+def reduces_rows(node: Node, full: Shape, row: Shape) -> bool:
+    """Whether a reduction is over the trailing dimensions of `full`, in rows of a good length."""
     if 0 in full or full[:len(row)] != row:
         return False
     shape = shape_of(node.inputs[0])
     assert node.attrs is not None
     axes = {a % len(shape) for a in node.attrs.as_dict()["axes"]}
-    folded = [a in axes for a, d in enumerate(shape) if d != 1]
-    return not any(folded[:len(row)]) and 2 <= prod(full[len(row):]) <= ROW_MAX
+    reduced = [a in axes for a, d in enumerate(shape) if d != 1]
+    return not any(reduced[:len(row)]) and 2 <= prod(full[len(row):]) <= ROW_MAX

@@ -89,12 +89,12 @@ class _Uses:
 def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     """The reduction that gives the reshaped result itself."""
     x, y = node.inputs[0], node.outputs[0]
-    fold = x.node
-    if "keepdims" not in fold.op.attrs or not is_known(y) or uses.of(x) > 1:
+    reduction = x.node
+    if "keepdims" not in reduction.op.attrs or not is_known(y) or uses.of(x) > 1:
         return None
-    given = fold.attrs.as_dict()
+    given = reduction.attrs.as_dict()
     given["keepdims"] = not given["keepdims"]
-    made = stand_in(graph, fold, fold.op, *fold.inputs, **given)
+    made = stand_in(graph, reduction, reduction.op, *reduction.inputs, **given)
     return made if made.known_shape == y.known_shape else None
 
 

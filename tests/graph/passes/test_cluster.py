@@ -72,17 +72,17 @@ def test_every_elementwise_node_is_in_a_cluster():
     assert ops(fused(lambda a, b: (df.exp(a), b + b), x(3), x(4, 2))) == ["cluster", "cluster"]
 
 
-def test_a_fold_alone_stays_a_reduction():
+def test_a_reduction_alone_stays_one():
     assert ops(fused(lambda a: df.reduce_sum(a, 1), x(4, 3))) == ["reduce_sum"]
 
 
 @pytest.mark.parametrize("axes", [0, (0, 2), ()])
-def test_other_axes_are_not_folded(axes):
+def test_other_axes_are_not_reduced(axes):
     after = fused(lambda a: df.exp(df.reduce_sum(a * 2.0, axes)), x(2, 4, 3))
     assert "reduce_sum" in ops(after) or axes == ()
 
 
-def test_long_rows_are_not_folded():
+def test_long_rows_are_not_reduced():
     assert "reduce_sum" in ops(fused(lambda a: df.reduce_sum(a * 2.0, 1), x(1, 8193)))
     assert "reduce_sum" not in ops(fused(lambda a: df.reduce_sum(a * 2.0, 1), x(1, 8192)))
 

@@ -1,8 +1,8 @@
-/* Included once per dtype: folds of rows and of columns of numbers.
+/* Included once per dtype: reductions of rows and of columns.
  *
- * A fold combines map(x, p) of many x, where p is a number per result (a mean, a maximum) and most
- * maps ignore it. Sums of floats run in many accumulators, so that their error grows slowly as long
- * as blocks are short; which blocks, the caller decides. Knows no op and no tensor. */
+ * A reduction combines map(x, p) of many x, where p is a number per result (a mean, a maximum) and
+ * most maps ignore it. Sums of floats run in many accumulators, so that their error grows slowly as
+ * long as blocks are short; which blocks, the caller decides. Knows no op and no tensor. */
 
 /* What a maximum and a minimum begin with. */
 #if DTYPE_FLOAT
@@ -52,7 +52,7 @@ DF_INLINE V FN(cross)(V v, int w)
 }
 
 /* All lanes combined, always in the same order. */
-DF_INLINE T FN(fold_lanes)(V v, FN(combine_fn) combine)
+DF_INLINE T FN(reduce_lanes)(V v, FN(combine_fn) combine)
 {
 #pragma GCC unroll 8
     for (int w = (int)LANES / 2; w > 0; w /= 2) v = combine(v, FN(cross)(v, w));
@@ -61,8 +61,8 @@ DF_INLINE T FN(fold_lanes)(V v, FN(combine_fn) combine)
 
 #define N_ACCUMULATORS 8
 
-DF_INLINE T FN(fold_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
-                         FN(combine_fn) combine)
+DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
+                           FN(combine_fn) combine)
 {
     V acc[N_ACCUMULATORS];
     int64_t i = 0;
@@ -80,12 +80,12 @@ DF_INLINE T FN(fold_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
     for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
 #pragma GCC unroll 4
         for (int k = 0; k < w; k++) acc[k] = combine(acc[k], acc[k + w]);
-    return FN(fold_lanes)(acc[0], combine);
+    return FN(reduce_lanes)(acc[0], combine);
 }
 
-/* Folds of LANES short rows at once, a lane each: no tree over the lanes at the end of each. */
-DF_INLINE V FN(fold_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
-                                FN(combine_fn) combine)
+/* LANES short rows at once, a lane each: no tree over the lanes at the end of each. */
+DF_INLINE V FN(reduce_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
+                                  FN(combine_fn) combine)
 {
     V acc = identity;
     for (int64_t c = 0; c < n; c++) {
@@ -100,34 +100,35 @@ DF_INLINE V FN(fold_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_f
 #define SHORT_ROW (LANES < 32 ? LANES : 32) /* beyond it a row is faster on its own */
 
 /* The same for one row: the bits of a result depend on its row alone, not on those beside it. */
-DF_INLINE T FN(fold_short_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
-                               FN(combine_fn) combine)
+DF_INLINE T FN(reduce_short_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
+                                 FN(combine_fn) combine)
 {
     V acc = identity;
     for (int64_t c = 0; c < n; c++) acc = combine(acc, map(FN(splat)(x[c]), p));
     return acc[0];
 }
 
-/* out[i] = fold of row i of x (n_rows, n); p has a number per row, or is NULL. */
-DF_INLINE void FN(fold_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n, T identity,
-                             FN(map_fn) map, FN(combine_fn) combine)
+/* out[i] = reduction of row i of x (n_rows, n); p has a number per row, or is NULL. */
+DF_INLINE void FN(reduce_rows)(T *out, const T *x, const T *p, int64_t n_rows, int64_t n,
+                               T identity, FN(map_fn) map, FN(combine_fn) combine)
 {
     const V none = {0}, start = FN(splat)(identity);
     int64_t i = 0;
     if (n <= SHORT_ROW) {
         for (; i + LANES <= n_rows; i += LANES)
-            FN(store)(out + i, FN(fold_short_rows)(x + i * n, n, p ? FN(load)(p + i) : none, start,
-                                                   map, combine));
+            FN(store)(out + i, FN(reduce_short_rows)(x + i * n, n, p ? FN(load)(p + i) : none,
+                                                     start, map, combine));
         for (; i < n_rows; i++)
-            out[i] = FN(fold_short_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
+            out[i] = FN(reduce_short_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map,
+                                          combine);
     }
     for (; i < n_rows; i++)
-        out[i] = FN(fold_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
+        out[i] = FN(reduce_row)(x + i * n, n, FN(splat)(p ? p[i] : 0), start, map, combine);
 }
 
 /* One vector, n lanes of it, of `rows` rows: combined as a balanced tree. */
-DF_INLINE V FN(fold_strip)(const T *x, int rows, int64_t stride, int64_t n, V p, FN(map_fn) map,
-                           FN(combine_fn) combine)
+DF_INLINE V FN(reduce_strip)(const T *x, int rows, int64_t stride, int64_t n, V p, FN(map_fn) map,
+                             FN(combine_fn) combine)
 {
     V v[8];
 #pragma GCC unroll 8
@@ -140,36 +141,38 @@ DF_INLINE V FN(fold_strip)(const T *x, int rows, int64_t stride, int64_t n, V p,
     return v[0];
 }
 
-/* out = combine(out, fold of `rows` rows), over all columns. */
-DF_INLINE void FN(fold_strips)(T *out, const T *x, const T *p, int rows, int64_t cols,
-                               int64_t stride, FN(map_fn) map, FN(combine_fn) combine)
+/* out = combine(out, reduction of `rows` rows), over all columns. */
+DF_INLINE void FN(reduce_strips)(T *out, const T *x, const T *p, int rows, int64_t cols,
+                                 int64_t stride, FN(map_fn) map, FN(combine_fn) combine)
 {
     const V none = {0};
     int64_t c = 0;
     for (; c + LANES <= cols; c += LANES) {
-        const V more = FN(fold_strip)(x + c, rows, stride, LANES, p ? FN(load)(p + c) : none, map,
-                                      combine);
+        const V more = FN(reduce_strip)(x + c, rows, stride, LANES, p ? FN(load)(p + c) : none, map,
+                                        combine);
         FN(store)(out + c, combine(FN(load)(out + c), more));
     }
     if (c < cols) {
         const int64_t n = cols - c;
-        const V more = FN(fold_strip)(x + c, rows, stride, n, p ? FN(load_n)(p + c, n) : none, map,
-                                      combine);
+        const V more = FN(reduce_strip)(x + c, rows, stride, n, p ? FN(load_n)(p + c, n) : none,
+                                        map, combine);
         FN(store_n)(out + c, combine(FN(load_n)(out + c, n), more), n);
     }
 }
 
-/* out[c] = fold of column c of x (rows, cols), whose rows are `stride` apart; p has a number per
- * column, or is NULL. Eight rows at a time: the accumulators in out are touched once per eight. */
-DF_INLINE void FN(fold_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
-                                int64_t stride, T identity, FN(map_fn) map, FN(combine_fn) combine)
+/* out[c] = reduction of column c of x (rows, cols), whose rows are `stride` apart; p has a number
+ * per column, or is NULL. Eight rows at a time: the accumulators in out are touched once per
+ * eight. */
+DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
+                                  int64_t stride, T identity, FN(map_fn) map,
+                                  FN(combine_fn) combine)
 {
     for (int64_t c = 0; c < cols; c++) out[c] = identity;
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8)
-        FN(fold_strips)(out, x + r * stride, p, 8, cols, stride, map, combine);
+        FN(reduce_strips)(out, x + r * stride, p, 8, cols, stride, map, combine);
     for (; r < rows; r++)
-        FN(fold_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
+        FN(reduce_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
 }
 
 #undef LANE_INT
