@@ -1,7 +1,7 @@
 /* Fused clusters: many elementwise steps, and reductions of trailing dimensions between them, run
  * tile by tile in L1, so that what lies between them never reaches memory. Knows no op by name.
  *
- * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry the program as
+ * The op `cluster` runs one; a matrix product runs one as its epilogue. Both carry its steps as
  * an attribute, a flat list of integers (the tile code):
  *
  *     row_length, n_steps, step..., n_outputs, value...

@@ -158,10 +158,10 @@ static df_status plan_loads(planner *p, const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_cluster_instruction *add_instruction(planner *p, df_cluster_action action, df_space space)
+static df_cluster_action *add_action(planner *p, df_action_kind kind, df_space space)
 {
-    df_cluster_instruction *to = &p->c->instructions[p->c->n_instructions++];
-    *to = (df_cluster_instruction){.action = (uint8_t)action, .space = (uint8_t)space};
+    df_cluster_action *to = &p->c->actions[p->c->n_actions++];
+    *to = (df_cluster_action){.kind = (uint8_t)kind, .space = (uint8_t)space};
     return to;
 }
 
@@ -175,7 +175,7 @@ static int32_t slot_of(planner *p, int64_t at)
         df_cluster_load *load = &p->c->loads[index];
         it->reg = take_register(p, load->space, load->operand.bytes);
         load->buffer = slot_of_register(p, it->reg);
-        df_cluster_instruction *to = add_instruction(p, DF_DO_LOAD, load->space);
+        df_cluster_action *to = add_action(p, DF_DO_LOAD, load->space);
         to->fn.load = index;
         to->out = it->slot = index;
         return it->slot;
@@ -184,7 +184,7 @@ static int32_t slot_of(planner *p, int64_t at)
     const df_dtype dtype = p->code.steps[at - item_expanded(p, 0)].dtype;
     it->reg = take_register(p, DF_SPACE_FULL, df_dtypes[dtype].bytes);
     it->slot = slot_of_register(p, it->reg);
-    df_cluster_instruction *to = add_instruction(p, DF_DO_EXPAND, DF_SPACE_FULL);
+    df_cluster_action *to = add_action(p, DF_DO_EXPAND, DF_SPACE_FULL);
     to->in[0] = row->slot;
     to->out = it->slot;
     to->bytes = (uint8_t)df_dtypes[dtype].bytes;
@@ -228,8 +228,7 @@ static void plan_step(planner *p, int64_t k)
     if (s->op->may_alias) give_back_operands(p, k);
     const int32_t out = place_result(p, k);
     give_back_operands(p, k);
-    df_cluster_instruction *to =
-        add_instruction(p, s->reduces ? DF_DO_REDUCE : DF_DO_TILE, s->space);
+    df_cluster_action *to = add_action(p, s->reduces ? DF_DO_REDUCE : DF_DO_TILE, s->space);
     if (s->reduces) to->fn.reduce = s->fn.reduce;
     else to->fn.tile = s->fn.tile;
     to->attrs = s->attrs;
@@ -290,8 +289,8 @@ static void choose_tile(planner *p)
     c->grain = c->tile * df_max(block / c->tile, 1);
 }
 
-/* With few instructions memory is never idle, and what is in L2 is not waited for. */
-#define AHEAD_INSTRUCTIONS 4
+/* With few actions memory is never idle, and what is in L2 is not waited for. */
+#define AHEAD_ACTIONS 4
 #define AHEAD_BYTES (1 << 20)
 
 static void add_stream(df_cluster *c, int32_t slot, df_space space, int bytes)
@@ -304,7 +303,7 @@ static void add_stream(df_cluster *c, int32_t slot, df_space space, int bytes)
 
 static void plan_streams(df_cluster *c)
 {
-    if (c->n_instructions < AHEAD_INSTRUCTIONS) return;
+    if (c->n_actions < AHEAD_ACTIONS) return;
     for (int32_t i = 0; i < c->n_walking; i++) {
         const df_cluster_load *load = &c->loads[c->walking[i]];
         if (load->operand.mode == DF_DIRECT)
@@ -338,7 +337,7 @@ static bool make_room(planner *p)
     df_cluster *c = p->c;
     const size_t n_in = (size_t)p->code.n_in, n_steps = (size_t)p->code.n_steps;
     const size_t n_items = 2 * n_in + 2 * n_steps;
-    c->instructions = calloc(n_items + 1, sizeof *c->instructions);
+    c->actions = calloc(n_items + 1, sizeof *c->actions);
     c->loads = calloc(2 * n_in + 1, sizeof *c->loads);
     c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
     c->walking = calloc(2 * n_in + 1, sizeof *c->walking);
@@ -348,7 +347,7 @@ static bool make_room(planner *p)
     p->regs = malloc(sizeof *p->regs * (n_items + 1));
     p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
     p->load_of = malloc(sizeof *p->load_of * (2 * n_in + 1));
-    if (!c->instructions || !c->loads || !c->outputs || !c->walking || !c->streams ||
+    if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
         !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
         return false;
     for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1};
@@ -405,7 +404,7 @@ void df_cluster_free(df_cluster *c)
 {
     if (!c) return;
     for (int32_t i = 0; c->loads && i < c->n_loads; i++) free(c->loads[i].operand.extent);
-    free(c->instructions);
+    free(c->actions);
     free(c->loads);
     free(c->outputs);
     free(c->offsets);

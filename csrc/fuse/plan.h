@@ -1,13 +1,13 @@
-/* A cluster made ready: instructions over slots, and what the slots point at. A slot is a pointer
- * that each run has of its own: to an input's or an output's place in this tile, or to a register,
- * an L1-sized buffer. Used in this folder alone. */
+/* A cluster made ready: its steps as actions over slots, loads among them, and what the slots point
+ * at. A slot is a pointer that each run has of its own: to an input's or an output's place in this
+ * tile, or to a register, an L1-sized buffer. Used in this folder alone. */
 #ifndef DF_FUSE_PLAN_H
 #define DF_FUSE_PLAN_H
 
 #include "fuse/code.h"
 #include "op/operand.h"
 
-typedef enum { DF_DO_TILE, DF_DO_REDUCE, DF_DO_EXPAND, DF_DO_LOAD } df_cluster_action;
+typedef enum { DF_DO_TILE, DF_DO_REDUCE, DF_DO_EXPAND, DF_DO_LOAD } df_action_kind;
 
 typedef struct {
     union {
@@ -18,8 +18,8 @@ typedef struct {
     const df_attr *attrs;
     int32_t in[DF_TILE_MAX_IN]; /* slots; those beyond the operands are 0 */
     int32_t out;
-    uint8_t action, space, bytes; /* `bytes` of an element: EXPAND */
-} df_cluster_instruction;
+    uint8_t kind, space, bytes; /* `bytes` of an element: EXPAND */
+} df_cluster_action;
 
 /* An input as it is read in one space. Its slot is its index. */
 typedef struct {
@@ -48,9 +48,9 @@ typedef struct {
 struct df_cluster {
     int64_t row_length, n_units, tile, grain; /* the last three in units */
     double cost;                              /* ns per unit */
-    int64_t n_instructions, scratch_bytes;
+    int64_t n_actions, scratch_bytes;
     int32_t n_loads, n_outputs, n_registers, n_walking, n_periodic, n_streams;
-    df_cluster_instruction *instructions;
+    df_cluster_action *actions;
     df_cluster_load *loads;
     df_cluster_output *outputs;
     int64_t *offsets;  /* of the registers, in bytes */

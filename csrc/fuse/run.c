@@ -1,5 +1,4 @@
-/* Runs clusters that are ready (plan.h): block by block, tile by tile, instruction by
- * instruction. */
+/* Runs clusters that are ready (plan.h): block by block, tile by tile, action by action. */
 #include "fuse/plan.h"
 #include "base/thread.h"
 
@@ -55,21 +54,21 @@ static void expand(char *to, const char *from, int bytes, int64_t n, int64_t len
         df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
 }
 
-/* What the next tile streams from and to memory is asked for a few lines before each instruction of
- * this one: the first and the last instruction would wait for it while those between leave memory
- * idle. GELU of 16 M floats by hand took 10.2 ms without it on one thread, 7.2 with it. */
+/* What the next tile streams from and to memory is asked for a few lines before each action of this
+ * one: the first and the last would wait for it while those between leave memory idle. GELU of 16 M
+ * floats by hand took 10.2 ms without it on one thread, 7.2 with it. */
 #define LINE 64
 typedef struct {
     const df_cluster *c;
     int32_t stream;
-    int64_t line, lines; /* of this stream; before each instruction */
+    int64_t line, lines; /* of this stream; before each action */
 } ahead;
 
 static ahead start_ahead(const df_cluster *c, bool wanted)
 {
     if (!wanted) return (ahead){.c = c, .stream = c->n_streams};
     const int64_t lines = c->tile_stream_bytes / LINE;
-    return (ahead){.c = c, .lines = df_ceil_div(lines, c->n_instructions)};
+    return (ahead){.c = c, .lines = df_ceil_div(lines, c->n_actions)};
 }
 
 static inline void fetch_ahead(ahead *a, void *const *at)
@@ -88,20 +87,20 @@ static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
 {
     const df_cluster *c = r->c;
     const int64_t n[2] = {units * c->row_length, units};
-    const df_cluster_instruction *end = c->instructions + c->n_instructions;
+    const df_cluster_action *end = c->actions + c->n_actions;
     ahead next = start_ahead(c, c->n_units - begin >= 2 * c->tile);
-    for (const df_cluster_instruction *s = c->instructions; s < end; s++) {
+    for (const df_cluster_action *a = c->actions; a < end; a++) {
         if (next.stream < c->n_streams) fetch_ahead(&next, at);
-        if (s->action == DF_DO_TILE) {
-            const void *in[DF_TILE_MAX_IN] = {at[s->in[0]], at[s->in[1]], at[s->in[2]],
-                                              at[s->in[3]]};
-            s->fn.tile(n[s->space], at[s->out], in, s->attrs);
-        } else if (s->action == DF_DO_REDUCE) {
-            s->fn.reduce(units, c->row_length, at[s->out], at[s->in[0]]);
-        } else if (s->action == DF_DO_EXPAND) {
-            expand(at[s->out], at[s->in[0]], s->bytes, units, c->row_length);
+        if (a->kind == DF_DO_TILE) {
+            const void *in[DF_TILE_MAX_IN] = {at[a->in[0]], at[a->in[1]], at[a->in[2]],
+                                              at[a->in[3]]};
+            a->fn.tile(n[a->space], at[a->out], in, a->attrs);
+        } else if (a->kind == DF_DO_REDUCE) {
+            a->fn.reduce(units, c->row_length, at[a->out], at[a->in[0]]);
+        } else if (a->kind == DF_DO_EXPAND) {
+            expand(at[a->out], at[a->in[0]], a->bytes, units, c->row_length);
         } else {
-            at[s->out] = (void *)load(r, &c->loads[s->fn.load], begin, units, at);
+            at[a->out] = (void *)load(r, &c->loads[a->fn.load], begin, units, at);
         }
     }
 }
