@@ -163,6 +163,13 @@ def op_names():
     return re.findall(r"^OP\((\w+)\)", (ROOT / "csrc/op/ops.def").read_text(), re.M)
 
 
+def test_the_list_of_ops_names_their_files():
+    text = (ROOT / "csrc/op/ops.def").read_text()
+    for file, lines in re.findall(r"/\* (\w+\.c) \*/\n((?:OP\(\w+\)\n)+)", text):
+        records = re.findall(r"^DF_OP\((\w+)\)", (ROOT / "csrc/ops" / file).read_text(), re.M)
+        assert set(re.findall(r"OP\((\w+)\)", lines)) == set(records), file
+
+
 @pytest.mark.parametrize("path", CSRC, ids=name_of)
 def test_c_names_ops_only_in_records(path):
     """A string that is an op's name stands in the op's record and in no comparison."""
