@@ -44,7 +44,7 @@ ABS, ADD, CAST, LOGICAL_NOT, MULTIPLY = map(
     get_op, ("abs", "add", "cast", "logical_not", "multiply"))
 NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, WHERE = map(
     get_op, ("negative", "reciprocal", "reshape", "rsqrt", "sqrt", "square", "subtract", "where"))
-WITH_NAN = {get_op(f"{op.name}_no_nan"): op for op in (MULTIPLY, get_op("divide"))}
+WITH_NAN = {get_op("multiply_no_nan"): MULTIPLY, get_op("divide_no_nan"): get_op("divide")}
 
 # make(op, *inputs, **attrs) -> Symbol adds a node; y is the output to replace.
 Rule = Callable[..., Symbol | None]
