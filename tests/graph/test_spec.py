@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow._core import Executable, Program, get_op, make_attrs
+from dualflow._core import Attrs, Executable, Op, Program, get_op, make_attrs
 from dualflow.graph.ir import Line
+from dualflow.graph.program.compile import source
 from dualflow.graph.program.spec import (
     ArgumentSpec,
     InstructionSpec,
@@ -158,3 +159,60 @@ def test_c_refuses_what_is_broken(place, change, message):
     parts[k] = parts[k]._replace(**change)
     with pytest.raises(ValueError, match=message):
         Program(replace(spec, **{field: tuple(parts)}))
+
+
+def training_step():
+    """A function that reads and writes variables, draws numbers, and takes one that changes."""
+    rng = np.random.default_rng(0)
+    w = [df.Variable(rng.normal(size=s).astype("float32")) for s in ((3, 4), (4,))]
+    generator = df.random.Generator(3)
+
+    @df.function
+    def step(x, rate):
+        with df.GradientTape() as tape:
+            y = df.nn.relu(x @ w[0] + w[1]) * generator.uniform([2, 4])
+            loss = df.reduce_mean(df.boolean_mask(y, y > .1))
+        for v, g in zip(w, tape.gradient(loss, w), strict=True):
+            v.assign_sub(g * (rate * 2))
+        return loss, x
+
+    for rate in (.1, .2, .3):
+        step(X, rate)
+    return step, w
+
+
+def executable_of(spec):
+    return Executable(Program(spec), list(map(source, spec.arguments)),
+                      [x.variable for x in spec.variables], [x.written for x in spec.variables])
+
+
+def test_a_specification_is_all_that_a_program_needs():
+    step, w = training_step()
+    spec = step.compiled_for(X, .1).spec
+    del step
+    other, u = training_step()
+    again = executable_of(spec)
+    for rate in (.1, .5):
+        got, want = again.run([X, rate]), other(X, rate)
+        assert [x.numpy().tobytes() for x in got] == [x.numpy().tobytes() for x in want]
+        assert [v.numpy().tobytes() for v in w] == [v.numpy().tobytes() for v in u]
+
+
+def test_it_holds_nothing_that_cannot_be_written_down():
+    def parts(x):
+        if isinstance(x, ProgramSpec | VariableSpec):
+            x = tuple(vars(x).values())
+        if isinstance(x, Feed):
+            feeds.append(x)
+        elif isinstance(x, tuple):
+            for part in x:
+                yield from parts(part)
+        else:
+            yield x
+
+    feeds = []
+    spec = training_step()[0].compiled_for(X, .1).spec
+    found = {type(x) for x in parts(spec)}
+    assert found <= {str, int, float, bool, type, type(None), SlotKind, df.DType, df.Tensor,
+                     df.Variable, Op, Attrs}
+    assert {Op, Attrs, df.Tensor, df.Variable, type} <= found and len(feeds) == 1
