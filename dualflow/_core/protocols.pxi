@@ -2,10 +2,42 @@
 
 cdef dict METHODS = {}             # behaviour composed of ops, bound from above
 
+# What people may write in place of a question for the numbers of a traced tensor.
+cdef dict INSTEAD = {
+    "iteration": "dualflow.unstack(x), or ops on the whole tensor",
+    "`in`": "dualflow.reduce_any(x == item)",
+    "bool()": "dualflow.where(condition, a, b) to choose between values, logical_and, logical_or "
+              "and logical_not for `and`, `or` and `not`, maximum and minimum for max() and min(), "
+              "debugging.assert_true for an assertion, or decide by a Python value",
+    "int()": "dualflow.cast(x, dualflow.int64), or a Python number",
+    "float()": "dualflow.cast(x, dualflow.float32), or a Python number",
+    "use as an index, a length or in range()":
+        "dualflow.gather(x, i), dualflow.range(n), or a Python int",
+    "complex()": "ops on the tensor",
+    ".item()": "the tensor itself, or return it from the function",
+    ".numpy()": "ops of dualflow in its place; to see the numbers, dualflow.print(x), or return it "
+                "from the function",
+    ".tolist()": "the tensor itself, or return it from the function",
+    "a NumPy function": "the op of the same name in dualflow",
+    "DLPack": "ops of dualflow, or return it from the function",
+    "its memory (the buffer protocol)": "ops of dualflow, or return it from the function",
+    "pickling": "a result of the function",
+}
+
 
 def bind(**methods):
     """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
     METHODS.update(methods)
+
+
+cdef Tensor with_data(TensorBase x, str asked):
+    """The Tensor whose numbers `asked` is about: `x`, or the value of a variable; an error where
+    there are none yet."""
+    if type(x) is Variable:
+        x = read_variable(<Variable>x)
+    if type(x) is Symbol:
+        (<Symbol>x).graph.no_value(x, asked, INSTEAD[asked])
+    return <Tensor>x
 
 
 cdef class TensorBase:
@@ -65,27 +97,23 @@ cdef class TensorBase:
 
     # --- numbers ---
 
-    cdef object with_data(self, str asked):
-        """The Tensor whose numbers `asked` is about; an error where there are none yet."""
-        raise NotImplementedError
-
     def item(self):
         """The value of a tensor with one element as a Python bool, int or float."""
-        return scalar_item(self.with_data(".item()"), "item()")
+        return scalar_item(with_data(self, ".item()"), "item()")
 
     def numpy(self):
         """The data as a read-only NumPy array that shares memory and keeps it alive.
 
         What is assigned to a variable later does not change it.
         """
-        return to_numpy(self.with_data(".numpy()"))
+        return to_numpy(with_data(self, ".numpy()"))
 
     def tolist(self):
         """The data as nested Python lists."""
-        return METHODS["tolist"](self.with_data(".tolist()"))
+        return METHODS["tolist"](with_data(self, ".tolist()"))
 
     def __iter__(self):
-        cdef Tensor x = self.with_data("iteration")
+        cdef Tensor x = with_data(self, "iteration")
         if x.t.ndim == 0:
             raise TypeError("iteration over a tensor with shape ()")
         rows = []
@@ -94,31 +122,31 @@ cdef class TensorBase:
         return iter(rows)
 
     def __contains__(self, item):
-        return METHODS["contains"](self.with_data("`in`"), item)
+        return METHODS["contains"](with_data(self, "`in`"), item)
 
     def __bool__(self):
-        return bool(scalar_item(self.with_data("bool()"), "bool()"))
+        return bool(scalar_item(with_data(self, "bool()"), "bool()"))
 
     def __int__(self):
-        return int(scalar_item(self.with_data("int()"), "int()"))
+        return int(scalar_item(with_data(self, "int()"), "int()"))
 
     def __float__(self):
-        return float(scalar_item(self.with_data("float()"), "float()"))
+        return float(scalar_item(with_data(self, "float()"), "float()"))
 
     def __complex__(self):
-        return complex(scalar_item(self.with_data("complex()"), "complex()"))
+        return complex(scalar_item(with_data(self, "complex()"), "complex()"))
 
     def __index__(self):
-        cdef Tensor x = self.with_data("use as an index, a length or in range()")
+        cdef Tensor x = with_data(self, "use as an index, a length or in range()")
         if x.t.ndim != 0 or df_dtypes[<int>x.t.dtype].kind != DF_KIND_INT:
             raise TypeError(f"an index wants an integer tensor of shape (), got {describe(x)}")
         return scalar_item(x, "index")
 
     def __array__(self, dtype=None, copy=None):
-        return to_array(self.with_data("a NumPy function"), dtype, copy)
+        return to_array(with_data(self, "a NumPy function"), dtype, copy)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return to_dlpack(self.with_data("DLPack"), stream, max_version, dl_device, copy)
+        return to_dlpack(with_data(self, "DLPack"), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
         return DL_CPU, 0
@@ -156,10 +184,6 @@ cdef class Tensor(TensorBase):
 
     def __dealloc__(self):
         df_tensor_clear(&self.t)
-
-    cdef object with_data(self, str asked):
-        return self
-
     @property
     def shape(self):
         """The dimensions, a tuple of int."""
@@ -199,7 +223,7 @@ cdef class Tensor(TensorBase):
         return format(str(self), spec)
 
     def __reduce_ex__(self, protocol):
-        cdef Tensor x = self.with_data("pickling")
+        cdef Tensor x = with_data(self, "pickling")
         return rebuild, (x.dtype.name, x.shape, raw_bytes(x, protocol))
 
     def __copy__(self):
@@ -209,7 +233,7 @@ cdef class Tensor(TensorBase):
         return self
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        export_buffer(self.with_data("its memory (the buffer protocol)"), view, flags)
+        export_buffer(with_data(self, "its memory (the buffer protocol)"), view, flags)
 
     def __releasebuffer__(self, Py_buffer *view):
         PyMem_Free(view.internal)

@@ -9,28 +9,6 @@ cdef extern from *:
     """
     void *df_trace_top
 
-# What people may write in place of a question for the numbers of a traced tensor.
-cdef dict INSTEAD = {
-    "iteration": "dualflow.unstack(x), or ops on the whole tensor",
-    "`in`": "dualflow.reduce_any(x == item)",
-    "bool()": "dualflow.where(condition, a, b) to choose between values, logical_and, logical_or "
-              "and logical_not for `and`, `or` and `not`, maximum and minimum for max() and min(), "
-              "debugging.assert_true for an assertion, or decide by a Python value",
-    "int()": "dualflow.cast(x, dualflow.int64), or a Python number",
-    "float()": "dualflow.cast(x, dualflow.float32), or a Python number",
-    "use as an index, a length or in range()":
-        "dualflow.gather(x, i), dualflow.range(n), or a Python int",
-    "complex()": "ops on the tensor",
-    ".item()": "the tensor itself, or return it from the function",
-    ".numpy()": "ops of dualflow in its place; to see the numbers, dualflow.print(x), or return it "
-                "from the function",
-    ".tolist()": "the tensor itself, or return it from the function",
-    "a NumPy function": "the op of the same name in dualflow",
-    "DLPack": "ops of dualflow, or return it from the function",
-    "its memory (the buffer protocol)": "ops of dualflow, or return it from the function",
-    "pickling": "a result of the function",
-}
-
 
 @cython.final
 cdef class Symbol(Tensor):
@@ -109,9 +87,6 @@ cdef class Symbol(Tensor):
 
     def __repr__(self):
         return f"<dualflow.Symbol {self.name!r} shape={self.known_shape} dtype={self.dtype}>"
-
-    cdef object with_data(self, str asked):
-        return self.graph.no_value(self, asked, INSTEAD[asked])
 
 
 cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tuple unknown):

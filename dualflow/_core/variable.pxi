@@ -52,10 +52,6 @@ cdef class Variable(TensorBase):
         if df_trace_top != NULL:
             (<object>df_trace_top).created(self)
 
-    cdef object with_data(self, str asked):
-        cdef Tensor x = read_variable(self)
-        return x if type(x) is Tensor else x.with_data(asked)
-
     @property
     def shape(self):
         """The dimensions, a tuple of int."""
@@ -109,13 +105,13 @@ cdef class Variable(TensorBase):
         return METHODS["repr"](self)
 
     def __reduce__(self):
-        return Variable, (self.with_data("pickling"), self.trainable, self.name)
+        return Variable, (with_data(self, "pickling"), self.trainable, self.name)
 
     def __copy__(self):
-        return Variable(self.with_data(".numpy()"), self.trainable, self.name)
+        return Variable(with_data(self, ".numpy()"), self.trainable, self.name)
 
     def __deepcopy__(self, memo):
-        return Variable(self.with_data(".numpy()"), self.trainable, self.name)
+        return Variable(with_data(self, ".numpy()"), self.trainable, self.name)
 
 
 cdef object operand(Variable v, value, str op):
