@@ -345,6 +345,13 @@ def test_variables_as_arguments():
     assert number(v) == 3. and number(w) == 11.
 
 
+def test_arguments_of_high_rank_are_told_apart():
+    f = df.function(lambda x: x * 2.)
+    for shape in ([1] * 10 + [6], [1] * 10 + [2, 3], [1] * 9 + [3, 2], [1] * 10 + [6], [6]):
+        for _ in range(3):
+            assert f(df.ones(shape)).shape == tuple(shape)
+
+
 def test_no_arguments():
     v = df.Variable(1.)
     f = df.function(lambda: v * 2.)

@@ -86,14 +86,6 @@ void df_tensor_clear(df_tensor *t)
     df_tensor_init(t);
 }
 
-bool df_same_shape(const df_tensor *a, const df_tensor *b)
-{
-    if (a->ndim != b->ndim) return false;
-    for (int i = 0; i < a->ndim; i++)
-        if (a->shape[i] != b->shape[i]) return false;
-    return true;
-}
-
 bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b)
 {
     if (a->ndim != b->ndim) return false;

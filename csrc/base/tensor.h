@@ -37,7 +37,16 @@ static inline int64_t df_tensor_bytes(const df_tensor *t)
     if (t->size > INT64_MAX / 8) return INT64_MAX;
     return t->size * df_dtypes[t->dtype].bytes;
 }
-bool df_same_shape(const df_tensor *a, const df_tensor *b);
+static inline bool df_same_dims(int ndim, const int64_t *a, const int64_t *b)
+{
+    for (int d = 0; d < ndim; d++)
+        if (a[d] != b[d]) return false;
+    return true;
+}
+static inline bool df_same_shape(const df_tensor *a, const df_tensor *b)
+{
+    return a->ndim == b->ndim && df_same_dims(a->ndim, a->shape, b->shape);
+}
 /* Whether they agree in all dimensions that are known of both. */
 bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b);
 

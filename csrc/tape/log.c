@@ -60,22 +60,13 @@ df_entry *df_log_reserve(df_log *log, int n_in, int n_out, int64_t n_dims)
     return e;
 }
 
-static bool same_dims(const df_operand *o, const df_tensor *t)
-{
-    const int64_t *dims = o->kept;
-    if (o->ndim != t->ndim) return false;
-    for (int d = 0; d < t->ndim; d++)
-        if (dims[d] != t->shape[d]) return false;
-    return true;
-}
-
 int64_t *df_operand_describe(df_operand *o, const df_tensor *t, const df_operand *like,
                              int64_t *dims)
 {
     o->spec = true;
     o->dtype = (uint8_t)t->dtype;
     o->ndim = t->ndim;
-    if (like && same_dims(like, t)) {
+    if (like && like->ndim == t->ndim && df_same_dims(t->ndim, like->kept, t->shape)) {
         o->kept = like->kept;
         return dims;
     }

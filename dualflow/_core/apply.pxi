@@ -173,7 +173,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         other = <Tensor>ins[i]
         if other.t.dtype != x.t.dtype:
             return None
-        if same_inline_dims(&other.t, &x.t):
+        if df_same_shape(&other.t, &x.t):
             data[i] = other.t.data
         elif other.t.ndim == 0 and n == 2 and x.t.size <= SPLAT_ELEMENTS:
             splat(room, other.t.data, df_dtypes[<int>x.t.dtype].bytes, x.t.size)
@@ -186,16 +186,6 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         result = <PyObject *>out
         record_all(op, attrs, ins, <int>n, &result, 1)
     return out
-
-
-cdef inline bint same_inline_dims(const df_tensor *a, const df_tensor *b) noexcept:
-    cdef int d
-    if a.ndim != b.ndim:
-        return False
-    for d in range(a.ndim):
-        if a.dims[d] != b.dims[d]:
-            return False
-    return True
 
 
 cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):

@@ -214,18 +214,16 @@ cdef bint is_small(x) noexcept:
 @cython.final
 cdef class LikeTensor:
     """The dtype and shape of an argument."""
-    cdef int dtype
-    cdef int ndim
-    cdef int64_t dims[8]
+    cdef df_tensor t
+
+    def __cinit__(self):
+        df_tensor_init(&self.t)
+
+    def __dealloc__(self):
+        df_tensor_clear(&self.t)
 
     cdef bint fits(self, Tensor x) noexcept:
-        cdef int d
-        if x.t.dtype != self.dtype or x.t.ndim != self.ndim:
-            return False
-        for d in range(self.ndim):
-            if x.t.shape[d] != self.dims[d]:
-                return False
-        return True
+        return x.t.dtype == self.t.dtype and df_same_shape(&x.t, &self.t)
 
 
 cdef class Dispatcher:
@@ -277,17 +275,12 @@ cdef class Dispatcher:
         cdef LikeTensor like
         cdef Tensor x
         cdef list kinds = []
-        cdef int d
+        cdef df_error err
         for k, value in enumerate(args):
             if type(value) is Tensor:
                 x = <Tensor>value
-                if x.t.ndim > 8:
-                    return
                 like = LikeTensor.__new__(LikeTensor)
-                like.dtype = x.t.dtype
-                like.ndim = x.t.ndim
-                for d in range(x.t.ndim):
-                    like.dims[d] = x.t.shape[d]
+                check(df_tensor_set(&like.t, x.t.dtype, x.t.ndim, x.t.shape, b"call", &err), &err)
                 kinds.append(like)
             else:
                 number = AnyNumber.__new__(AnyNumber)
