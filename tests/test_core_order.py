@@ -153,6 +153,14 @@ def test_every_part_is_included_once():
     assert sorted(INCLUDED) == sorted(path.name for path in CORE.glob("*.pxi"))
 
 
+def test_the_map_lists_the_parts():
+    text = (CORE.parent.parent / "docs/design.md").read_text()
+    block = text[text.index("\nerrors op "):]
+    lines = block[:block.index("```")].splitlines()
+    assert " ".join(line[:52] for line in lines).split() == [
+        name.removesuffix(".pxi") for name in INCLUDED]
+
+
 def test_parts_use_what_comes_before():
     assert upward([Part(name, (CORE / name).read_text()) for name in PARTS]) == []
 

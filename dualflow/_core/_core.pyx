@@ -1,4 +1,4 @@
-"""One extension module, in parts: each .pxi file is one concept, lower parts first."""
+"""One extension module, in parts: each .pxi file is one concept, and uses what stands before it."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyNumber_Index
