@@ -287,9 +287,6 @@ __all__ = [
     "zeros_like",
 ]
 
-# The registry of gradient rules is a module of that name, which imports have put there.
-globals().pop("gradients", None)
-
 
 def __getattr__(name: str) -> Any:
     if name == "debugging":

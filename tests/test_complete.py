@@ -1,6 +1,7 @@
 """Every op of the C table has a public function, a gradient decision, a case and a benchmark."""
 
 import ast
+import collections
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_gradient_decision(op):
     handle = _core.get_op(op)
     decided = handle.rule is not None or handle.why_no_gradient or handle.writes
     assert decided, f"{op} has neither a rule nor a reason to have none"
+
+
+def test_one_gradient_decision():
+    decided = [op for p in sorted((ROOT / "dualflow").rglob("*.py"))
+               for f in ("gradient", "no_gradient") for op in first_strings(p, f)]
+    assert decided and len(set(decided)) == len(decided), collections.Counter(decided)
 
 
 @pytest.mark.parametrize("op", PUBLIC)

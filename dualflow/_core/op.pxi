@@ -22,7 +22,7 @@ cdef class Op:
     attrs : tuple of str
         Attribute names in the record's order.
     rule : callable or None
-        The gradient rule, set by ``dualflow.gradients``.
+        The gradient rule, set by ``dualflow.gradient_registry``.
     why_no_gradient : str or None
         Reason given where an op was declared to have no gradient.
     saves : int

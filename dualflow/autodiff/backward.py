@@ -22,7 +22,7 @@ from dualflow._core import (
     walk_back,
 )
 from dualflow.errors import ShapeError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast

@@ -1,7 +1,7 @@
 """Smooth activations of neural networks, and what flows back through them."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.compare import where
 from dualflow.ops.exponential import exp

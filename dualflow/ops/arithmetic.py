@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = [

@@ -18,7 +18,7 @@ from dualflow._core import (
 from dualflow.arguments import shown
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, ShapeError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "reshape", "shape",

@@ -1,7 +1,7 @@
 """Bits of integers, truth of bools, and Python's operators ``& | ^ ~`` for both."""
 
 from dualflow._core import Tensor, apply, bind
-from dualflow.gradients import no_gradient
+from dualflow.gradient_registry import no_gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import DType, as_dtype, bfloat16, float16, float32
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.limits import clip_by_value
 from dualflow.ops.types import DTypeLike, TensorLike
 

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = [

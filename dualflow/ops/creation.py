@@ -15,7 +15,7 @@ from dualflow._core import (
 )
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import InvalidArgumentError, ShapeError, TracedValueError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
 from dualflow.ops.types import DTypeLike, TensorLike
 

@@ -1,7 +1,7 @@
 """Cumulative ops along one axis: sums and products, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = ["cumprod", "cumsum"]

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, smaller
 from dualflow.errors import ShapeError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims, reshape, static_shape
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import MISSING, SLICE, cut, pad

@@ -1,7 +1,7 @@
 """Quotients and remainders, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "mod", "reciprocal", "truediv"]

@@ -1,7 +1,7 @@
 """Exponentials, logarithms, powers and roots, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.compare import equal, where
 from dualflow.ops.types import TensorLike

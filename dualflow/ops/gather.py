@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DTypeError, ShapeError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import ints, same_shape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where

@@ -1,7 +1,7 @@
 """Hyperbolic functions with their inverses, and their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.compare import where
 from dualflow.ops.exponential import rsqrt

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, unwrapped
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array import static_shape
 from dualflow.ops.types import TensorLike
 

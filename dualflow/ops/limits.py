@@ -1,7 +1,7 @@
 """The larger, the smaller, and what lies between, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import where
 from dualflow.ops.types import TensorLike
 

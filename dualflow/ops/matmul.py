@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, bind
 from dualflow.errors import ShapeError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims, squeeze
 from dualflow.ops.types import TensorLike
 

@@ -2,7 +2,7 @@
 of. The formulas are those of Keras 3."""
 
 from dualflow._core import Variable, apply
-from dualflow.gradients import no_gradient
+from dualflow.gradient_registry import no_gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = ["adagrad_update", "adam_update", "centered_rmsprop_update", "momentum_update",

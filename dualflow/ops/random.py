@@ -12,7 +12,7 @@ from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import no_gradient
+from dualflow.gradient_registry import no_gradient
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, apply
 from dualflow.dtypes import int64
-from dualflow.gradients import no_gradient
+from dualflow.gradient_registry import no_gradient
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["argmax", "argmin"]

@@ -1,7 +1,7 @@
 """Mean, variance and their kin over any set of axes, with their gradients."""
 
 from dualflow._core import Tensor, apply, larger
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import equal, where
 from dualflow.ops.reduce import axes_or_all, broadcast_over, count_over
 from dualflow.ops.types import Axis, TensorLike

@@ -1,7 +1,7 @@
 """Rectifiers of neural networks, and what flows back through them."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = ["leaky_relu", "leaky_relu_grad", "relu", "relu6", "relu6_grad", "relu_grad"]

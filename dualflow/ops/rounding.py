@@ -1,7 +1,7 @@
 """Rounding to integers, and tests of what kind of number one is."""
 
 from dualflow._core import Tensor, apply, bind
-from dualflow.gradients import no_gradient
+from dualflow.gradient_registry import no_gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.types import TensorLike
 
 __all__ = ["segment_sum", "unsorted_segment_sum"]

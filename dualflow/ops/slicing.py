@@ -7,7 +7,7 @@ from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import integer
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array import (
     broadcast_to,
     expand_dims,

@@ -1,7 +1,7 @@
 """Softmax and the cross entropies of logits, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims
 from dualflow.ops.exponential import exp
 from dualflow.ops.gather import gather

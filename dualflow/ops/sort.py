@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError
-from dualflow.gradients import gradient, no_gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import static_shape, transpose
 from dualflow.ops.compare import where
 from dualflow.ops.gather import gather_grad

@@ -1,7 +1,7 @@
 """Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal
 from dualflow.ops.exponential import exp

@@ -1,7 +1,7 @@
 """Sine and its kin with their inverses, angles in radians, and their gradients."""
 
 from dualflow._core import Tensor, apply
-from dualflow.gradients import gradient
+from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.array import stop_gradient
 from dualflow.ops.exponential import rsqrt

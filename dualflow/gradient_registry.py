@@ -15,6 +15,8 @@ un-broadcasts and never adds up: the walker does.
 
 `saves` names what a tape keeps for the rule: "none", "inputs", "output", "both", or a tuple of
 input positions and "output". All other operands arrive as `TensorSpec`: shape and dtype only.
+
+A module that is loaded again declares its rules again, and they are taken.
 """
 
 from collections.abc import Callable
@@ -38,9 +40,7 @@ def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Ru
         mask = sum(_OUTPUT if s == "output" else 1 << int(s) for s in saves)
 
     def register(rule: Rule) -> Rule:
-        if handle.rule is not None or handle.why_no_gradient is not None:
-            raise ValueError(f"{op} has a gradient decision already")
-        handle.rule, handle.saves = rule, mask
+        handle.rule, handle.saves, handle.why_no_gradient = rule, mask, None
         return rule
 
     return register
@@ -49,6 +49,4 @@ def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Ru
 def no_gradient(op: str, why: str) -> None:
     """Declares that nothing flows back through `op`, and why; users get to read the reason."""
     handle = _core.get_op(op)
-    if handle.rule is not None or handle.why_no_gradient is not None:
-        raise ValueError(f"{op} has a gradient decision already")
-    handle.why_no_gradient = why
+    handle.rule, handle.why_no_gradient = None, why
