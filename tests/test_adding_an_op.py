@@ -1,0 +1,54 @@
+"""The guide to adding an op, taken at its word: what it shows is added to a copy of the tree, built
+and tested."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDE = (ROOT / "docs/adding_an_op.md").read_text()
+LEFT = shutil.ignore_patterns(".git", "lib*", ".hypothesis", "__pycache__", ".*_cache")
+
+
+def blocks():
+    """(file, code) of each block: it belongs to the file that was named last."""
+    file, found = None, []
+    for path, code in re.findall(r"`([\w/]+\.\w+)`|^```\w+\n(.*?)^```$", GUIDE, re.M | re.S):
+        if path and (ROOT / path).is_file():
+            file = path
+        elif code:
+            found.append((file, code))
+    return found
+
+
+def run(tree, *command):
+    done = subprocess.run([sys.executable, *command], cwd=tree, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tree)}, timeout=900)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def test_four_places():
+    assert [file for file, _ in blocks()] == [
+        "csrc/ops/hyperbolic_formulas.h", "csrc/ops/hyperbolic.c", "csrc/op/ops.def",
+        "dualflow/ops/hyperbolic.py", "dualflow/math.py", "tests/ops/cases/hyperbolic.py"]
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has builds of its own")
+def test_the_guide_builds(tmp_path):
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT, tree, ignore=LEFT)
+    for file, code in blocks():
+        with open(tree / file, "a") as f:
+            f.write(code)
+    run(tree, "setup.py", "-q", "build_ext", "--inplace", "--isa", "baseline")
+    said = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "sech", "tests/ops",
+               "tests/test_complete.py", "tests/test_benchmarks.py")
+    assert int(re.search(r"(\d+) passed", said).group(1)) > 30
+    run(tree, "-c", "import doctest, dualflow.ops.hyperbolic as m; "
+        "assert not doctest.testmod(m).failed")
