@@ -43,7 +43,7 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
     wanted = (<object>_dtypes.as_dtype(dtype)).index
     if <int>x.t.dtype != wanted:
         raise _errors.DTypeError(
-            f"{who}: got a tensor of {x.dtype}, want {_dtypes.as_dtype(dtype)}; use cast")
+            f"{who}: got a tensor of {dtype_of(x)}, want {_dtypes.as_dtype(dtype)}; use cast")
     return x
 
 

@@ -26,7 +26,7 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
     if flags & PyBUF_WRITABLE:
         raise BufferError("tensors are immutable: ask for a read-only buffer")
     if df_dtypes[<int>x.t.dtype].format[0] == 0:
-        raise BufferError(f"{x.dtype} has no buffer format; cast to float32 first")
+        raise BufferError(f"{dtype_of(x)} has no buffer format; cast to float32 first")
     if flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS and not is_fortran(x):
         raise BufferError(f"{describe(x)} is row-major, not Fortran contiguous")
     strides = <Py_ssize_t *>PyMem_Malloc((x.t.ndim + 1) * sizeof(Py_ssize_t))
@@ -56,7 +56,7 @@ cdef object to_numpy(Tensor x):
         raise _errors.ShapeError(
             f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
     if x.t.dtype == DF_BF16:            # no buffer format has its name
-        dtype = x.dtype.as_numpy_dtype
+        dtype = dtype_of(x).as_numpy_dtype
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
         return np.asarray(memoryview(x)).view(dtype)
     return np.asarray(memoryview(x))

@@ -53,7 +53,8 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         (<uint8_t *>p)[at] = 1 if value else 0
         return 0
     if isinstance(value, float):
-        raise _errors.DTypeError(f"{who}: got the float {value!r}, want {x.dtype}; cast it first")
+        raise _errors.DTypeError(f"{who}: got the float {value!r}, want {dtype_of(x)}; "
+                                 "cast it first")
     try:
         i = value
         if dtype == DF_I64:
@@ -69,7 +70,7 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         else:
             raise OverflowError
     except OverflowError:
-        raise _errors.SizeOverflowError(f"{who}: {value} does not fit {x.dtype}") from None
+        raise _errors.SizeOverflowError(f"{who}: {value} does not fit {dtype_of(x)}") from None
     return 0
 
 

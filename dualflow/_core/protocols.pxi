@@ -192,7 +192,7 @@ cdef class Tensor(TensorBase):
     @property
     def dtype(self):
         """The element type."""
-        return DTYPES[<int>self.t.dtype]
+        return dtype_of(self)
 
     @property
     def ndim(self):

@@ -252,7 +252,7 @@ cdef class RecordLog:
                 floats = True
                 keep_id(&self.c.ids, x.id)
         if not floats:
-            self.blocked[op.name] = f"its result has dtype {(<Tensor>outs[0]).dtype}"
+            self.blocked[op.name] = f"its result has dtype {dtype_of(<Tensor>outs[0])}"
             return 0
         for k in range(n_in):
             n_dims += (<Tensor>ins[k]).t.ndim

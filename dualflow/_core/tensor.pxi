@@ -94,8 +94,12 @@ cdef class TensorSpec:
         return TensorSpec, (self.shape, self.dtype, self.name)
 
 
+cdef inline object dtype_of(Tensor x):
+    return DTYPES[<int>x.t.dtype]
+
+
 cdef str describe(Tensor x):
-    return f"{x.dtype} {x.shape}"
+    return f"{dtype_of(x)} {x.shape}"
 
 
 cdef object scalar_item(Tensor x, str asked):
