@@ -4,6 +4,7 @@ import numpy as np
 
 import dualflow as df
 from dualflow.graph.program.lower import cost_of
+from dualflow.graph.program.spec import SlotKind
 
 
 def compiled(f, *args, **options):
@@ -60,8 +61,14 @@ def test_long_work_is_polled():
     assert not any(x.poll for x in small.instructions)
 
 
-def test_a_constant_of_two_views_is_one():
-    c = df.ones([4, 2])
-    spec = compiled(lambda x: df.sort(c) + x * df.reduce_sum(df.sort(c)), X[:1, :2],
-                    passes=False).spec
-    assert [x is c for x in spec.constants].count(True) == len(spec.constants) == 1
+def test_a_constant_that_is_read_and_returned_is_one():
+    c = df.ones([2, 3])
+    spec = compiled(lambda x: (x + c, df.identity(c)), X).spec
+    assert len(spec.constants) == 1 and spec.constants[0] is c
+    assert [x.number for x in (*spec.slots, *spec.results) if x.kind is SlotKind.CONSTANT] == [0, 0]
+
+
+def test_waves_are_written_down():
+    spec = compiled(lambda a, b: (df.concat([a, b], 0), df.concat([b, a], 0)),
+                    df.ones([200_000]), df.ones([1])).spec
+    assert [x.wave for x in spec.instructions if x.op.name == "concat"] == [1, 1]

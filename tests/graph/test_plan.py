@@ -75,6 +75,29 @@ def test_updates_are_made_in_their_variables(passes):
     assert plan.variables == [v] and plan.written == [True]
 
 
+@pytest.mark.parametrize("variable_first", [False, True])
+def test_what_runs_beside_a_reader_of_a_variable_is_not_made_in_it(variable_first):
+    n = 200_000
+    v = df.Variable(df.zeros([n]))
+
+    @df.function
+    def f(a):
+        old = v.value()
+        made = [lambda: df.concat([old, old], 0), lambda: df.concat([a, a], 0)]
+        first, second = [x() for x in (made if variable_first else made[::-1])]
+        read, value = (first, second) if variable_first else (second, first)
+        v.assign(value)
+        return read, df.reduce_max(value)
+
+    compiled = f.compiled_for(df.ones([n // 2]))
+    assert [node.wave for node in compiled.graph.nodes if node.type == "concat"] == [1, 1]
+    assert [compiled.plan.where[i.outputs[0]][0].variable for i in compiled.plan.instructions
+            if i.node.wave] == [None, None]
+    for k in range(3):
+        read, largest = f(df.ones([n // 2]) * k)
+        assert set(read.numpy()) == {max(k - 1., 0.)} and largest.item() == k
+
+
 def test_an_old_value_that_is_still_needed_is_kept():
     v = df.Variable(X)
 

@@ -49,6 +49,23 @@ def test_they_stand_in_a_row_and_say_so():
     assert [node.wave for node in ir.copy(after).nodes] == [0, 0, 1, 1, 0]
 
 
+def between(f):
+    """What becomes of two counts, which refuse labels out of range, around what `f` does."""
+    def counts(a, b):
+        first = df.math.confusion_matrix(a, b, num_classes=10)
+        return first, f(a), df.math.confusion_matrix(b, a, num_classes=10)
+
+    after = passed(module, traced(counts, x(N, dtype="int32"), x(N, dtype="int32")), exact=False)
+    return [node.wave for node in after.nodes if node.type == "confusion_matrix"]
+
+
+def test_what_may_refuse_a_value_moves_past_no_write_and_nothing_that_may():
+    v, i = df.Variable([1]), df.constant([0])
+    assert between(lambda a: a + 1) == [1, 1]
+    assert between(lambda a: df.gather(a, i)) == [0, 0]
+    assert between(lambda a: [v.assign(a[:1]), a][1]) == [0, 0]
+
+
 def test_the_pass_is_seen_and_left_out():
     args = df.ones([N]), df.ones([N])
     assert "--- after waves" in df.function(joined).passes_for(*args)
