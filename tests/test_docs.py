@@ -10,6 +10,7 @@ import re
 import pytest
 
 import dualflow as df
+from tests.line_references import references
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
@@ -62,6 +63,11 @@ def test_toy():
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
     assert sum(bool(line.strip()) for line in code.splitlines()) < 170
     exec(compile(code, "docs/toy.md", "exec"), {"__name__": "toy"})
+
+
+@pytest.mark.parametrize("name, path, says, line", list(references()))
+def test_line_references(name, path, says, line):
+    assert says == line, f"{path}: {name} is on line {line}; run python -m tests.line_references"
 
 
 @pytest.mark.parametrize("tour", TOURS)
