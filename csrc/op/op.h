@@ -70,6 +70,7 @@ struct df_op {
     int n_out; /* or DF_VARIADIC: infer's caller asks `count_out` */
     int n_attrs;
     df_attr_spec attrs[DF_MAX_ATTRS];
+    int n_bodies; /* graphs that a node of it owns: such nodes never run as they are */
 
     /* Bit i: input i takes part in dtype promotion, the others keep their dtype. 0: none does.
      * For a variadic op any set bit means all. */

@@ -182,6 +182,7 @@ cdef extern from "op/op.h" nogil:
         int n_out
         int n_attrs
         df_attr_spec attrs[12]
+        int n_bodies
         uint32_t promote
         bint promote_to_float
         uint32_t writes

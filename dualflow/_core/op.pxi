@@ -57,6 +57,11 @@ cdef class Op:
         return self.c.n_out
 
     @property
+    def n_bodies(self):
+        """How many graphs a node of it owns."""
+        return self.c.n_bodies
+
+    @property
     def kind(self):
         return ("elementwise", "reduction", "view", "general")[<int>self.c.kind]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow._core import Symbol, Tensor, Variable, apply, evaluate
-from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Node
+from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, Graph, Node
 from dualflow.graph.trace.trace import suspended
 
 
@@ -56,11 +56,16 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
             elif node.op is VARIABLE:
                 values[node.outputs[0]] = node.data.value()
                 variables[node.outputs[0]] = node.data
-            elif node.op.writes:
-                _write(node, values)
+            elif node.writes or node.op is CALL:
+                if node.op is CALL:
+                    made = interpret(node.bodies[0], [values[x] for x in node.inputs]).outputs
+                    values.update(zip(node.outputs, made, strict=True))
+                else:
+                    _write(node, values)
                 for before, after in node.written:
-                    variables[after] = variables[before]
-                    written[variables[after]] = values[after]
+                    if before in variables:         # else it is an input of a body
+                        variables[after] = variables[before]
+                        written[variables[after]] = values[after]
             else:
                 inputs = [values[x] for x in node.inputs]
                 values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs),
@@ -70,7 +75,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
 
 def _write(node: Node, values: dict[Symbol, Tensor]) -> None:
     """Runs a node that writes, on variables of its own."""
-    inputs = [Variable(values[x]) if node.op.writes >> i & 1 else values[x]
+    inputs = [Variable(values[x]) if node.writes >> i & 1 else values[x]
               for i, x in enumerate(node.inputs)]
     attrs = {} if node.attrs is None else node.attrs.as_dict()
     found = apply(node.op.name, *inputs, **attrs)

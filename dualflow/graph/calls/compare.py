@@ -13,16 +13,19 @@ from typing import Any
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
 from dualflow.graph.calls.exact import alike
-from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node, may_refuse
-from dualflow.graph.passes import algebra, fold
+from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node
+from dualflow.graph.passes import algebra, fold, inline
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.parameters import Argument
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:
-    """Whether two graphs give the same, with the same effects in the same order."""
-    return _same(a, b) or _same(*[algebra.run(fold.run(ir.copy(g), Options()), Options())
+    """Whether two graphs give the same, with the same effects in the same order. What their calls
+    hold is put in the place of these."""
+    options = Options()
+    a, b = inline.run(a, options), inline.run(b, options)
+    return _same(a, b) or _same(*[algebra.run(fold.run(ir.copy(g), options), options)
                                   for g in (a, b)])
 
 
@@ -51,11 +54,11 @@ class _Values:
                     key, fed = (*key, fed), fed + 1
             else:
                 key = (node.op, self.attrs(node), tuple([at[x] for x in node.inputs]),
-                       len(effects) if node.op.effect else None)
+                       len(effects) if node.effect else None)
             number = self.numbers.setdefault(key, len(self.numbers))
-            if node.op.effect:
+            if node.effect:
                 effects.append(number)
-            elif node.op not in LEAVES and may_refuse(node):
+            elif node.op not in LEAVES and node.may_refuse:
                 refusing.add(number)
             at.update((y, (number, k)) for k, y in enumerate(node.outputs))
         return [at[x] for x in graph.outputs], effects, refusing

@@ -13,7 +13,7 @@ from dualflow._core import Dim, RecordLog, Symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
 from dualflow.graph.calls.locks import reentrant_lock
-from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node
+from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.trace import Trace
@@ -132,7 +132,7 @@ def play(log: RecordLog, trace: Trace, nodes: Iterable[Node],
     seen: set[Node] = set()
     for node in nodes:
         applied = trace.functions.get(node, node)
-        if applied.op in LEAVES or applied.op.writes or applied in seen:
+        if applied.op in LEAVES or applied.writes or applied in seen:
             continue
         if applied is not node:
             seen.add(applied)
@@ -167,10 +167,11 @@ def with_size_of(x: Symbol, section: Section) -> Symbol:
 
 def dims(trace: Trace) -> Iterable[Dim]:
     """The leaves of all Dims that a trace computes with."""
-    for values in (*[node.attrs.values for node in trace.nodes
+    nodes = list(walk(trace.nodes))
+    for values in (*[node.attrs.values for node in nodes
                      if node.attrs is not None and node.attrs.symbolic],
-                   *[node.data.args for node in trace.nodes if isinstance(node.data, Feed)],
-                   [node.data.dim for node in trace.nodes if isinstance(node.data, Number)],
+                   *[node.data.args for node in nodes if isinstance(node.data, Feed)],
+                   [node.data.dim for node in nodes if isinstance(node.data, Number)],
                    *[guard.args for guard in trace.guards.values()]):
         for value in values:
             for v in value if isinstance(value, tuple) else (value,):

@@ -101,7 +101,7 @@ def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Nod
     while pending:
         x = pending.pop()
         node = graph.functions.get(x.node, x.node)
-        if node not in found and not node.op.writes and tensor_id(x) not in stops:
+        if node not in found and not node.writes and tensor_id(x) not in stops:
             found.add(node)
             pending += node.inputs
     return sorted(found, key=lambda node: tensor_id(node.outputs[0]))

@@ -9,7 +9,7 @@ from typing import Any
 from dualflow._core import Dim, Symbol, Tensor, as_tensor
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.graph.calls.arguments import TensorLeaf
-from dualflow.graph.ir import Node
+from dualflow.graph.ir import Node, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.trace.parameters import Argument, Feed, Number
@@ -100,9 +100,10 @@ def needed_for(nodes: Any) -> set[Node]:
             continue
         needed.add(node)
         pending.extend(x.node for x in node.inputs)
-        if node.attrs is not None and node.attrs.symbolic:
-            for value in node.attrs.values:
-                pending.extend(sized_by(value if isinstance(value, tuple) else (value,)))
+        for inside in walk([node]):
+            if inside.attrs is not None and inside.attrs.symbolic:
+                for value in inside.attrs.values:
+                    pending.extend(sized_by(value if isinstance(value, tuple) else (value,)))
         if isinstance(node.data, Number):
             pending.extend(sized_by((node.data.dim,)))
         elif isinstance(node.data, Feed):

@@ -1,13 +1,14 @@
 """Drawings of graphs: DOT for Graphviz, and SVG by a layout of our own, which needs nothing.
 
 Parameters, constants, variables and results have shapes of their own, ops with effects a thick
-border; a tooltip says attributes and the user's line. Of a long graph the middle is left out.
+border; a tooltip says attributes and the user's line. Below the box of a node that owns bodies is a
+frame for each, with what is inside. Of a long graph the middle is left out.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import takewhile
@@ -20,9 +21,11 @@ from dualflow.graph.ir import (
     LEAVES,
     PARAMETER,
     Graph,
+    Input,
     Node,
     attrs_text,
     data_text,
+    graphs,
     tile_text,
     type_text,
 )
@@ -42,6 +45,7 @@ class Box:
     subtitle: str
     tooltip: str
     scope: tuple[str, ...]
+    n_frames: int = 0     # how many of the first of `scope` are bodies it is in
 
 
 @dataclass
@@ -59,6 +63,7 @@ STYLES = {
     "variable": ("cylinder", "#dcfce7", "#16a34a"),
     "op": ("box", "#ffffff", "#6b7280"),
     "cluster": ("box3d", "#fef9c3", "#ca8a04"),
+    "owner": ("folder", "#e0e7ff", "#4f46e5"),
     "effect": ("box", "#fee2e2", "#dc2626"),
     "result": ("ellipse", "#ede9fe", "#7c3aed"),
     "rest": ("plaintext", "#ffffff", "#ffffff"),
@@ -109,23 +114,26 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
 def picture(graph: Graph) -> Picture:
     """The boxes and edges of a graph; constants of one element stand in the boxes that read them,
     leaves that nobody reads are left out."""
-    read = {x for node in graph.nodes for x in node.inputs} | set(graph.outputs)
-    shown = [node for node in graph.nodes
-             if not _is_inline(node) and (node.op not in LEAVES or node.outputs[0] in read)]
+    read = {x for one in graphs(graph) for node in one.nodes for x in node.inputs}
+    read.update(x for one in graphs(graph) for x in one.outputs)
+    shown = [(node, frames) for node, frames in _with_inside(graph)
+             if not _is_inline(node) and not isinstance(node.data, Input)
+             and (node.op not in LEAVES or node.outputs[0] in read)]
     out = Picture([], [])
     hidden: dict[Node, int] = {}
     if len(shown) > MOST_BOXES:
         half = MOST_BOXES // 2
-        hidden = dict.fromkeys(shown[half:-half], half)
-        n_hidden, shown = len(hidden), [*shown[:half], *shown[-half:]]
+        hidden = dict.fromkeys([node for node, _ in shown[half:-half]], half)
+        n_hidden, shown = len(shown) - 2 * half, [*shown[:half], *shown[-half:]]
     box_of: dict[Node, int] = {}
     edges: dict[tuple[int, int], list[str]] = {}
-    for k, node in enumerate(shown):
+    for k, (node, frames) in enumerate(shown):
         if hidden and k == half:
             out.boxes.append(Box("rest", f"... {n_hidden} more nodes ...", "", "", ()))
             box_of.update(hidden)
         box_of[node] = len(out.boxes)
-        out.boxes.append(_box(node))
+        box_of.update((x.node, len(out.boxes)) for body in node.bodies for x in body.inputs)
+        out.boxes.append(_box(node, frames))
         _connect(node.inputs, box_of, box_of[node], edges)
     for k, x in enumerate(graph.outputs):
         label = f"result {k}" if len(graph.outputs) > 1 else "result"
@@ -135,23 +143,50 @@ def picture(graph: Graph) -> Picture:
     return out
 
 
+def _with_inside(graph: Graph) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """All nodes, owners before what is inside, with the titles of the bodies they are in."""
+    levels: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes), ())]
+    while levels:
+        nodes, frames = levels[-1]
+        node = next(nodes, None)
+        if node is None:
+            levels.pop()
+            continue
+        yield node, frames
+        levels += [(iter(body.nodes), (*frames, f"{body.name} of {node.name}"))
+                   for body in reversed(node.bodies)]
+
+
 def _is_inline(node: Node) -> bool:
     return node.op is CONSTANT and node.data.size == 1
+
+
+def _makers(x: Symbol) -> list[Node]:
+    """The nodes that make a value, inside bodies where it comes out of these."""
+    found, pending = [], [x]
+    while pending:
+        y = pending.pop()
+        if y.node.bodies:
+            pending += [body.outputs[y.index] for body in y.node.bodies]
+        else:
+            found.append(y.node)
+    return found
 
 
 def _connect(inputs: Iterable[Symbol], box_of: dict[Node, int], to: int,
              edges: dict[tuple[int, int], list[str]]) -> None:
     for x in inputs:
-        start = box_of.get(x.node)
-        if start is not None and start < to:
-            edges.setdefault((start, to), []).append(type_text(x))
+        for node in _makers(x):
+            start = box_of.get(node)
+            if start is not None and start < to:
+                edges.setdefault((start, to), []).append(type_text(x))
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= LABEL else text[:LABEL - 4] + " ..."
 
 
-def _box(node: Node) -> Box:
+def _box(node: Node, frames: tuple[str, ...]) -> Box:
     kind = _kind(node)
     inline = [data_text(x.node) for x in node.inputs if _is_inline(x.node)]
     name = node.name.rsplit("/", 1)[-1]
@@ -168,14 +203,16 @@ def _box(node: Node) -> Box:
     parts = [node.name, node.op.name, attrs_text(node.op, node.attrs, len(node.inputs)),
              subtitle, str(node.line or "")]
     return Box(kind, _cut(title), _cut(subtitle), "\n".join(p for p in parts if p),
-               tuple(node.name.split("/")[:-1]))
+               (*frames, *node.name.split("/")[:-1]), len(frames))
 
 
 def _kind(node: Node) -> str:
     if node.op in LEAVES:
         return node.op.name
-    if node.op.effect:
+    if node.effect:
         return "effect"
+    if node.bodies:
+        return "owner"
     return "cluster" if tile_text.CODE in node.op.attrs else "op"
 
 
@@ -229,6 +266,7 @@ def _quote(text: str) -> str:
 CHAR = 6.3                # width of a character at 11 pixels
 HEIGHT, LEVEL = 38.0, 74.0        # of a box; between the tops of layers
 MARGIN = 16.0
+FRAME = 12.0              # between the outermost frame around a box and the box
 
 
 def to_svg(graph: Graph) -> str:
@@ -251,6 +289,7 @@ def to_svg(graph: Graph) -> str:
         lines.append(f'<path d="{_curve(route)}" marker-end="url(#tip)">'
                      f'<title>{escape(label)}</title></path>')
     lines.append("</g>")
+    lines += _svg_frames(drawn.boxes, layout, widths)
     for k, box in enumerate(drawn.boxes):
         lines += _svg_box(box, layout, k, widths[k])
     return "\n".join([*lines, "</svg>", ""])
@@ -275,6 +314,25 @@ def _curve(route: list[tuple[float, int]]) -> str:
             y = top + HEIGHT
             parts.append(f"V{y:.1f}")
     return "".join(parts)
+
+
+def _svg_frames(boxes: list[Box], layout: Layout, widths: list[float]) -> list[str]:
+    """A dashed frame around the boxes of each body, from the outermost to the innermost."""
+    inside: dict[tuple[str, ...], list[int]] = {}
+    for k, box in enumerate(boxes):
+        for depth in range(1, box.n_frames + 1):
+            inside.setdefault(box.scope[:depth], []).append(k)
+    lines = []
+    for scope, members in sorted(inside.items(), key=lambda item: len(item[0])):
+        pad = max(FRAME - 2 * len(scope), 2)
+        left = min(layout.x[k] - widths[k] / 2 for k in members) + MARGIN - pad
+        right = max(layout.x[k] + widths[k] / 2 for k in members) + MARGIN + pad
+        top = _top(min(layout.layer[k] for k in members)) - pad
+        bottom = _top(max(layout.layer[k] for k in members)) + HEIGHT + pad
+        lines.append(f'<g class="frame"><title>{escape(scope[-1])}</title><rect x="{left:.1f}" '
+                     f'y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" rx="6" '
+                     'fill="none" stroke="#4f46e5" stroke-dasharray="6 3"/></g>')
+    return lines
 
 
 def _svg_box(box: Box, layout: Layout, k: int, width: float) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Symbol, Variable, apply, own_flops
-from dualflow.graph.ir import Node, is_dynamic, tile_text
+from dualflow.graph.ir import LEAVES, Node, is_dynamic, tile_text, walk
 from dualflow.graph.program.plan import Instruction, nbytes
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import ones
@@ -179,7 +179,10 @@ class Profile:
 
 
 def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> float:
-    """Arithmetic of a node whose sizes are known."""
+    """Arithmetic of a node whose sizes are known, with that of what it owns."""
+    if node.bodies:
+        return sum(flops_of(inside, inside.inputs, inside.outputs) for inside in walk([node])
+                   if not inside.bodies and inside.op not in LEAVES)
     own = max(own_flops(node.op, inputs, outputs, node.attrs), 0.0)
     if tile_text.CODE in node.op.attrs and node.attrs is not None:
         attrs = node.attrs.as_dict()

@@ -1,30 +1,35 @@
 """The intermediate representation: nodes in order, and the rules they keep; docs/ir.md."""
 
 from dualflow.graph.ir.check import IRError, check
-from dualflow.graph.ir.copy import copy
+from dualflow.graph.ir.copy import Copier, Level, copy
 from dualflow.graph.ir.edit import Edit, edit
-from dualflow.graph.ir.graph import Graph
+from dualflow.graph.ir.graph import Graph, graphs
 from dualflow.graph.ir.node import (
+    CALL,
     CONSTANT,
     LEAVES,
     PARAMETER,
     VARIABLE,
+    Input,
     Line,
     Node,
     is_dynamic,
-    may_refuse,
-    refuses_values,
+    walk,
 )
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
+    "CALL",
     "CONSTANT",
     "LEAVES",
     "PARAMETER",
     "VARIABLE",
+    "Copier",
     "Edit",
     "Graph",
     "IRError",
+    "Input",
+    "Level",
     "Line",
     "Node",
     "attrs_text",
@@ -32,8 +37,8 @@ __all__ = [
     "copy",
     "data_text",
     "edit",
+    "graphs",
     "is_dynamic",
-    "may_refuse",
-    "refuses_values",
     "type_text",
+    "walk",
 ]

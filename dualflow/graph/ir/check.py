@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dualflow._core import Symbol, infer
-from dualflow.graph.ir.graph import Graph
-from dualflow.graph.ir.node import LEAVES, PARAMETER, Node
+from collections import Counter
+from typing import NoReturn
+
+from dualflow._core import Symbol
+from dualflow.graph.ir.graph import Graph, graphs, outputs_of
+from dualflow.graph.ir.node import CONSTANT, LEAVES, PARAMETER, Input, Node
 
 
 class IRError(AssertionError):
@@ -12,12 +15,22 @@ class IRError(AssertionError):
 
 
 def check(graph: Graph) -> None:
-    """Raises IRError where the graph breaks a rule.
+    """Raises IRError where the graph, or one that a node inside owns, breaks a rule.
 
-    Every value is defined once and before it is used; dtypes and shapes are what the op's rule
-    says; a version of a variable is written once, and nobody reads it after that; nodes of a wave
-    stand in a row, and none needs another.
+    Every value is defined once and before it is used; dtypes and shapes are what the op's rule or
+    the bodies say; a version of a variable is written once, and nobody reads it after that; nodes of
+    a wave stand in a row, and none needs another; bodies are bound to their node as docs/ir.md says.
     """
+    for one in graphs(graph):
+        _check_values(one)
+        for node in one.nodes:
+            if node.bodies or node.op.n_bodies:
+                _check_facts(one, node)
+                for k, body in enumerate(node.bodies):
+                    _check_bound(one, node, k, body)
+
+
+def _check_values(graph: Graph) -> None:
     defined: set[Symbol] = set()
     overwritten: dict[Symbol, Node] = {}
     for node in graph.nodes:
@@ -56,7 +69,7 @@ def _check_waves(graph: Graph) -> None:
             if wave and wave in begun:
                 raise IRError(f"{node.name} stands apart from wave {wave}, in\n{graph}")
             begun.add(wave)
-        if wave and (node.op.effect or any([x in made for x in node.inputs])):
+        if wave and (node.effect or any([x in made for x in node.inputs])):
             raise IRError(f"{node.name} cannot run beside others in wave {wave}, in\n{graph}")
         made.update(node.outputs)
 
@@ -64,8 +77,54 @@ def _check_waves(graph: Graph) -> None:
 def _check_outputs(graph: Graph, node: Node) -> None:
     if node.op in LEAVES:
         return
-    want = [(y.dtype, y.known_shape) for y in infer(node.op, list(node.inputs), node.attrs, graph)]
-    want += [(x.dtype, x.known_shape) for x, _ in node.written]
+    want = [(y.dtype, y.known_shape) for y in outputs_of(node, graph)]
     have = [(y.dtype, y.known_shape) for y in node.outputs]
     if want != have:
         raise IRError(f"{node.name} has outputs {have}, its op says {want}, in\n{graph}")
+
+
+def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
+    """A body has the parameters that stand for its node's inputs, and gives the next versions of
+    those that are written."""
+    def fail(text: str) -> NoReturn:
+        raise IRError(f"{text}: body {k} of {node.name}, in\n{graph}")
+
+    if [x.node.data for x in body.inputs] != [Input(i) for i in range(len(node.inputs))]:
+        fail("the inputs are not those of the node")
+    for x, given in zip(body.inputs, node.inputs, strict=True):
+        if x.dtype is not given.dtype or not _agree(x, given):
+            fail(f"{x!r} is given {given!r}")
+    inside = set(body.inputs)
+    for leaf in body.nodes:
+        if leaf.op in LEAVES and leaf.op is not CONSTANT and leaf.outputs[0] not in inside:
+            fail(f"{leaf.name} is no input and no constant")
+    written = [x for i, x in enumerate(body.inputs) if node.writes >> i & 1]
+    version_of = {x: x for x in written}
+    for before, after in [both for at in body.nodes for both in at.written]:
+        if before not in version_of:
+            fail(f"{after!r} is a version of what is no variable")
+        version_of[after] = version_of.pop(before)
+    now = {x: version for version, x in version_of.items()}
+    last = body.outputs[len(body.outputs) - len(written):]
+    if len(last) < len(written) or any(y is not now[x] for x, y in zip(written, last, strict=True)):
+        fail("the last outputs are not the variables written")
+
+
+def _agree(x: Symbol, given: Symbol) -> bool:
+    """Whether two values have the same shape, as far as both are known."""
+    return x.ndim == given.ndim and all(
+        None in (n, m) or n == m for n, m in zip(x.known_shape, given.known_shape, strict=True))
+
+
+def _check_facts(graph: Graph, node: Node) -> None:
+    if len(node.bodies) != node.op.n_bodies:
+        raise IRError(f"{node.name} owns {len(node.bodies)} bodies, its op wants "
+                      f"{node.op.n_bodies}, in\n{graph}")
+    fresh = Node(node.op, node.inputs, node.attrs, node.outputs, bodies=node.bodies)
+    if (fresh.writes, fresh.effect, fresh.may_refuse) != (node.writes, node.effect,
+                                                          node.may_refuse):
+        raise IRError(f"{node.name} does not know that its bodies have changed, in\n{graph}")
+    times = Counter(node.inputs)
+    for x, _ in node.written:
+        if times[x] > 1:
+            raise IRError(f"{node.name} writes {x!r} and is given it twice, in\n{graph}")

@@ -1,24 +1,159 @@
-"""A graph once more."""
+"""One graph played into another: the walk by which graphs are copied, specialised and inlined."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
 from dualflow._core import Symbol, symbol
 from dualflow.graph.ir.graph import Graph
-from dualflow.graph.ir.node import Node
+from dualflow.graph.ir.node import LEAVES, Node
+
+
+@dataclass
+class Level:
+    """Where a walk is in one graph.
+
+    Attributes
+    ----------
+    nodes : iterator of Node
+        Those to come.
+    graph : Graph
+        Where they are played to.
+    owner, body, inputs
+        Of a body: the node that owns it, the body, and what stands for the node's inputs around it.
+    made : list of Graph
+        The bodies of that node that are done.
+    """
+
+    nodes: Iterator[Node]
+    graph: Graph
+    owner: Node | None = None
+    body: Graph | None = None
+    inputs: list[Symbol] = field(default_factory=list)
+    made: list[Graph] = field(default_factory=list)
+
+
+class Copier:
+    """Plays nodes, and the bodies they own, into a graph, each once.
+
+    Hooks: `leaf`, `apply` and `own` add to the graph in work what stands for a leaf, an application
+    and a node whose bodies have been played; `begin` says where a body is played to, `end` that it
+    has been.
+
+    Attributes
+    ----------
+    graph : Graph
+        The one in work.
+    stands_for : dict of Symbol to Symbol
+    bound : dict of Symbol to Symbol
+        By an input of a body: what stands for that input of its node.
+    levels : list of Level
+        The graph played to, and the bodies the walk is in, the innermost last.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.stands_for: dict[Symbol, Symbol] = {}
+        self.bound: dict[Symbol, Symbol] = {}
+        self.levels = [Level(iter(()), graph)]
+
+    def play(self, nodes: Sequence[Node]) -> None:
+        """Plays nodes in their order."""
+        self.levels = [Level(iter(nodes), self.graph)]
+        while self.levels:
+            level = self.levels[-1]
+            self.graph = level.graph
+            node = self._until_owner(level.nodes)
+            if node is not None:
+                self._enter(node, [self.value_of(x) for x in node.inputs], [])
+            elif level.owner is None:
+                break
+            else:
+                self._leave(level)
+
+    def _until_owner(self, nodes: Iterator[Node]) -> Node | None:
+        """Plays up to a node that owns bodies, which it gives."""
+        for node in nodes:
+            if node.bodies:
+                return node
+            self.step(node)
+        return None
+
+    def step(self, node: Node) -> None:
+        """Plays a node without bodies."""
+        if node.op not in LEAVES:
+            inputs = [self.value_of(x) for x in node.inputs]
+            self.put(node, self.apply(node, inputs).outputs)
+        elif node.outputs[0] not in self.stands_for:
+            self.put(node, (self.leaf(node),))
+
+    def _enter(self, node: Node, inputs: list[Symbol], made: list[Graph]) -> None:
+        """Goes on with the next body of a node."""
+        body = node.bodies[len(made)]
+        self.bound.update(zip(body.inputs, inputs, strict=False))
+        self.levels.append(Level(iter(body.nodes), self.begin(node, body), node, body, inputs,
+                                 made))
+
+    def _leave(self, level: Level) -> None:
+        node = level.owner
+        assert node is not None
+        self.end(level)
+        level.made.append(level.graph)
+        self.levels.pop()
+        self.graph = self.levels[-1].graph
+        if len(level.made) < len(node.bodies):
+            self._enter(node, level.inputs, level.made)
+        else:
+            self.put(node, self.own(node, level.inputs, level.made))
+
+    def put(self, node: Node, outputs: Sequence[Symbol]) -> None:
+        """Notes what stands for a node's outputs."""
+        self.stands_for.update(zip(node.outputs, outputs, strict=True))
+
+    # --- hooks ---
+
+    def value_of(self, x: Symbol) -> Symbol:
+        """What stands for a value."""
+        return self.stands_for[x]
+
+    def leaf(self, node: Node) -> Symbol:
+        """A parameter, constant or variable."""
+        y = node.outputs[0]
+        return self.graph.add_leaf(node.op, y, node.name, node.line, node.data, y.known_shape)
+
+    def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
+        """An application; outputs are like those it had."""
+        graph = self.graph
+        made = Node(node.op, inputs, node.attrs, (), node.name, node.line, node.data, bodies)
+        made.outputs = tuple([symbol(graph, made, k, y.dtype, y.known_shape)
+                              for k, y in enumerate(node.outputs)])
+        made.wave = node.wave
+        graph.nodes.append(made)
+        return made
+
+    def begin(self, owner: Node, body: Graph) -> Graph:
+        """Where a body is played to."""
+        return Graph(body.name)
+
+    def end(self, level: Level) -> None:
+        """Hears that a body has been played."""
+        assert level.body is not None
+        level.graph.inputs = [self.value_of(x) for x in level.body.inputs]
+        level.graph.outputs = [self.value_of(y) for y in level.body.outputs]
+
+    def own(self, node: Node, inputs: Sequence[Symbol],
+            bodies: Sequence[Graph]) -> Sequence[Symbol]:
+        """What stands for the outputs of a node whose bodies have been played."""
+        return self.apply(node, inputs, bodies).outputs
 
 
 def copy(graph: Graph) -> Graph:
-    """The same graph with nodes and values of its own, for somebody who goes on to change it."""
+    """The same graph with nodes, values and bodies of its own, for somebody who goes on to change
+    it."""
     new = graph.empty_copy()
-    stands_for: dict[Symbol, Symbol] = {}
-    for node in graph.nodes:
-        made = Node(node.op, [stands_for[x] for x in node.inputs], node.attrs, (), node.name,
-                    node.line, node.data)
-        made.wave = node.wave
-        made.outputs = tuple([symbol(new, made, k, y.dtype, y.known_shape)
-                              for k, y in enumerate(node.outputs)])
-        stands_for.update(zip(node.outputs, made.outputs, strict=True))
-        new.nodes.append(made)
-    new.inputs = [stands_for[x] for x in graph.inputs]
-    new.outputs = [stands_for[x] for x in graph.outputs]
+    walk = Copier(new)
+    walk.play(graph.nodes)
+    new.inputs = [walk.stands_for[x] for x in graph.inputs]
+    new.outputs = [walk.stands_for[x] for x in graph.outputs]
     return new

@@ -15,7 +15,8 @@ def edit(graph: Graph, visit: Edit) -> Graph:
     """Changes a graph in place, going through its nodes in order once.
 
     Nodes that stay are the objects they were, and their types are not inferred again, so that a
-    pass costs little where it changes nothing.
+    pass costs little where it changes nothing. Bodies stay as they are: a size may be known outside
+    that is not known inside.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def edit(graph: Graph, visit: Edit) -> Graph:
         outputs = node.outputs
         if stands_for and any([x in stands_for for x in node.inputs]):
             node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
-            if retyped and any([x in retyped for x in node.inputs]):
+            if retyped and not node.bodies and any([x in retyped for x in node.inputs]):
                 node = graph.add(node.op, node.inputs, node.attrs, node.name, node.line, node.data)
                 graph.nodes.pop()
         start = len(graph.nodes)
@@ -65,7 +66,7 @@ class _Versions:
     def __init__(self, nodes: list[Node], outputs: list[Symbol]) -> None:
         self.nodes = nodes
         self.outputs = outputs
-        self.overwritten = {before: at for at, node in enumerate(nodes) if node.op.writes
+        self.overwritten = {before: at for at, node in enumerate(nodes) if node.writes
                             for before, _ in node.written}
         self.last_use: dict[Symbol, int] | None = None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
-from dualflow.graph.ir.node import CONSTANT, Line, Node
+from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
 from dualflow.graph.ir.text import to_text
 
 
@@ -40,13 +40,10 @@ class Graph:
         return Graph(self.name)
 
     def add(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None = None, name: str = "",
-            line: Line | None = None, data: Any = None) -> Node:
+            line: Line | None = None, data: Any = None, bodies: Sequence[Graph] = ()) -> Node:
         """Appends a node of an op of the C table and infers its outputs."""
-        node = Node(op, inputs, attrs, (), name or op.name, line, data)
-        made = infer(op, list(node.inputs), attrs, self)
-        if op.writes:
-            made += [symbol(self, node, 0, x.dtype, x.shape)
-                     for i, x in enumerate(node.inputs) if op.writes >> i & 1]
+        node = Node(op, inputs, attrs, (), name or op.name, line, data, bodies)
+        made = outputs_of(node, self)
         for k, y in enumerate(made):
             y.node, y.index = node, k
         node.outputs = tuple(made)
@@ -68,7 +65,23 @@ class Graph:
 
     def text(self, lines: bool = True) -> str:
         """A line per node: values, op, attributes, types and, if asked for, the user's line."""
-        return to_text(self.name, self.nodes, self.outputs, lines)
+        return to_text(self, lines)
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def graphs(graph: Graph) -> list[Graph]:
+    """A graph and those that its nodes own, each before the one its node is in."""
+    return [*[body for node in walk(graph.nodes) for body in node.bodies], graph]
+
+
+def outputs_of(node: Node, graph: Graph) -> list[Symbol]:
+    """What a node's outputs have to be like, by the rule of its op, or by what it owns."""
+    if node.bodies:
+        return [symbol(graph, node, 0, y.dtype, y.known_shape) for y in node.bodies[0].outputs]
+    made = infer(node.op, list(node.inputs), node.attrs, graph)
+    if node.writes:
+        made += [symbol(graph, node, 0, x.dtype, x.shape) for i, x in enumerate(node.inputs)
+                 if node.writes >> i & 1]
+    return made

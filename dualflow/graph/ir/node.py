@@ -1,16 +1,22 @@
-"""Nodes: applications of ops, and the leaves, which stand for values that no kernel makes.
+"""Nodes: applications of ops, leaves, which stand for values that no kernel makes, and owners of
+graphs.
 
-A value is a `Symbol`. Knows no op by name but the three leaves.
+A value is a `Symbol`. Knows no op by name but the three leaves and `call`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dualflow._core import Attrs, Op, Symbol, leaf_ops
+from dualflow._core import Attrs, Op, Symbol, get_op, leaf_ops
+
+if TYPE_CHECKING:
+    from dualflow.graph.ir.graph import Graph
 
 LEAVES = PARAMETER, CONSTANT, VARIABLE = leaf_ops()
+CALL = get_op("call")
 
 
 class Line(NamedTuple):
@@ -30,6 +36,15 @@ class Line(NamedTuple):
         return f"{self.file}:{self.line}, in {self.function}{of}"
 
 
+class Input(NamedTuple):
+    """What a parameter of a body stands for: an input of the node that owns the body."""
+
+    place: int
+
+    def __repr__(self) -> str:
+        return f"input {self.place}"
+
+
 class Node:
     """One application of an op.
 
@@ -44,15 +59,22 @@ class Node:
     line : Line or None
     data : object
         Of a leaf: the parameter's path, the constant's Tensor, the Variable.
+    bodies : tuple of Graph
+        What it owns, see docs/ir.md; set them again where one has changed.
+    writes : int
+        Bit i: input i is a variable that it, or a node inside, writes.
+    effect : bool
+        Whether it may not be dropped or merged, for its own sake or for that of a node inside.
     wave : int
         Nodes of one wave may run side by side; 0: alone.
     """
 
-    __slots__ = ("attrs", "data", "inputs", "line", "name", "op", "outputs", "wave")
+    __slots__ = ("_bodies", "_refuses_inside", "attrs", "data", "effect", "inputs", "line", "name",
+                 "op", "outputs", "wave", "writes")
 
     def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  outputs: Iterable[Symbol] = (), name: str = "", line: Line | None = None,
-                 data: Any = None) -> None:
+                 data: Any = None, bodies: Sequence[Graph] = ()) -> None:
         self.op = op
         self.inputs = tuple(inputs)
         self.attrs = attrs
@@ -61,9 +83,32 @@ class Node:
         self.line = line
         self.data = data
         self.wave = 0
+        if bodies:
+            self.bodies = tuple(bodies)
+            return
+        self._bodies: tuple[Graph, ...] = ()
+        self._refuses_inside = False
+        self.writes: int = op.writes
+        self.effect: bool = op.effect
 
     def __repr__(self) -> str:
         return f"<Node {self.name} ({self.op.name})>"
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        return self._bodies
+
+    @bodies.setter
+    def bodies(self, bodies: tuple[Graph, ...]) -> None:
+        inside = [node for body in bodies for node in body.nodes]
+        self._bodies = bodies
+        self._refuses_inside = any([node.may_refuse for node in inside])
+        self.effect = self.op.effect or any([node.effect for node in inside])
+        self.writes = self.op.writes
+        for body in bodies:
+            overwritten = {before for node in body.nodes for before, _ in node.written}
+            for i, x in enumerate(body.inputs):
+                self.writes |= (x in overwritten) << i
 
     @property
     def type(self) -> str:
@@ -73,10 +118,41 @@ class Node:
     @property
     def written(self) -> list[tuple[Symbol, Symbol]]:
         """(version before, version after) of each input it writes."""
-        if not self.op.writes:
+        writes = self.writes
+        if not writes:
             return []
-        before = [x for i, x in enumerate(self.inputs) if self.op.writes >> i & 1]
+        before = [x for i, x in enumerate(self.inputs) if writes >> i & 1]
         return list(zip(before, self.outputs[len(self.outputs) - len(before):], strict=True))
+
+    @property
+    def refuses_values(self) -> bool:
+        """Whether an elementwise op may refuse the numbers it meets: an integer divisor that is not
+        known to be other than 0."""
+        op = self.op
+        if op.kind != "elementwise":
+            return False
+        x = self.inputs[op.looks_at]
+        return op.refuses(x.dtype) and (x.node.op is not CONSTANT
+                                        or op.refuses(x.dtype, x.node.data))
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether its kernel, or that of a node inside, may fail for the values it meets: an index,
+        a label, a size.
+
+        What a gradient rule of dualflow's made has passed when it went forward. Memory may run out
+        anywhere, and is not counted.
+        """
+        op = self.op
+        if self._refuses_inside:
+            return True
+        if self.effect:
+            return not self.writes
+        if any([is_dynamic(x) for x in (*self.inputs, *self.outputs)]):
+            return True
+        if self.line and self.line.gradient_of and not self.line.own_rule:
+            return False
+        return (op.may_fail and op not in LEAVES) or self.refuses_values
 
 
 def is_dynamic(x: Symbol) -> bool:
@@ -84,27 +160,18 @@ def is_dynamic(x: Symbol) -> bool:
     return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
 
 
-def refuses_values(node: Node) -> bool:
-    """Whether an elementwise op may refuse the numbers it meets: an integer divisor that is not
-    known to be other than 0."""
-    op = node.op
-    if op.kind != "elementwise":
-        return False
-    x = node.inputs[op.looks_at]
-    return op.refuses(x.dtype) and (x.node.op is not CONSTANT or op.refuses(x.dtype, x.node.data))
-
-
-def may_refuse(node: Node) -> bool:
-    """Whether its kernel may fail for the values it meets: an index, a label, a size.
-
-    What a gradient rule of dualflow's made has passed when it went forward. Memory may run out
-    anywhere, and is not counted.
-    """
-    op = node.op
-    if op.effect:
-        return not op.writes
-    if any([is_dynamic(x) for x in (*node.inputs, *node.outputs)]):
-        return True
-    if node.line and node.line.gradient_of and not node.line.own_rule:
-        return False
-    return (op.may_fail and op not in LEAVES) or refuses_values(node)
+def walk(nodes: Iterable[Node]) -> Iterator[Node]:
+    """All nodes, those inside a node before it."""
+    owners: list[Node] = []
+    levels = [iter(nodes)]
+    while levels:
+        for node in levels[-1]:
+            if node.bodies:
+                owners.append(node)
+                levels.append(chain.from_iterable([body.nodes for body in node.bodies]))
+                break
+            yield node
+        else:
+            levels.pop()
+            if owners:
+                yield owners.pop()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dualflow._core import Attrs, Op, Symbol
 from dualflow.dtypes import DType
 from dualflow.graph.ir import tile_text
 from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
+
+if TYPE_CHECKING:
+    from dualflow.graph.ir.graph import Graph
 
 
 class Typed(Protocol):
@@ -20,15 +22,39 @@ class Typed(Protocol):
     def shape(self) -> tuple[Any, ...]: ...
 
 
-def to_text(name: str, nodes: Sequence[Node], outputs: Sequence[Symbol], lines: bool) -> str:
-    """A graph, a line per node: values, op, attributes, types and the user's line."""
-    number: dict[Symbol, int] = {}
-    for node in nodes:
-        for y in node.outputs:
-            number[y] = len(number)
-    body = [_node_text(node, number, lines) for node in nodes]
-    returned = ", ".join(_value_text(x, number) for x in outputs)
-    return "\n".join([f"graph {name}:", *body, f"  return {returned}".rstrip()])
+class _Level:
+    """Where the printing of one graph is."""
+
+    def __init__(self, graph: Graph, title: str, indent: str) -> None:
+        self.title = title
+        self.indent = indent
+        self.nodes = iter(graph.nodes)
+        values = [y for node in graph.nodes for y in node.outputs]
+        self.number = {y: k for k, y in enumerate(values)}
+        returned = ", ".join(_value_text(x, self.number) for x in graph.outputs)
+        self.end = f"{indent}return {returned}".rstrip()
+
+
+def to_text(graph: Graph, lines: bool) -> str:
+    """A graph, a line per node: values, op, attributes, types and the user's line; below a node
+    what it owns."""
+    text: list[str] = []
+    levels = [_Level(graph, f"graph {graph.name}:", "  ")]
+    while levels:
+        level = levels[-1]
+        if level.title:
+            text.append(level.title)
+            level.title = ""
+        node = next(level.nodes, None)
+        if node is None:
+            text.append(level.end)
+            levels.pop()
+            continue
+        text.append(level.indent + _node_text(node, level.number, lines))
+        indent = level.indent + "  "
+        levels += [_Level(body, f"{indent}body {body.name}:", indent + "  ")
+                   for body in reversed(node.bodies)]
+    return "\n".join(text)
 
 
 def type_text(x: Typed) -> str:
@@ -74,7 +100,7 @@ def _node_text(node: Node, number: dict[Symbol, int], lines: bool) -> str:
         attrs = attrs_text(node.op, node.attrs, len(node.inputs))
         inside = ", ".join(part for part in (reads, attrs) if part)
     types = ", ".join(type_text(y) for y in node.outputs)
-    text = f"  {made + ' = ' if made else ''}{node.op.name}({inside})"
+    text = f"{made + ' = ' if made else ''}{node.op.name}({inside})"
     if types:
         text += f" : {types}"
     if node.wave:

@@ -16,6 +16,7 @@ from dualflow.graph.passes import (
     dead_code,
     epilogue,
     fold,
+    inline,
     reshapes,
     updates,
     versions,
@@ -23,8 +24,8 @@ from dualflow.graph.passes import (
 )
 from dualflow.graph.passes.options import Options
 
-# What a graph needs to be lowered at all, however it was traced.
-NEEDED = (versions,)
+# What a graph needs to be lowered at all, however it was traced; all of it is needed for `check`.
+NEEDED = (inline, versions)
 # Cheap, and each finds work that another made: run again while they find any, at most ROUNDS times.
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
@@ -54,7 +55,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
         nonlocal graph
         for module in modules:
             graph = module.run(graph, options)
-            if options.check:
+            if options.check and module is not inline:
                 ir.check(graph)
             if watch is not None:
                 watch(module.__name__.rpartition(".")[2], graph)

@@ -10,7 +10,7 @@ is overwritten later, reads stay as they are.
 """
 
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph, Node, may_refuse
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known
 
@@ -20,7 +20,7 @@ COMPUTED = {get_op("assign_add"): get_op("add"), get_op("assign_sub"): get_op("s
 
 def run(graph: Graph, options: Options) -> Graph:
     """Rewrites the nodes that write, and who reads what they wrote."""
-    if not any([node.op.writes for node in graph.nodes]):
+    if not any([node.writes for node in graph.nodes]):
         return graph
     old, graph.nodes = graph.nodes, []
     return _Run(graph).go(old)
@@ -44,7 +44,7 @@ class _Run:
 
     def go(self, old: list[Node]) -> Graph:
         graph, reads = self.graph, self.reads
-        self.overwritten.update([before for node in old if node.op.writes
+        self.overwritten.update([before for node in old if node.writes
                                  for before, _ in node.written])
         for node in old:
             if node.op is ASSIGN:
@@ -55,7 +55,7 @@ class _Run:
             else:
                 node.inputs = self.inputs_of(node)
                 graph.nodes.append(node)
-                if self.unread and may_refuse(node):
+                if self.unread and node.may_refuse:
                     self.unread.clear()
         graph.nodes = [node for node in graph.nodes if node not in self.dropped]
         graph.outputs = [reads.get(x, x) for x in graph.outputs]
@@ -65,7 +65,7 @@ class _Run:
         """Its inputs, up to date."""
         if not self.reads and not self.versions:
             return node.inputs
-        return tuple([(self.versions if node.op.writes >> i & 1 else self.reads).get(x, x)
+        return tuple([(self.versions if node.writes >> i & 1 else self.reads).get(x, x)
                       for i, x in enumerate(node.inputs)])
 
     def compute(self, node: Node) -> None:

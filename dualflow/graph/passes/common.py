@@ -1,13 +1,15 @@
 """Common subexpressions: of two nodes that compute the same, one stays.
 
-The same is: op, attributes and inputs are equal; for an op whose record says it is commutative,
-inputs in either order; constants by dtype, shape and bytes. Effects are never merged.
+The same is: op, attributes, inputs and what the nodes own are equal; for an op whose record says it
+is commutative, inputs in either order; constants by dtype, shape and bytes. Effects are never
+merged. Two bodies are equal if, node by node, they do the same with the same inputs.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
+from itertools import count
 
 from dualflow._core import Symbol, Tensor
-from dualflow.graph.ir import CONSTANT, LEAVES, Graph, Node, edit
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, Graph, Node, edit, graphs
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import bits
 
@@ -17,24 +19,44 @@ BYTES_MAX = 65536  # larger constants are only compared by identity: reading the
 def run(graph: Graph, options: Options) -> Graph:
     """Later nodes give way to earlier ones."""
     seen: dict[Hashable, tuple[Symbol, ...]] = {}
+    numbers = _numbers(graph)
 
     def visit(graph: Graph, node: Node) -> tuple[Symbol, ...] | None:
-        if node.op.effect or (node.op in LEAVES and node.op is not CONSTANT):
+        if node.effect or (node.op in LEAVES and node.op is not CONSTANT):
             return None
-        found = seen.setdefault(key(node), node.outputs)
+        found = seen.setdefault(key(node, id, numbers), node.outputs)
         return None if found is node.outputs else found
 
     return edit(graph, visit)
 
 
-def key(node: Node) -> Hashable:
-    """Equal for nodes that compute the same."""
+def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -> Hashable:
+    """Equal for nodes that compute the same; `of` gives what stands for an input, `numbers` for a
+    body."""
     if node.op is CONSTANT:
         return _constant_key(node.data)
-    inputs = [id(x) for x in node.inputs]
+    inputs = [of(x) for x in node.inputs]
     if node.op.commutative:
         inputs.sort()
+    if node.bodies:
+        return (node.op, node.attrs, *inputs, *[numbers[body] for body in node.bodies])
     return (node.op, node.attrs, *inputs)
+
+
+def _numbers(graph: Graph) -> dict[Graph, int]:
+    """The bodies in a graph by numbers, the same for those that are equal."""
+    numbers: dict[Graph, int] = {}
+    seen: dict[Hashable, int] = {}
+    for body in graphs(graph)[:-1]:
+        at: dict[Symbol, int] = {}
+        keys: list[Hashable] = []
+        for node in body.nodes:
+            keys.append((node.data, *[x.known_shape for x in node.outputs])
+                        if node.op is PARAMETER else key(node, at.__getitem__, numbers))
+            at.update(zip(node.outputs, count(len(at)), strict=False))
+        whole = (*keys, *[at[y] for y in body.outputs])
+        numbers[body] = seen.setdefault(whole, len(seen))
+    return numbers
 
 
 def _constant_key(x: Tensor) -> Hashable:

@@ -4,7 +4,7 @@ What may refuse a value stays, since eager mode would raise there. Parameters of
 since callers bind them by position.
 """
 
-from dualflow.graph.ir import Graph, may_refuse
+from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 
 
@@ -13,7 +13,7 @@ def run(graph: Graph, options: Options) -> Graph:
     needed = {*graph.inputs, *graph.outputs}
     kept = []
     for node in reversed(graph.nodes):
-        if any([y in needed for y in node.outputs]) or node.op.effect or may_refuse(node):
+        if any([y in needed for y in node.outputs]) or node.effect or node.may_refuse:
             kept.append(node)
             needed.update(node.inputs)
     kept.reverse()

@@ -13,7 +13,7 @@ import heapq
 from typing import Any, NamedTuple
 
 from dualflow._core import Op, Symbol, get_op, make_attrs
-from dualflow.graph.ir import Graph, Node, refuses_values
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
@@ -160,7 +160,7 @@ class Finder:
         facts = self.facts.get(node.op)
         if facts is None:
             facts = self.facts[node.op] = facts_of(node.op)
-        if at in self.taken or not facts.elementwise or refuses_values(node):
+        if at in self.taken or not facts.elementwise or node.refuses_values:
             return False
         if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
             return False

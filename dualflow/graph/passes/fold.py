@@ -5,7 +5,7 @@ passes see the number through it, and nothing large comes to be. Of ops on broad
 makes broadcasts of ops, so what a broadcast repeats is folded all the same. Ops that need their
 inputs in memory (kind general: matmul, concat) get a small one as a constant. An op that reads only
 the shape of an input folds as soon as that is known. Random ops do not fold: their key is a
-parameter.
+parameter. Nodes that own bodies do not either: `inline` has put calls among the others.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def run(graph: Graph, options: Options) -> Graph:
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         if not node.inputs or node.op is BROADCAST:
             return None
-        if node.op.effect:
+        if node.effect or node.bodies:
             return None
         known = _constants(node)
         if known is None:
@@ -63,7 +63,7 @@ def _with_inputs_made(graph: Graph, node: Node, limit: int) -> Sequence[Symbol] 
             inputs[i] = graph.constant(made, x.node.name, x.node.line)
     if all([a is b for a, b in zip(inputs, node.inputs, strict=True)]):
         return None
-    return graph.add(node.op, inputs, node.attrs, node.name, node.line, node.data).outputs
+    return graph.add(node.op, inputs, node.attrs, node.name, node.line).outputs
 
 
 def _is_small(node: Node, limit: int) -> bool:

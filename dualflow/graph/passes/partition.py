@@ -16,7 +16,7 @@ from math import inf, prod
 from typing import NamedTuple
 
 from dualflow._core import Op, Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse, refuses_values
+from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.ir.tile_code import ROW_MAX
 from dualflow.graph.passes.operands import (
     Operand,
@@ -128,7 +128,7 @@ class Partition:
         self._writes: list[Group] = []          # since the last step
         self._unrefused: list[Group] = []       # writes since the last node that may refuse
         self._last_step = max([at for at, node in enumerate(graph.nodes)
-                               if is_step(node) or may_refuse(node)], default=-1)
+                               if is_step(node) or node.may_refuse], default=-1)
         self._read_somewhere = {x for node in graph.nodes for x in node.inputs}
         for at, node in enumerate(graph.nodes):
             self._place(at, node)
@@ -182,10 +182,10 @@ class Partition:
         group = Group(0, [at])
         before = [self.home[s].root() for s in sources]
         ordered = [g.root() for x, _ in node.written for g in self._readers[x]]
-        refuses = may_refuse(node)
-        if self._refusing and (node.op.writes or refuses):
+        refuses = node.may_refuse
+        if self._refusing and (node.writes or refuses):
             ordered.append(self._refusing.root())
-        if node.op.writes:
+        if node.writes:
             self._writes.append(group)
             self._unrefused.append(group)
         elif refuses:
@@ -195,7 +195,7 @@ class Partition:
             ordered += self._writes
             self._writes = []
         self.orders += [(g, group) for g in ordered]
-        if node.op.writes and at > self._last_step and not any(
+        if node.writes and at > self._last_step and not any(
                 [y in self._read_somewhere for y in node.outputs]):
             group.level = END
             return group
@@ -249,7 +249,7 @@ class Partition:
         if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
             return None
         if facts.elementwise:
-            if refuses_values(node):
+            if node.refuses_values:
                 return None
             if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
                 return None
@@ -306,7 +306,7 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
 
 def is_step(node: Node) -> bool:
     """Whether a node runs on its own, and makes what others read."""
-    return node.op.kind == "general" and not node.op.writes and node.op not in LEAVES
+    return node.op.kind == "general" and not node.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:

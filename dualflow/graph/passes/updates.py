@@ -8,7 +8,7 @@ nothing else moves.
 """
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node, may_refuse
+from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.passes.options import Options
 
 # A place: behind node number `first`, and there in the order of `second`; (k, -1) is node k itself.
@@ -17,7 +17,7 @@ Place = tuple[int, int]
 
 def run(graph: Graph, options: Options) -> Graph:
     """Moves updates forward in time."""
-    if any([node.op.writes for node in graph.nodes]):
+    if any([node.writes for node in graph.nodes]):
         places = _places(graph)
         graph.nodes.sort(key=places.__getitem__)
     return graph
@@ -34,7 +34,7 @@ def _places(graph: Graph) -> dict[Node, Place]:
     written: Place = (-1, -1)               # of the last node that writes
     for k, node in enumerate(graph.nodes):
         place = (-1, k) if node.op in LEAVES else (k, -1)
-        refuses = may_refuse(node)
+        refuses = node.may_refuse
         if node in for_updates:
             waits_for = [refused, *[made[x] for x in node.inputs]]
             waits_for += [read[before] for before, _ in node.written if before in read]
@@ -42,7 +42,7 @@ def _places(graph: Graph) -> dict[Node, Place]:
             place = max(waits_for)[0], k
         if refuses:
             refused = max(refused, place)
-        if node.op.writes:
+        if node.writes:
             written = max(written, place)
         places[node] = place
         for y in node.outputs:
@@ -57,8 +57,8 @@ def _places(graph: Graph) -> dict[Node, Place]:
 
 def _only_for_updates(graph: Graph) -> set[Node]:
     """Nodes that write, and those without effect whose results such nodes alone read."""
-    elsewhere = {*graph.outputs, *[x for node in graph.nodes if not node.op.writes
+    elsewhere = {*graph.outputs, *[x for node in graph.nodes if not node.writes
                                    for x in node.inputs]}
-    return {node for node in graph.nodes if node.op.writes or not (
-        node.op.effect or node.op in LEAVES or node.op.kind == "view"
+    return {node for node in graph.nodes if node.writes or not (
+        node.effect or node.op in LEAVES or node.op.kind == "view"
         or any([y in elsewhere for y in node.outputs]))}

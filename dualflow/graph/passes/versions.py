@@ -2,11 +2,14 @@
 
 Python may read a variable, assign to it, and use what it read: the graph then reads a version that
 is overwritten, which the rules of the IR forbid. Here such a reader gets a copy made just before
-the version is overwritten. Needed even where nothing is to be optimised.
+the version is overwritten; and so does a node that is given a version twice and, inside, writes it.
+Needed even where nothing is to be optimised.
 """
 
+from collections import Counter
+
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, graphs
 from dualflow.graph.passes.options import Options
 
 IDENTITY = get_op("identity")
@@ -14,9 +17,16 @@ IDENTITY = get_op("identity")
 
 def run(graph: Graph, options: Options) -> Graph:
     """Every reader of a version stands before the node that overwrites it."""
-    late = _read_late(graph)
-    if not late:
-        return graph
+    for one in graphs(graph):
+        late = _read_late(one)
+        if late:
+            _keep(one, late)
+            graph.changes += len(late)
+    return graph
+
+
+def _keep(graph: Graph, late: set[Symbol]) -> None:
+    """Copies of the versions in `late`, for those who read them late."""
     old, graph.nodes = graph.nodes, []
     kept: dict[Symbol, Symbol] = {}
     for node in old:
@@ -26,20 +36,26 @@ def run(graph: Graph, options: Options) -> Graph:
             if before in late:
                 copy = graph.add(IDENTITY, (before,), None, f"{before.node.name}/kept", node.line)
                 kept[before] = copy.outputs[0]
-                graph.changes += 1
+        if node.bodies and kept:
+            node.inputs = tuple([x if node.writes >> i & 1 else kept.get(x, x)
+                                 for i, x in enumerate(node.inputs)])
         graph.nodes.append(node)
     graph.outputs = [kept.get(x, x) for x in graph.outputs]
-    return graph
 
 
 def _read_late(graph: Graph) -> set[Symbol]:
-    """Versions that somebody reads, or the graph returns, after they are overwritten."""
+    """Versions that somebody reads, or the graph returns, after they are overwritten, or that a
+    node writes which is given them twice."""
     overwritten: dict[Symbol, Node] = {}
     late: set[Symbol] = set()
     for node in graph.nodes:
         if overwritten:
             late.update([x for x in node.inputs if x in overwritten])
-        for before, _ in node.written:
+        written = node.written
+        for before, _ in written:
             overwritten[before] = node
+        if written and node.bodies:
+            times = Counter(node.inputs)
+            late.update([before for before, _ in written if times[before] > 1])
     late.update([x for x in graph.outputs if x in overwritten])
     return late

@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic, may_refuse
+from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic
 from dualflow.graph.passes.options import Options
 
 MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
@@ -21,7 +21,7 @@ MAX_WAVE = 8
 
 def is_candidate(node: Node) -> bool:
     """Whether a node is worth a thread of its own."""
-    if node.op in LEAVES or not node.op.serial or node.op.effect:
+    if node.op in LEAVES or not node.op.serial or node.effect:
         return False
     values = (*node.inputs, *node.outputs)
     return (not any(map(is_dynamic, values))
@@ -45,7 +45,7 @@ def run(graph: Graph, options: Options) -> Graph:
 def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
     """The nodes of each wave behind its first: their places by that of the first."""
     # how many nodes before node k fix the order of those that may refuse
-    fixed = list(accumulate([bool(node.op.writes) or may_refuse(node) for node in nodes],
+    fixed = list(accumulate([bool(node.writes) or node.may_refuse for node in nodes],
                             initial=0))
     made_at: dict[Symbol, int] = {y: k for k, node in enumerate(nodes) for y in node.outputs}
     beside: dict[int, list[int]] = {}

@@ -22,7 +22,6 @@ from dualflow.graph.ir import (
     Graph,
     Node,
     is_dynamic,
-    may_refuse,
     type_text,
 )
 from dualflow.graph.program.arena import Block, lower_bound, place
@@ -144,7 +143,8 @@ class Planner:
         self.spans = wave_spans(graph)
         self.last = last_uses(graph, self.spans)
         self.writes: dict[Variable, list[int]] = {}         # times, ascending
-        self.n_refusing = list(accumulate(map(may_refuse, graph.nodes), initial=0))  # before time k
+        refusing = [node.may_refuse for node in graph.nodes]
+        self.n_refusing = list(accumulate(refusing, initial=0))     # before time k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 

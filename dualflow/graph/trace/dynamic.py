@@ -135,7 +135,7 @@ class Numbers:
 
     def apply(self, node: Node, inputs: Sequence[Symbol]) -> Node:
         """The application of a traced node's op, with attributes known when it runs."""
-        if node.op.writes:
+        if node.writes:
             raise UnimplementedError(f"{node.op.name}: an attribute depends on a size that depends "
                                      f"on data, at {node.line}")
         assert node.attrs is not None

@@ -23,7 +23,17 @@ from dualflow._core import (
 )
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
-from dualflow.graph.ir import LEAVES, PARAMETER, VARIABLE, Graph, Line, Node
+from dualflow.graph.ir import (
+    PARAMETER,
+    VARIABLE,
+    Copier,
+    Graph,
+    Input,
+    Level,
+    Line,
+    Node,
+    walk,
+)
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
@@ -63,23 +73,35 @@ def fitting(compute: Callable[[], Any], wanted: type) -> Any:
     return value
 
 
-class Specializer:
+class Broken(Exception):
+    """A guard says that the trace does not hold."""
+
+
+class Specializer(Copier):
     """One walk."""
 
     def __init__(self, trace: Trace, shapes: Mapping[int, Sequence[int]],
                  variables: Mapping[Variable, Variable], given: Sequence[Any] | None,
                  known: Mapping[Symbol, Symbol] | None = None) -> None:
+        super().__init__(Graph(trace.name))
         self.trace = trace
+        self.root = self.graph
         self.shapes = shapes
         self.variables = variables
         self.given = given
         self.broken: Guard | None = None        # by which the trace does not hold
-        self.graph = Graph(trace.name)
-        self.stands_for: dict[Symbol, Symbol] = dict(known or {})
+        self.stands_for.update(known or {})
         self.sized: dict[Symbol, Symbol] = {}   # by a value elsewhere: one of its size in the graph
-        self.numbers = Numbers(self.graph, self.size, self._tensor)
+        self._numbers = {self.root: Numbers(self.root, self.size, self._tensor)}
         self.arguments: list[Symbol] = []       # parameters that are numbers of the call
+        self.around: dict[Symbol, Symbol] = {}  # by a parameter of a body: what it is given
+        self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # inputs that bodies need besides
         self.waiting = by_last_leaf(trace)
+
+    @property
+    def numbers(self) -> Numbers:
+        """Those of the graph in work."""
+        return self._numbers[self.graph]
 
     def size(self, d: Dim) -> Any:
         """The value of a Dim's leaf that is a size or an element, or a number that is given."""
@@ -91,7 +113,7 @@ class Specializer:
             if size is None:
                 raise DependsOnData(f"a size of {d.args[0].name} depends on data")
             return size
-        value = known_value(x, refuse)
+        value = known_value(x, refuse, self.around)
         for k in d.args[1:]:
             value = value[k]
         return value.item()
@@ -99,19 +121,62 @@ class Specializer:
     def _measured(self, x: Symbol) -> Symbol:
         """What a value's sizes are taken from."""
         found = self.stands_for[x]
-        return found if found.graph is self.graph else self.sized.get(x, found)
+        if any([level.graph is found.graph for level in self.levels]):
+            return found
+        return self.sized.get(x, found)
 
     def _tensor(self, d: Dim) -> Symbol:
         """What a leaf that depends on data, or on the call's numbers, is taken from."""
         if d.kind != "argument":
-            return self._measured(d.args[0])
+            return self.here(self._measured(d.args[0]))
         dtype = float64 if isinstance(d.hint, float) else int64
         if self.given is not None:
             return self.numbers.constant(self.size(d), dtype)
-        made = self.graph.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
-                                   self.computed(d, dtype))
+        made = self.root.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
+                                  self.computed(d, dtype))
         self.arguments.append(made)
+        return self.here(made)
+
+    # --- bodies ---
+
+    def here(self, x: Symbol) -> Symbol:
+        """What stands in the graph in work for a value of one around it, which is an input more of
+        the bodies between."""
+        graphs = [level.graph for level in self.levels]
+        for level in self.levels[graphs.index(x.graph) + 1:]:
+            taken = self._taken[level.graph]
+            if x not in taken:
+                taken[x] = self._bind(level.graph, len(level.inputs), x)
+                level.inputs.append(x)
+            x = taken[x]
+        return x
+
+    def _bind(self, body: Graph, place: int, x: Symbol, name: str = "",
+              line: Line | None = None) -> Symbol:
+        """A parameter of a body for an input of its node."""
+        made = body.add_leaf(PARAMETER, x, name, line, Input(place), x.known_shape)
+        self.around[made] = x
         return made
+
+    def begin(self, owner: Node, body: Graph) -> Graph:
+        graph = super().begin(owner, body)
+        self._numbers[graph] = Numbers(graph, self.size, self._tensor)
+        self._taken[graph] = {}
+        return graph
+
+    def end(self, level: Level) -> None:
+        super().end(level)
+        level.graph.inputs += self._taken[level.graph].values()
+
+    def own(self, node: Node, inputs: Sequence[Symbol],
+            bodies: Sequence[Graph]) -> Sequence[Symbol]:
+        for body in bodies:             # which may need what another of them does not
+            have = {x.node.data.place: x for x in body.inputs}
+            body.inputs = [have[k] if k in have else self._bind(body, k, x)
+                           for k, x in enumerate(inputs)]
+        return super().own(node, inputs, bodies)
+
+    # --- nodes ---
 
     def value(self, d: Dim) -> Any:
         """The value of a Dim for these sizes and numbers."""
@@ -132,6 +197,8 @@ class Specializer:
     def leaf(self, node: Node) -> Symbol:
         """A parameter, constant or variable in the new graph."""
         x, data = node.outputs[0], node.data
+        if x in self.bound:
+            return self._bind(self.graph, data.place, self.bound[x], node.name, node.line)
         shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
             shape = self.shapes[data.leaf]
@@ -173,32 +240,35 @@ class Specializer:
             return self.value(dim)
         return self.computed(dim, float64)
 
-    def apply(self, node: Node) -> Node:
-        """An application in the new graph."""
+    def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
+        """An application in the graph in work."""
         attrs = node.attrs
-        inputs = [self.value_of(x) for x in node.inputs]
         if attrs is not None and attrs.symbolic:
             try:
                 attrs = map_attrs(node.op, attrs, self.value)
             except DependsOnData:
                 return self.numbers.apply(node, inputs)
-        return self.graph.add(node.op, inputs, attrs, node.name, node.line, node.data)
+        return self.graph.add(node.op, inputs, attrs, node.name, node.line, node.data, bodies)
+
+    def step(self, node: Node) -> None:
+        self.numbers.line = node.line
+        super().step(node)
+
+    def put(self, node: Node, outputs: Sequence[Symbol]) -> None:
+        super().put(node, outputs)
+        for guard in self.waiting.get(node, ()):
+            if not self.holds(guard):
+                self.broken = guard
+                raise Broken
 
     def run(self) -> Graph | None:
         """The graph, or None where the trace does not hold."""
         if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
             return None
-        for node in self.trace.nodes:
-            self.numbers.line = node.line
-            if node.op in LEAVES:
-                if node.outputs[0] not in self.stands_for:
-                    self.stands_for[node.outputs[0]] = self.leaf(node)
-            else:
-                self.stands_for.update(zip(node.outputs, self.apply(node).outputs, strict=True))
-            for guard in self.waiting.get(node, ()):
-                if not self.holds(guard):
-                    self.broken = guard
-                    return None
+        try:
+            self.play(self.trace.nodes)
+        except Broken:
+            return None
         self.graph.outputs = [self.value_of(x) for x in self.trace.outputs]
         self.graph.numbers = [self.returned(dim) for dim in self.trace.returned]
         inputs = [self.stands_for[x] for x in self.trace.inputs] + self.arguments
@@ -209,7 +279,7 @@ class Specializer:
 def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
     """The guards of a trace by the node after which all they are computed from is there; None where
     that is so from the start."""
-    place = {node: k for k, node in enumerate(trace.nodes)}
+    place = {node: k for k, node in enumerate(walk(trace.nodes))}
     found: dict[Node | None, list[Guard]] = {}
     for guard in trace.guards.values():
         nodes = [d.args[0].node for a in guard.args if isinstance(a, Dim) for d in leaves(a)
@@ -230,7 +300,7 @@ def deciding_arguments(trace: Trace) -> dict[int, Line | None]:
     code. A trace does not hold for other values of them.
     """
     dims = [(a, guard.line) for guard in trace.guards.values() for a in guard.args]
-    for node in trace.nodes:
+    for node in walk(trace.nodes):
         if node.attrs is not None and node.attrs.symbolic:
             for value in node.attrs.values:
                 dims += [(v, node.line) for v in (value if isinstance(value, tuple) else (value,))]

@@ -7,7 +7,8 @@ cannot do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 from dualflow._core import (
@@ -30,7 +31,7 @@ from dualflow._core import (
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.frames import user_frame
-from dualflow.graph.ir import CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
+from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
 from dualflow.graph.trace import messages
 from dualflow.graph.trace.names import Names
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
@@ -331,12 +332,15 @@ class _Typed(NamedTuple):
     dtype: DType
 
 
-def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
+                around: Mapping[Symbol, Symbol] = MappingProxyType({})) -> Tensor:
     """What a Symbol holds; numbers that may change have their hints.
 
-    `read` gives the value of a parameter, of a variable and of what an effect makes.
+    `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
+    what the parameters of bodies are given where their owners are still to come.
     """
     values: dict[Symbol, Tensor] = {}
+    same = dict(around)             # by a value: one elsewhere that it is
     pending = [x]
     while pending:
         y = pending[-1]
@@ -344,13 +348,20 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         if y in values:
             pending.pop()
             continue
-        waiting = [z for i, z in enumerate(node.inputs) if z not in values
-                   and not (node.op.shape_only >> i & 1)]
-        if waiting and not node.op.effect:
+        if node.op is CALL and not node.effect and y not in same:
+            body = node.bodies[0]
+            same.update(zip(body.inputs, node.inputs, strict=True))
+            same.update(zip(node.outputs, body.outputs, strict=True))
+        waiting = [same[y]] if y in same else [] if node.effect or node.bodies else [
+            z for i, z in enumerate(node.inputs) if not node.op.shape_only >> i & 1]
+        waiting = [z for z in waiting if z not in values]
+        if waiting:
             pending.extend(waiting)
             continue
         pending.pop()
-        if node.op is CONSTANT:
+        if y in same:
+            values[y] = values[same[y]]
+        elif node.op is CONSTANT:
             values[y] = node.data
         elif any([is_dynamic(z) for i, z in enumerate(node.inputs)
                   if node.op.shape_only >> i & 1]):
@@ -358,10 +369,9 @@ def known_value(x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         elif node.op is PARAMETER and isinstance(node.data, Number):
             with suspended():
                 values[y] = constant(node.data.dim.hint, node.data.dtype)
-        elif node.op in (PARAMETER, VARIABLE) or node.op.effect:
+        elif node.op in (PARAMETER, VARIABLE) or node.effect or node.bodies:
             values[y] = read(y)
         else:
             inputs = [values.get(z, z) for z in node.inputs]
             values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
     return values[x]
-

@@ -36,7 +36,7 @@ def test_passes_off():
     names = []
     after = optimize(graph, Options(passes=False), lambda name, _: names.append(name))
     assert text(after) == text(graph)
-    assert names == ["versions"]
+    assert names == ["inline", "versions"]
 
 
 def test_watch_sees_every_pass_in_order():

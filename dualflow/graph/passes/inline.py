@@ -1,0 +1,48 @@
+"""What a call holds takes its place, in bodies of other nodes too.
+
+A parameter is what the call is given, an output what the body gives; nodes keep their names and
+lines. Needed even where nothing is to be optimised: neither planner nor program know calls. As a
+body may hand on what it is given, versions may be read late afterwards: `versions` comes next.
+"""
+
+from collections.abc import Sequence
+
+from dualflow._core import Symbol
+from dualflow.graph.ir import CALL, Copier, Graph, Level, Node, walk
+from dualflow.graph.passes.options import Options
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """The graph without calls."""
+    n_calls = sum([node.op is CALL for node in walk(graph.nodes)])
+    if not n_calls:
+        return graph
+    old, graph.nodes = graph.nodes, []
+    inliner = Inliner(graph)
+    inliner.play(old)
+    graph.inputs = [inliner.stands_for[x] for x in graph.inputs]
+    graph.outputs = [inliner.stands_for[x] for x in graph.outputs]
+    graph.changes += n_calls
+    return graph
+
+
+class Inliner(Copier):
+    """Plays the bodies of calls to where the calls are."""
+
+    def begin(self, owner: Node, body: Graph) -> Graph:
+        return self.graph if owner.op is CALL else super().begin(owner, body)
+
+    def leaf(self, node: Node) -> Symbol:
+        level, x = self.levels[-1], node.outputs[0]
+        inside = level.owner is not None and level.owner.op is CALL
+        return self.bound[x] if inside and x in self.bound else super().leaf(node)
+
+    def end(self, level: Level) -> None:
+        if level.graph is not self.levels[-2].graph:
+            super().end(level)
+
+    def own(self, node: Node, inputs: Sequence[Symbol],
+            bodies: Sequence[Graph]) -> Sequence[Symbol]:
+        if node.op is not CALL:
+            return super().own(node, inputs, bodies)
+        return [self.stands_for[y] for y in node.bodies[0].outputs]

@@ -1,0 +1,343 @@
+"""Nodes that own graphs: what they know of them, the rules, and every walk that goes inside."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow._core import current_graph, evaluate, get_op, symbol
+from dualflow.graph import ir, passes
+from dualflow.graph.inspect.draw import picture, to_dot, to_svg
+from dualflow.graph.inspect.profile import flops_of
+from dualflow.graph.ir import CALL, PARAMETER, Graph, Input
+from dualflow.graph.passes import common, dead_code, inline, updates, versions
+from dualflow.graph.passes.options import Options
+from dualflow.graph.trace.trace import Trace, known_value
+from tests.graph.bodies import leaves_first, outlined
+from tests.graph.build import (
+    assert_exact,
+    assert_same,
+    body,
+    lines,
+    ops,
+    passed,
+    text,
+    traced,
+    variable,
+    x,
+)
+
+EXP, ADD, ASSIGN_ADD = get_op("exp"), get_op("add"), get_op("assign_add")
+
+
+def call_of(graph, f, *inputs):
+    """A call in `graph` of what `f` does with tensors."""
+    inner = traced(f, *[x(*y.shape, dtype=y.dtype.name) for y in inputs])
+    for k, y in enumerate(inner.inputs):
+        y.node.data = Input(k)
+    return graph.add(CALL, inputs, name="inner", bodies=[inner])
+
+
+def calling(f, *parameters, g=lambda y: y * 2.0):
+    """`g` of a call of `f`."""
+    graph = traced(lambda *args: args, *parameters)
+    y = call_of(graph, f, *graph.inputs).outputs[0]
+    twice = call_of(graph, g, y)
+    graph.outputs = [twice.outputs[0], y]
+    return graph
+
+
+def softplus(a):
+    return df.math.log(1.0 + df.exp(a))
+
+
+def nested(depth):
+    """exp of the argument, within as many calls, each of which adds 1."""
+    graph = traced(df.exp, x(2))
+    for _ in range(depth):
+        graph.inputs[0].node.data = Input(0)
+        outer = traced(lambda a: [a], x(2))
+        y = outer.add(CALL, outer.inputs, bodies=[graph]).outputs[0]
+        outer.outputs = [outer.add(ADD, (y, outer.constant(df.constant(1.0)))).outputs[0]]
+        graph = outer
+    return graph
+
+
+def broken(graph, match):
+    with pytest.raises(ir.IRError, match=match):
+        ir.check(graph)
+
+
+# --- facts ---
+
+def test_a_node_knows_what_its_bodies_do():
+    pure = call_of(Graph(), softplus, *traced(lambda a: a, x(2)).inputs)
+    assert (pure.writes, pure.effect, pure.may_refuse, pure.written) == (0, False, False, [])
+    graph = traced(lambda a, i: df.gather(a, i), x(3), x(dtype="int32"))
+    assert call_of(Graph(), lambda a, i: df.gather(a, i), *graph.inputs).may_refuse
+    shown = call_of(Graph(), lambda a: df.print(a) or a, *graph.inputs[:1])
+    assert shown.effect and shown.may_refuse and not shown.writes
+
+
+def writing():
+    """A graph of a variable, and of a call that adds to it."""
+    v = variable(3)
+    graph = traced(lambda a: [a, v.value()], x(3))
+    inner = Graph("update")
+    a, w = [inner.add_leaf(PARAMETER, y, data=Input(k)) for k, y in enumerate(graph.outputs)]
+    inner.inputs = [a, w]
+    doubled = inner.add(ADD, (a, a)).outputs[0]
+    inner.outputs = [doubled, inner.add(ASSIGN_ADD, (w, doubled)).outputs[0]]
+    call = graph.add(CALL, graph.outputs, bodies=[inner])
+    graph.outputs = list(call.outputs)
+    return graph, call
+
+
+def test_a_call_writes_what_its_body_writes():
+    graph, call = writing()
+    ir.check(graph)
+    assert (call.writes, call.effect, call.may_refuse) == (2, True, False)
+    assert [(b.name, a.index) for b, a in call.written] == [(call.inputs[1].name, 1)]
+    assert body(inline.run(ir.copy(graph), Options())) == [
+        "%2 = add(%0, %0)", "%3 = assign_add(%1, %2)", "return %2, %3"]
+    passed(inline, graph)
+
+
+def test_who_reads_the_variable_late_reads_a_copy():
+    graph, call = writing()
+    graph.outputs = [call.inputs[1]]
+    broken(graph, "is returned but call overwrites it")
+    after = passed(versions, graph)
+    assert ops(after) == ["identity", "call"]
+    assert ops(passes.optimize(graph, Options(check=True))) == ops(passes.optimize(
+        after, Options(check=True)))
+
+
+def test_a_variable_given_twice_is_written_once():
+    graph, call = writing()
+    call.inputs = (call.inputs[1], call.inputs[1])
+    broken(graph, "is given it twice")
+    after = passed(versions, graph)
+    assert body(after)[0].startswith("%2 = identity(%1)")
+
+
+def test_an_effect_inside_is_neither_dropped_nor_merged():
+    graph = traced(lambda a: a, x(2))
+    for _ in range(2):
+        call_of(graph, lambda a: df.print(a) or a * 2.0, *graph.inputs)
+    assert [len(ops(run(ir.copy(graph), Options()))) for run in (dead_code.run, common.run)] == [
+        2, 2]
+    assert len(ops(updates.run(ir.copy(graph), Options()))) == 2
+
+
+def test_what_nobody_needs_goes():
+    graph = calling(softplus, x(2))
+    graph.outputs = list(graph.inputs)
+    assert ops(passed(dead_code, graph)) == []
+
+
+# --- rules ---
+
+def test_a_good_graph():
+    ir.check(calling(softplus, x(3)))
+
+
+def test_bodies_have_the_inputs_of_their_nodes():
+    graph = calling(softplus, x(3))
+    graph.nodes[-1].bodies[0].inputs[0].node.data = Input(1)
+    broken(graph, "the inputs are not those of the node")
+
+
+def test_inputs_of_bodies_have_the_types_of_what_is_given():
+    graph = calling(softplus, x(3))
+    graph.nodes.insert(0, traced(lambda a: a, x(4)).nodes[0])
+    graph.nodes[0].outputs = (symbol(graph, graph.nodes[0], 0, df.float32, (4,)),)
+    graph.nodes[-1].inputs = graph.nodes[0].outputs
+    broken(graph, "is given")
+
+
+def test_bodies_have_no_free_values_and_no_variables():
+    graph = calling(softplus, x(3))
+    inner = graph.nodes[-1].bodies[0]
+    inner.nodes[-1].inputs = (graph.inputs[0], inner.inputs[0])
+    broken(graph, "before it is defined")
+    v = variable(3)
+    broken(calling(lambda a: a * v, x(3)), "is no input and no constant")
+
+
+def test_the_last_outputs_are_the_versions():
+    graph, call = writing()
+    call.bodies[0].outputs.reverse()
+    broken(graph, "the last outputs are not the variables written")
+
+
+def test_nodes_hear_of_changed_bodies():
+    graph, call = writing()
+    inner = call.bodies[0]
+    inner.nodes.pop()
+    inner.outputs[1] = inner.outputs[0]
+    broken(graph, "its bodies have changed")
+    call.bodies = call.bodies
+    ir.check(graph)
+    assert not call.writes
+
+
+def test_ops_say_how_many_bodies():
+    graph = calling(softplus, x(3))
+    graph.nodes[-1].bodies = ()
+    with pytest.raises(df.errors.UnimplementedError, match="no op to be applied"):
+        ir.check(graph)
+    graph.nodes[-1].bodies = graph.nodes[-2].bodies * 2
+    broken(graph, "owns 2 bodies, its op wants 1")
+
+
+def test_nobody_applies_a_call():
+    with pytest.raises(df.errors.UnimplementedError, match="no op to be applied"):
+        evaluate(CALL, [df.ones([2])], None)
+
+
+# --- walks ---
+
+def test_text():
+    assert text(calling(softplus, x(3))) == """graph f:
+  %0 = parameter(a) : float32 (3,)
+  %1 = call(%0) : float32 (3,)
+    body f:
+      %0 = parameter(input 0) : float32 (3,)
+      %1 = exp(%0) : float32 (3,)
+      %2 = constant(1.0) : float32 ()
+      %3 = add(%2, %1) : float32 (3,)
+      %4 = log(%3) : float32 (3,)
+      return %4
+  %2 = call(%1) : float32 (3,)
+    body f:
+      %0 = parameter(input 0) : float32 (3,)
+      %1 = constant(2.0) : float32 ()
+      %2 = multiply(%0, %1) : float32 (3,)
+      return %2
+  return %2, %1"""
+
+
+def test_copies_are_deep():
+    graph = calling(softplus, x(3))
+    made = ir.copy(graph)
+    ir.check(made)
+    assert text(made) == text(graph)
+    assert not set(ir.graphs(made)) & set(ir.graphs(graph))
+    assert not set(ir.walk(made.nodes)) & set(ir.walk(graph.nodes))
+
+
+def test_order_of_walks():
+    graph = calling(softplus, x(3))
+    assert [node.type for node in ir.walk(graph.nodes)] == [
+        "parameter", "parameter", "exp", "constant", "add", "log", "call", "parameter", "constant",
+        "multiply", "call"]
+    deep = nested(3)
+    assert [len(g.nodes) for g in ir.graphs(deep)] == [2, 4, 4, 4]
+
+
+def test_inlined():
+    after = passed(inline, calling(softplus, x(3)))
+    assert body(after) == ["%1 = exp(%0)", "%2 = constant(1.0)", "%3 = add(%2, %1)",
+                           "%4 = log(%3)", "%5 = constant(2.0)", "%6 = multiply(%4, %5)",
+                           "return %6, %4"]
+    assert after.changes == 2
+
+
+def test_equal_bodies_are_merged():
+    graph = traced(lambda a, b: [a, b], x(3), x(3))
+    a, b = graph.inputs
+    made = [call_of(graph, f, y) for f, y in (
+        (softplus, a), (softplus, a), (softplus, b), (lambda t: df.exp(1.0 + t), a),
+        (lambda t: df.math.log(2.0 + df.exp(t)), a))]
+    graph.outputs = [node.outputs[0] for node in made]
+    after = passed(common, graph)
+    assert lines(after)[-1] == "return %2, %2, %3, %4, %5"
+    assert len(ops(after)) == 4
+
+
+def test_known_values_are_seen_through_calls():
+    trace = Trace("f")
+    c = trace.constant(df.constant([1.0, 2.0]))
+    y = call_of(trace, lambda a: call_of(current_graph(), df.exp, a).outputs[0], c).outputs[0]
+    assert_same(known_value(y, None), df.exp(c.node.data))
+
+
+def test_drawing_frames_what_is_inside():
+    drawn = picture(nested(2))
+    titles = [box.title for box in drawn.boxes]
+    assert titles == ["a", "call", "call", "exp", "add  1.0", "add  1.0", "result"]
+    assert [box.n_frames for box in drawn.boxes] == [0, 0, 1, 2, 1, 0, 0]
+    edges = [(a, b) for a, b, _ in drawn.edges]
+    assert edges == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
+    assert to_svg(nested(2)).count('class="frame"') == 2
+    assert to_dot(nested(2)).count("subgraph") == 2
+
+
+def test_arithmetic_is_counted_inside():
+    call = calling(softplus, x(3)).nodes[1]
+    assert flops_of(call, call.inputs, call.outputs) == 9
+    assert flops_of(*next((n, n.inputs, n.outputs) for n in nested(2).nodes if n.bodies)) == 4
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_calls_in_calls(seed):
+    """What parts of a program become calls and calls within them makes no difference."""
+    graph = leaves_first(versions.run(program(seed), Options()))
+    rng = np.random.default_rng(seed)
+    calls = outlined(graph, rng)
+    assert "call" in ops(calls)
+    ir.check(calls)
+    assert text(ir.copy(calls)) == text(calls)
+    after = inline.run(ir.copy(calls), Options())
+    ir.check(after)
+    assert text(after) == text(graph)
+    assert_exact(graph, calls, seeds=1)
+    want, got = [passes.optimize(g, Options(check=True)) for g in (graph, calls)]
+    assert text(got) == text(want)
+
+
+STEPS = [lambda p, q: p + q, lambda p, q: p * q, lambda p, q: df.exp(-p),
+         lambda p, q: df.stack([p, q])[1], lambda p, q: df.reduce_sum(p) * q]
+
+
+def program(seed):
+    """A graph of random ops and updates of two variables."""
+    rng = np.random.default_rng(seed)
+    v, w = variable(3, name="v"), variable(3, name="w")
+
+    def f(a, b):
+        made = [a, b, v.value()]
+        for _ in range(int(rng.integers(8, 30))):
+            p, q = [made[int(k)] for k in rng.integers(0, len(made), 2)]
+            kind = int(rng.integers(0, 9))
+            if kind < len(STEPS):
+                made.append(STEPS[kind](p, q))
+            elif kind == 5:
+                made.append(v + p)
+            elif kind == 6:
+                made.append(w.value())
+            elif kind == 7:
+                v.assign(p * 0.5)
+            else:
+                [v, w][int(rng.integers(2))].assign_add(df.tanh(p))
+        return made[-3:]
+
+    return traced(f, x(3), x(3))
+
+
+# --- depth ---
+
+DEPTH = 3000
+
+
+def test_depth_is_no_matter():
+    """No walk recurses: this many calls within each other would break the interpreter's limit."""
+    graph = nested(DEPTH)
+    ir.check(graph)
+    made = ir.copy(graph)
+    assert len(ir.graphs(made)) == DEPTH + 1
+    for run in (common.run, versions.run, dead_code.run):
+        made = run(made, Options())
+    assert len(ops(inline.run(made, Options()))) == DEPTH + 1
+    assert len(ops(passes.optimize(graph, Options()))) == 1
+    assert text(nested(1100)).count("body f:") == 1100
