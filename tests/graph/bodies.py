@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dualflow._core import Symbol
+from dualflow._core import Dim, Symbol
 from dualflow.graph import ir
 from dualflow.graph.ir import CALL, LEAVES, PARAMETER, Graph, Input
+from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.parameters import Number
 
 
 def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
@@ -20,7 +22,7 @@ def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
         return False
     made = {y for node in inside for y in node.outputs}
     given = list(dict.fromkeys(x for node in inside for x in node.inputs if x not in made))
-    if not given:
+    if not given or _is_measured_outside(graph, made, graph.nodes[stop:]):
         return False
     returned, written = _outputs(graph, inside, given)
     body = Graph(name)
@@ -41,6 +43,16 @@ def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
     graph.outputs = [stands_for.get(x, x) for x in graph.outputs]
     graph.nodes = [*before, call, *after]
     return True
+
+
+def _is_measured_outside(graph: Graph, made: set[Symbol], after: Sequence[ir.Node]) -> bool:
+    """Whether sizes of what is made inside are used outside, but by way of what the call gives."""
+    used = [v for node in after if node.attrs is not None and node.attrs.symbolic
+            for value in node.attrs.values for v in (value if type(value) is tuple else (value,))]
+    used += [node.data.dim for node in graph.nodes if isinstance(node.data, Number)]
+    used += [v for guard in getattr(graph, "guards", {}).values() for v in guard.args]
+    return any(d.args[0] in made for v in used if isinstance(v, Dim) for d in leaves(v)
+               if d.kind != "argument")
 
 
 def _outputs(graph: Graph, inside: Sequence[ir.Node],

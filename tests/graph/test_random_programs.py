@@ -1,6 +1,7 @@
 """Random programs of up to 60 ops, gradient included: traced, with passes off and in fast math,
 they do what they do eagerly; no two live buffers of their plans overlap."""
 
+import dataclasses
 import functools
 import itertools
 import warnings
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import dualflow as df
+from dualflow.graph import ir, passes
 from dualflow.graph.program.spec import SlotKind
-from tests.graph.build import assert_same
+from tests.graph.bodies import leaves_first, outlined
+from tests.graph.build import assert_same, text
 from tests.programs.steps import STEPS
 
 warnings.filterwarnings("ignore", category=df.errors.GradientWarning)
@@ -85,6 +88,15 @@ def run(steps, dtype, seed, wrap, scale=1):
     return seen, f, program.args
 
 
+def check_calls(compiled, seed):
+    """Calls within calls in place of parts of what was traced make no difference."""
+    options = dataclasses.replace(compiled.options, check=True)
+    plain = leaves_first(ir.copy(compiled.traced))
+    calls = outlined(plain, np.random.default_rng(seed))
+    want, got = [passes.optimize(graph, options) for graph in (plain, calls)]
+    assert text(got) == text(want)
+
+
 def check_plan(plan):
     """No two buffers alive at once overlap, and the arena is no smaller than what is alive."""
     blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind is SlotKind.ARENA]
@@ -99,8 +111,8 @@ def check_plan(plan):
 
 def compare(steps, dtype, seed, scale=1):
     want, _, _ = run(steps, dtype, seed, lambda f: f, scale)
-    for passes in (True, False):
-        got, f, args = run(steps, dtype, seed, functools.partial(df.function, passes=passes), scale)
+    for on in (True, False):
+        got, f, args = run(steps, dtype, seed, functools.partial(df.function, passes=on), scale)
         for g, w in zip(got, want, strict=True):
             assert_same(g, w)
         check_plan(f.compiled_for(*args).plan)
@@ -115,6 +127,13 @@ SETTINGS = {"deadline": None, "report_multiple_bugs": False,
        st.integers(0, 99))
 def test_same_bits(steps, dtype, seed):
     compare(steps, dtype, seed)
+
+
+@settings(max_examples=60, **SETTINGS)
+@given(programs, st.integers(0, 99))
+def test_calls(steps, seed):
+    _, f, args = run(steps, "float32", seed, df.function)
+    check_calls(f.compiled_for(*args), seed)
 
 
 @settings(max_examples=80, **SETTINGS)

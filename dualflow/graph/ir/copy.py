@@ -63,7 +63,6 @@ class Copier:
         self.levels = [Level(iter(nodes), self.graph)]
         while self.levels:
             level = self.levels[-1]
-            self.graph = level.graph
             node = self._until_owner(level.nodes)
             if node is not None:
                 self._enter(node, [self.value_of(x) for x in node.inputs], [])
@@ -74,26 +73,28 @@ class Copier:
 
     def _until_owner(self, nodes: Iterator[Node]) -> Node | None:
         """Plays up to a node that owns bodies, which it gives."""
+        step = self.step
         for node in nodes:
             if node.bodies:
                 return node
-            self.step(node)
+            step(node)
         return None
 
     def step(self, node: Node) -> None:
         """Plays a node without bodies."""
         if node.op not in LEAVES:
-            inputs = [self.value_of(x) for x in node.inputs]
-            self.put(node, self.apply(node, inputs).outputs)
+            made = self.apply(node, [self.value_of(x) for x in node.inputs])
+            self.stands_for.update(zip(node.outputs, made.outputs, strict=True))
         elif node.outputs[0] not in self.stands_for:
-            self.put(node, (self.leaf(node),))
+            self.stands_for[node.outputs[0]] = self.leaf(node)
 
     def _enter(self, node: Node, inputs: list[Symbol], made: list[Graph]) -> None:
         """Goes on with the next body of a node."""
         body = node.bodies[len(made)]
         self.bound.update(zip(body.inputs, inputs, strict=False))
-        self.levels.append(Level(iter(body.nodes), self.begin(node, body), node, body, inputs,
-                                 made))
+        graph = self.begin(node, body)
+        self.levels.append(Level(iter(body.nodes), graph, node, body, inputs, made))
+        self.turn_to(graph)
 
     def _leave(self, level: Level) -> None:
         node = level.owner
@@ -101,15 +102,16 @@ class Copier:
         self.end(level)
         level.made.append(level.graph)
         self.levels.pop()
-        self.graph = self.levels[-1].graph
+        self.turn_to(self.levels[-1].graph)
         if len(level.made) < len(node.bodies):
             self._enter(node, level.inputs, level.made)
         else:
-            self.put(node, self.own(node, level.inputs, level.made))
+            made = self.own(node, level.inputs, level.made)
+            self.stands_for.update(zip(node.outputs, made, strict=True))
 
-    def put(self, node: Node, outputs: Sequence[Symbol]) -> None:
-        """Notes what stands for a node's outputs."""
-        self.stands_for.update(zip(node.outputs, outputs, strict=True))
+    def turn_to(self, graph: Graph) -> None:
+        """Goes on in a graph."""
+        self.graph = graph
 
     # --- hooks ---
 

@@ -60,7 +60,7 @@ class Node:
     data : object
         Of a leaf: the parameter's path, the constant's Tensor, the Variable.
     bodies : tuple of Graph
-        What it owns, see docs/ir.md; set them again where one has changed.
+        The graphs it owns, see docs/ir.md; `own` gives it others.
     writes : int
         Bit i: input i is a variable that it, or a node inside, writes.
     effect : bool
@@ -69,7 +69,7 @@ class Node:
         Nodes of one wave may run side by side; 0: alone.
     """
 
-    __slots__ = ("_bodies", "_refuses_inside", "attrs", "data", "effect", "inputs", "line", "name",
+    __slots__ = ("_refuses_inside", "attrs", "bodies", "data", "effect", "inputs", "line", "name",
                  "op", "outputs", "wave", "writes")
 
     def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
@@ -83,25 +83,21 @@ class Node:
         self.line = line
         self.data = data
         self.wave = 0
-        if bodies:
-            self.bodies = tuple(bodies)
-            return
-        self._bodies: tuple[Graph, ...] = ()
-        self._refuses_inside = False
+        self.bodies: tuple[Graph, ...] = ()
         self.writes: int = op.writes
         self.effect: bool = op.effect
+        self._refuses_inside = False
+        if bodies:
+            self.own(bodies)
 
     def __repr__(self) -> str:
         return f"<Node {self.name} ({self.op.name})>"
 
-    @property
-    def bodies(self) -> tuple[Graph, ...]:
-        return self._bodies
-
-    @bodies.setter
-    def bodies(self, bodies: tuple[Graph, ...]) -> None:
+    def own(self, bodies: Sequence[Graph]) -> None:
+        """Takes bodies, or the same again where they have changed, and what it is to know of them.
+        """
         inside = [node for body in bodies for node in body.nodes]
-        self._bodies = bodies
+        self.bodies = tuple(bodies)
         self._refuses_inside = any([node.may_refuse for node in inside])
         self.effect = self.op.effect or any([node.effect for node in inside])
         self.writes = self.op.writes

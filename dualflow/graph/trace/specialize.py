@@ -92,16 +92,12 @@ class Specializer(Copier):
         self.broken: Guard | None = None        # by which the trace does not hold
         self.stands_for.update(known or {})
         self.sized: dict[Symbol, Symbol] = {}   # by a value elsewhere: one of its size in the graph
-        self._numbers = {self.root: Numbers(self.root, self.size, self._tensor)}
+        self.numbers = Numbers(self.root, self.size, self._tensor)      # in the graph in work
+        self._numbers = {self.root: self.numbers}
         self.arguments: list[Symbol] = []       # parameters that are numbers of the call
         self.around: dict[Symbol, Symbol] = {}  # by a parameter of a body: what it is given
         self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # inputs that bodies need besides
         self.waiting = by_last_leaf(trace)
-
-    @property
-    def numbers(self) -> Numbers:
-        """Those of the graph in work."""
-        return self._numbers[self.graph]
 
     def size(self, d: Dim) -> Any:
         """The value of a Dim's leaf that is a size or an element, or a number that is given."""
@@ -164,6 +160,10 @@ class Specializer(Copier):
         self._taken[graph] = {}
         return graph
 
+    def turn_to(self, graph: Graph) -> None:
+        super().turn_to(graph)
+        self.numbers = self._numbers[graph]
+
     def end(self, level: Level) -> None:
         super().end(level)
         level.graph.inputs += self._taken[level.graph].values()
@@ -174,7 +174,11 @@ class Specializer(Copier):
             have = {x.node.data.place: x for x in body.inputs}
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
                            for k, x in enumerate(inputs)]
-        return super().own(node, inputs, bodies)
+        made = super().own(node, inputs, bodies)
+        self.stands_for.update(zip(node.outputs, made, strict=True))
+        if node in self.waiting:
+            self.decide(node)
+        return made
 
     # --- nodes ---
 
@@ -253,10 +257,12 @@ class Specializer(Copier):
     def step(self, node: Node) -> None:
         self.numbers.line = node.line
         super().step(node)
+        if node in self.waiting:
+            self.decide(node)
 
-    def put(self, node: Node, outputs: Sequence[Symbol]) -> None:
-        super().put(node, outputs)
-        for guard in self.waiting.get(node, ()):
+    def decide(self, node: Node) -> None:
+        """Asks the guards whose last leaf a node is."""
+        for guard in self.waiting[node]:
             if not self.holds(guard):
                 self.broken = guard
                 raise Broken

@@ -1,0 +1,111 @@
+"""Traces with calls in them, specialised: sizes that may change or depend on data, numbers of the
+call and decisions, inside bodies and around them."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.graph import ir
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.trace.specialize import specialize
+from tests.graph.bodies import outline
+from tests.graph.build import assert_same
+
+
+def sized(x, y, n):
+    """Sizes in attributes, beside tensors and in decisions."""
+    rows = x.shape[0]
+    pairs = df.reshape(x, [rows * 2, 2]) * rows
+    wide = df.broadcast_to(df.reduce_sum(pairs), [rows, 4]) + x
+    if rows == 1:
+        wide = wide * 3.0
+    return df.concat([wide, y * n], axis=0), pairs[-1] / n
+
+
+def data_sized(x, y, n):
+    """The same with sizes that only a run knows."""
+    kept = df.boolean_mask(x, x > 0.0)
+    k = kept.shape[0]
+    again = df.boolean_mask(y, y > 0.5)
+    square = df.reshape(kept, [k, 1]) + df.reshape(kept, [1, k])
+    more = df.broadcast_to(df.reduce_sum(square), [k + 1, x.shape[0]]) * k
+    padded = df.concat([df.zeros([k]), kept * 2.0, df.ones([again.shape[0] + k])], axis=0)
+    return df.reduce_sum(more) * n, padded, df.reduce_sum(again) / (k + 1)
+
+
+def trace_of(f):
+    """A new trace of `f` for any sizes and, in its third argument, numbers."""
+    g = df.function(lambda *args: f(*args), input_signature=[
+        df.TensorSpec([None, 4]), df.TensorSpec([None, 4]), df.TensorSpec([])])
+    return g.get_concrete_function().trace
+
+
+def args_for(rows, seed):
+    rng = np.random.default_rng(seed)
+    return [df.constant(rng.normal(size=shape), df.float32) for shape in ((rows, 4), (3, 4), ())]
+
+
+def run(trace, args, passes):
+    shapes = {k: x.shape for k, x in enumerate(args)}
+    compiled = compile_trace(trace, shapes, Options(passes=passes, check=True))
+    return None if compiled is None else compiled.run(args)
+
+
+@pytest.mark.parametrize("f", [sized, data_sized])
+@pytest.mark.parametrize("seed", range(25))
+def test_calls_make_no_difference(f, seed):
+    rng = np.random.default_rng(seed)
+    plain, trace = trace_of(f), trace_of(f)
+    work = [trace]
+    for _ in range(4):
+        one = work[int(rng.integers(len(work)))]
+        start = int(rng.integers(0, len(one.nodes)))
+        outline(one, start, start + int(rng.integers(1, 9)))
+        work += [body for node in one.nodes for body in node.bodies]
+    for rows in (2, 5, 1):
+        args = args_for(rows, seed)
+        for passes in (True, False):
+            want, got = run(plain, args, passes), run(trace, args, passes)
+            assert (got is None) == (want is None)
+            for g, w in zip(got or [], want or [], strict=True):
+                assert_same(g, w)
+
+
+def test_a_size_from_around_is_an_input_more():
+    """Only a run knows it, so a node computes it: from what the call is given."""
+    def f(x):
+        kept = df.boolean_mask(x, x > 0.0)
+        return df.exp(df.reduce_sum(x)) + df.zeros([kept.shape[0]])
+
+    g = df.function(f, input_signature=[df.TensorSpec([None])])
+    trace = g.get_concrete_function().trace
+    start = [node.type for node in trace.nodes].index("exp")
+    assert outline(trace, start, start + 1)
+    assert outline(trace, start, len(trace.nodes))
+    given = len(next(node for node in trace.nodes if node.bodies).inputs)
+    graph = specialize(trace, {0: (3,)})
+    ir.check(graph)
+    call = next(node for node in graph.nodes if node.bodies)
+    assert len(call.inputs) == given + 1
+    assert call.inputs[-1].node.type == "gather_nd"
+    assert "dimension" in [node.type for node in call.bodies[0].nodes]
+    x = df.constant([1.0, -1.0, 2.0])
+    assert_same(Compiled(graph, Options(check=True)).run([x])[0], f(x))
+
+
+def test_numbers_of_the_call_are_inputs():
+    def f(x, r):
+        kept = df.boolean_mask(x, x > 0.0)
+        return df.reduce_sum(x) * (kept.shape[0] * r) + kept
+
+    g = df.function(lambda x, r: f(x, r))
+    x = df.constant([1.0, -1.0, 2.0])
+    for r in (2.5, 3.5):
+        g(x, r)
+    trace = g._traces[-1].trace
+    start = [node.type for node in trace.nodes].index("reduce_sum")
+    assert outline(trace, start, len(trace.nodes))
+    compiled = compile_trace(trace, {0: (3,)}, Options(check=True))
+    for r in (5.5, 1.5):
+        assert_same(compiled.run([x, r])[0], f(x, r))
