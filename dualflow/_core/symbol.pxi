@@ -155,10 +155,12 @@ cdef inline bint is_tensor(x):
     return type(x) is Tensor or type(x) is Symbol
 
 
-def symbol_like(graph, node, Symbol y):
-    """A Symbol that is the output of `node`, of the dtype and sizes of `y`, unknown or not."""
+def symbol_like(graph, node, int index, Symbol y):
+    """A Symbol that is output `index` of `node`, of the dtype and sizes of `y`, unknown or not."""
     cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
     x.node = node
+    x.index = index
     x.dims = y.shape
-    x.from_data = x.sized_by_data = y.sized_by_data
+    x.from_data = y.from_data
+    x.sized_by_data = y.sized_by_data
     return x

@@ -11,7 +11,8 @@ from dualflow.graph.inspect.profile import flops_of
 from dualflow.graph.ir import CALL, PARAMETER, Graph, Input
 from dualflow.graph.passes import common, dead_code, inline, updates, versions
 from dualflow.graph.passes.options import Options
-from dualflow.graph.trace.trace import Trace, known_value
+from dualflow.graph.trace.known import known_value
+from dualflow.graph.trace.trace import Trace
 from tests.graph.bodies import leaves_first, outlined
 from tests.graph.build import (
     assert_exact,

@@ -149,6 +149,73 @@ def test_custom_gradient_and_stop_gradient():
     same_bits(f, X)
 
 
+@df.custom_gradient
+def doubled_back(x, other):
+    """`x` itself, and the other."""
+    return (x, other), lambda g, h: (g * 2., h)
+
+
+def test_functions_with_a_gradient_of_their_own_are_calls():
+    g = df.Graph()
+    with g.as_default():
+        x, unused = g.placeholder([2], name="x"), g.placeholder([2], name="unused")
+        y, _ = doubled_back(x * 3., unused)
+        slope, = df.gradients(y * y, x)
+    call = y.node
+    assert (call.type, call.name) == ("call", "doubled_back")
+    assert repr(call.data) == "the gradient of doubled_back"
+    assert "      return %0, %1" in g.text()
+    assert g.rules == [call.data.op.rule]
+    np.testing.assert_array_equal(g.run(slope, {x: [1., 2.], unused: [0., 0.]}).numpy(), [36., 72.])
+
+
+def test_what_a_rule_alone_reads_need_not_be_fed():
+    @df.custom_gradient
+    def first(x, other):
+        return x, lambda g: (g, g * other)
+
+    g = df.Graph()
+    with g.as_default():
+        x, other = g.placeholder([], name="x"), g.placeholder([], name="other")
+        y = first(x, other)
+    assert g.run(y, {x: 2.}).item() == 2.
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_values_handed_on_are_kept_when_their_variable_is_assigned(passes):
+    def program():
+        v = df.Variable([1., 2., 3.])
+
+        def f(x):
+            with df.GradientTape() as tape:
+                y, z = doubled_back(v.value(), x)
+                v.assign_add(x[0])
+                w, _ = doubled_back(v.value(), z)
+                loss = y * z + w
+            return y, z, w, x, tape.gradient(loss, v), v.value()
+
+        return f
+
+    eager, traced = program(), df.function(program(), passes=passes)
+    for _ in range(3):
+        for got, want in zip(traced(X), eager(X), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_sizes_of_what_is_handed_on():
+    def f(x):
+        y, z = doubled_back(df.boolean_mask(x, x > 0.), x)
+        if z.shape[0] == 2:
+            z = z * 5.
+        return df.reshape(y, [y.shape[0], 1]) * z.shape[0], z
+
+    traced = df.function(lambda x: f(x), input_signature=[df.TensorSpec([None])])
+    for n in (2, 3, 4, 2):
+        x = df.constant(np.arange(n) - .5, df.float32)
+        for got, want in zip(traced(x), f(x), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
 def test_custom_gradient_twice():
     @df.custom_gradient
     def cube(x):

@@ -79,7 +79,7 @@ class ConcreteFunction:
                      for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]
             result = call(given)
             self._keep(result)
-        if not self.trace.functions:        # whose gradient rules may read them
+        if not self.trace.rules:            # whose gradient rules may read them
             for v in self._stand_ins.values():
                 drop_value(v)
         self.ms = (time.perf_counter() - start) * 1e3
@@ -193,8 +193,7 @@ class ConcreteFunction:
         """What is returned besides tensors, and gradient rules, which may hold what the trace
         holds."""
         numbers = iter(graph.numbers)
-        rules = [node.op.rule for node in self.trace.functions.values()]
-        return [*rules, *[next(numbers) if isinstance(x, Dim) else x[0]
+        return [*self.trace.rules, *[next(numbers) if isinstance(x, Dim) else x[0]
                           for x in self._rest if x is not None and x is not DATA_NUMBER]]
 
     @property

@@ -224,7 +224,7 @@ class Recording:
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
             self.targets = self.targets + more
             self.needed = list(dict.fromkeys(self.needed + needed))
-            if not section.trace.functions:     # else what they read may lead further
+            if not section.trace.rules:         # else what they read may lead further
                 break
         values = list(dict.fromkeys([*section.outputs, *self.needed]))
         self.there = [x for x in values if self._is_there(x)]

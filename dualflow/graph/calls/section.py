@@ -13,10 +13,10 @@ from dualflow._core import Dim, RecordLog, Symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
 from dualflow.graph.calls.locks import reentrant_lock
-from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Node, walk
+from dualflow.graph.ir import CONSTANT, VARIABLE, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Argument, Feed, Number
-from dualflow.graph.trace.trace import Trace
+from dualflow.graph.trace.trace import Trace, play
 
 Group = Sequence[Symbol]            # sources that are one tensor
 
@@ -64,7 +64,7 @@ class Section:
                 log.watch(x)
                 if x is not group[0]:
                     known_as[tensor_id(x)] = tensor_id(group[0])
-        play(log, self.trace, self.trace.nodes, known_as)
+        play(log, self.trace.nodes, known_as)
         return log
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
@@ -120,23 +120,6 @@ class Gradient(Section):
         self.reads = reads(trace, own, like.values(), of)
         like |= {x: of.like[x] for x in self.reads if x in of.like}
         super().__init__(trace, [*self.reads, *own], trace.outputs, like)
-
-
-def play(log: RecordLog, trace: Trace, nodes: Iterable[Node],
-         known_as: dict[int, int] | None = None) -> None:
-    """Plays nodes into a log, as if it had recorded when they were made.
-
-    A variable that was written is left out: what was assigned to it has nothing to do with it as a
-    source.
-    """
-    seen: set[Node] = set()
-    for node in nodes:
-        applied = trace.functions.get(node, node)
-        if applied.op in LEAVES or applied.writes or applied in seen:
-            continue
-        if applied is not node:
-            seen.add(applied)
-        log.add(applied.op, applied.attrs, applied.inputs, applied.outputs, known_as)
 
 
 def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],

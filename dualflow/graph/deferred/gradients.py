@@ -14,7 +14,7 @@ from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gra
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
-from dualflow.graph.trace.trace import Trace
+from dualflow.graph.trace.trace import play
 from dualflow.nest import flatten_tensors
 
 __all__ = ["gradients"]
@@ -81,8 +81,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
         for x in wanted:
             log.watch(x)
         stops = {tensor_id(x) for x in stopped}
-        for node in leading_to(graph, targets, stops):
-            log.add(node.op, node.attrs, node.inputs, node.outputs)
+        play(log, leading_to(targets, stops))
         seeds = seed_gradients(targets, ys, grad_ys)
         found = backward(log, seeds, [tensor_id(x) for x in wanted], free=True)
         zero = wants_zero(unconnected_gradients)
@@ -90,7 +89,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
         return [zeros(x) if g is None and zero else g for g, x in zip(results, wanted, strict=True)]
 
 
-def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Node]:
+def leading_to(targets: list[Symbol], stops: set[int]) -> list[Node]:
     """The applications that targets are made by, in the order of the program.
 
     A value in `stops` is taken as it is, and so is a variable that was written: what was assigned
@@ -100,8 +99,8 @@ def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Nod
     pending = list(targets)
     while pending:
         x = pending.pop()
-        node = graph.functions.get(x.node, x.node)
+        node = x.node
         if node not in found and not node.writes and tensor_id(x) not in stops:
             found.add(node)
-            pending += node.inputs
+            pending += node.applied[1]
     return sorted(found, key=lambda node: tensor_id(node.outputs[0]))

@@ -13,6 +13,7 @@ from dualflow.graph.ir.node import (
     Input,
     Line,
     Node,
+    Rule,
     is_dynamic,
     walk,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Level",
     "Line",
     "Node",
+    "Rule",
     "attrs_text",
     "check",
     "copy",

@@ -125,9 +125,10 @@ class Copier:
         return self.graph.add_leaf(node.op, y, node.name, node.line, node.data, y.known_shape)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
-        """An application; outputs are like those it had."""
+        """An application; outputs are like those it had. A rule is for the values of its trace
+        alone."""
         graph = self.graph
-        made = Node(node.op, inputs, node.attrs, (), node.name, node.line, node.data, bodies)
+        made = Node(node.op, inputs, node.attrs, (), node.name, node.line, None, bodies)
         made.outputs = tuple([symbol(graph, made, k, y.dtype, y.known_shape)
                               for k, y in enumerate(node.outputs)])
         made.wave = node.wave

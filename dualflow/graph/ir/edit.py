@@ -39,7 +39,7 @@ def edit(graph: Graph, visit: Edit) -> Graph:
         if stands_for and any([x in stands_for for x in node.inputs]):
             node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
             if retyped and not node.bodies and any([x in retyped for x in node.inputs]):
-                node = graph.add(node.op, node.inputs, node.attrs, node.name, node.line, node.data)
+                node = graph.add(node.op, node.inputs, node.attrs, node.name, node.line)
                 graph.nodes.pop()
         start = len(graph.nodes)
         found = visit(graph, node)

@@ -45,6 +45,16 @@ class Input(NamedTuple):
         return f"input {self.place}"
 
 
+class Rule(NamedTuple):
+    """What a call is to gradients: an application of `op`, whose rule is all there is of it."""
+
+    op: Op
+    inputs: tuple[Symbol, ...]
+
+    def __repr__(self) -> str:
+        return f"the gradient of {self.op.name}"
+
+
 class Node:
     """One application of an op.
 
@@ -58,7 +68,8 @@ class Node:
     name : str
     line : Line or None
     data : object
-        Of a leaf: the parameter's path, the constant's Tensor, the Variable.
+        Of a leaf: the parameter's path, the constant's Tensor, the Variable; of a call of a trace
+        that has a gradient rule of its own: the Rule.
     bodies : tuple of Graph
         The graphs it owns, see docs/ir.md; `own` gives it others.
     writes : int
@@ -110,6 +121,11 @@ class Node:
     def type(self) -> str:
         """The op's name."""
         return self.op.name
+
+    @property
+    def applied(self) -> tuple[Op, tuple[Symbol, ...]]:
+        """The op, and its inputs, by which tapes know what makes the outputs."""
+        return self.data if isinstance(self.data, Rule) else (self.op, self.inputs)
 
     @property
     def written(self) -> list[tuple[Symbol, Symbol]]:

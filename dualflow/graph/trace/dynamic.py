@@ -150,7 +150,7 @@ class Numbers:
         outputs = [n for y in node.outputs for n in (y.dtype.index, y.ndim)]
         values = self.node("stack", *vector, axis=0)
         attrs = make_attrs(DYNAMIC, index=node.op.index, outputs=outputs, encoded=code)
-        return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line, node.data)
+        return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line)
 
     def _word(self, node: Node, v: Any, numbers: dict[int, int],
               vector: list[Symbol]) -> tuple[int, int]:

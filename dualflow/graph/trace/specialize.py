@@ -36,8 +36,9 @@ from dualflow.graph.ir import (
 )
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
+from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
-from dualflow.graph.trace.trace import Trace, known_value, suspended
+from dualflow.graph.trace.trace import Trace, suspended
 
 
 class Computed(NamedTuple):
@@ -252,7 +253,7 @@ class Specializer(Copier):
                 attrs = map_attrs(node.op, attrs, self.value)
             except DependsOnData:
                 return self.numbers.apply(node, inputs)
-        return self.graph.add(node.op, inputs, attrs, node.name, node.line, node.data, bodies)
+        return self.graph.add(node.op, inputs, attrs, node.name, node.line, None, bodies)
 
     def step(self, node: Node) -> None:
         self.numbers.line = node.line

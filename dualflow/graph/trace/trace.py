@@ -7,8 +7,7 @@ cannot do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from dualflow._core import (
@@ -17,22 +16,32 @@ from dualflow._core import (
     HostFunction,
     Op,
     Recording,
+    RecordLog,
     Symbol,
     Tensor,
     TensorSpec,
     Variable,
-    apply,
-    constant,
     current_graph,
-    evaluate,
     symbol,
     symbol_like,
 )
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, TracedValueError
 from dualflow.frames import user_frame
-from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, Graph, Line, Node, is_dynamic
+from dualflow.graph.ir import (
+    CALL,
+    CONSTANT,
+    LEAVES,
+    PARAMETER,
+    VARIABLE,
+    Graph,
+    Input,
+    Line,
+    Node,
+    Rule,
+)
 from dualflow.graph.trace import messages
+from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.printing import printing_when_run
@@ -66,9 +75,6 @@ class Trace(Graph):
         Whether Python was given a size that may change.
     stale : str or None
         What has changed since, of that which Python read while it recorded.
-    functions : dict of Node to Node
-        By a node that hands on a result of something with a gradient rule of its own: the
-        application of that.
     """
 
     # What messages call an input, by its path and line, and what is to be done with a tensor that
@@ -90,7 +96,6 @@ class Trace(Graph):
         self._owner: dict[Symbol, Variable] = {}
         self.made_variables: list[Variable] = []
         self.host_functions: list[HostFunction] = []
-        self.functions: dict[Node, Node] = {}
         self.may_create: str | None = None
         self.stale: str | None = None
         self.owner: Callable[[], Any] = lambda: None    # the function that runs it, while it lives
@@ -139,7 +144,7 @@ class Trace(Graph):
             return before
         node = output.node if type(output) is Symbol else None
         at = f" at {node.line.file}:{node.line.line}" if node and node.line else ""
-        self._gradient_of = f"{of}{at}", node in self.functions
+        self._gradient_of = f"{of}{at}", node is not None and isinstance(node.data, Rule)
         return before
 
     def _line(self) -> Line | None:
@@ -152,15 +157,24 @@ class Trace(Graph):
     def record_function(self, op: Op, inputs: list[Any],
                         outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
         """Notes that outputs come from inputs by a gradient rule of their own (`op`, which has no
-        kernel): the inputs as Symbols, and the outputs as nodes through which nothing flows back.
+        kernel): the inputs as Symbols, and the outputs as those of a call that hands them on, so
+        that nothing flows back through what computed them.
         """
-        inputs = self.adopt(op, inputs)
-        with Recording(self):           # no tape sees the copies
-            fresh = [apply("stop_gradient", y, name=op.name) for y in outputs]
-        application = Node(op, inputs, None, fresh, op.name)
-        for y in fresh:
-            self.functions[y.node] = application
-        return inputs, fresh
+        inputs, given = self.adopt(op, inputs), self.adopt(op, outputs)
+        body = Graph(op.name)
+        body.inputs = [body.add_leaf(PARAMETER, y, data=Input(k), shape=y.known_shape)
+                       for k, y in enumerate(given)]
+        body.outputs = list(body.inputs)
+        node = Node(CALL, given, None, (), self.names.unique(op.name), self._line(),
+                    Rule(op, tuple(inputs)), [body])
+        node.outputs = tuple([symbol_like(self, node, k, y) for k, y in enumerate(given)])
+        self.nodes.append(node)
+        return inputs, list(node.outputs)
+
+    @property
+    def rules(self) -> list[Any]:
+        """The gradient rules that people gave to what it recorded."""
+        return [node.data.op.rule for node in self.nodes if isinstance(node.data, Rule)]
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
         """The next version of the variable whose current version is `before`."""
@@ -208,7 +222,7 @@ class Trace(Graph):
     def parameter_like(self, y: Symbol, name: str) -> Symbol:
         """A new parameter like `y`, whose sizes are known here or where this goes on from."""
         node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line)
-        made = symbol_like(self, node, y)
+        made = symbol_like(self, node, 0, y)
         node.outputs = (made,)
         return made
 
@@ -328,50 +342,19 @@ def decisions(trace: Trace) -> list[tuple[str, Any]]:
     return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
+def play(log: RecordLog, nodes: Iterable[Node],
+         known_as: dict[int, int] | None = None) -> None:
+    """Plays nodes of a trace into a log, as if it had recorded when they were made; it knows values
+    by the ids of others that `known_as` gives.
+
+    A variable that was written is left out: what was assigned to it has nothing to do with it as a
+    source.
+    """
+    for node in nodes:
+        if node.op not in LEAVES and not node.writes:
+            op, inputs = node.applied
+            log.add(op, node.attrs, inputs, node.outputs, known_as)
+
+
 class _Typed(NamedTuple):
     dtype: DType
-
-
-def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
-                around: Mapping[Symbol, Symbol] = MappingProxyType({})) -> Tensor:
-    """What a Symbol holds; numbers that may change have their hints.
-
-    `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
-    what the parameters of bodies are given where their owners are still to come.
-    """
-    values: dict[Symbol, Tensor] = {}
-    same = dict(around)             # by a value: one elsewhere that it is
-    pending = [x]
-    while pending:
-        y = pending[-1]
-        node = y.node
-        if y in values:
-            pending.pop()
-            continue
-        if node.op is CALL and not node.effect and y not in same:
-            body = node.bodies[0]
-            same.update(zip(body.inputs, node.inputs, strict=True))
-            same.update(zip(node.outputs, body.outputs, strict=True))
-        waiting = [same[y]] if y in same else [] if node.effect or node.bodies else [
-            z for i, z in enumerate(node.inputs) if not node.op.shape_only >> i & 1]
-        waiting = [z for z in waiting if z not in values]
-        if waiting:
-            pending.extend(waiting)
-            continue
-        pending.pop()
-        if y in same:
-            values[y] = values[same[y]]
-        elif node.op is CONSTANT:
-            values[y] = node.data
-        elif any([is_dynamic(z) for i, z in enumerate(node.inputs)
-                  if node.op.shape_only >> i & 1]):
-            values[y] = read(y)
-        elif node.op is PARAMETER and isinstance(node.data, Number):
-            with suspended():
-                values[y] = constant(node.data.dim.hint, node.data.dtype)
-        elif node.op in (PARAMETER, VARIABLE) or node.effect or node.bodies:
-            values[y] = read(y)
-        else:
-            inputs = [values.get(z, z) for z in node.inputs]
-            values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
-    return values[x]

@@ -1,0 +1,55 @@
+"""What a traced value holds where that is known before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from dualflow._core import Recording, Symbol, Tensor, constant, evaluate
+from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, is_dynamic
+from dualflow.graph.trace.parameters import Number
+
+
+def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
+                around: Mapping[Symbol, Symbol] = MappingProxyType({})) -> Tensor:
+    """What a Symbol holds; numbers that may change have their hints.
+
+    `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
+    what the parameters of bodies are given where their owners are still to come.
+    """
+    values: dict[Symbol, Tensor] = {}
+    same = dict(around)             # by a value: one elsewhere that it is
+    pending = [x]
+    while pending:
+        y = pending[-1]
+        node = y.node
+        if y in values:
+            pending.pop()
+            continue
+        if node.op is CALL and not node.effect and y not in same:
+            body = node.bodies[0]
+            same.update(zip(body.inputs, node.inputs, strict=True))
+            same.update(zip(node.outputs, body.outputs, strict=True))
+        waiting = [same[y]] if y in same else [] if node.effect or node.bodies else [
+            z for i, z in enumerate(node.inputs) if not node.op.shape_only >> i & 1]
+        waiting = [z for z in waiting if z not in values]
+        if waiting:
+            pending.extend(waiting)
+            continue
+        pending.pop()
+        if y in same:
+            values[y] = values[same[y]]
+        elif node.op is CONSTANT:
+            values[y] = node.data
+        elif any([is_dynamic(z) for i, z in enumerate(node.inputs)
+                  if node.op.shape_only >> i & 1]):
+            values[y] = read(y)
+        elif node.op is PARAMETER and isinstance(node.data, Number):
+            with Recording(None):
+                values[y] = constant(node.data.dim.hint, node.data.dtype)
+        elif node.op in (PARAMETER, VARIABLE) or node.effect or node.bodies:
+            values[y] = read(y)
+        else:
+            inputs = [values.get(z, z) for z in node.inputs]
+            values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs), strict=True))
+    return values[x]
