@@ -30,7 +30,7 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
-from dualflow.graph.trace.trace import Trace, suspended
+from dualflow.graph.trace.trace import suspended
 
 MAX_CALLS = 64          # gradients of one call, and ways to record one, that are kept
 
@@ -81,9 +81,8 @@ class Call:
     def specialize(self, outputs: Sequence[Symbol]) -> tuple[Graph, dict[Symbol, Symbol]]:
         """The graph that makes `outputs` for these sizes, and what stands there for each value."""
         trace = self.section.trace
-        part = Trace(trace.name)
-        part.nodes, part.guards, part.outputs = trace.nodes, trace.guards, list(outputs)
-        part.inputs = [*self.places, *[x for x in trace.inputs if x not in self.places]]
+        inputs = [*self.places, *[x for x in trace.inputs if x not in self.places]]
+        part = trace.part(trace.nodes, inputs, list(outputs), trace.guards)
         walk = Specializer(part, {}, self.variables, None, self.known)
         for x, leaf in self.places.items():
             data = x.node.data

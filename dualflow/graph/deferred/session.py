@@ -81,13 +81,11 @@ class Session:
 def part_for(trace: Trace, fetches: Sequence[Symbol | Node]) -> Trace:
     """The nodes that fetches need, with what decides about them."""
     needed = needed_for(x.node if isinstance(x, Symbol) else x for x in fetches)
-    part = Trace(trace.name)
-    part.nodes = [node for node in trace.nodes if node in needed]
-    part.inputs = [x for x in trace.inputs if x.node in needed]
-    part.outputs = [x for x in fetches if isinstance(x, Symbol)]
-    part.guards = {key: guard for key, guard in trace.guards.items()
-                   if all(node in needed for node in sized_by(guard.args))}
-    return part
+    return trace.part([node for node in trace.nodes if node in needed],
+                      [x for x in trace.inputs if x.node in needed],
+                      [x for x in fetches if isinstance(x, Symbol)],
+                      {key: guard for key, guard in trace.guards.items()
+                       if all(node in needed for node in sized_by(guard.args))})
 
 
 def needed_for(nodes: Any) -> set[Node]:
@@ -98,9 +96,9 @@ def needed_for(nodes: Any) -> set[Node]:
         node = pending.pop()
         if node in needed:
             continue
-        needed.add(node)
         pending.extend(x.node for x in node.inputs)
         for inside in walk([node]):
+            needed.add(inside)
             if inside.attrs is not None and inside.attrs.symbolic:
                 for value in inside.attrs.values:
                     pending.extend(sized_by(value if isinstance(value, tuple) else (value,)))

@@ -210,6 +210,13 @@ class Trace(Graph):
             self._owner[made] = data
         return made
 
+    def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
+             guards: dict[tuple[Any, ...], Guard]) -> Trace:
+        """Some of what it recorded, the nodes themselves, to be specialised by itself."""
+        part = Trace(self.name)
+        part.nodes, part.inputs, part.outputs, part.guards = nodes, inputs, outputs, guards
+        return part
+
     # --- parameters ---
 
     def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
