@@ -58,6 +58,12 @@ def scaled(x, y):
     return x * y, lambda g: (g * 3., g * x)
 
 
+@df.custom_gradient
+def handed_on(x, y):
+    """Both as they are, and what another with a gradient of its own makes of them."""
+    return (y, x, scaled(x, y)), lambda g, h, k: (h * 2. + k, df.tanh(g))
+
+
 class Refused(ValueError):
     """What a program raises for an argument it does not like."""
 
@@ -161,7 +167,11 @@ class Program:
             else:
                 df.debugging.assert_less(index, 5)
         elif step.kind == "own gradient":
-            y = straight_through(a) if step.k % 2 else scaled(a, df.cast(df.reduce_sum(b), a.dtype))
+            total = df.cast(df.reduce_sum(b), a.dtype)
+            y = [lambda: scaled(a, total), lambda: straight_through(a),
+                 lambda: handed_on(a, df.cast(v, a.dtype))[step.i % 2],
+                 lambda: df.grad(lambda t: df.reduce_sum(handed_on(t, total)[step.i % 3]))(a)][
+                     step.k % 4]()
         elif step.kind == "masked":
             y = df.reduce_sum(df.boolean_mask(a, a > 0.) * 2.) if step.k % 2 else df.reduce_max(
                 df.concat([df.boolean_mask(a, a > 1.), df.zeros([1], a.dtype)], 0))
