@@ -263,6 +263,26 @@ def test_known_values_are_seen_through_calls():
     assert_same(known_value(y, None), df.exp(c.node.data))
 
 
+def test_several_bodies():
+    """Walks go through each, though no op has more than one yet."""
+    graph = calling(softplus, x(3))
+    first, second = graph.nodes[-2:]
+    second.own([*second.bodies, *ir.copy(graph).nodes[-2].bodies])
+    assert len(ir.graphs(graph)) == 4
+    assert [node.type for node in ir.walk([second])] == [
+        "parameter", "constant", "multiply", "parameter", "exp", "constant", "add", "log", "call"]
+    assert text(graph).count("body f:") == 3
+    made = ir.copy(graph)
+    assert text(made) == text(graph)
+    assert [len(node.bodies) for node in made.nodes] == [0, 1, 2]
+    first.inputs = second.inputs = tuple(graph.inputs)
+    assert len(ops(common.run(graph, Options()))) == 2
+    first.own(ir.copy(graph).nodes[-1].bodies[::-1])
+    assert len(ops(common.run(graph, Options()))) == 2
+    first.own(first.bodies[::-1])
+    assert lines(common.run(graph, Options()))[-1] == "return %1, %1"
+
+
 def test_drawing_frames_what_is_inside():
     drawn = picture(nested(2))
     titles = [box.title for box in drawn.boxes]

@@ -109,3 +109,26 @@ def test_numbers_of_the_call_are_inputs():
     compiled = compile_trace(trace, {0: (3,)}, Options(check=True))
     for r in (5.5, 1.5):
         assert_same(compiled.run([x, r])[0], f(x, r))
+
+
+def test_bodies_of_one_node_have_the_same_inputs():
+    """Of two bodies the second needs a size from around them."""
+    def f(x):
+        kept = df.boolean_mask(x, x > 0.0)
+        return df.reduce_sum(x) + df.zeros([kept.shape[0]])
+
+    trace = df.function(f, input_signature=[df.TensorSpec([None])]).get_concrete_function().trace
+    start = [node.type for node in trace.nodes].index("reduce_sum")
+    assert outline(trace, start, len(trace.nodes))
+    call = next(node for node in trace.nodes if node.bodies)
+    plain = ir.Graph("plain")
+    plain.inputs = [plain.add_leaf(ir.PARAMETER, y, data=ir.Input(k), shape=y.known_shape)
+                    for k, y in enumerate(call.inputs)]
+    plain.outputs = plain.inputs[:1]
+    call.own([plain, *call.bodies])
+    trace.outputs = []
+    made = next(node for node in specialize(trace, {0: (3,)}).nodes if node.bodies)
+    assert [len(body.inputs) for body in made.bodies] == [len(made.inputs)] * 2
+    assert len(made.inputs) == len(call.inputs) + 1
+    for body in made.bodies:
+        assert [y.node.data.place for y in body.inputs] == list(range(len(made.inputs)))

@@ -54,7 +54,7 @@ class _Values:
                     key, fed = (*key, fed), fed + 1
             else:
                 key = (node.op, self.attrs(node), tuple([at[x] for x in node.inputs]),
-                       len(effects) if node.effect else None)
+                       len(effects) if node.effect else None, *map(id, node.bodies))
             number = self.numbers.setdefault(key, len(self.numbers))
             if node.effect:
                 effects.append(number)

@@ -18,8 +18,9 @@ def check(graph: Graph) -> None:
     """Raises IRError where the graph, or one that a node inside owns, breaks a rule.
 
     Every value is defined once and before it is used; dtypes and shapes are what the op's rule or
-    the bodies say; a version of a variable is written once, and nobody reads it after that; nodes of
-    a wave stand in a row, and none needs another; bodies are bound to their node as docs/ir.md says.
+    the bodies say; a version of a variable is written once, and nobody reads it after that; nodes
+    of a wave stand in a row, and none needs another; bodies are bound to their node as docs/ir.md
+    says.
     """
     for one in graphs(graph):
         _check_values(one)
