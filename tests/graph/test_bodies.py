@@ -283,14 +283,14 @@ def test_several_bodies():
     assert lines(common.run(graph, Options()))[-1] == "return %1, %1"
 
 
-def test_drawing_frames_what_is_inside():
+def test_drawings_put_a_border_around_what_is_inside():
     drawn = picture(nested(2))
     titles = [box.title for box in drawn.boxes]
     assert titles == ["a", "call", "call", "exp", "add  1.0", "add  1.0", "result"]
-    assert [box.n_frames for box in drawn.boxes] == [0, 0, 1, 2, 1, 0, 0]
+    assert [box.n_bodies for box in drawn.boxes] == [0, 0, 1, 2, 1, 0, 0]
     edges = [(a, b) for a, b, _ in drawn.edges]
     assert edges == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
-    assert to_svg(nested(2)).count('class="frame"') == 2
+    assert to_svg(nested(2)).count('class="body"') == 2
     assert to_dot(nested(2)).count("subgraph") == 2
 
 

@@ -2,7 +2,7 @@
 
 Parameters, constants, variables and results have shapes of their own, ops with effects a thick
 border; a tooltip says attributes and the user's line. Below the box of a node that owns bodies is a
-frame for each, with what is inside. Of a long graph the middle is left out.
+border for each, with what is inside. Of a long graph the middle is left out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Box:
     subtitle: str
     tooltip: str
     scope: tuple[str, ...]
-    n_frames: int = 0     # how many of the first of `scope` are bodies it is in
+    n_bodies: int = 0     # how many of the first of `scope` are bodies it is in
 
 
 @dataclass
@@ -116,7 +116,7 @@ def picture(graph: Graph) -> Picture:
     leaves that nobody reads are left out."""
     read = {x for one in graphs(graph) for node in one.nodes for x in node.inputs}
     read.update(x for one in graphs(graph) for x in one.outputs)
-    shown = [(node, frames) for node, frames in _with_inside(graph)
+    shown = [(node, bodies) for node, bodies in _with_inside(graph)
              if not _is_inline(node) and not isinstance(node.data, Input)
              and (node.op not in LEAVES or node.outputs[0] in read)]
     out = Picture([], [])
@@ -127,13 +127,13 @@ def picture(graph: Graph) -> Picture:
         n_hidden, shown = len(shown) - 2 * half, [*shown[:half], *shown[-half:]]
     box_of: dict[Node, int] = {}
     edges: dict[tuple[int, int], list[str]] = {}
-    for k, (node, frames) in enumerate(shown):
+    for k, (node, bodies) in enumerate(shown):
         if hidden and k == half:
             out.boxes.append(Box("rest", f"... {n_hidden} more nodes ...", "", "", ()))
             box_of.update(hidden)
         box_of[node] = len(out.boxes)
         box_of.update((x.node, len(out.boxes)) for body in node.bodies for x in body.inputs)
-        out.boxes.append(_box(node, frames))
+        out.boxes.append(_box(node, bodies))
         _connect(node.inputs, box_of, box_of[node], edges)
     for k, x in enumerate(graph.outputs):
         label = f"result {k}" if len(graph.outputs) > 1 else "result"
@@ -145,16 +145,16 @@ def picture(graph: Graph) -> Picture:
 
 def _with_inside(graph: Graph) -> Iterator[tuple[Node, tuple[str, ...]]]:
     """All nodes, owners before what is inside, with the titles of the bodies they are in."""
-    levels: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes), ())]
-    while levels:
-        nodes, frames = levels[-1]
+    open_graphs: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes), ())]
+    while open_graphs:
+        nodes, bodies = open_graphs[-1]
         node = next(nodes, None)
         if node is None:
-            levels.pop()
+            open_graphs.pop()
             continue
-        yield node, frames
-        levels += [(iter(body.nodes), (*frames, f"{body.name} of {node.name}"))
-                   for body in reversed(node.bodies)]
+        yield node, bodies
+        open_graphs += [(iter(body.nodes), (*bodies, f"{body.name} of {node.name}"))
+                        for body in reversed(node.bodies)]
 
 
 def _is_inline(node: Node) -> bool:
@@ -186,7 +186,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LABEL else text[:LABEL - 4] + " ..."
 
 
-def _box(node: Node, frames: tuple[str, ...]) -> Box:
+def _box(node: Node, bodies: tuple[str, ...]) -> Box:
     kind = _kind(node)
     inline = [data_text(x.node) for x in node.inputs if _is_inline(x.node)]
     name = node.name.rsplit("/", 1)[-1]
@@ -203,7 +203,7 @@ def _box(node: Node, frames: tuple[str, ...]) -> Box:
     parts = [node.name, node.op.name, attrs_text(node.op, node.attrs, len(node.inputs)),
              subtitle, str(node.line or "")]
     return Box(kind, _cut(title), _cut(subtitle), "\n".join(p for p in parts if p),
-               (*frames, *node.name.split("/")[:-1]), len(frames))
+               (*bodies, *node.name.split("/")[:-1]), len(bodies))
 
 
 def _kind(node: Node) -> str:
@@ -266,7 +266,7 @@ def _quote(text: str) -> str:
 CHAR = 6.3                # width of a character at 11 pixels
 HEIGHT, LEVEL = 38.0, 74.0        # of a box; between the tops of layers
 MARGIN = 16.0
-FRAME = 12.0              # between the outermost frame around a box and the box
+INSET = 12.0              # between the outermost border around a box and the box
 
 
 def to_svg(graph: Graph) -> str:
@@ -289,7 +289,7 @@ def to_svg(graph: Graph) -> str:
         lines.append(f'<path d="{_curve(route)}" marker-end="url(#tip)">'
                      f'<title>{escape(label)}</title></path>')
     lines.append("</g>")
-    lines += _svg_frames(drawn.boxes, layout, widths)
+    lines += _svg_bodies(drawn.boxes, layout, widths)
     for k, box in enumerate(drawn.boxes):
         lines += _svg_box(box, layout, k, widths[k])
     return "\n".join([*lines, "</svg>", ""])
@@ -316,20 +316,20 @@ def _curve(route: list[tuple[float, int]]) -> str:
     return "".join(parts)
 
 
-def _svg_frames(boxes: list[Box], layout: Layout, widths: list[float]) -> list[str]:
-    """A dashed frame around the boxes of each body, from the outermost to the innermost."""
+def _svg_bodies(boxes: list[Box], layout: Layout, widths: list[float]) -> list[str]:
+    """A dashed border around the boxes of each body, from the outermost to the innermost."""
     inside: dict[tuple[str, ...], list[int]] = {}
     for k, box in enumerate(boxes):
-        for depth in range(1, box.n_frames + 1):
+        for depth in range(1, box.n_bodies + 1):
             inside.setdefault(box.scope[:depth], []).append(k)
     lines = []
     for scope, members in sorted(inside.items(), key=lambda item: len(item[0])):
-        pad = max(FRAME - 2 * len(scope), 2)
+        pad = max(INSET - 2 * len(scope), 2)
         left = min(layout.x[k] - widths[k] / 2 for k in members) + MARGIN - pad
         right = max(layout.x[k] + widths[k] / 2 for k in members) + MARGIN + pad
         top = _top(min(layout.layer[k] for k in members)) - pad
         bottom = _top(max(layout.layer[k] for k in members)) + HEIGHT + pad
-        lines.append(f'<g class="frame"><title>{escape(scope[-1])}</title><rect x="{left:.1f}" '
+        lines.append(f'<g class="body"><title>{escape(scope[-1])}</title><rect x="{left:.1f}" '
                      f'y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" rx="6" '
                      'fill="none" stroke="#4f46e5" stroke-dasharray="6 3"/></g>')
     return lines

@@ -1,7 +1,7 @@
 """The intermediate representation: nodes in order, and the rules they keep; docs/ir.md."""
 
 from dualflow.graph.ir.check import IRError, check
-from dualflow.graph.ir.copy import Copier, Level, copy
+from dualflow.graph.ir.copy import Copier, Open, copy
 from dualflow.graph.ir.edit import Edit, edit
 from dualflow.graph.ir.graph import Graph, graphs
 from dualflow.graph.ir.node import (
@@ -30,9 +30,9 @@ __all__ = [
     "Graph",
     "IRError",
     "Input",
-    "Level",
     "Line",
     "Node",
+    "Open",
     "Rule",
     "attrs_text",
     "check",

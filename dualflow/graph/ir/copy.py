@@ -11,8 +11,8 @@ from dualflow.graph.ir.node import LEAVES, Node
 
 
 @dataclass
-class Level:
-    """Where a walk is in one graph.
+class Open:
+    """A graph that a walk is in.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Copier:
     stands_for : dict of Symbol to Symbol
     bound : dict of Symbol to Symbol
         By an input of a body: what stands for that input of its node.
-    levels : list of Level
+    open : list of Open
         The graph played to, and the bodies the walk is in, the innermost last.
     """
 
@@ -56,20 +56,20 @@ class Copier:
         self.graph = graph
         self.stands_for: dict[Symbol, Symbol] = {}
         self.bound: dict[Symbol, Symbol] = {}
-        self.levels = [Level(iter(()), graph)]
+        self.open = [Open(iter(()), graph)]
 
     def play(self, nodes: Sequence[Node]) -> None:
         """Plays nodes in their order."""
-        self.levels = [Level(iter(nodes), self.graph)]
-        while self.levels:
-            level = self.levels[-1]
-            node = self._until_owner(level.nodes)
+        self.open = [Open(iter(nodes), self.graph)]
+        while self.open:
+            at = self.open[-1]
+            node = self._until_owner(at.nodes)
             if node is not None:
                 self._enter(node, [self.value_of(x) for x in node.inputs], [])
-            elif level.owner is None:
+            elif at.owner is None:
                 break
             else:
-                self._leave(level)
+                self._leave(at)
 
     def _until_owner(self, nodes: Iterator[Node]) -> Node | None:
         """Plays up to a node that owns bodies, which it gives."""
@@ -93,20 +93,20 @@ class Copier:
         body = node.bodies[len(made)]
         self.bound.update(zip(body.inputs, inputs, strict=False))
         graph = self.begin(node, body)
-        self.levels.append(Level(iter(body.nodes), graph, node, body, inputs, made))
+        self.open.append(Open(iter(body.nodes), graph, node, body, inputs, made))
         self.turn_to(graph)
 
-    def _leave(self, level: Level) -> None:
-        node = level.owner
+    def _leave(self, at: Open) -> None:
+        node = at.owner
         assert node is not None
-        self.end(level)
-        level.made.append(level.graph)
-        self.levels.pop()
-        self.turn_to(self.levels[-1].graph)
-        if len(level.made) < len(node.bodies):
-            self._enter(node, level.inputs, level.made)
+        self.end(at)
+        at.made.append(at.graph)
+        self.open.pop()
+        self.turn_to(self.open[-1].graph)
+        if len(at.made) < len(node.bodies):
+            self._enter(node, at.inputs, at.made)
         else:
-            made = self.own(node, level.inputs, level.made)
+            made = self.own(node, at.inputs, at.made)
             self.stands_for.update(zip(node.outputs, made, strict=True))
 
     def turn_to(self, graph: Graph) -> None:
@@ -139,11 +139,11 @@ class Copier:
         """Where a body is played to."""
         return Graph(body.name)
 
-    def end(self, level: Level) -> None:
+    def end(self, at: Open) -> None:
         """Hears that a body has been played."""
-        assert level.body is not None
-        level.graph.inputs = [self.value_of(x) for x in level.body.inputs]
-        level.graph.outputs = [self.value_of(y) for y in level.body.outputs]
+        assert at.body is not None
+        at.graph.inputs = [self.value_of(x) for x in at.body.inputs]
+        at.graph.outputs = [self.value_of(y) for y in at.body.outputs]
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:

@@ -175,15 +175,15 @@ def is_dynamic(x: Symbol) -> bool:
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
     """All nodes, those inside a node before it."""
     owners: list[Node] = []
-    levels = [iter(nodes)]
-    while levels:
-        for node in levels[-1]:
+    inside = [iter(nodes)]
+    while inside:
+        for node in inside[-1]:
             if node.bodies:
                 owners.append(node)
-                levels.append(chain.from_iterable([body.nodes for body in node.bodies]))
+                inside.append(chain.from_iterable([body.nodes for body in node.bodies]))
                 break
             yield node
         else:
-            levels.pop()
+            inside.pop()
             if owners:
                 yield owners.pop()

@@ -22,7 +22,7 @@ class Typed(Protocol):
     def shape(self) -> tuple[Any, ...]: ...
 
 
-class _Level:
+class _Open:
     """Where the printing of one graph is."""
 
     def __init__(self, graph: Graph, title: str, indent: str) -> None:
@@ -39,21 +39,21 @@ def to_text(graph: Graph, lines: bool) -> str:
     """A graph, a line per node: values, op, attributes, types and the user's line; below a node
     what it owns."""
     text: list[str] = []
-    levels = [_Level(graph, f"graph {graph.name}:", "  ")]
-    while levels:
-        level = levels[-1]
-        if level.title:
-            text.append(level.title)
-            level.title = ""
-        node = next(level.nodes, None)
+    open_graphs = [_Open(graph, f"graph {graph.name}:", "  ")]
+    while open_graphs:
+        at = open_graphs[-1]
+        if at.title:
+            text.append(at.title)
+            at.title = ""
+        node = next(at.nodes, None)
         if node is None:
-            text.append(level.end)
-            levels.pop()
+            text.append(at.end)
+            open_graphs.pop()
             continue
-        text.append(level.indent + _node_text(node, level.number, lines))
-        indent = level.indent + "  "
-        levels += [_Level(body, f"{indent}body {body.name}:", indent + "  ")
-                   for body in reversed(node.bodies)]
+        text.append(at.indent + _node_text(node, at.number, lines))
+        indent = at.indent + "  "
+        open_graphs += [_Open(body, f"{indent}body {body.name}:", indent + "  ")
+                        for body in reversed(node.bodies)]
     return "\n".join(text)
 
 

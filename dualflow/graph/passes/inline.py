@@ -8,7 +8,7 @@ body may hand on what it is given, versions may be read late afterwards: `versio
 from collections.abc import Sequence
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import CALL, Copier, Graph, Level, Node, walk
+from dualflow.graph.ir import CALL, Copier, Graph, Node, Open, walk
 from dualflow.graph.passes.options import Options
 
 
@@ -33,13 +33,13 @@ class Inliner(Copier):
         return self.graph if owner.op is CALL else super().begin(owner, body)
 
     def leaf(self, node: Node) -> Symbol:
-        level, x = self.levels[-1], node.outputs[0]
-        inside = level.owner is not None and level.owner.op is CALL
+        at, x = self.open[-1], node.outputs[0]
+        inside = at.owner is not None and at.owner.op is CALL
         return self.bound[x] if inside and x in self.bound else super().leaf(node)
 
-    def end(self, level: Level) -> None:
-        if level.graph is not self.levels[-2].graph:
-            super().end(level)
+    def end(self, at: Open) -> None:
+        if at.graph is not self.open[-2].graph:
+            super().end(at)
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:

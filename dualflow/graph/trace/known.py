@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 
 from dualflow._core import Recording, Symbol, Tensor, constant, evaluate
 from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, is_dynamic
@@ -11,14 +11,14 @@ from dualflow.graph.trace.parameters import Number
 
 
 def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
-                around: Mapping[Symbol, Symbol] = MappingProxyType({})) -> Tensor:
+                around: MutableMapping[Symbol, Symbol] | None = None) -> Tensor:
     """What a Symbol holds; numbers that may change have their hints.
 
     `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
     what the parameters of bodies are given where their owners are still to come.
     """
     values: dict[Symbol, Tensor] = {}
-    same = dict(around)             # by a value: one elsewhere that it is
+    same: ChainMap[Symbol, Symbol] = ChainMap({}, around or {})     # values that are one
     pending = [x]
     while pending:
         y = pending[-1]

@@ -29,9 +29,9 @@ from dualflow.graph.ir import (
     Copier,
     Graph,
     Input,
-    Level,
     Line,
     Node,
+    Open,
     walk,
 )
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
@@ -118,7 +118,7 @@ class Specializer(Copier):
     def _measured(self, x: Symbol) -> Symbol:
         """What a value's sizes are taken from."""
         found = self.stands_for[x]
-        if any([level.graph is found.graph for level in self.levels]):
+        if any([at.graph is found.graph for at in self.open]):
             return found
         return self.sized.get(x, found)
 
@@ -139,12 +139,12 @@ class Specializer(Copier):
     def here(self, x: Symbol) -> Symbol:
         """What stands in the graph in work for a value of one around it, which is an input more of
         the bodies between."""
-        graphs = [level.graph for level in self.levels]
-        for level in self.levels[graphs.index(x.graph) + 1:]:
-            taken = self._taken[level.graph]
+        graphs = [at.graph for at in self.open]
+        for at in self.open[graphs.index(x.graph) + 1:]:
+            taken = self._taken[at.graph]
             if x not in taken:
-                taken[x] = self._bind(level.graph, len(level.inputs), x)
-                level.inputs.append(x)
+                taken[x] = self._bind(at.graph, len(at.inputs), x)
+                at.inputs.append(x)
             x = taken[x]
         return x
 
@@ -165,9 +165,9 @@ class Specializer(Copier):
         super().turn_to(graph)
         self.numbers = self._numbers[graph]
 
-    def end(self, level: Level) -> None:
-        super().end(level)
-        level.graph.inputs += self._taken[level.graph].values()
+    def end(self, at: Open) -> None:
+        super().end(at)
+        at.graph.inputs += self._taken[at.graph].values()
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
