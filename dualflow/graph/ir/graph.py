@@ -73,7 +73,8 @@ class Graph:
 
 def graphs(graph: Graph) -> list[Graph]:
     """A graph and those that its nodes own, each before the one its node is in."""
-    return [*[body for node in walk(graph.nodes) for body in node.bodies], graph]
+    owners = [node for node in graph.nodes if node.bodies]
+    return [*[body for node in walk(owners) for body in node.bodies], graph]
 
 
 def outputs_of(node: Node, graph: Graph) -> list[Symbol]:

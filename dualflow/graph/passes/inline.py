@@ -14,7 +14,8 @@ from dualflow.graph.passes.options import Options
 
 def run(graph: Graph, options: Options) -> Graph:
     """The graph without calls."""
-    n_calls = sum([node.op is CALL for node in walk(graph.nodes)])
+    owners = [node for node in graph.nodes if node.bodies]
+    n_calls = sum([node.op is CALL for node in walk(owners)])
     if not n_calls:
         return graph
     old, graph.nodes = graph.nodes, []

@@ -286,6 +286,8 @@ class Specializer(Copier):
 def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
     """The guards of a trace by the node after which all they are computed from is there; None where
     that is so from the start."""
+    if not trace.guards:
+        return {}
     place = {node: k for k, node in enumerate(walk(trace.nodes))}
     found: dict[Node | None, list[Guard]] = {}
     for guard in trace.guards.values():
