@@ -1,4 +1,4 @@
-"""Plain arguments of public functions: what has to be an integer, and how messages show others."""
+"""Plain arguments of public functions: integers, and how messages show values of any kind."""
 
 import operator
 from typing import Any
@@ -9,12 +9,12 @@ SHOWN = 200  # characters
 
 
 def shown(value: Any) -> str:
-    """The repr of anything that came in, for a message; never an exception, never a page."""
+    """The repr of anything that was passed in, for a message; never raises and is never long."""
     try:
         text = repr(value)
     except MemoryError:
         raise
-    except Exception:  # whatever the repr of a stranger, or of lists nested too deep, raises
+    except Exception:  # whatever a foreign object's repr, or one of deeply nested lists, raises
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 

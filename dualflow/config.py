@@ -1,4 +1,4 @@
-"""What the process uses: threads, SIMD level, memory.
+"""Resources of the process: threads, SIMD level, memory.
 
 Two environment variables are read when dualflow is imported: ``DUALFLOW_NUM_THREADS``, the number
 of threads, and ``DUALFLOW_ISA``, the SIMD level ("baseline", "avx2", "avx512", "neon").
@@ -11,13 +11,13 @@ __all__ = ["cpu_cores", "functions_run_eagerly", "isa", "memory_stats", "num_thr
 
 
 class _Setting:
-    """What can be switched for the process."""
+    """Process-wide switches."""
 
     functions_run_eagerly = False
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Makes every `dualflow.function` run as plain Python, to be stepped through, or not.
+    """Switches whether every `dualflow.function` runs as plain Python, to be stepped through.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def isa() -> str:
 
 
 def cpu_cores() -> int:
-    """How many cores this process may use, by its affinity and its control group's quota.
+    """How many cores this process may use, given its affinity and its control group's quota.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def set_num_threads(n: int) -> None:
 
 
 def memory_stats() -> dict[str, int]:
-    """Bytes of tensor memory: in use, most ever in use, kept for reuse.
+    """Bytes of tensor memory: in use, peak use, and kept for reuse.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def memory_stats() -> dict[str, int]:
 
 
 def reset_peak_memory() -> None:
-    """Lets the peak of `memory_stats` start again from what is in use now.
+    """Restarts the peak of `memory_stats` from what is in use now.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def reset_peak_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Gives the memory kept for reuse back to the system, that of traced functions' runs too.
+    """Returns the memory kept for reuse to the system, including that for runs of functions.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Element types: ``df.float32`` and the like, and how anything that names one becomes one."""
+"""Element types: ``df.float32`` and the like, and conversion of anything that names one."""
 
 from importlib import import_module
 from typing import Any, Literal
@@ -54,7 +54,7 @@ class DType:
     @property
     def as_numpy_dtype(self) -> Any:
         """The NumPy dtype; bfloat16 has that of the package ml_dtypes, if it is installed."""
-        import numpy as np  # loaded when somebody first asks for an array
+        import numpy as np  # loaded when first needed
 
         if self.name != "bfloat16":
             return np.dtype(self.name)

@@ -1,4 +1,4 @@
-"""Exceptions dualflow raises: each is also the Python type people expect."""
+"""Exceptions that dualflow raises: each is also of the Python type one would expect."""
 
 
 class DualflowError(Exception):
@@ -38,7 +38,7 @@ class CancelledError(DualflowError):
 
 
 class InUseError(DualflowError, RuntimeError):
-    """A variable that cannot be assigned: a program that writes it waits for this very code."""
+    """A variable that cannot be assigned, as a program that writes it is waiting for this code."""
 
 
 class TracedValueError(DualflowError, TypeError):
@@ -50,7 +50,7 @@ class GradientWarning(UserWarning):
 
 
 class RetracingWarning(UserWarning):
-    """A function is traced again and again, or does in Python what runs will not repeat."""
+    """A function is traced repeatedly, or has Python side effects that runs will not repeat."""
 
 
 # In the order of df_status in csrc/base/status.h; index 0 is success.

@@ -1,4 +1,4 @@
-"""Where in the user's program we are: the innermost frame outside the package."""
+"""The current place in the user's program: the innermost frame outside the package."""
 
 import os
 import sys
@@ -9,8 +9,8 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def user_frame(depth: int) -> tuple[FrameType | None, int]:
-    """That frame, and how many frames above the caller's it is; the search begins `depth` frames
-    above the caller's."""
+    """The user's frame, and how many frames above the caller's it is; the search begins `depth`
+    frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, depth = frame.f_back, depth + 1

@@ -1,22 +1,22 @@
 """The gradient registry: which rule belongs to which op.
 
-A rule stands right below the function of its op::
+A rule is written right below the function of its op::
 
     @gradient("multiply", saves="inputs")
     def _(g, y, a, b):
         return lambda: g * b, lambda: g * a
 
 Its arguments are the gradient of the output, the output, the inputs, then the op's attributes by
-name; of an op with several outputs, `g` and `y` are tuples (an output nothing flowed into has zeros
-for `g`, an integer one None). It gives one result per input: a tensor, None where nothing flows, or
-a function without arguments that computes it, called only if that input's gradient is wanted. A
-rule applies public ops only, so it works eagerly, while tracing and under another tape. It never
-un-broadcasts and never adds up: the walker does.
+name; if the op has several outputs, `g` and `y` are tuples (for an output nothing flowed into `g`
+is zeros, for an integer one None). It returns one result per input: a tensor, None if nothing
+flows, or a function without arguments that computes it, called only if that input's gradient is
+wanted. A rule applies public ops only, so it works eagerly, while tracing and under another tape.
+It never un-broadcasts and never adds up: the walker does.
 
 `saves` names what a tape keeps for the rule: "none", "inputs", "output", "both", or a tuple of
 input positions and "output". All other operands arrive as `TensorSpec`: shape and dtype only.
 
-A module that is loaded again declares its rules again, and they are taken.
+A module that is reloaded declares its rules again, and these replace the old ones.
 """
 
 from collections.abc import Callable
@@ -47,6 +47,6 @@ def gradient(op: str, saves: str | tuple[int | str, ...]) -> Callable[[Rule], Ru
 
 
 def no_gradient(op: str, why: str) -> None:
-    """Declares that nothing flows back through `op`, and why; users get to read the reason."""
+    """Declares that nothing flows back through `op`, and why; users are shown the reason."""
     handle = _core.get_op(op)
     handle.rule, handle.why_no_gradient = None, why

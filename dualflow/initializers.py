@@ -1,7 +1,7 @@
-"""First values of variables, under Keras' names: call one with a shape.
+"""Initial values of variables, under the names Keras gives them: call one with a shape.
 
 `fan_in` and `fan_out` are the last two dimensions times all before them, which are the receptive
-field of a convolution; of a vector both are its length.
+field of a convolution; for a vector both are its length.
 """
 
 from __future__ import annotations

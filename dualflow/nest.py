@@ -1,8 +1,8 @@
 """Nested structures: lists, tuples, named tuples, dicts and dataclasses, as flat lists and back.
 
-Whatever else is a leaf, `None` and tensors too. The parts of a dict come in the order of its sorted
-keys, or, where keys do not compare, as they were put in; those of a dataclass in that of the fields
-its constructor takes. Names follow TensorFlow's `tf.nest`.
+Anything else is a leaf, including `None` and tensors. The parts of a dict come in the order of its
+sorted keys or, if keys do not compare, of insertion; those of a dataclass in the order of the
+fields its constructor takes. Names follow TensorFlow's `tf.nest`.
 """
 
 import copy
@@ -39,24 +39,24 @@ def is_dataclass(item: Any) -> bool:
 
 
 def fields(item: Any) -> tuple[str, ...]:
-    """The names of the parts of a named tuple or dataclass; () of what has none."""
+    """The names of the parts of a named tuple or dataclass; () for anything else."""
     if isinstance(item, tuple):
         return getattr(item, "_fields", ())
     if isinstance(item, list | dict):
         return ()
-    # Whoever made a dataclass has loaded the module; loading it ourselves would cost every start.
+    # Code that made a dataclass has loaded the module; loading it here would slow every start.
     return tuple([f.name for f in sys.modules["dataclasses"].fields(item) if f.init])
 
 
 def keys(item: Any) -> Sequence[Any]:
-    """What the parts of a list, tuple, dict or dataclass are called, in the order of its leaves."""
+    """The keys of the parts of a list, tuple, dict or dataclass, in the order of its leaves."""
     if isinstance(item, dict):
         return sorted_keys(item)
     return fields(item) or range(len(item)) if isinstance(item, list | tuple) else fields(item)
 
 
 def sorted_keys(item: dict[Any, Any]) -> list[Any]:
-    """Keys in sorted order; where they do not compare, as they were put in."""
+    """Keys in sorted order; if they do not compare, in the order of insertion."""
     try:
         return sorted(item)
     except TypeError:
@@ -73,7 +73,7 @@ def parts(item: Any) -> list[Any]:
 
 
 def step(item: Any, key: Any) -> str:
-    """How Python gets at a part: `[0]`, `['key']`, `.field`."""
+    """How Python accesses a part: `[0]`, `['key']`, `.field`."""
     return f".{key}" if fields(item) else f"[{key!r}]"
 
 
@@ -86,16 +86,16 @@ def remade(item: Any, values: list[Any]) -> Any:
         return kind(*first, {key: new[key] for key in item})
     if isinstance(item, list | tuple):
         return kind(*values) if fields(item) else kind(values)
-    made = copy.copy(item)              # its constructor may not take what stands for a tensor
+    made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
     for name, value in zip(fields(item), values, strict=True):
         object.__setattr__(made, name, value)
     return made
 
 
 def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
-    """What is around the parts of an item, by ids, where `around` is around itself.
+    """The ids of what encloses the parts of an item, given those of what encloses the item.
 
-    Raises InvalidArgumentError where a part contains the whole, so that nobody follows it for ever.
+    Raises InvalidArgumentError if a part contains the whole, so that walks come to an end.
     """
     if id(item) in around:
         raise InvalidArgumentError(f"a {type(item).__name__} contains itself")
@@ -113,7 +113,7 @@ def described(item: Any) -> str:
 # --- whole structures ----------------------------------------------------------------------------
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of a structure, left to right; of a leaf, itself.
+    """The leaves of a structure, left to right; for a leaf, itself.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def flatten_with_path(structure: Any) -> list[tuple[str, Any]]:
-    """The leaves of a structure, each behind the way Python gets at it.
+    """The leaves of a structure, each after the path by which Python accesses it.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def flatten_with_path(structure: Any) -> list[tuple[str, Any]]:
     Returns
     -------
     list of (str, leaf)
-        The path of a leaf that is no part of anything is empty.
+        The path of a leaf that is not part of anything is empty.
 
     Examples
     --------
@@ -181,12 +181,12 @@ def _walk(item: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, 
 
 
 def flatten_tensors(structure: Any) -> list[Any]:
-    """The leaves of a structure; of an object that holds a tensor (`__df_tensor__`) it is that."""
+    """The leaves of a structure; an object that holds a tensor (`__df_tensor__`) gives that."""
     return [unwrapped(x) for x in flatten(structure)]
 
 
 def flatten_up_to(structure: Any, given: Any) -> list[Any]:
-    """What stands in `given` at the places of the leaves of `structure`.
+    """What `given` has at the places of the leaves of `structure`.
 
     Raises InvalidArgumentError where it is not built alike. Lists and tuples are alike here.
     """
@@ -232,7 +232,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """`func` of the leaves of structures that are built alike, in the structure of the first.
+    """`func` of the leaves of structures of the same form, in the structure of the first.
 
     Parameters
     ----------
@@ -260,13 +260,13 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises unless two structures are built alike.
+    """Raises unless two structures have the same form.
 
     Parameters
     ----------
     nest1, nest2 : nested lists, tuples, dicts and dataclasses
     check_types : bool, default True
-        Whether a list and a tuple are different.
+        Whether a list and a tuple count as different.
 
     Raises
     ------
@@ -304,6 +304,6 @@ def rebuild(item: Any, leaf: Callable[[Any], Any],
 
 
 def is_numbers(item: Any) -> bool:
-    """Whether an item is nested lists of Python numbers alone, which stand for one tensor."""
+    """Whether an item is nested lists of nothing but Python numbers, which stand for one tensor."""
     return isinstance(item, list | tuple) and bool(item) and all(
         isinstance(x, bool | int | float) for x in flatten(item))

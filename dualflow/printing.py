@@ -34,11 +34,11 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
     Parameters
     ----------
     *values : Tensor, Variable, any Python value, or nested lists, tuples, dicts of them
-        Of tensors the elements are printed.
+        For tensors the elements are printed.
     sep, end : str
-        What stands between values and behind them, as with Python's.
+        What is printed between values and after them, as in Python's print.
     output_stream : file, optional
-        Where to; by default ``sys.stdout`` at the time of printing.
+        Where to print; by default ``sys.stdout`` at the time of printing.
     summarize : int, optional
         How many elements at both ends of a dimension are shown; -1: all. By default NumPy's way.
     name : str, optional
@@ -49,7 +49,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
 
     Notes
     -----
-    Python's own ``print(x)`` does the same with traced tensors, in the form of a REPL. A traced
+    Python's own ``print(x)`` does the same with traced tensors, in the form a REPL shows. A traced
     tensor in an f-string is described as it is while Python is traced: by shape and dtype.
 
     Examples
@@ -77,7 +77,7 @@ class _Text:
 
 
 def _freeze(value: Any) -> Any:
-    """A value as it looks now, with its tensors in their places."""
+    """A value as it looks now, with its tensors left in place."""
     value = _with_numbers(value)
     leaves = flatten_tensors(value)
     if not any(isinstance(x, TensorBase) for x in leaves):
@@ -87,8 +87,8 @@ def _freeze(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """A value with the digits of numbers that may change from call to call: what is printed is
-    this call's."""
+    """A value in which numbers that may change are replaced by their values in this call, to be
+    printed."""
     try:
         leaves = flatten_tensors(value)
     except InvalidArgumentError:        # a list that contains itself, which Python can print
@@ -100,8 +100,8 @@ def _with_numbers(value: Any) -> Any:
 
 def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
           stream: Any, flush: bool, name: str | None) -> None:
-    """Writes values now, or when the graph that records runs; `show` gives the text of a tensor,
-    told what stood for it."""
+    """Writes values now, or when the graph that records runs; `show` gives the text of a tensor
+    and is also passed what stood for it."""
     parts = [_freeze(v) for v in values]
     traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
 
@@ -145,6 +145,6 @@ def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", fi
           flush, None)
 
 
-# A context: what a thread that is not inside prints, and all that holds no traced tensor, goes
-# straight on to the original.
+# A context: what threads outside it print, and anything without traced tensors, goes straight to
+# the original.
 printing_when_run = Replaced(builtins, "print", python_print)

@@ -1,6 +1,6 @@
-"""Objects whose attributes are numbers of a trace: where one changes, so do the traces.
+"""Objects whose attributes are numbers of a trace: if one changes, functions are traced again.
 
-Knows of a trace that it can be told that it is `outdated`.
+All it knows of a trace is how to tell it that it is `outdated`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["Settings"]
 class Settings:
     """Base of objects whose attributes are read while tracing, and may be changed at any time.
 
-    A trace has the attributes as they were. One that used such an object (`used`) hears of every
-    change of a public attribute, and its function is traced again at the next call.
+    A trace has the attributes as they were. One that used such an object (`used`) is told about
+    every change of a public attribute, and its function is traced again at the next call.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Settings:
     """
 
     def used(self) -> None:
-        """Notes that the graph that records in this thread, if one does, depends on it."""
+        """Notes that the graph that records in this thread, if any, depends on this object."""
         graph = current_graph()
         if graph is not None:
             users = self.__dict__.setdefault("_users", {})
@@ -40,14 +40,14 @@ class Settings:
             users[key] = weakref.ref(graph, lambda _: users.pop(key, None))
 
     def changed(self, what: str) -> None:
-        """Tells the traces that used it; not the one that records now, which goes on from here."""
+        """Tells the traces that used it, except the one recording now, which sees the change."""
         for user in list(self.__dict__.get("_users", {}).values()):
             graph = user()
             if graph is not None and graph is not current_graph():
                 graph.outdated(what)
 
     def validate(self) -> None:
-        """Raises where an attribute is not what it may be; asked after each change."""
+        """Raises if an attribute has an invalid value; called after each change."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = name in self.__dict__ and not name.startswith("_")
@@ -67,6 +67,6 @@ class Settings:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether a trace made with `a` is one for `b`."""
+    """Whether a trace made with `a` also holds for `b`."""
     return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str)
                       and repr(a) == repr(b))

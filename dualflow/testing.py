@@ -25,12 +25,12 @@ DIRECTIONS = 2
 
 
 def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e-5) -> list[Any]:
-    """Central finite differences of a function that gives one number, in float64.
+    """Central finite differences of a function that returns one number, in float64.
 
     Parameters
     ----------
     f : callable
-        Takes tensors, gives a tensor with one element.
+        Takes tensors, returns a tensor with one element.
     args : sequence of anything that becomes a tensor
         Floating ones are made float64; the others are passed as they are.
     eps : float
@@ -46,7 +46,7 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
     >>> testing.numeric_gradient(lambda x: x * x, [3.])[0].round(6).item()
     6.0
     """
-    import numpy as np  # loaded when somebody first asks for an array
+    import numpy as np  # loaded when first needed
 
     tensors = [widened(a) for a in args]
 
@@ -80,7 +80,7 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     Parameters
     ----------
     f : callable
-        Takes tensors, gives a tensor or nested tensors.
+        Takes tensors, returns a tensor or nested tensors.
     args : sequence of anything that becomes a tensor
         Floating ones are made float64 and checked; the others are passed as they are.
     order : int, default 1
@@ -90,12 +90,12 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     rtol : float
         Allowed error, relative to one plus the sum of the magnitudes of what is added up.
     seed : int
-        Of the random directions and of the weights put on the results.
+        For the random directions and the weights on the results.
 
     Raises
     ------
     AssertionError
-        Says which argument, where, what came and what the differences say.
+        Says which argument, where, the gradient found and what the differences give.
 
     Notes
     -----
@@ -111,7 +111,7 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     """
     if order < 1:
         raise InvalidArgumentError(f"check_gradients: order is {order}, want 1 or more")
-    import numpy as np  # loaded when somebody first asks for an array
+    import numpy as np  # loaded when first needed
 
     rng = np.random.default_rng(integer(seed, "check_gradients: seed"))
     tensors = [widened(a) for a in args]
@@ -160,8 +160,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
 
 
 def directions(rng: Any, floating: list[int], points: list[Any]) -> list[tuple[str, list[Any]]]:
-    """Random directions, and for small arguments one along each element; with what to call it."""
-    import numpy as np  # loaded when somebody first asks for an array
+    """Named directions: random ones, and for small arguments one along each element."""
+    import numpy as np  # loaded when first needed
 
     out = [("along a random direction", [rng.uniform(-1, 1, p.shape) for p in points])
            for _ in range(DIRECTIONS)]
@@ -194,8 +194,8 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     ----------
     actual : Tensor or array, floating
     expected : array
-        Better than `actual`: float64 for float32 results. The unit is the spacing of numbers of the
-        dtype of `actual` at the expected value. NaN, inf and shape have to be the same.
+        More precise than `actual`: float64 for float32 results. The unit is the spacing of numbers
+        of the dtype of `actual` at the expected value. NaN, inf and shape must be the same.
     ulp : float
 
     Examples
@@ -204,7 +204,7 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     >>> from dualflow import testing
     >>> testing.assert_ulp(df.constant([0.1, 0.2]), [0.1, 0.2], ulp=0.5)
     """
-    import numpy as np  # loaded when somebody first asks for an array
+    import numpy as np  # loaded when first needed
 
     ulp = float(ulp)
     got = np.asarray(actual)
@@ -236,7 +236,7 @@ def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0
     >>> from dualflow import testing
     >>> testing.assert_close(df.exp([0., 1.]), [1., 2.718282], rtol=1e-6)
     """
-    import numpy as np  # loaded when somebody first asks for an array
+    import numpy as np  # loaded when first needed
 
     got, want = np.asarray(actual), np.asarray(expected)
     if got.shape != want.shape:

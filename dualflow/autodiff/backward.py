@@ -1,8 +1,8 @@
 """The one backward walker: from gradients of outputs to gradients of sources, over records.
 
 A record is one application of an op: `op`, `inputs`, `outputs`, their ids, `attrs`. The loop itself
-is `walk_back` in the core; here is what it does with ops: adding up and un-broadcasting. Nobody
-else does either, rules never.
+is `walk_back` in the core; this module has the parts that apply ops: adding up and un-broadcasting.
+Both happen nowhere else, least of all in rules.
 """
 
 import functools
@@ -38,10 +38,10 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
     ----------
     records : RecordLog, or iterable of Record, newest first
     gradients : dict of id to Tensor
-        What flows into the values it starts from.
+        What flows into the values that the walk starts from.
     sources : iterable of int
     free : bool, default False
-        Whether the log forgets each record, and what it keeps alive, on the way.
+        Whether to drop each record from the log, with what it keeps alive, on the way.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def total(parts: list[Any]) -> Any:
     """The sum of tensors of one shape, from the first to the last, rounded after each."""
     if len(parts) == 2:
         return parts[0] + parts[1]
-    if parts[0].dtype.itemsize < 4:         # add_n rounds once: not as sums made one at a time
+    if parts[0].dtype.itemsize < 4:         # add_n rounds once, but separate sums after each
         return functools.reduce(operator.add, parts)
     return add_n(parts)
 
@@ -64,7 +64,7 @@ def fit(g: Any, x: Any) -> Any:
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
     if depends_on_data(g.shape) or depends_on_data(x.shape):
-        g = apply("unbroadcast", g, x)      # only a run knows what was repeated
+        g = apply("unbroadcast", g, x)      # what was repeated is known only at run time
         return g if g.dtype is x.dtype else cast(g, x.dtype)
     lead = len(g.shape) - len(x.shape)
     kept = list(zip(g.shape[max(lead, 0):], x.shape, strict=lead >= 0))

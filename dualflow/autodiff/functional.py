@@ -1,4 +1,4 @@
-"""Derivatives as plain functions of functions, and gradients of one's own."""
+"""Derivatives as plain functions of functions, and user-defined gradients."""
 
 import functools
 import inspect
@@ -28,23 +28,23 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     Parameters
     ----------
     f : callable
-        Gives one number: a tensor with one element. Its arguments may be nested lists, tuples and
-        dicts of tensors; nested lists of numbers alone are one tensor.
+        Returns one number: a tensor with one element. Its arguments may be nested lists, tuples and
+        dicts of tensors; nested lists that hold only numbers are one tensor.
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate with respect to.
     has_aux : bool, default False
-        Whether `f` gives a pair, the number and something to be handed on as it is.
+        Whether `f` returns a pair, the number and something to be passed on as it is.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Gives the gradient in the structure of the argument, or a tuple of
-        them where `argnums` is one; with `has_aux`, a pair of that and what `f` handed on.
+        Takes what `f` takes. Returns the gradient in the structure of the argument, or a tuple of
+        gradients if `argnums` is a tuple; with `has_aux`, a pair of that and what `f` passed on.
 
     Notes
     -----
-    Where the result does not depend on an argument, its gradient is zeros. Gradients of gradients
-    work to any order.
+    If the result does not depend on an argument, its gradient is zeros. Gradients of gradients work
+    to any order.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
     Returns
     -------
     callable
-        Takes what `f` takes. Gives a pair: what `f` gives, and the gradient.
+        Takes what `f` takes. Returns a pair: the result of `f`, and the gradient.
 
     Examples
     --------
@@ -105,13 +105,13 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
 
 
 def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that computes all derivatives of a tensor that `f` gives.
+    """A function that computes all derivatives of a tensor that `f` returns.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Gives, for a result of shape (t...) and an argument of shape (s...), a
-        tensor of shape (t..., s...), in the structure of the argument.
+        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns
+        a tensor of shape (t..., s...), in the structure of the argument.
 
     Examples
     --------
@@ -130,12 +130,12 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that computes the second derivatives of a number that `f` gives.
+    """A function that computes the second derivatives of a number that `f` returns.
 
     Returns
     -------
     callable
-        Takes what `f` takes. Gives, for an argument of shape (s...), one of shape (s..., s...).
+        Takes what `f` takes. Returns, for an argument of shape (s...), one of shape (s..., s...).
 
     Examples
     --------
@@ -148,7 +148,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 
 def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: tuple[Any, ...],
                  kwargs: dict[str, Any], argnums: Argnums) -> tuple[Any, Any]:
-    """What `f` gives under the tape, and the tensors it was given at `argnums`."""
+    """What `f` returns under the tape, and the tensors it was given at `argnums`."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     given = list(args)
     for i in places:
@@ -173,33 +173,33 @@ def fresh(caller: str, leaf: Any) -> Tensor:
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a function a gradient of one's own.
+    """Gives a function a user-defined gradient.
 
     Parameters
     ----------
     f : callable
-        Gives a pair: its result, a tensor or nested tensors, and a function that takes the gradient
-        of each result tensor and gives the gradient of each positional argument, or None where
-        nothing flows. If `f` reads trainable variables besides its arguments, that function also
-        takes `variables=`, a list of them in the order in which they were read, and gives a pair:
+        Returns a pair: its result, a tensor or nested tensors, and a function that takes the
+        gradient of each result tensor and returns the gradient of each positional argument, or None
+        if nothing flows. If `f` reads trainable variables besides its arguments, that function also
+        takes `variables=`, a list of them in the order in which they were read, and returns a pair:
         the gradients of the arguments, and a list of those of the variables.
 
     Returns
     -------
     callable
-        Takes what `f` takes and gives the result alone.
+        Takes what `f` takes and returns only the result.
 
     Raises
     ------
     InvalidArgumentError
         If `f` reads variables and its gradient function does not take `variables=`, or does not
-        give a gradient, or None, for each.
+        return a gradient, or None, for each.
 
     Notes
     -----
-    What the gradient function computes is recorded by the tapes around it, and so is what `f`
-    computes, so gradients of higher order follow by themselves. Nothing flows to tensors that `f`
-    uses without being given them; `stop_gradient(v)`, given as an argument, keeps a variable out.
+    Tapes around it record what the gradient function computes and what `f` computes, so gradients
+    of higher order need nothing more. Nothing flows to tensors that `f` uses but does not get as
+    arguments; to keep a variable out, pass `stop_gradient(v)` as an argument.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def takes_variables(gradient: Callable[..., Any]) -> bool:
     """Whether a function has a keyword argument `variables`."""
     try:
         parameters = inspect.signature(gradient).parameters
-    except (TypeError, ValueError):         # nobody can tell: some written in C
+    except (TypeError, ValueError):         # unknown for some functions written in C
         return True
     return "variables" in parameters or any(
         p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -267,7 +267,7 @@ def takes_variables(gradient: Callable[..., Any]) -> bool:
 
 def gradients_of(name: str, gradient: Callable[..., Any], g: tuple[Any, ...],
                  variables: list[Any]) -> list[Any]:
-    """What a gradient function gives, flat: for the arguments, then for the variables."""
+    """What a gradient function returns, flat: for the arguments, then for the variables."""
     if not variables:
         return flatten_tensors(gradient(*g))
     pair = gradient(*g, variables=list(variables))

@@ -26,7 +26,7 @@ __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
 class UnconnectedGradients:
-    """What a gradient is where the target does not depend on the source.
+    """What a gradient is if the target does not depend on the source.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class GradientTape(Recorder):
         Whether `gradient` may be called more than once; everything recorded then lives as long as
         the tape. Otherwise memory is freed while the first call walks back.
     watch_accessed_variables : bool, default True
-        False: only what `watch` is told.
+        False: only what is passed to `watch` is watched.
 
     Notes
     -----
@@ -115,7 +115,7 @@ class GradientTape(Recorder):
         return RecordingStopped(self)
 
     def reset(self) -> None:
-        """Forgets everything recorded and watched; a recording tape goes on recording."""
+        """Forgets everything recorded and watched; a tape that is recording keeps recording."""
         active = self._log.active
         if active:
             self._log.pop()
@@ -146,12 +146,12 @@ class GradientTape(Recorder):
         Raises
         ------
         RuntimeError
-            If a tape that is not persistent is asked a second time.
+            If called a second time on a tape that is not persistent.
 
         Warns
         -----
         GradientWarning
-            Where a gradient is None; says why.
+            If a gradient is None; says why.
         """
         zero = wants_zero(unconnected_gradients)
         log = self._start("gradient")
@@ -262,7 +262,7 @@ class GradientTape(Recorder):
         return pack_sequence_as(sources, results)
 
     def _start(self, caller: str) -> RecordLog:
-        """Checks that the tape may still be asked; ends the recording of one that is not kept."""
+        """Checks that the tape may still be used; one that is not persistent stops recording."""
         if not self._persistent:
             if self._used:
                 raise RuntimeError(

@@ -1,7 +1,7 @@
 """Assertions that hold in eager and traced code.
 
-One about values runs where it stands: at once eagerly, each time in a traced function. One about
-shapes or dtypes is decided while Python runs.
+An assertion about values runs where it stands: at once eagerly, at each run of a traced function.
+One about shapes or dtypes is decided while Python runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -322,7 +322,7 @@ def assert_shapes(shapes: Any, message: str | None = None, name: str | None = No
     >>> df.debugging.assert_shapes([(x, ("n", "k")), (w, ("k", 2))])
     """
     pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
-    sizes: dict[str, tuple[int, int]] = {}                # by name: size, and of which tensor
+    sizes: dict[str, tuple[int, int]] = {}                # by name: size, and which tensor has it
     who = message or name or "assert_shapes"
     for k, (x, wanted) in enumerate(pairs):
         have = as_tensor(x).shape

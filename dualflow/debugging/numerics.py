@@ -25,8 +25,8 @@ def enable_check_numerics() -> None:
     -----
     The error names the op, its inputs, how many elements are not finite, and in a traced function
     the line that asked for the op; in a gradient, the op it is the gradient of. Traced functions
-    run without fusion meanwhile, so that every op is looked at. Infinities that an op was given are
-    no fault of its own (masks are made of them); a NaN is reported by the first op that reads it.
+    run without fusion meanwhile, so that every op is checked. An op is not blamed for infinities it
+    was given (masks are made of them); a NaN is reported by the first op that reads it.
 
     Examples
     --------

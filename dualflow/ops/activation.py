@@ -64,7 +64,7 @@ def elu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is the same to g, and where x is not positive to x.
+    The gradient to g is this op again; to x it is the result times what comes in, 0 if x > 0.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def selu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is the same to g, and where x is not positive to x.
+    The gradient to g is this op again; to x it is the result times what comes in, 0 if x > 0.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Notes
     -----
-    To about 5 ulp, by tanh 2, however far below 0. -inf gives 0. The gradient is one op. Source:
+    To about 5 ulp (by tanh: 2), however far below 0. -inf gives 0. The gradient is one op. Source:
     Hendrycks and Gimpel, Gaussian Error Linear Units (2016).
 
     Examples
@@ -194,7 +194,7 @@ def gelu_grad(
 
     Notes
     -----
-    The gradient is the same to g, and ``g * gelu''(x)`` times what comes in to x.
+    The gradient to g is this op again; to x it is ``g * gelu''(x)`` times what comes in.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def silu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is the same to g, and ``g * silu''(x)`` times what comes in to x.
+    The gradient to g is this op again; to x it is ``g * silu''(x)`` times what comes in.
 
     Examples
     --------

@@ -26,13 +26,13 @@ __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "r
 
 
 def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
-    """The shape of `x` as ops take it in attributes: -1 for a dimension that is not known."""
+    """The shape of `x` in the form of op attributes: -1 for a dimension that is not known."""
     return tuple([-1 if d is None else d for d in x.shape])
 
 
 def same_size(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal. Of one that depends on data this is taken for granted while it
-    is traced, and checked when the program runs."""
+    """Whether two sizes are equal. If one depends on data, this is assumed while tracing and
+    checked when the program runs."""
     for n in (a, b):
         if isinstance(n, Dim) and n.from_data:
             if a is not b:
@@ -71,7 +71,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
     ----------
     tensor : Tensor
     shape : ints
-        The new dimensions; one may be -1 and is worked out from the others.
+        The new dimensions; one may be -1 and is computed from the others.
 
     Returns
     -------
@@ -194,8 +194,8 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     ----------
     input : Tensor
     shape : ints
-        Each dimension, counted from the last, is that of `input` (or -1, which says the same) or
-        stands where `input` has 1 or none.
+        Each dimension, counted from the last, is that of `input` (or -1, which means the same), or
+        anything if `input` has 1 or none there.
 
     Returns
     -------

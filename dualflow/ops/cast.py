@@ -26,8 +26,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    To a floating dtype: rounded once, halves to even. A float becomes an integer by cutting off
-    its fraction; beyond the range it becomes the nearest end of it, NaN becomes 0. Integers keep
+    To a floating dtype: rounded once, ties to even. A float becomes an integer by truncation;
+    beyond the integer's range it becomes the nearest end of it, and NaN becomes 0. Integers keep
     their low bits. Anything but 0 becomes True. The gradient is cast back to the dtype of `x`.
 
     Examples
@@ -56,7 +56,7 @@ def _range(dtype: DType) -> tuple[int, int]:
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`value` converted to another dtype, numbers beyond its range becoming the ends of it.
+    """`value` converted to another dtype; numbers beyond its range become the nearest end of it.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ def _tensor(x: TensorLike) -> Any:
 
 
 def _norm(x: TensorBase) -> Tensor:
-    """The norm in float64, whose range the squares of narrower numbers do not leave. Numbers of
-    float64 are divided by the largest before they are squared."""
+    """The norm in float64, in which squares of narrower numbers cannot overflow. Numbers of float64
+    are divided by the largest before they are squared."""
     axes = tuple(range(x.ndim))
     if x.dtype is not float64:
         return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=False)
@@ -68,7 +68,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
 
 
 def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
-    """What makes `norm` at most `limit`: 1 for small norms, NaN for infinite ones and NaN."""
+    """The factor that makes `norm` at most `limit`: 1 if it is small, NaN if infinite or NaN."""
     return limit / maximum(norm, limit) + (norm - norm)
 
 
@@ -109,12 +109,12 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
         None entries stay None.
     clip_norm : number or Tensor, > 0
     use_norm : Tensor, optional
-        The common norm, if it is known already.
+        The common norm, if it is already known.
 
     Returns
     -------
     list of Tensor, Tensor
-        The tensors, and their common norm before.
+        The scaled tensors, and their common norm before scaling.
 
     Notes
     -----

@@ -61,16 +61,16 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
 
 def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
                       name: str | None = None) -> Tensor:
-    """`value` as a tensor; one that is a tensor already is handed back as it is.
+    """`value` as a tensor; if it is one already, it is returned as it is.
 
     Parameters
     ----------
     value : number, nested lists, array, Tensor or Variable
-        Or an object whose class has a method ``__df_tensor__(self)`` that gives a Tensor or
-        Variable: that is taken in its place here and wherever a tensor is wanted, and gradients
-        flow to it.
+        Or an object whose class has a method ``__df_tensor__(self)`` that returns a Tensor or
+        Variable: that takes its place here and wherever a tensor is wanted, and gradients flow to
+        it.
     dtype : dtype, optional
-        The dtype wanted; a tensor of another one is an error, anything else is cast.
+        The dtype wanted; a tensor of another dtype is an error, anything else is cast.
 
     Returns
     -------
@@ -180,10 +180,10 @@ def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike 
     Parameters
     ----------
     start : scalar
-        Taken for `limit` where that is not given; then the numbers start at 0.
+        Taken as `limit` if that is not given; then the numbers start at 0.
     limit, delta : scalar
     dtype : dtype, optional
-        By default int32 of Python ints, float32 if there is a float, else the tensors' dtype.
+        By default int32 for Python ints, float32 if one is a float, else the tensors' dtype.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike 
 
 
 def _known_count(values: tuple[Any, ...]) -> Any:
-    """How many numbers a traced range has, an int or a Dim; -1 where only a run can tell."""
+    """How many numbers a traced range has, an int or a Dim; -1 if known only at run time."""
     graph = current_graph()
     if graph is None:
         return -1
@@ -236,9 +236,9 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
     Parameters
     ----------
     start, stop : Tensor, floating
-        Of one shape; more than scalars give their numbers along a new dimension at `axis`.
+        Of one shape; unless they are scalars, the numbers are along a new dimension at `axis`.
     num : int
-        1 or more; of 1, the number is `start`.
+        1 or more; if it is 1, the number is `start`.
     axis : int
 
     Returns
@@ -266,7 +266,7 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
 
 @gradient("linspace", saves="none")
 def _(g, y, start, stop, num):
-    # The walker sums what each number has of start and stop.
+    # The walker sums over the numbers: each has a share of start and of stop.
     t = linspace(_core.constant(0, g.dtype), _core.constant(1, g.dtype), num)
     return lambda: g * (1 - t), lambda: g * t
 
@@ -274,12 +274,12 @@ def _(g, y, start, stop, num):
 def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
             off_value: TensorLike | None = None, axis: int = -1, dtype: DTypeLike | None = None,
             name: str | None = None) -> Tensor:
-    """`on_value` at the place each index names along a new dimension, `off_value` elsewhere.
+    """`on_value` at the position each index names along a new dimension, `off_value` elsewhere.
 
     Parameters
     ----------
     indices : Tensor, integer
-        One outside 0 to ``depth - 1`` names no place.
+        An index outside 0 to ``depth - 1`` names no position.
     depth : int
         Size of the new dimension.
     on_value, off_value : scalar
@@ -347,7 +347,7 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     ----------
     *args : Tensor, shape (n,) or ()
     indexing : {"xy", "ij"}
-        "ij": argument i runs along dimension i; "xy": the first two change places.
+        "ij": argument i runs along dimension i; "xy": the first two dimensions are swapped.
 
     Returns
     -------

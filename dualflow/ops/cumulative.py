@@ -63,7 +63,7 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 
     Notes
     -----
-    The gradient divides by nothing, so it is right where elements are 0. With x[k] taken out,
+    The gradient does not divide, so it is correct even if elements are 0. With x[k] taken out,
     y[i] is (product before k) * (product of k + 1 to i); the sum over i of the second factor times
     g[i] is a recurrence that runs from the other end.
 

@@ -83,7 +83,7 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     if x.ndim == 0:
         raise ShapeError(f"diag: {x.dtype} {x.shape}, want 1 dimension or more")
     *batch, n = static_shape(x)
-    # An element and n zeros, n times: rows of n + 1 that, read as rows of n, are the matrix.
+    # An element and n zeros, n times: rows of n + 1 which, read as rows of n, are the matrix.
     rows = pad(expand_dims(x, -1), [[0, 0]] * x.ndim + [[0, n]])
     flat = reshape(rows, (*batch, n * (n + 1)))
     keep = (MISSING,) * len(batch)

@@ -12,7 +12,7 @@ _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
 
 def _readable(x: Tensor) -> Tensor:
-    """`x` in a dtype that arrays and memoryviews have; now, also while a graph records."""
+    """`x` in a dtype that arrays and memoryviews support; computed at once even while tracing."""
     if x.dtype.name not in ("bfloat16", "float16"):
         return x
     with Recording(None):
@@ -20,7 +20,7 @@ def _readable(x: Tensor) -> Tensor:
 
 
 def tolist(x: Tensor) -> Any:
-    """The data as nested lists; a plain number of a scalar."""
+    """The data as nested lists; for a scalar, a plain number."""
     value = _readable(x)
     if x.ndim <= _NUMPY_NDIM:
         return memoryview(value).tolist()
@@ -34,13 +34,13 @@ def tolist(x: Tensor) -> Any:
 
 
 def values_text(x: Tensor, summarize: int | None = None) -> str:
-    """The elements as NumPy prints them, cut where they are many: to `summarize` at both ends of
-    each dimension, -1: not at all."""
+    """The elements as NumPy prints them; if there are many, only `summarize` at both ends of each
+    dimension, -1: all."""
     if x.ndim == 0:
         return str(x.item())
     if x.ndim > _NUMPY_NDIM:
         return "..."
-    import numpy as np  # loaded when somebody first asks for an array
+    import numpy as np  # loaded when first needed
 
     array = np.asarray(_readable(x))
     if summarize is None:
@@ -50,7 +50,7 @@ def values_text(x: Tensor, summarize: int | None = None) -> str:
 
 
 def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
-    """What a REPL shows: shape, dtype and the values, summarised where they are many.
+    """What a REPL shows: shape, dtype and the values, summarised if there are many.
 
     `variable` is the name of the variable whose value a Tensor is.
     """
@@ -64,7 +64,7 @@ def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
 def contains(x: TensorBase, item: Any) -> bool:
     """Whether an element of `x` equals `item`."""
     if isinstance(item, Symbol):
-        return bool(x == item)              # raises: nobody knows yet
+        return bool(x == item)              # raises: not known yet
     with Recording(None):
         found = x == item
         return found is not NotImplemented and isinstance(found, Tensor) \

@@ -87,7 +87,7 @@ def _(g, y, a, b):
 
 
 def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer that is not above a / b, elementwise.
+    """The largest integer not above a / b, elementwise.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ no_gradient("floordiv", why="it is piecewise constant")
 
 
 def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """What is left of a after division by b, with the sign of b, elementwise.
+    """The remainder of a after division by b, with the sign of b, elementwise.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _(g, y, a, b):
 
 
 def mod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """What is left of a after division by b: another name of `floormod`.
+    """The remainder of a after division by b: another name of `floormod`.
 
     Parameters
     ----------

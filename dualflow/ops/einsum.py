@@ -1,9 +1,9 @@
 """Sums of products over named indices, composed of transposes, reshapes and matrix products.
 
 An equation and the shapes of its operands are turned into a plan once; plans are cached. A plan
-first takes diagonals and sums what only one operand has, then joins two operands at a time, those
-first whose product is smallest beside them. Where two operands share a summed index, joining them
-is one matrix product, batched over the indices they share and keep. There are no kernels here.
+first takes diagonals and sums over what only one operand has, then joins two operands at a time,
+starting with those whose product adds the fewest elements. If two operands share a summed index,
+joining them is one matrix product, batched over the indices they share and keep. No kernels here.
 """
 
 import functools
@@ -36,7 +36,7 @@ class _Term(NamedTuple):
 
 
 class _Arrange(NamedTuple):
-    """Brings an operand into the form a product wants; None: it has it already."""
+    """Brings an operand into the form a product wants; None: it already has that form."""
 
     perm: Shape | None
     shape: Shape | None
@@ -68,9 +68,9 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     ----------
     equation : str
         Labels of each operand's dimensions, then of the result's: ``"bij,bjk->bik"``. What the
-        result does not name is summed. A label that comes twice in an operand takes the diagonal.
+        result does not name is summed. A label that occurs twice in an operand takes the diagonal.
         ``...`` stands for dimensions that broadcast. Without ``->`` the result has the ellipsis and
-        all labels that come once, in alphabetical order.
+        all labels that occur once, in alphabetical order.
     *inputs : Tensor
         As many as the equation has terms.
 
@@ -81,7 +81,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
     Raises
     ------
     InvalidArgumentError
-        If the equation is malformed, or has not as many terms as there are operands.
+        If the equation is malformed, or does not have as many terms as there are operands.
     ShapeError
         If a rank does not fit its term, or one label has two sizes.
 
@@ -117,14 +117,14 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
 
 def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[int]],
               name: str | None = None) -> Tensor:
-    """The sum of a b over pairs of dimensions; what is left of a comes before what is left of b.
+    """The sum of a b over pairs of dimensions; the remaining ones of a come before those of b.
 
     Parameters
     ----------
     a, b : Tensor
     axes : int, or two ints, or two sequences of ints
-        The last `axes` dimensions of a with the first of b; or the dimensions of a, and those of b
-        they go with. Negative ones count from the end.
+        The last `axes` dimensions of a with the first of b; or dimensions of a, and those of b that
+        they are paired with. Negative ones count from the end.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: int | Iterable[int | Iterable[
     Raises
     ------
     InvalidArgumentError
-        If axes are out of range, repeated, or not as many for a as for b.
+        If axes are out of range, repeated, or different in number for a and b.
     ShapeError
         If sizes of a pair differ.
 
@@ -194,7 +194,7 @@ def _paired_axes(axes: int | Iterable[int | Iterable[int]], a: Shape,
 # --- equations ----------------------------------------------------------------------------------
 
 def _parse(equation: str, n: int) -> tuple[list[str], str]:
-    """The terms of an equation and its result, spaces gone and an implicit result written out."""
+    """The terms of an equation and its result, without spaces, an implicit result written out."""
     text = "".join(equation.split())
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -253,7 +253,7 @@ def _terms(equation: str, shapes: tuple[Shape, ...]) -> tuple[list[_Term], Label
 
 
 def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
-    """The size of a dimension that is `a` in one operand and `b` in another; None if it cannot."""
+    """The size of a dimension that is `a` in one operand and `b` in another; None if they clash."""
     if a is b or _is_free(b, broadcasts):
         return a
     if _is_free(a, broadcasts):
@@ -266,7 +266,7 @@ def _joined_size(a: Any, b: Any, broadcasts: bool) -> Any:
 
 
 def _is_free(size: Any, broadcasts: bool) -> bool:
-    """Whether any other size goes with this one: it is not known, or 1 and may be repeated."""
+    """Whether any other size fits this one: it is unknown, or 1 and may be repeated."""
     return not isinstance(size, Dim) and (size == -1 or (broadcasts and size == 1))
 
 
@@ -312,7 +312,7 @@ def _growth(terms: list[_Term], pair: _Pair, joined: _Term) -> int:
 
 
 def _plan_diagonals(term: _Term) -> tuple[_Term, tuple[Shape, ...]]:
-    """Brings the first two dimensions with one label to the end, until no label comes twice."""
+    """Moves the first two dimensions with the same label to the end, until no label repeats."""
     found = []
     labels, shape = term
     while len(set(labels)) < len(labels):
@@ -341,7 +341,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
     batch_shape = [_joined_size(of_a[x], of_b[x], isinstance(x, int)) for x in batch]
     joined = _Term((*batch, *own_a, *own_b),
                    (*batch_shape, *[of_a[x] for x in own_a], *[of_b[x] for x in own_b]))
-    # Multiplying needs no matrix product: nothing is summed, or each sum makes one element.
+    # No matrix product is needed if nothing is summed, or each sum makes one element.
     if not summed or (batch and not own_a and not own_b):
         first = _arrangement(a, (*batch, *own_a, *summed), [
             *[(x,) for x in batch + own_a], *[()] * len(own_b), *[(x,) for x in summed]])
@@ -349,7 +349,7 @@ def _plan_pair(i: int, j: int, a: _Term, b: _Term,
             *[(x,) for x in batch], *[()] * len(own_a), *[(x,) for x in own_b + summed]])
         n = len(joined.labels)
         return _Pair(i, j, first, second, None, tuple(range(n, n + len(summed))), None), joined
-    # Matrices are taken transposed where that saves a copy.
+    # Matrices are taken transposed if that saves a copy.
     turn_a = a.labels == (*batch, *summed, *own_a)
     turn_b = b.labels == (*batch, *own_b, *summed)
     first = _matrices(a, batch, summed if turn_a else own_a, own_a if turn_a else summed)
@@ -365,7 +365,7 @@ def _matrices(term: _Term, batch: list[Label], rows: list[Label],
 
 
 def _arrangement(term: _Term, order: Labels, groups: list[Labels]) -> _Arrange:
-    """Dimensions in `order`, those of each group made one; an empty group is a dimension of 1."""
+    """Dimensions in `order`, those of each group merged; an empty group is a dimension of 1."""
     size = dict(zip(*term, strict=True))
     shape = tuple([_size(size[x] for x in group) for group in groups])
     return _Arrange(None if order == term.labels else tuple([term.labels.index(x) for x in order]),

@@ -213,8 +213,8 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     -----
     Within 2 ulp in float32, with the special cases of C's pow. Integers wrap around.
     The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y, with 0 for the
-    logarithm where x is not positive: 0 of either sign, or NaN where x**y is no finite number. A
-    factor of 0 makes 0 also beside an infinite one. See docs/numerics.md.
+    logarithm where x is not positive: 0 of either sign, or NaN where x**y is not finite. A factor
+    of 0 makes 0 even next to an infinite one. See docs/numerics.md.
 
     Examples
     --------

@@ -40,8 +40,8 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
     axis : int, optional
         Default: `batch_dims`.
     batch_dims : int
-        So many leading dimensions of `params` and `indices` are the same, and gathered each with
-        its own indices; negative: counted from the end of `indices`.
+        How many leading dimensions `params` and `indices` share: each slice along them is gathered
+        with its own indices; negative: counted from the end of `indices`.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
     Raises
     ------
     OutOfRangeError
-        If an index is out of range; nothing is read before all are checked.
+        If an index is out of range; all are checked before anything is read.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0,
     indices : Tensor, int32 or int64, shape (..., depth)
         The last dimension holds the position in the first `depth` dimensions after the batch.
     batch_dims : int
-        So many leading dimensions of `params` and `indices` are the same.
+        How many leading dimensions `params` and `indices` share.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike,
 
     Notes
     -----
-    What falls on one place is added in the order of the indices, on any number of threads. The
+    Updates to the same place are added in the order of the indices, on any number of threads. The
     gradient to `updates` is a `gather_nd`.
 
     Examples
@@ -236,8 +236,8 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
                              name: str | None = None) -> Tensor:
     """`tensor` with `updates` in place: ``y[tuple(indices[j])] = updates[j]``.
 
-    Arguments as for `tensor_scatter_nd_add`; any dtype. Of updates to one place the last stays,
-    and it alone gets a gradient.
+    Arguments as for `tensor_scatter_nd_add`; any dtype. Of updates to the same place the last one
+    wins, and only that gets a gradient.
 
     Examples
     --------
@@ -263,8 +263,8 @@ def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: Tens
                           name: str | None = None) -> Tensor:
     """`tensor` where `updates` are not smaller: ``y[i] = min(y[i], updates[j])``.
 
-    `indices` as for `tensor_scatter_nd_add`; a NaN stays. Where several operands share the result
-    of one place, each of them gets the gradient divided by their number.
+    `indices` as for `tensor_scatter_nd_add`; a NaN stays. If several operands are equal to the
+    result at a place, each of them gets the gradient divided by their number.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _(g, y, tensor, indices, updates):
 
 
 def _share(g, y, tensor, indices, updates):
-    """The gradient of an extreme: g, shared equally by the operands that hold it."""
+    """The gradient of an extreme: g, shared equally by the operands that equal the result."""
     held, held_by = y == tensor, gather_nd(y, indices) == updates
     share = g / (held + scatter_nd(indices, cast(held_by, y.dtype), static_shape(y)))
     return where(held, share, 0), None, lambda: where(held_by, gather_nd(share, indices), 0)

@@ -16,14 +16,14 @@ def host_call(function: Callable[..., Any], inputs: Sequence[TensorLike],
     Parameters
     ----------
     function : callable
-        What it gives is dropped, what it raises comes out of the run.
+        What it returns is dropped; what it raises comes out of the run.
     inputs : sequence of Tensor
     name : str, optional
 
     Notes
     -----
-    While a graph records, the call becomes a node that is never dropped, and stays in its place
-    among others of that kind and among updates of what it reads. The graph keeps the function.
+    While a graph records, the call becomes a node that is never dropped, and keeps its place among
+    others of its kind and among updates of what it reads. The graph keeps the function alive.
 
     Examples
     --------

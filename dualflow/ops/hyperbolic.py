@@ -89,8 +89,8 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. The gradient is ``g / cosh(x)**2``, one op of x: of the result,
-    1 - y**2, it would be 0 wherever that rounds to 1.
+    Within 2 ulp in float32. The gradient is ``g / cosh(x)**2``, one op of x: computed from the
+    result as 1 - y**2, it would be 0 wherever that rounds to 1.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def tanh_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    To about 4 ulp, however small. The gradient is the same to g, and -2 times the result times
-    ``tanh(x)`` times what comes in to x.
+    To about 4 ulp, however small. The gradient to g is this op again; to x it is -2 times the
+    result times ``tanh(x)`` times what comes in.
 
     Examples
     --------

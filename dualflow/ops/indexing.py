@@ -1,4 +1,4 @@
-"""``x[key]`` as NumPy has it: basic keys are one strided slice, tensors and masks are gathered."""
+"""``x[key]`` as in NumPy: basic keys are one strided slice, tensors and masks are gathered."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
     Raises
     ------
     OutOfRangeError
-        If an index is out of range, there are too many, or one is nothing to index with.
+        If an index is out of range, there are too many, or one has a type that cannot index.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def _broadcast(columns: list[TensorBase]) -> list[Tensor]:
     """Indices, all of one shape."""
     shapes = [static_shape(c) for c in columns]
     if any(isinstance(n, Dim) and n.from_data for shape in shapes for n in shape):
-        nothing = sum([c * 0 for c in columns])         # of a shape that only a run knows
+        nothing = sum([c * 0 for c in columns])         # its shape is known only at run time
         return [c + nothing for c in columns]
     shape = _broadcast_shape(shapes)
     return [broadcast_to(c, shape) for c in columns]

@@ -1,4 +1,4 @@
-"""Tensors put together along an axis, and taken apart, with their gradients."""
+"""Joining tensors along an axis, and taking them apart, with their gradients."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def concat(values: Sequence[TensorLike], axis: int, name: str | None = None) -> 
     Parameters
     ----------
     values : sequence of Tensor
-        Of one rank, and alike in all dimensions but `axis`.
+        Of the same rank, and equal in all dimensions except `axis`.
     axis : int
 
     Returns
@@ -124,10 +124,10 @@ def split(value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int 
     ----------
     value : Tensor
     num_or_size_splits : int or ints
-        The number of equal parts, or the size of each; one may be -1: what is left.
+        The number of equal parts, or the size of each; one may be -1: the rest.
     axis : int
     num : int, optional
-        The number of parts, where it cannot be told from `num_or_size_splits`; not needed.
+        The number of parts, if it does not follow from `num_or_size_splits`; not needed.
 
     Returns
     -------

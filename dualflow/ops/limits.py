@@ -92,7 +92,7 @@ def clip_by_value(
     Notes
     -----
     NaN in any operand gives NaN. The gradient flows to `t` where it lies between the limits or on
-    one of them, else to the limit that took its place.
+    one of them, else to the limit that replaced it.
 
     Examples
     --------

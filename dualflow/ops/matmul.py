@@ -27,7 +27,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     Raises
     ------
     ShapeError
-        If an operand has less than 2 dimensions, or the dimensions do not fit.
+        If an operand has fewer than 2 dimensions, or the dimensions do not fit.
     DTypeError
         If there is no product for the dtype.
 
@@ -76,7 +76,7 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
     Raises
     ------
     ShapeError
-        If a has less than 2 dimensions, b has none, or the dimensions do not fit.
+        If a has fewer than 2 dimensions, b has none, or the dimensions do not fit.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
     axis : int or sequence of int, optional
         Default all axes.
     epsilon : float
-        The least square of the norm that is divided by.
+        The square of the norm is taken to be at least this.
 
     Returns
     -------

@@ -86,7 +86,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
     Raises
     ------
     InvalidArgumentError
-        If `ord` is no norm of what `axis` says.
+        If `ord` is not a norm of vectors or matrices, whichever `axis` asks for.
 
     Notes
     -----

@@ -1,5 +1,5 @@
-"""Updates of variables by their gradients, fused and in place: what `dualflow.optimizers` is made
-of. The formulas are those of Keras 3."""
+"""Updates of variables by their gradients, fused and in place; `dualflow.optimizers` is made of
+these. The formulas are those of Keras 3."""
 
 from dualflow._core import Variable, apply
 from dualflow.gradient_registry import no_gradient

@@ -1,5 +1,5 @@
-"""Random numbers that a key determines: Philox4x32-10 by counters, so that a number depends on its
-key and its index alone, never on the thread count.
+"""Random numbers determined by a key: Philox4x32-10 by counters, so that a number depends only on
+its key and its index, never on the thread count.
 
 The ops take their key, two int64, as an input; each key has a stream of its own.
 random_generator.py hands out keys.
@@ -43,7 +43,7 @@ def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
 
 def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: TensorLike,
             scale: TensorLike) -> Tensor:
-    """`draw(location, scale)`, or, where they are tensors, location + scale * draw(0, 1)."""
+    """`draw(location, scale)` or, if they are tensors, location + scale * draw(0, 1)."""
     if isinstance(location, TensorBase) or isinstance(scale, TensorBase):
         return _in_dtype(draw(0.0, 1.0) * scale + location, as_dtype(dtype))
     return _in_dtype(draw(location, scale), as_dtype(dtype))

@@ -1,5 +1,5 @@
-"""Random numbers, other ones each time: a generator hands out the keys that random.py takes, each
-made of its seed and a count. Functions use the global generator.
+"""Random numbers that differ from call to call: a generator provides the keys that random.py takes,
+each made of its seed and a count. Functions use the global generator.
 """
 
 import os
@@ -82,7 +82,7 @@ class Generator:
         self._graph = current_graph()
 
     def key(self) -> Tensor:
-        """The key for a draw, int64 (2,); another one each time.
+        """The key for a draw, int64 (2,); a new one each time.
 
         In a graph it is fed anew at each run, unless the generator was made in that graph.
         """
@@ -127,7 +127,7 @@ class Generator:
 
 
 class _Global:
-    """The generator of calls that name none, made when first needed."""
+    """The generator of calls that do not name one, made when first needed."""
 
     generator: Generator | None = None
 
@@ -150,7 +150,7 @@ def set_seed(seed: int) -> None:
 
 
 def get_global_generator() -> Generator:
-    """The generator of calls that name none; seeded by the operating system unless `set_seed`.
+    """The generator of calls that do not name one; seeded by the system unless by `set_seed`.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def get_global_generator() -> Generator:
     """
     if _Global.generator is None:
         _Global.generator = Generator()
-        _Global.generator._graph = None         # a graph that needs it first does not own it
+        _Global.generator._graph = None         # the first graph to need it does not own it
     return _Global.generator
 
 

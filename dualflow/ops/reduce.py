@@ -26,7 +26,7 @@ __all__ = [
 
 
 def axes_or_all(x: TensorLike, axis: Axis) -> Any:
-    """`axis`, and for None all axes: only here is known how many those are."""
+    """`axis`, and for None all axes: their number is known only here."""
     if axis is not None:
         return axis
     return tuple(range((x if isinstance(x, TensorBase) else as_tensor(x)).ndim))
@@ -186,7 +186,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
     Notes
     -----
     The product of no elements is 1. The gradient is `g` times the product of the other elements,
-    which is right where some are 0.
+    which is correct even if some are 0.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
 @gradient("reduce_prod", saves="inputs")
 def _(g, y, x, axes, keepdims):
-    """One axis after the other; of each, the products of what is before and behind an element."""
+    """One axis after the other; along each, the products of what is before and after an element."""
     stages = [x]
     for a in axes[:-1]:
         stages.append(reduce_prod(stages[-1], a, keepdims=True))

@@ -49,7 +49,7 @@ def relu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Of the gradient the same flows to g, and none to y.
+    The gradient to g is this op again; none flows to y.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def relu6_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Of the gradient the same flows to g, and none to y.
+    The gradient to g is this op again; none flows to y.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def leaky_relu_grad(
 
     Notes
     -----
-    Of the gradient the same flows to g, and none to x.
+    The gradient to g is this op again; none flows to x.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rounding to integers, and tests of what kind of number one is."""
+"""Rounding to integers, and tests for NaN and infinity."""
 
 from dualflow._core import Tensor, apply, bind
 from dualflow.gradient_registry import no_gradient

@@ -42,7 +42,7 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
     ----------
     data : Tensor, any number dtype, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
-        What has a negative id is left out.
+        Slices with a negative id are left out.
     num_segments : int
 
     Returns

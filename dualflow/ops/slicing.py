@@ -1,4 +1,4 @@
-"""Parts of a tensor and tensors around one: slices, padding, rolling, tiling; with gradients."""
+"""Parts of a tensor, and larger tensors made of it: slices, padding, rolling, tiling; gradients."""
 
 import builtins
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike,
     begin : ints
         First element of each dimension.
     size : ints
-        How many of each dimension; -1: all that are left.
+        How many elements of each dimension; -1: all that remain.
 
     Returns
     -------
@@ -117,11 +117,11 @@ def strided_slice(input_: TensorLike, begin: TensorLike, end: TensorLike,
     begin_mask, end_mask : int
         Bit i: begin or end of position i is left out.
     ellipsis_mask : int
-        Bit i: position i stands for all dimensions not named; one at most.
+        Bit i: position i stands for all dimensions not named; at most one.
     new_axis_mask : int
         Bit i: position i is a new dimension of size 1.
     shrink_axis_mask : int
-        Bit i: position i picks one element, ``begin[i]``, and its dimension goes away.
+        Bit i: position i picks one element, ``begin[i]``, and its dimension is dropped.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def _axes(axis: Axis, ndim: int, op: str) -> list[int]:
 
 
 def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
-    """`tensor` with the order of elements along each of `axis` turned round.
+    """`tensor` with the order of elements along each of `axis` reversed.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
-    """`input` with elements moved on by `shift` along `axis`; what falls off the end comes first.
+    """`input` with elements shifted by `shift` along `axis`; those pushed off the end come first.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None,
     repeats : int or ints
         How often; one number for all, or one per element.
     axis : int, optional
-        None takes `input` as flat.
+        None flattens `input` first.
 
     Returns
     -------

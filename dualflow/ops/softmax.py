@@ -63,7 +63,7 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
 
     Notes
     -----
-    Exact where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``.
+    Accurate where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def _descending(direction: str, op: str) -> bool:
 
 def _along(values: TensorLike, axis: int, op: str, function: Callable[[Tensor], Tensor],
            name: str | None) -> Tensor:
-    """`function`, which works along the last axis, along another."""
+    """Applies `function`, which works along the last axis, along another one."""
     values = values if isinstance(values, TensorBase) else as_tensor(values, None, op)
     ndim = values.ndim
     if ndim and not -ndim <= axis < ndim:
@@ -82,7 +82,7 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
     Notes
     -----
     NaN comes last in either direction; -0 comes before 0. The gradient goes to where each number
-    came from, of equal numbers in their order.
+    came from; equal numbers keep their order.
 
     Examples
     --------
@@ -262,9 +262,9 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
     arr : Tensor, int32 or int64, not negative
     weights : Tensor, any number dtype, same shape as `arr`, optional
     minlength, maxlength : int, optional
-        Bounds of the length of the result; what lies beyond is not counted.
+        Bounds on the length of the result; numbers beyond it are not counted.
     dtype : int32 or int64
-        Of counts; sums have the dtype of `weights`.
+        The dtype of counts; sums have that of `weights`.
 
     Returns
     -------
@@ -315,8 +315,8 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int,
 
     Notes
     -----
-    All predictions equal to the k-th largest count as in. A target that is no class, or a row with
-    a prediction that is not finite, gives False. No gradient.
+    All predictions equal to the k-th largest count as being among them. A target that is not a
+    class, or a row with a prediction that is not finite, gives False. No gradient.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Notes
     -----
     Within 2 ulp in float32. Never overflows. The gradient is ``g * sigmoid(x) * sigmoid(-x)``,
-    one op of x: of the result it would be 0 wherever that rounds to 1.
+    one op of x: computed from the result, it would be 0 wherever that rounds to 1.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def sigmoid_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tenso
 
     Notes
     -----
-    To about 4 ulp, however small. The gradient is the same to g, and minus the result times
-    ``tanh(x / 2)`` times what comes in to x.
+    To about 4 ulp, however small. The gradient to g is this op again; to x it is minus the result
+    times ``tanh(x / 2)`` times what comes in.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def _(g, y, x):
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), elementwise, without loss of digits where that is small.
+    """1 - erf(x), elementwise, without loss of digits where it is small.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The C library's. inf at 0 and the negative integers. The gradient is ``g * digamma(x)``.
+    From the C library. inf at 0 and the negative integers. The gradient is ``g * digamma(x)``.
 
     Examples
     --------

@@ -220,7 +220,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("atan2", saves="inputs")
 def _(g, out, y, x):
-    # squares of the coordinates themselves would over- or underflow
+    # squares of the coordinates themselves could over- or underflow
     size = stop_gradient(maximum(abs(x), abs(y)))
     x, y = x / size, y / size
     scaled = g / size / (x * x + y * y)

@@ -26,8 +26,8 @@ class Optimizer(Settings):
     Parameters
     ----------
     learning_rate : float, Variable, schedule or callable
-        A schedule is called with `iterations`, a callable with nothing, at each update; once more
-        while tracing.
+        A schedule is called with `iterations`, a callable without arguments, at each update; while
+        tracing also once more.
     clipnorm : float, optional
         Each gradient is scaled down to at most this norm.
     clipvalue : float, optional
@@ -39,13 +39,13 @@ class Optimizer(Settings):
     Attributes
     ----------
     iterations : Variable, int64, shape ()
-        Updates made so far; a number assigned to it is its new value.
+        Updates made so far; assign a number to change it.
 
     Notes
     -----
-    Attributes may be changed at any time, for eager and traced updates alike; what would need slots
-    that the variables do not have raises. Slots belong to the variables themselves: copied or
-    pickled together, an optimizer and its variables go on as they would have.
+    Attributes may be changed at any time, for eager and traced updates alike; a change that needs
+    slots which the variables do not have raises. Slots belong to the variables themselves: copied
+    or pickled together, an optimizer and its variables continue as they would have.
     """
 
     slot_names: Sequence[str] = ()
@@ -60,8 +60,8 @@ class Optimizer(Settings):
         self._rate = self._as_rate(learning_rate)
         self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
         self._layout: Sequence[str] = ()            # names of the slots that were made
-        self._holds: frozenset[str] = frozenset()   # those of them that hold something
-        # Of a copy that has made no update yet: the variables it was copied from, and its own.
+        self._holds: frozenset[str] = frozenset()   # those that hold something
+        # In a copy that has made no update yet: the variables it was copied from, and its own.
         self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
         self._warned = False
         Optimizer.validate(self)
@@ -93,7 +93,7 @@ class Optimizer(Settings):
             return rate
         if not rate >= 0:
             raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
-        # float64, so that float64 variables get what was asked for
+        # float64, so that float64 variables get the exact rate
         return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
 
     @property
@@ -123,15 +123,15 @@ class Optimizer(Settings):
     # --- slots ---
 
     def layout(self) -> Sequence[str]:
-        """Names of the slots that a variable gets, by the attributes as they are."""
+        """Names of the slots that a variable gets, given the current attributes."""
         return self.slot_names
 
     def needed_slots(self) -> Sequence[str]:
-        """Those of them that updates look at."""
+        """Names of the slots that updates use."""
         return self.layout()
 
     def build(self, var_list: Iterable[df.Variable]) -> None:
-        """Creates the slots of variables that have none; the first update does it by itself."""
+        """Creates the slots of variables that have none; the first update does so if need be."""
         for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable):
                 raise df.errors.DTypeError(
@@ -146,7 +146,7 @@ class Optimizer(Settings):
         self._copied = None
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
-        """What a slot holds at first."""
+        """The initial value of a slot."""
         return df.zeros(var.shape, var.dtype)
 
     @property
@@ -157,7 +157,7 @@ class Optimizer(Settings):
         return [self.iterations, *own, *slots]
 
     def state(self) -> list[df.Tensor]:
-        """The values of `variables`: all that is needed to go on later from here.
+        """The values of `variables`: all that is needed to continue from here later.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class Optimizer(Settings):
         return [v.value() for v in self.variables]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Takes over what `state` gave, after `build` with the same variables in the same order."""
+        """Restores what `state` returned; first `build` the same variables in the same order."""
         if len(state) != len(self.variables):
             raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
                                        f"have {len(self.variables)}; build it first")
@@ -196,8 +196,8 @@ class Optimizer(Settings):
         self.__dict__.update(state)
 
     def _settle(self, variables: list[df.Variable]) -> None:
-        """At the first update of a copy: its slots are for the variables that were copied with it,
-        or, where it was copied alone, for those it was copied from."""
+        """Called at the first update of a copy: its slots are for the variables that were copied
+        with it or, if it was copied alone, for those of the original."""
         known, slots = set(variables), self._slots
         stands_for = {own: original for ref, own in self._copied or ()
                       if (original := ref()) in known and own not in known}
@@ -213,7 +213,7 @@ class Optimizer(Settings):
 
     def update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
                rate: Any) -> None:
-        """Updates one variable and its slots by ops that write them."""
+        """Updates one variable and its slots, by ops that write them."""
         raise NotImplementedError
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, df.Variable]]) -> None:
@@ -249,7 +249,7 @@ class Optimizer(Settings):
         self.iterations.assign_add(self._one)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
-        """What is left without the gradients that are None."""
+        """The gradients that are not None, and their variables."""
         missing = [getattr(v, "name", "?") for g, v in zip(grads, variables, strict=True)
                    if g is None]
         if len(missing) == len(grads):
@@ -308,6 +308,6 @@ class Optimizer(Settings):
 
 
 def _asked(rate: Callable[[], Any]) -> Any:
-    """The learning rate that a callable gives."""
+    """The learning rate that a callable returns."""
     found = rate()
     return found if isinstance(found, df.TensorBase) else df.constant(found, df.float64)

@@ -49,7 +49,7 @@ class RMSprop(Optimizer):
 
     def initial_slot(self, slot, var):
         if slot == "momentum" and slot not in self._holds:
-            return df.zeros([0], var.dtype)  # the op wants a variable, and does not look at it
+            return df.zeros([0], var.dtype)  # the op wants a variable, but does not read it
         return super().initial_slot(slot, var)
 
     def update(self, grad, var, slots, rate):

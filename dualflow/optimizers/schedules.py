@@ -28,12 +28,12 @@ class LearningRateSchedule(Settings):
         return self.at(df.cast(x, df.float64))
 
     def at(self, step: df.Tensor) -> df.Tensor:
-        """The same, of a step that is float64 already."""
+        """The same, for a step that is already float64."""
         raise NotImplementedError
 
 
 class _Decay(LearningRateSchedule):
-    """One that takes `decay_steps` steps."""
+    """A schedule over `decay_steps` steps."""
 
     decay_steps: float
 
@@ -111,7 +111,7 @@ class PolynomialDecay(_Decay):
     end_learning_rate : float, default 0.0001
     power : float, default 1.0
     cycle : bool, default False
-        Whether, instead of staying at the end, `decay_steps` grows to its next multiple.
+        Whether `decay_steps` grows to its next multiple at the end, where otherwise the rate stays.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Arguments of a traced function: nested structures, leaves with paths, and the key of a call.
 
-A structure's skeleton is nested tuples, hashable; leaves come in the order in which they stand.
+A structure's skeleton is hashable, made of nested tuples; leaves are in the order of the structure.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ AUTOMATIC_NAME = re.compile(r"Variable_\d+")
 
 
 def is_array(x: Any) -> bool:
-    """Whether a value comes in as a tensor although it is none. Scalars of NumPy are numbers."""
+    """Whether a value that is not a tensor is converted to one. NumPy scalars count as numbers."""
     return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and not isinstance(
         x, TensorBase | Dim | type) and not is_numpy_scalar(x)
 
 
 def may_change(x: Any) -> bool:
-    """Whether a value is a number of the kinds that can be inputs of a program."""
+    """Whether a value is a number of a type that can be an input of a program."""
     return type(x) in (int, float) or (is_numpy_scalar(x) and x.dtype.kind in "iuf")
 
 
 def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: bool = False,
             around: tuple[int, ...] = ()) -> Any:
-    """Appends the leaves of a structure and their paths; the skeleton. As deep as its nesting.
+    """Appends the leaves of a structure and their paths; returns the skeleton. Recursive.
 
-    Arrays become tensors, where they are not to stay `arrays`.
+    Arrays become tensors, unless `arrays` says that they stay arrays.
     """
     if not is_nested(item):
         leaves.append(item if arrays else leaf_of(item, path))
@@ -66,8 +66,8 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
 
 
 def leaf_of(item: Any, path: str) -> Any:
-    """A leaf as the function gets it: arrays and objects that hold a Tensor come in as tensors;
-    those that hold a Variable stay what they are, and are read where the function uses them."""
+    """A leaf as the function gets it: arrays and objects that hold a Tensor become tensors; objects
+    that hold a Variable stay as they are, and are read where the function uses them."""
     held = unwrapped(item)
     if held is item:
         return as_tensor(item, None, path) if is_array(item) else item
@@ -92,7 +92,7 @@ def rebuild(skeleton: Any, leaves: Iterator[Any]) -> Any:
 
 
 def fresh(x: Any) -> Any:
-    """A value to be returned by many calls: what callers may change is copied."""
+    """A value that many calls return: copied if callers may change it."""
     own = isinstance(x, MUTABLE) or (hasattr(x, "__array_interface__") and not is_numpy_scalar(x))
     return x.copy() if own else x
 
@@ -144,7 +144,7 @@ class NumberLeaf(NamedTuple):
 
 
 def number_leaf(x: Any) -> NumberLeaf:
-    """The numbers that one may stand for."""
+    """The leaf that admits all numbers that may take the place of this one."""
     return NumberLeaf(type(x), type(x) is int and not -SMALL <= x <= SMALL)
 
 
@@ -167,14 +167,14 @@ class VariableLeaf(NamedTuple):
 
 
 def variable_leaf(v: Variable, place: int) -> VariableLeaf:
-    """The Variables that one may stand for; a name that somebody gave may mean something."""
+    """The leaf that admits Variables that may replace this one; a name the user gave may matter."""
     name = "" if AUTOMATIC_NAME.fullmatch(v.name) else f"{v.name} "
     return VariableLeaf(v.dtype, v.shape, v.trainable, name, place)
 
 
 class StaticLeaf:
-    """A Python value the trace was made for; the same in every respect, where it can be compared,
-    else by identity."""
+    """A Python value the trace was made for: it admits values that are the same in every respect,
+    or only the object itself if that cannot be compared."""
 
     __slots__ = ("hash", "key", "value")
 
@@ -336,7 +336,7 @@ class Arguments:
         return x
 
     def call(self, function: Callable[..., Any], skeleton: Any, leaves: list[Any]) -> Any:
-        """Calls a function with a skeleton filled with other leaves."""
+        """Calls a function with the structure of a skeleton around other leaves."""
         rest = iter(leaves)
         values = [rebuild(s, rest) for s in skeleton]
         if self.simple:
@@ -354,7 +354,7 @@ def same_but_sizes(mine: Any, other: Any) -> bool:
 
 
 def containers(function: Any) -> list[tuple[str, Any]]:
-    """Lists, dicts and sets a Python function can reach by name: of its closure and its module."""
+    """Lists, dicts and sets that a Python function uses by name, from its closure or its module."""
     function = getattr(function, "__wrapped__", function)
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
@@ -364,6 +364,6 @@ def containers(function: Any) -> list[tuple[str, Any]]:
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
             named[name] = cell.cell_contents
-        except ValueError:                      # a name that is bound later
+        except ValueError:                      # a name that is not bound yet
             continue
     return [(name, box) for name, box in named.items() if type(box) in (list, dict, set)]

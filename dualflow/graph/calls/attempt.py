@@ -1,10 +1,10 @@
-"""Making a trace as general as may be: for any number, size or variable, where it is the same that
-a trace for the call's own would be.
+"""Making a trace as general as possible: for any number, size or variable, as long as it equals the
+trace for the call's own values.
 
-Guards tell most of what Python decides by a number, but not all (`type(n) is int`), and code may
-raise that is made for real numbers only. So a general trace is trusted only after Python ran once
-more, with the call's own values, and gave the same graph. Where it did not, what is to blame stays
-a value of the key.
+Guards record most decisions that Python bases on a number, but not all (`type(n) is int`), and code
+written for real numbers only may raise. So a general trace is trusted only after Python has run
+once more, with the call's own values, and given the same graph. If it has not, the values to blame
+stay part of the key.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Attempt:
     record : callable (kinds of leaves) -> ConcreteFunction
         Runs Python.
     leaves : sequence
-        Of the call.
+        The leaves of the call.
 
     Attributes
     ----------
     static : dict of int to str
-        Leaves that no trace may generalise, and why.
+        By leaf that no trace may generalise: why.
     """
 
     def __init__(self, record: Callable[[Kinds], ConcreteFunction], leaves: Sequence[Any]) -> None:
@@ -43,7 +43,7 @@ class Attempt:
         self.static: dict[int, str] = {}
 
     def run(self, wanted: Kinds) -> ConcreteFunction:
-        """A trace for leaves of the kinds wanted, or for some that are less general."""
+        """A trace for leaves of the kinds wanted, or of less general ones."""
         made = self._deciding_apart(wanted)
         if made is not None and not self._doubtful(made):
             return made
@@ -70,7 +70,7 @@ class Attempt:
             self.static[k] = UNLIKE
 
     def _deciding_apart(self, kinds: Kinds) -> ConcreteFunction | None:
-        """A trace in which no number decides that is an input; None where Python raises."""
+        """A trace in which no input that is a number decides anything; None if Python raises."""
         kinds = self._without_static(kinds)
         while True:
             try:
@@ -94,14 +94,14 @@ class Attempt:
                 if kind != plain]
 
     def _doubtful(self, made: ConcreteFunction) -> bool:
-        """Whether Python was given something in place of what a call has."""
+        """Whether Python was given stand-ins for values of the call."""
         general = self._general(made.leaves)
         return bool(general) and (made.trace.sizes_seen or not all(
             isinstance(made.leaves[k], TensorLeaf) for k in general))
 
 
 def plain_key(x: Any) -> Any:
-    """The key of a leaf, all of its sizes known."""
+    """The key of a leaf, with all of its sizes known."""
     kind = leaf_key(x)
     if isinstance(kind, TensorLeaf):
         return TensorLeaf(kind.dtype, tuple([UNKNOWN_HINT if d is None else d

@@ -1,8 +1,8 @@
-"""Whether two graphs compute the same: a trace that takes any number is held against one that was
+"""Whether two graphs compute the same: a trace that takes any number is compared with one that was
 made for the numbers of a call.
 
-Values get numbers by what they are computed from, the same in both graphs. So names, lines, the
-order of what is independent and how often a constant is written down do not matter.
+Values are numbered by what they are computed from, across both graphs. So names, lines, the order
+of independent nodes and duplicates of a constant do not matter.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dualflow.graph.trace.parameters import Argument
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:
-    """Whether two graphs give the same, with the same effects in the same order. What their calls
-    hold is put in the place of these."""
+    """Whether two graphs give the same, with the same effects in the same order. Their calls are
+    inlined first."""
     options = Options()
     a, b = inline.run(a, options), inline.run(b, options)
     return _same(a, b) or _same(*[algebra.run(fold.run(ir.copy(g), options), options)
@@ -35,7 +35,7 @@ def _same(a: Graph, b: Graph) -> bool:
 
 
 class _Values:
-    """Numbers of values, of all graphs that it is shown."""
+    """Numbers for the values of all graphs that are summarised with it."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -46,7 +46,7 @@ class _Values:
         at: dict[Symbol, tuple[int, int]] = {}
         effects: list[int] = []
         refusing: set[int] = set()
-        fed = 0                             # what is asked for at each run is another each time
+        fed = 0                             # two values that each run asks for are never the same
         for node in graph.nodes:
             if node.op in LEAVES:
                 key = self.leaf(node)
@@ -64,7 +64,7 @@ class _Values:
         return [at[x] for x in graph.outputs], effects, refusing
 
     def leaf(self, node: Node) -> tuple[Any, ...]:
-        """What a value stands for that no kernel makes."""
+        """What a leaf stands for."""
         if node.op is CONSTANT:
             return "constant", self.first_like("constant", node.data, same_tensor)
         if node.op is VARIABLE:
@@ -74,12 +74,12 @@ class _Values:
         return "parameter", self.first_like("parameter", node.data, alike)
 
     def attrs(self, node: Node) -> Any:
-        """An application's attributes; of a call of Python its function, not its number."""
+        """An application's attributes; for a call of Python its function, not its number."""
         call = host_function(node.op, node.attrs)
         return node.attrs if call is None else self.first_like("call", call, alike)
 
     def first_like(self, kind: str, data: Any, same: Callable[[Any, Any], bool]) -> int:
-        """The place of what was met first and is the same."""
+        """The place of the first object seen that is the same."""
         met = self.kinds[kind]
         for k, other in enumerate(met):
             if other is data or same(other, data):

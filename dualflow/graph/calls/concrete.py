@@ -59,7 +59,7 @@ class ConcreteFunction:
         self.trace = Trace(name)
         self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
-        self._rest: list[Any] = []              # leaves of the output that are no tensors, or None
+        self._rest: list[Any] = []              # leaves of the output; None where it is a tensor
         self._plans: OrderedDict[tuple[Any, ...], Compiled] = OrderedDict()
         self._recorded: dict[Compiled, Call] = {}
         self._section: Section | None = None
@@ -70,7 +70,7 @@ class ConcreteFunction:
 
     def record(self, call: Callable[[list[Any]], Any], values: Sequence[Any],
                may_create: str | None) -> None:
-        """Runs the Python function on symbols. `values`: leaves of the call that asked for it."""
+        """Runs the Python function on symbols. `values`: leaves of the call that is traced."""
         start = time.perf_counter()
         self._python = call
         self.trace.may_create = may_create
@@ -79,7 +79,7 @@ class ConcreteFunction:
                      for k, (leaf, value) in enumerate(zip(self.leaves, values, strict=True))]
             result = call(given)
             self._keep(result)
-        if not self.trace.rules:            # whose gradient rules may read them
+        if not self.trace.rules:            # the user's own gradient rules may read them
             for v in self._stand_ins.values():
                 drop_value(v)
         self.ms = (time.perf_counter() - start) * 1e3
@@ -126,12 +126,12 @@ class ConcreteFunction:
     # --- what it holds for ---
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
-        """Whether a call with these leaf keys is one of this trace's."""
+        """Whether a call with these leaf keys can use this trace."""
         return not self.trace.stale and skeleton in self.skeletons and all(
             mine.admits(given) for mine, given in zip(self.leaves, leaves, strict=True))
 
     def report(self) -> str:
-        """Its arguments, what it took to trace and plan it, and what caused it."""
+        """Its arguments, how long it took to trace and plan, and what caused it."""
         what = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
         n, ms = len(self._plans), sum(plan.ms for plan in self._plans.values())
         return (f"({what}) traced in {self.ms:.1f} ms, {n} plan{'s'[:n != 1]} in {ms:.1f} ms; "
@@ -144,7 +144,7 @@ class ConcreteFunction:
 
     def compiled(self, leaves: Sequence[Any], broken: list[Guard] | None = None) -> Compiled | None:
         """The program for the sizes and variables of a call; None if Python would have decided
-        otherwise, and `broken` is told by which guard."""
+        otherwise, and then the guard that says so is appended to `broken`."""
         shapes = self._shapes(leaves)
         key = (*shapes.items(), *[id(leaves[k]) for k in self._stand_ins])
         found = self._plans.get(key)
@@ -166,7 +166,7 @@ class ConcreteFunction:
                 for k, kind in enumerate(self.leaves) if isinstance(kind, TensorLeaf)}
 
     def _variables(self, leaves: Sequence[Any]) -> dict[Variable, Variable] | None:
-        """The call's variables by what stood for them; None where two that were apart are one."""
+        """The call's variables by what stood for them; None if distinct ones are now the same."""
         found = {stands: leaves[k] for k, stands in self._stand_ins.items()}
         captured = [id(v) for v in self.trace.variables if v not in found]
         apart = {id(v) for v in found.values()}
@@ -190,8 +190,8 @@ class ConcreteFunction:
                 and alike(self._values(a), other._values(b)))
 
     def _values(self, graph: Graph) -> list[Any]:
-        """What is returned besides tensors, and gradient rules, which may hold what the trace
-        holds."""
+        """What is returned besides tensors, and gradient rules, which may refer to values of the
+        trace."""
         numbers = iter(graph.numbers)
         return [*self.trace.rules, *[next(numbers) if isinstance(x, Dim) else x[0]
                           for x in self._rest if x is not None and x is not DATA_NUMBER]]
@@ -202,14 +202,14 @@ class ConcreteFunction:
         return [k for k, kind in enumerate(self.leaves) if isinstance(kind, NumberLeaf)]
 
     def lasting(self, n: int) -> bool:
-        """Whether a call like this one can be known by its first `n` leaves, the rest defaults."""
+        """Whether the first `n` leaves identify a call like this one, the rest being defaults."""
         return (all([isinstance(kind, StaticLeaf) for kind in self.leaves[n:]])
                 and all([kind.lasting for kind in self.leaves if isinstance(kind, StaticLeaf)]))
 
     # --- running ---
 
     def run(self, compiled: Compiled, leaves: list[Any]) -> Any:
-        """What the function returns for the leaves of a call; recorded where a tape watches."""
+        """What the function returns for the leaves of a call; recorded if a tape watches."""
         numbers = returned_numbers(compiled, leaves)
         if current_log() is None:
             return self.pack(compiled.run(leaves), numbers)
@@ -222,7 +222,7 @@ class ConcreteFunction:
         return self.pack(made, numbers)
 
     def _exactly(self, leaves: list[Any]) -> Any:
-        """What the function returns, by a trace for these sizes and numbers alone: the gradient of
+        """What the function returns, by a trace for these sizes and numbers only: the gradient of
         this one does not hold for them."""
         kinds = tuple([mine if isinstance(mine, VariableLeaf) else leaf_key(x)
                        for mine, x in zip(self.leaves, leaves, strict=True)])
@@ -239,7 +239,7 @@ class ConcreteFunction:
             if len(self._exact) > MAX_PLANS:
                 self._exact.popitem(last=False)
         compiled = found.compiled(leaves)
-        assert compiled is not None         # nothing is unknown that could be decided by
+        assert compiled is not None         # nothing that a decision could depend on is unknown
         return found.run(compiled, leaves)
 
     def _call(self, compiled: Compiled, leaves: list[Any]) -> Call:
@@ -262,16 +262,16 @@ class ConcreteFunction:
         return rebuild(self._output, iter(values))
 
     def remember(self, compiled: Compiled) -> tuple[Any, Any]:
-        """For calls known by position, what gives the numbers that are returned, None where they
-        are always the same, and the packer."""
+        """For calls that the dispatcher remembers: what computes the numbers that are returned, or
+        None if they are always the same, and the packer."""
         fixed = compiled.traced.numbers
         if any([isinstance(x, Computed) for x in fixed]):
             return functools.partial(returned_numbers, compiled), self.packer(compiled, None)
         return None, self.packer(compiled, fixed)
 
     def packer(self, compiled: Compiled, fixed: list[Any] | None) -> Any:
-        """From the distinct outputs of a run, and numbers if they are not fixed, to what the
-        function returns; None: the one output, tuple: a tuple of them."""
+        """What turns the distinct outputs of a run, and numbers if they are not fixed, into what
+        the function returns; None: the only output, tuple: a tuple of them."""
         if compiled.renewed:
             return lambda made, numbers: self.pack(compiled.outputs(made),
                                                    numbers if fixed is None else fixed)
@@ -306,5 +306,5 @@ class ConcreteFunction:
 
 
 def returned_numbers(compiled: Compiled, leaves: Sequence[Any]) -> list[Any]:
-    """The numbers that a call returns; before it runs, as Python may refuse to compute them."""
+    """The numbers that a call returns; asked before it runs, since computing them may fail."""
     return [x.number(leaves) if isinstance(x, Computed) else x for x in compiled.traced.numbers]

@@ -2,9 +2,8 @@
 
 The call runs a forward program, which also returns what its gradient reads, and is one record on
 the tape. The rule of that record runs a backward program, which is called, and recorded, in the
-same way. Values are known to the tapes by the identities they would have if each op had been
-recorded, and sums go on from what has been summed outside, so that a gradient of any order has the
-bits of eager mode.
+same way. Tapes know values by the identities they would have if each op had been recorded, and sums
+continue those begun outside, so that a gradient of any order has the bits of eager mode.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
 
-MAX_CALLS = 64          # gradients of one call, and ways to record one, that are kept
+MAX_CALLS = 64          # gradients of one call, and ways to record it, that are kept
 
 
 class DoesNotHold(InvalidArgumentError):
@@ -47,15 +46,15 @@ class Call:
     section : Section
     options : Options
     places : dict of Symbol to int
-        For each value given: its leaf among the arguments of a call.
+        For each given value: its leaf among the arguments of a call.
     shapes : dict of Symbol to tuple
-        Of each value given; None stands for a size that depends on data.
+        The shape of each given value; None stands for a size that depends on data.
     variables : dict of Variable to Variable
-        Those of the call, by what stood for them while Python was traced.
+        The variables of the call, by what stood for them while Python was traced.
     known : dict of Symbol to Symbol, optional
-        What stands for values of sections before it.
+        What stands for values of earlier sections.
     compiled : Compiled, optional
-        If it is there already.
+        If it exists already.
     """
 
     def __init__(self, section: Section, options: Options, places: Mapping[Symbol, int],
@@ -96,7 +95,7 @@ class Call:
         return graph, walk.stands_for
 
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
-        """The outputs for the leaves of a call's arguments; recorded where somebody watches."""
+        """The outputs for the leaves of a call's arguments; recorded if a tape watches any."""
         if current_log() is not None:
             values = {x: self.variable(x.node.data).value() for x in self.section.variables}
             sources = [leaves[k] for k in self._given]
@@ -163,7 +162,7 @@ class Call:
             return self._recordings[key]
 
     def gradient(self, gradient: Gradient, n: int) -> Call:
-        """A gradient of the section for these sizes; before its values go `n` leaves."""
+        """A gradient of the section for these sizes; `n` leaves come before its given values."""
         with self._lock:
             if gradient not in self._gradients:
                 if deciding_arguments(gradient.trace):
@@ -179,7 +178,7 @@ class Call:
 
 
 class Back(NamedTuple):
-    """A backward program: the places of what it is given and of what it gives."""
+    """A backward program, and the places of its inputs and of its results."""
 
     call: Call
     reads: list[int]
@@ -194,16 +193,16 @@ class Recording:
     Attributes
     ----------
     targets : list of Symbol
-        What something watched flows into, of the outputs and of what the gradient reads: they are
-        the outputs of the record, so that gradients of the gradient flow on through it.
+        Those of the outputs and of what the gradient reads that depend on something watched: they
+        are the outputs of the record, so that gradients of the gradient flow on through it.
     needed : list of Symbol
         What gradients read.
     there : list of Symbol
-        Values that are there before the program runs; they come after those that it returns.
+        Values that exist before the program runs; they come after those that it returns.
     on_tape, outputs, kept : collections of int
         The places of the targets, of what the call returns and of what gradients read.
     versions : list of (int, Variable)
-        Values that are one of a variable's.
+        Values that are versions of a variable.
     """
 
     def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
@@ -223,7 +222,7 @@ class Recording:
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
             self.targets = self.targets + more
             self.needed = list(dict.fromkeys(self.needed + needed))
-            if not section.trace.rules:         # else what they read may lead further
+            if not section.trace.rules:         # with them, what they read may lead further
                 break
         values = list(dict.fromkeys([*section.outputs, *self.needed]))
         self.there = [x for x in values if self._is_there(x)]
@@ -245,7 +244,7 @@ class Recording:
         self.compiled = Compiled(call.specialize(made)[0], call.options)
 
     def back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
-        """The way back: what flows into the targets, which sums there are, which are wanted."""
+        """The way back, given what flows into targets, which sums exist and which are wanted."""
         key = (*flows, *summed, *wanted)
         found = self._backs.get(key)
         if found is None:
@@ -267,12 +266,12 @@ class Recording:
                     [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places])
 
     def _check(self) -> None:
-        """Makes the gradient of all that is returned: if it does not hold, before anything runs."""
+        """Makes the gradient of all outputs: if it does not hold, that shows before a run."""
         try:
             gradient = self.call.section.gradient(self.targets, self.groups,
                                                   [False] * len(self.groups))
         except DualflowError:
-            return                      # whoever asks for it is told
+            return                      # raised again when that gradient is asked for
         self.call.gradient(gradient, self.n_leaves)
 
     def _is_there(self, x: Symbol) -> bool:

@@ -1,5 +1,5 @@
-"""Whether two Python values are one to every program: more than equality, which takes 1 for True
-and for 1.0, and 0.0 for -0.0. Asks nothing of a graph.
+"""Whether no program can tell two Python values apart: stricter than ==, which holds for 1, True
+and 1.0, and for 0.0 and -0.0. Knows nothing of graphs.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from dualflow._core import Dim, Symbol, TensorBase, unwrapped
 from dualflow.graph.passes.values import same_tensor
 
 MUTABLE = set, bytearray
-DEPTH = 20                # of structures that are looked into
+DEPTH = 20                # to which structures are compared
 
 
 def is_numpy_scalar(x: Any) -> bool:
-    """Whether a value is a scalar of NumPy's, which need not be loaded."""
+    """Whether a value is a NumPy scalar; NumPy is not loaded to find out."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, getattr(numpy, "generic", ()))
 
 
 def exact_key(value: Any) -> Any:
-    """What stands for a value of a built-in type in keys, so that only what is the same in every
-    respect is equal; other values stand for themselves."""
+    """What stands for a value of a built-in type in keys, so that only values that are the same in
+    every respect are equal; other values stand for themselves."""
     kind = type(value)
     if kind is float:
         return "nan" if value != value else (value, math.copysign(1., value))
     if kind is complex:
         return repr(value)
-    if kind in (tuple, set, frozenset):         # in order: a loop goes through equal sets in theirs
+    if kind in (tuple, set, frozenset):         # in order: equal sets may iterate differently
         return tuple([typed_key(x) for x in value])
     if kind in (slice, range):
         return (typed_key(value.start), typed_key(value.stop), typed_key(value.step))
@@ -45,12 +45,12 @@ def exact_key(value: Any) -> Any:
 
 
 def typed_key(value: Any) -> Any:
-    """`exact_key` with the type, for values beside others."""
+    """`exact_key` with the type, for values next to others."""
     return type(value), exact_key(value)
 
 
 def contradict(a: Any, b: Any, depth: int = DEPTH) -> bool:
-    """Whether equal values hold numbers that are equal and not the same, at the same place."""
+    """Whether equal values hold, at the same place, numbers that are equal but not the same."""
     if a is b or depth == 0 or isinstance(a, TensorBase) or isinstance(b, TensorBase):
         return False
     if type(a) is not type(b):
@@ -69,7 +69,7 @@ def contradict(a: Any, b: Any, depth: int = DEPTH) -> bool:
 
 
 def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
-    """Whether two values that Python made in the same way are the same; traced tensors always."""
+    """Whether two values that Python made in the same way are the same; any traced tensors are."""
     if a is b or (isinstance(a, Symbol) and isinstance(b, Symbol)) or depth == 0:
         return True
     if type(a) is not type(b):
@@ -91,7 +91,7 @@ def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
         return alike(inside, state(b), depth - 1)
     try:
         return bool(exact_key(a) == exact_key(b)) and not contradict(a, b)
-    except Exception:                   # of the values' own ==
+    except Exception:                   # raised by the values' own ==
         return False
 
 
@@ -101,7 +101,7 @@ def captured(function: Callable[..., Any]) -> list[Any]:
     for cell in getattr(function, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)
-        except ValueError:              # a name that is bound later
+        except ValueError:              # a name that is not bound yet
             found.append(None)
     return found
 
@@ -118,7 +118,7 @@ def state(x: Any) -> dict[str, Any]:
 
 
 def pickled(x: Any) -> Any:
-    """What an object without attributes would be pickled by; None where it cannot be."""
+    """What an object without attributes is pickled as; None if it cannot be."""
     try:
         return None if isinstance(x, type) or callable(x) else x.__reduce_ex__(2)[1:3]
     except Exception:                   # whatever its class raises

@@ -38,9 +38,9 @@ from dualflow.graph.trace.trace import decisions
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 
-MAX_TRACES = 64           # of one function; the oldest goes
+MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
-DEEP = 20                 # calls of itself that a function may be traced in
+DEEP = 20                 # a function traced inside itself this often counts as endless recursion
 
 
 class Function(Inspection, Dispatcher):
@@ -66,7 +66,7 @@ class Function(Inspection, Dispatcher):
         self._traces: list[ConcreteFunction] = []
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
         self._runtime: set[str] = set()         # paths of numbers that are inputs
-        self._static: dict[str, str] = {}       # why no general trace: by path
+        self._static: dict[str, str] = {}       # by path: why it cannot be generalised
         self._tracing = threading.local()
         self._made_variables = False
         self._warned_of_changes = False
@@ -94,7 +94,7 @@ class Function(Inspection, Dispatcher):
                 concrete.lasting(n)):
             self.remember(args, concrete.numbers, compiled.executable,
                           *concrete.remember(compiled))
-            if concrete.trace.stale:    # a change in another thread meanwhile
+            if concrete.trace.stale:    # another thread has changed something meanwhile
                 self.forget()
         return result
 
@@ -134,7 +134,7 @@ class Function(Inspection, Dispatcher):
 
     def _find(self, skeleton: Any, leaves: list[Any], paths: list[str],
               ) -> tuple[ConcreteFunction, Compiled]:
-        """The trace and the program of a call; traces and compiles what is not there yet."""
+        """The trace and the program of a call, traced and compiled if they do not exist yet."""
         found = self._calls.get((skeleton, self._kinds(leaves, paths)))
         if found is None or found[0].trace.stale:
             with self._lock:
@@ -147,14 +147,14 @@ class Function(Inspection, Dispatcher):
 
     def _find_exact(self, skeleton: Any, leaves: list[Any], paths: list[str],
                     ) -> tuple[ConcreteFunction, Compiled]:
-        """The same, for this call's own numbers."""
+        """The same, for the numbers of this call alone."""
         kinds = tuple(map(plain_key, leaves))
         with self._lock:
             found = [c for c in self._traces if c.is_for(skeleton, kinds)]
             concrete = found[0] if found else self._added(self._record(
                 skeleton, leaves, paths, "Python computes otherwise with these numbers", kinds))
             compiled = concrete.compiled(leaves)
-        assert compiled is not None             # all is known
+        assert compiled is not None             # everything is known
         return concrete, compiled
 
     def _kinds(self, leaves: list[Any], paths: list[str]) -> tuple[Any, ...]:
@@ -170,7 +170,7 @@ class Function(Inspection, Dispatcher):
             if concrete.admits(skeleton, kinds):
                 try:
                     compiled = concrete.compiled(leaves, broken)
-                except DualflowError:       # Python may catch it, and go another way
+                except DualflowError:       # Python may catch it and take another branch
                     compiled = None
                 if compiled is not None:
                     return concrete, compiled
@@ -216,7 +216,7 @@ class Function(Inspection, Dispatcher):
         return made
 
     def _in_other_order(self, made: ConcreteFunction, leaves: list[Any]) -> ConcreteFunction | None:
-        """A trace that differs from a new one in the order of dicts' keys, and in nothing else."""
+        """A trace that differs from a new one only in the order of dicts' keys."""
         for c in self._traces:
             if (c.skeleton != made.skeleton and c.leaves == made.leaves
                     and unordered(c.skeleton) == unordered(made.skeleton)
@@ -238,13 +238,13 @@ class Function(Inspection, Dispatcher):
         key = (skeleton, *kinds)
         with OnTop(self._active(), key):
             made.record(functools.partial(self._call_python, skeleton), leaves, again)
-        if made.trace.made_variables:   # once more, as all later traces see it
+        if made.trace.made_variables:   # once more, now that they exist, as in all later traces
             self._made_variables = True
             return self._record(skeleton, leaves, paths, cause, kinds)
         return made
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
-        """Runs the Python function; warns where it changes containers, which runs won't repeat."""
+        """Runs the Python function; warns if it changes containers, which runs will not repeat."""
         assert self._arguments is not None
         before = {name: (box, len(box)) for name, box in containers(self.python_function)}
         result = self._arguments.call(self.python_function, skeleton, values)
@@ -256,14 +256,14 @@ class Function(Inspection, Dispatcher):
         return result
 
     def _peers(self, skeleton: Any) -> list[ConcreteFunction]:
-        """The traces for arguments built as these, but for the order of dicts' keys."""
+        """The traces for arguments of the same structure, whatever the order of dicts' keys."""
         plain = unordered(skeleton)
         return [c for c in self._traces if unordered(c.skeleton) == plain]
 
     # --- more ways to a trace ---
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for arguments, of which tensors may be given as TensorSpec.
+        """The trace for some arguments; a TensorSpec may be given in place of a tensor.
 
         Examples
         --------
@@ -307,7 +307,7 @@ class Function(Inspection, Dispatcher):
         return self._n_traces
 
     def trace_report(self) -> str:
-        """A line for each trace: its arguments, what it took, and what caused it.
+        """A line for each trace: its arguments, how long it took, and what caused it.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Locks that the child of a fork does not find held by threads it does not have."""
+"""Locks that are never left held, in the child of a fork, by threads that do not exist there."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-MAX_KEPT = 64             # instances that can have no weak reference; the oldest goes
+MAX_KEPT = 64             # instances that cannot have a weak reference; the oldest is dropped
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class Method:
 
 
 class Instances(Generic[T]):
-    """Something for each instance, which lives as long as that.
+    """Something for each instance, which lives as long as the instance does.
 
-    An instance whose class has `__slots__` without `__weakref__` is kept alive, with a bound for
-    how many.
+    An instance whose class has `__slots__` without `__weakref__` is kept alive, up to a bounded
+    number of them.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Instances(Generic[T]):
         self.kept: list[int] = []
 
     def get(self, instance: Any, make: Callable[[Callable[[], Any]], T]) -> T:
-        """What belongs to an instance; ``make(what gives the instance)`` where there is nothing."""
+        """What belongs to an instance, made if need be by ``make(a function that returns it)``."""
         found = self.by_id.get(id(instance))
         if found is None:
             alive = self._reference(instance)
@@ -63,8 +63,8 @@ class Instances(Generic[T]):
 
 
 def reduced(function: Any, made_of: tuple[Any, ...]) -> Any:
-    """What pickle and copy make of a traced function: its name where a module has it under that, as
-    for Python's functions; else another one, made of the same without any trace."""
+    """What pickle and copy make of a traced function: its name if its module has it under that
+    name, as with Python's functions; otherwise a new one from the same parts, without traces."""
     path = getattr(function, "__qualname__", "")
     try:
         found = functools.reduce(getattr, path.split("."), sys.modules[function.__module__])

@@ -22,17 +22,17 @@ Kinds = tuple[Any, ...]
 
 def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
             static: Mapping[str, str], specs: Sequence[Any] | None) -> Kinds:
-    """Kinds of a call's leaves, made more general where earlier traces differ from it, where an
-    input signature says so, and wherever they are variables.
+    """Kinds of a call's leaves, generalised where earlier traces differ from the call, where an
+    input signature says so, and for all variables.
 
     Parameters
     ----------
     kinds : tuple
     paths : sequence of str
     peers : sequence of ConcreteFunction
-        Traces for arguments built alike.
+        Traces for arguments of the same structure.
     static : dict of str to str
-        Paths that no trace generalises, and why.
+        By path that no trace generalises: why.
     specs : sequence of TensorSpec, optional
         The leaves of the input signature.
     """
@@ -59,7 +59,7 @@ def relaxed(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction
 
 
 def _differ(mine: Any, kind: StaticLeaf) -> bool:
-    """Whether two leaves are numbers of one type and not the same."""
+    """Whether two leaves are different numbers of the same type."""
     return (isinstance(mine, StaticLeaf) and type(mine.value) is type(kind.value)
             and mine != kind)
 
@@ -67,7 +67,7 @@ def _differ(mine: Any, kind: StaticLeaf) -> bool:
 def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
           static: Mapping[str, str], broken: Sequence[Guard]) -> str:
     """Why a call needs a trace of its own, by comparison with the trace nearest to it. `broken`:
-    decisions that would have been others."""
+    decisions that would have been different."""
     if broken:
         return f"Python decides otherwise for these sizes at {broken[-1].line}"
     if not peers:

@@ -1,7 +1,7 @@
-"""What a trace recorded, and its gradients: sections, each with what it reads of those before it.
+"""What a trace recorded, and its gradients: sections, each with what it reads from earlier ones.
 
-A gradient is recorded where the trace ended, with the Symbols that gradient rules and functions
-with a gradient of their own hold, as if a tape had been inside; but to lists of its own.
+A gradient is recorded as if a tape had been inside the trace: it continues where that ended, with
+the Symbols that gradient rules hold, the user's own among them; but into lists of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Group = Sequence[Symbol]            # sources that are one tensor
 
 
 class Section:
-    """Nodes of a trace, or of one that goes on from it, which run together.
+    """Nodes of a trace, or of one that continues it, which run together.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class Section:
     Attributes
     ----------
     sources : list of Symbol
-        Floating values that something may flow to: of those given, variables and constants.
+        Floating values that gradients may flow to: given ones, variables and constants.
     outputs : list of Symbol
     like : dict of Symbol to Symbol
-        By a value given that flows into another, or is summed for it: that value.
+        For a given value that is the gradient flowing into another, or a sum: that other value.
     """
 
     def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol],
@@ -69,9 +69,9 @@ class Section:
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
                  summed: Sequence[bool]) -> Gradient:
-        """From what flows into targets, and the sums so far of what flows into sources where there
-        are such, to the sums for each group of sources. A value that the section makes may be a
-        source, too."""
+        """From what flows into targets, and the sums so far of what flows into sources if there are
+        any, to the sums for each group of sources. A value that the section makes may be a source,
+        too."""
         key = tuple(map(id, targets)), tuple(tuple(map(id, g)) for g in groups), tuple(summed)
         with self._lock:
             if key not in self._gradients:
@@ -83,7 +83,7 @@ class Section:
         try:
             return self.gradient(targets, groups, [False] * len(groups)).reads
         except DualflowError:
-            # To be raised where that gradient is asked for; others may exist.
+            # It is raised when that gradient is asked for; others may exist.
             if len(targets) * len(groups) == 1:
                 return []
             return list(dict.fromkeys(x for y in targets for group in groups
@@ -96,7 +96,7 @@ class Gradient(Section):
     Attributes
     ----------
     reads : list of Symbol
-        The first of those given: of the section it is the gradient of, and what that was given.
+        The first of those given: values of the section it is the gradient of, or given to that.
     places : list of int
         For each output, its group of sources.
     """
@@ -124,10 +124,10 @@ class Gradient(Section):
 
 def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
           of: Section) -> list[Symbol]:
-    """Values that a trace reads of a section it is the gradient of, and of what that was given,
-    without constants and numbers.
+    """Values that a trace reads from the section it is the gradient of, or that were given to that
+    section, except constants and numbers.
 
-    `own` are given to it, and have the sizes of those in `sized`.
+    `own` are given to the trace, and have the sizes of those in `sized`.
     """
     made = {y for node in trace.nodes for y in node.outputs} | set(own)
     found: dict[Symbol, None] = {}
@@ -142,7 +142,7 @@ def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
 
 
 def with_size_of(x: Symbol, section: Section) -> Symbol:
-    """A value that a section is given in place of one that it does not have, or that one."""
+    """A value that a section is given and that has the size of one it lacks, or that one itself."""
     if any(x is y for y in section.given) or x.graph is section.trace:
         return x
     return next((g for g, y in section.like.items() if y is x), x)

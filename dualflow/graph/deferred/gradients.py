@@ -1,7 +1,7 @@
 """Gradients of what a graph already holds.
 
-The nodes that lead to the targets are played into a log, as if a tape had been there when they were
-made; the one backward walker goes back through it. Rules are applied in the graph that records.
+The nodes that lead to the targets are played into a log, as if a tape had watched when they were
+made; the usual backward walk goes through it. Rules are applied in the graph that records.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     name : str, default "gradients"
         Scope of the nodes it adds.
     stop_gradients : Tensor or nested lists of them, optional
-        Taken for constants.
+        Treated as constants.
     unconnected_gradients : {"none", "zero"}
         What stands for a gradient that does not exist.
 
@@ -46,12 +46,12 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     Raises
     ------
     InvalidArgumentError
-        Outside a graph; there is `GradientTape` for eager mode.
+        If called outside a graph; eager mode has `GradientTape`.
 
     Notes
     -----
-    Of a variable that is assigned on the way, the gradient is with respect to every value it has
-    had, as with a `GradientTape`. The time is linear in the nodes that lead to `ys`.
+    If a variable is assigned on the way, the gradient is with respect to every value it has had, as
+    with a `GradientTape`. The time is linear in the nodes that lead to `ys`.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
 
 
 def leading_to(targets: list[Symbol], stops: set[int]) -> list[Node]:
-    """The applications that targets are made by, in the order of the program.
+    """The applications that make the targets, in the order of the program.
 
-    A value in `stops` is taken as it is, and so is a variable that was written: what was assigned
-    to it has nothing to do with it as a source.
+    The walk stops at values in `stops`, and at variables that were written: the value assigned to a
+    variable is unrelated to the variable as a source.
     """
     found: set[Node] = set()
     pending = list(targets)

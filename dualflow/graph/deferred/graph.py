@@ -1,6 +1,6 @@
-"""A graph that people build themselves: scopes, names, looking up what is in it.
+"""A graph that users build themselves: scopes, names, and looking up what is in it.
 
-Whether ops run or are recorded is decided by the thread's innermost graph; there is no default one.
+The thread's innermost graph decides whether ops run or are recorded; there is no default graph.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dualflow.ops.types import DTypeLike
 
 __all__ = ["Graph", "name_scope"]
 
-# Stands for the unknown dimensions of a placeholder while shape rules run: many numbers divide it,
-# and hardly anything else has it, so that no op takes it for another size.
+# Stands for the unknown dimensions of a placeholder while shape rules run: it has many divisors,
+# and hardly anything else has this size, so that no op mistakes it for another.
 SIZE_HINT = 5040
 
 
@@ -38,7 +38,7 @@ class Graph(Trace):
     Notes
     -----
     Inside `as_default` ops are recorded instead of run. Each records the line of the program that
-    applied it, and gets a name of its own: `name=` of the op, behind the scopes it was made in.
+    applied it, and gets a unique name: the op's `name=`, prefixed by the scopes it was made in.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Graph(Trace):
         Parameters
         ----------
         shape : sequence of int or None
-            None: a dimension that may differ from run to run.
+            None stands for a dimension that may differ from run to run.
         dtype : dtype, default float32
         name : str, default "placeholder"
 
@@ -92,7 +92,7 @@ class Graph(Trace):
         return self.parameter(len(self.inputs), name, as_dtype(dtype), dims, hints)
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Values of what is asked for; only what that needs is run.
+        """Values of what is asked for; nothing is run that these do not need.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Graph(Trace):
         return pack_sequence_as(fetches, self._session.run(wanted, given))
 
     def _element(self, item: Any) -> Any:
-        """What a name stands for, or something of the graph as it is."""
+        """What a name stands for; a tensor or operation of the graph is returned as it is."""
         if isinstance(item, str):
             return (self.get_tensor_by_name if ":" in item else self.get_operation_by_name)(item)
         if isinstance(item, Node) or (isinstance(item, Symbol) and item.graph is self):
@@ -133,7 +133,7 @@ class Graph(Trace):
                                    "the name of one")
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A drawing: SVG, or DOT where `path` ends in ``.dot``; written to `path` if given."""
+        """A drawing: SVG, or DOT if `path` ends in ``.dot``; written to `path` if given."""
         return draw(self, path)
 
     def get_operations(self) -> list[Node]:
@@ -157,7 +157,7 @@ class Graph(Trace):
         return self._by_name[name]
 
     def get_tensor_by_name(self, name: str) -> Symbol:
-        """The tensor called `name`: that of its operation, a colon, which output it is.
+        """The tensor called `name`: its operation's name, a colon, and the index of the output.
 
         Raises
         ------

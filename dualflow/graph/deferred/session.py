@@ -16,11 +16,11 @@ from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.specialize import leaves
 from dualflow.graph.trace.trace import Trace, suspended
 
-MAX_PROGRAMS = 64          # of one graph; the one not used for longest goes
+MAX_PROGRAMS = 64          # of one graph; the least recently used is dropped
 
 
 class Session:
-    """Runs parts of a graph, which may grow meanwhile, and keeps their programs."""
+    """Runs parts of a graph, which may grow between runs, and keeps their programs."""
 
     def __init__(self, trace: Trace, options: Options) -> None:
         self.trace = trace

@@ -1,8 +1,8 @@
-"""Drawings of graphs: DOT for Graphviz, and SVG by a layout of our own, which needs nothing.
+"""Drawings of graphs: DOT for Graphviz, and SVG by our own layout, which needs no other software.
 
 Parameters, constants, variables and results have shapes of their own, ops with effects a thick
-border; a tooltip says attributes and the user's line. Below the box of a node that owns bodies is a
-border for each, with what is inside. Of a long graph the middle is left out.
+border; a tooltip shows attributes and the user's line. Below the box of a node that owns bodies,
+each is drawn inside a border of its own. The middle of a long graph is left out.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from dualflow.graph.ir import (
 
 __all__ = ["draw"]
 
-MOST_BOXES = 400          # of a drawing
-LABEL = 44                # characters of a line in a box
+MOST_BOXES = 400          # in a drawing
+LABEL = 44                # characters per line in a box
 
 
 @dataclass
@@ -45,12 +45,12 @@ class Box:
     subtitle: str
     tooltip: str
     scope: tuple[str, ...]
-    n_bodies: int = 0     # how many of the first of `scope` are bodies it is in
+    n_bodies: int = 0     # how many leading entries of `scope` are bodies it is in
 
 
 @dataclass
 class Picture:
-    """Boxes, each after those it comes from, and edges between them with what flows."""
+    """Boxes, each after those it depends on, and edges labelled with what flows along them."""
 
     boxes: list[Box]
     edges: list[tuple[int, int, str]]
@@ -71,13 +71,13 @@ STYLES = {
 
 
 def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
-    """The text of a drawing, written to `path` if one is given.
+    """The text of a drawing, also written to `path` if one is given.
 
     Parameters
     ----------
     graph : Graph
     path : str or path, optional
-        ``.svg``, or ``.dot`` or ``.gv``; without it the text is that of an SVG.
+        Ends in ``.svg``, ``.dot`` or ``.gv``; without it the text is SVG.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     Raises
     ------
     InvalidArgumentError
-        If the path ends otherwise.
+        If the path ends in anything else.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def draw(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
 
 def picture(graph: Graph) -> Picture:
     """The boxes and edges of a graph; constants of one element stand in the boxes that read them,
-    leaves that nobody reads are left out."""
+    leaves that are not read are left out."""
     read = {x for one in graphs(graph) for node in one.nodes for x in node.inputs}
     read.update(x for one in graphs(graph) for x in one.outputs)
     shown = [(node, bodies) for node, bodies in _with_inside(graph)
@@ -144,7 +144,7 @@ def picture(graph: Graph) -> Picture:
 
 
 def _with_inside(graph: Graph) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """All nodes, owners before what is inside, with the titles of the bodies they are in."""
+    """All nodes, owners before what they own, with the titles of the bodies they are in."""
     open_graphs: list[tuple[Iterator[Node], tuple[str, ...]]] = [(iter(graph.nodes), ())]
     while open_graphs:
         nodes, bodies = open_graphs[-1]
@@ -162,7 +162,7 @@ def _is_inline(node: Node) -> bool:
 
 
 def _makers(x: Symbol) -> list[Node]:
-    """The nodes that make a value, inside bodies where it comes out of these."""
+    """The nodes that make a value; if it comes out of bodies, those inside them."""
     found, pending = [], [x]
     while pending:
         y = pending.pop()
@@ -300,7 +300,7 @@ def _top(layer: int) -> float:
 
 
 def _curve(route: list[tuple[float, int]]) -> str:
-    """A line that leaves and enters layers upright, straight through those it only passes."""
+    """A line that leaves and enters layers vertically, and goes straight through those between."""
     x, layer = route[0]
     y = _top(layer) + HEIGHT
     parts = [f"M{x + MARGIN:.1f} {y:.1f}"]

@@ -1,8 +1,8 @@
 """Positions for the boxes of a drawing: layers from top to bottom, few crossings, straight lines.
 
-The way of Sugiyama, Tagawa and Toda (1981): a layer for each step of the longest path, points where
-a line crosses a layer, orders by barycenters. Places within a layer are the nearest to those of the
-neighbours that keep the order (isotonic regression). Knows widths and edges, nothing of graphs.
+The method of Sugiyama, Tagawa and Toda (1981): a layer for each step of the longest path, points
+where a line crosses a layer, orders by barycenters. Positions in a layer are as close to those of
+the neighbours as the order allows (isotonic regression). Knows widths and edges, but not graphs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Layout:
     x : list of float
         Middle of each box.
     layer : list of int
-        From the top.
+        Counted from the top.
     routes : list of list of (float, int)
-        Of each edge: the middle and layer of its ends and of where it goes through layers.
+        For each edge: the middle and layer of its ends and of where it crosses layers.
     width : float
     """
 
@@ -74,8 +74,8 @@ def lay_out(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout
 
 
 def layers(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The layer of each box: below all it comes from; those that come from nothing, right above the
-    first that needs them."""
+    """The layer of each box: below all its predecessors; a box without any is right above the first
+    that needs it."""
     layer = [0] * n
     into: list[list[int]] = [[] for _ in range(n)]
     out: list[list[int]] = [[] for _ in range(n)]
@@ -91,7 +91,7 @@ def layers(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def order(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> None:
-    """Orders each row by the mean place of its neighbours, downwards and upwards in turn."""
+    """Orders each row by the mean place of its neighbours, in alternating sweeps down and up."""
     at: dict[int, float] = {}
     for row in rows:
         at.update((k, i / max(len(row), 1)) for i, k in enumerate(row))
@@ -122,9 +122,9 @@ def place(rows: list[list[int]], above: list[list[int]], below: list[list[int]],
 
 def place_row(row: Sequence[int], wish: Sequence[float], size: Sequence[float],
               x: list[float]) -> None:
-    """Puts a row where the squares of the distances to its wishes are least, by pooling neighbours
-    that stand in each other's way."""
-    pools: list[tuple[float, int]] = []        # mean of what is wished of the leftmost, and count
+    """Places a row so that the sum of squared distances to the wishes is least, by pooling
+    neighbours that are in each other's way."""
+    pools: list[tuple[float, int]] = []        # mean start of the row that is wished, and count
     before = [0.0]                             # distance of each from the first of the row
     for a, b in zip(row, row[1:], strict=False):
         before.append(before[-1] + size[a] / 2 + GAP + size[b] / 2)

@@ -13,8 +13,8 @@ from dualflow.graph.program.compile import Compiled
 
 
 class Inspection:
-    """Methods that look at the program of a call: they take the call's arguments and trace what is
-    not traced yet. What they are told besides comes by keyword and is not passed on."""
+    """Methods that look at the program of a call: they take the call's arguments and trace it if
+    need be. Options of their own are keywords and are not passed on."""
 
     name: str
 
@@ -65,7 +65,7 @@ class Inspection:
         return "\n".join(parts)
 
     def plan_for(self, *args: Any, **kwargs: Any) -> str:
-        """The memory plan of a call: the arena beside the least it could be, and what lies where.
+        """The memory plan of a call: the arena's size, its lower bound, and what lies where.
 
         Examples
         --------
@@ -86,9 +86,9 @@ class Inspection:
         *args, **kwargs
             The call's.
         path : str or path, optional
-            Where to write it: ``.svg``, or ``.dot``. Without it the text of an SVG is returned.
+            Where to write it: ``.svg``, or ``.dot``. Without it the text is SVG.
         traced : bool, default False
-            Whether the graph is shown as it was before the passes.
+            Whether to show the graph as it was before the passes.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class Inspection:
         return drawing.draw(compiled.traced if traced else compiled.graph, path)
 
     def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:
-        """Runs a call some times and measures each instruction.
+        """Runs a call several times and measures each instruction.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Where the time of a program goes: a row per instruction, and a trace that Perfetto opens.
 
-Bytes are those of operands, as if nothing were in a cache; operations those of the formula. Both
-are set against what this machine reaches with a large copy and a product of matrices.
+Bytes are those of the operands, as if nothing were in a cache; operations are those of the formula.
+Both are compared with what this machine reaches in a large copy and a product of matrices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import ones
 
 COPY_ELEMENTS = 1 << 24   # float32: 64 MiB in, 64 MiB out, beyond any cache
-PRODUCT_SIZE = 512        # of the square matrices whose product says what arithmetic can reach
+PRODUCT_SIZE = 512        # of the square matrices whose product measures peak arithmetic
 LABEL = 40
 
 
@@ -34,7 +34,7 @@ class Peak(NamedTuple):
 
 @functools.cache
 def peak() -> Peak:
-    """Measured once, the best of a few."""
+    """Measured once, the best of several runs."""
     with suspended():
         x, a = ones([COPY_ELEMENTS]), ones([PRODUCT_SIZE, PRODUCT_SIZE])
         copy = best(5, lambda: apply("negative", x))
@@ -64,7 +64,7 @@ class Row(NamedTuple):
     ns : float
         Median time of a run.
     start : int
-        In the run that is drawn, in ns after its first instruction.
+        In the run that a trace shows, in ns after its first instruction.
     read, written : int
         Bytes of the operands.
     flops : float
@@ -93,8 +93,8 @@ class Row(NamedTuple):
 
     @property
     def roofline(self) -> float:
-        """The time that memory or arithmetic needs at least, as a share of the time taken; beyond 1
-        where operands are in a cache."""
+        """The least time that memory or arithmetic needs, as a share of the time taken; above 1 if
+        operands are in a cache."""
         if not self.ns:
             return 0.0
         least = max((self.read + self.written) / peak().bandwidth, self.flops / peak().flops)
@@ -124,7 +124,7 @@ class Profile:
         return sum(row.ns for row in self.rows)
 
     def sorted_rows(self) -> list[Row]:
-        """The rows, the slowest first."""
+        """The rows, slowest first."""
         return sorted(self.rows, key=lambda row: -row.ns)
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class Profile:
         """
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": self.name}}]
-        free: list[int] = []           # when each lane is free: branches run side by side
+        free: list[int] = []           # when each lane becomes free: branches run side by side
         for row in sorted(self.rows, key=lambda r: r.start):
             lane = next((k for k, end in enumerate(free) if end <= row.start), len(free))
             free[lane:lane + 1] = [row.start + row.duration]
@@ -179,7 +179,7 @@ class Profile:
 
 
 def flops_of(node: Node, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> float:
-    """Arithmetic of a node whose sizes are known, with that of what it owns."""
+    """Floating point operations of a node whose sizes are known, including its bodies."""
     if node.bodies:
         return sum(flops_of(inside, inside.inputs, inside.outputs) for inside in walk([node])
                    if not inside.bodies and inside.op not in LEAVES)
@@ -214,9 +214,9 @@ def make_profile(name: str, instructions: Sequence[Instruction],
     ----------
     instructions : sequence of Instruction
     run : callable
-        Runs it; ns of each instruction, and when it started.
+        Runs it; returns ns of each instruction, and when it started.
     variables : sequence of Variable
-        That it writes; they keep the values they have.
+        Those it writes; their values are restored.
     runs : int
     """
     before = [v.value() for v in variables]

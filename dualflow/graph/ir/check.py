@@ -15,12 +15,12 @@ class IRError(AssertionError):
 
 
 def check(graph: Graph) -> None:
-    """Raises IRError where the graph, or one that a node inside owns, breaks a rule.
+    """Raises IRError if the graph, or one that a node inside owns, breaks a rule.
 
     Every value is defined once and before it is used; dtypes and shapes are what the op's rule or
-    the bodies say; a version of a variable is written once, and nobody reads it after that; nodes
-    of a wave stand in a row, and none needs another; bodies are bound to their node as docs/ir.md
-    says.
+    the bodies say; a version of a variable is written once and never read after that; the nodes of
+    a wave are consecutive, and none depends on another; bodies are bound to their node as described
+    in docs/ir.md.
     """
     for one in graphs(graph):
         _check_values(one)
@@ -60,7 +60,7 @@ def _check_values(graph: Graph) -> None:
 
 
 def _check_waves(graph: Graph) -> None:
-    """Those of one wave stand in a row, without effects, and none reads what another makes."""
+    """The nodes of a wave are consecutive, have no effects and do not read each other's outputs."""
     begun, wave = {0}, 0
     made: set[Symbol] = set()
     for node in graph.nodes:
@@ -85,8 +85,8 @@ def _check_outputs(graph: Graph, node: Node) -> None:
 
 
 def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
-    """A body has the parameters that stand for its node's inputs, and gives the next versions of
-    those that are written."""
+    """A body has one parameter per input of its node, and returns the next versions of those that
+    are written."""
     def fail(text: str) -> NoReturn:
         raise IRError(f"{text}: body {k} of {node.name}, in\n{graph}")
 

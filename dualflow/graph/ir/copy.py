@@ -1,4 +1,4 @@
-"""One graph played into another: the walk by which graphs are copied, specialised and inlined."""
+"""Playing one graph into another: the walk that copies, specialises and inlines graphs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dualflow.graph.ir.node import LEAVES, Node
 
 @dataclass
 class Open:
-    """A graph that a walk is in.
+    """A graph that a walk is inside of.
 
     Attributes
     ----------
     nodes : iterator of Node
-        Those to come.
+        Those still to be played.
     graph : Graph
         Where they are played to.
     owner, body, inputs
         Of a body: the node that owns it, the body, and what stands for the node's inputs around it.
     made : list of Graph
-        The bodies of that node that are done.
+        The bodies of that node that have been played.
     """
 
     nodes: Iterator[Node]
@@ -37,17 +37,17 @@ class Open:
 class Copier:
     """Plays nodes, and the bodies they own, into a graph, each once.
 
-    Hooks: `leaf`, `apply` and `own` add to the graph in work what stands for a leaf, an application
-    and a node whose bodies have been played; `begin` says where a body is played to, `end` that it
-    has been.
+    Hooks: `leaf`, `apply` and `own` add to the current graph what stands for a leaf, an application
+    and a node whose bodies have been played; `begin` says where a body is played to, `end` finishes
+    it.
 
     Attributes
     ----------
     graph : Graph
-        The one in work.
+        The one that nodes are being added to.
     stands_for : dict of Symbol to Symbol
     bound : dict of Symbol to Symbol
-        By an input of a body: what stands for that input of its node.
+        For an input of a body: what stands for that input of its node.
     open : list of Open
         The graph played to, and the bodies the walk is in, the innermost last.
     """
@@ -72,7 +72,7 @@ class Copier:
                 self._leave(at)
 
     def _until_owner(self, nodes: Iterator[Node]) -> Node | None:
-        """Plays up to a node that owns bodies, which it gives."""
+        """Plays up to a node that owns bodies, and returns that node."""
         step = self.step
         for node in nodes:
             if node.bodies:
@@ -89,7 +89,7 @@ class Copier:
             self.stands_for[node.outputs[0]] = self.leaf(node)
 
     def _enter(self, node: Node, inputs: list[Symbol], made: list[Graph]) -> None:
-        """Goes on with the next body of a node."""
+        """Enters the next body of a node."""
         body = node.bodies[len(made)]
         self.bound.update(zip(body.inputs, inputs, strict=False))
         graph = self.begin(node, body)
@@ -110,7 +110,7 @@ class Copier:
             self.stands_for.update(zip(node.outputs, made, strict=True))
 
     def turn_to(self, graph: Graph) -> None:
-        """Goes on in a graph."""
+        """Makes a graph the current one."""
         self.graph = graph
 
     # --- hooks ---
@@ -125,8 +125,8 @@ class Copier:
         return self.graph.add_leaf(node.op, y, node.name, node.line, node.data, y.known_shape)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
-        """An application; outputs are like those it had. A rule is for the values of its trace
-        alone."""
+        """An application, its outputs like those it had. A Rule is not copied: it refers to values
+        of its own trace."""
         graph = self.graph
         made = Node(node.op, inputs, node.attrs, (), node.name, node.line, None, bodies)
         made.outputs = tuple([symbol(graph, made, k, y.dtype, y.known_shape)
@@ -140,7 +140,7 @@ class Copier:
         return Graph(body.name)
 
     def end(self, at: Open) -> None:
-        """Hears that a body has been played."""
+        """Called when a body has been played."""
         assert at.body is not None
         at.graph.inputs = [self.value_of(x) for x in at.body.inputs]
         at.graph.outputs = [self.value_of(y) for y in at.body.outputs]
@@ -152,7 +152,7 @@ class Copier:
 
 
 def copy(graph: Graph) -> Graph:
-    """The same graph with nodes, values and bodies of its own, for somebody who goes on to change
+    """The same graph with nodes, values and bodies of its own, for a caller that is going to change
     it."""
     new = graph.empty_copy()
     walk = Copier(new)

@@ -14,21 +14,21 @@ Edit = Callable[[Graph, Node], "Sequence[Symbol] | None"]
 def edit(graph: Graph, visit: Edit) -> Graph:
     """Changes a graph in place, going through its nodes in order once.
 
-    Nodes that stay are the objects they were, and their types are not inferred again, so that a
-    pass costs little where it changes nothing. Bodies stay as they are: a size may be known outside
-    that is not known inside.
+    Nodes that stay are the same objects, and their types are not inferred again, so that a pass
+    costs little where it changes nothing. Bodies stay as they are: a size may be known outside but
+    not inside.
 
     Parameters
     ----------
     graph : Graph
     visit : callable (graph, node) -> sequence of Symbol, or None
-        Gives what stands for the node's outputs, having added nodes at its place as it likes; None:
-        the node stays. The node's inputs are up to date.
+        Returns what stands for the node's outputs, after adding any nodes it needs in its place;
+        None: the node stays. The node's inputs are up to date.
 
     Notes
     -----
-    An answer by which a version of a variable would be read after it is overwritten is not taken:
-    the node stays. So who visits need not think of versions.
+    An answer that would make a version of a variable be read after it is overwritten is rejected:
+    the node stays. So `visit` need not think about versions.
     """
     old, graph.nodes = graph.nodes, []
     stands_for: dict[Symbol, Symbol] = {}
@@ -76,8 +76,8 @@ class _Versions:
 
     def allow(self, at: int, outputs: Sequence[Symbol], found: Sequence[Symbol],
               added: list[Node]) -> bool:
-        """Whether nobody reads late when `found` stands for the outputs of node `at` and `added`
-        for the node."""
+        """Whether no overwritten version is read if `found` replaces the outputs of node `at`, and
+        `added` the node."""
         if not self.overwritten:
             return True
         if any([self.overwritten.get(x, at) < at for node in added for x in node.inputs]):
@@ -87,7 +87,7 @@ class _Versions:
                     if after in self.overwritten and after is not before])
 
     def _last_use(self, x: Symbol, at: int) -> int:
-        """Where `x`, made by node `at`, is read last; nodes before `at` may have changed."""
+        """The last place that reads `x`, made by node `at`; nodes before `at` may have changed."""
         if self.last_use is None:
             self.last_use = {y: k for k in range(at, len(self.nodes))
                              for y in self.nodes[k].inputs}

@@ -22,9 +22,9 @@ class Graph:
     outputs : list of Symbol
         What a run returns. Variables written are not among them.
     numbers : list of number or Computed
-        What the function returns besides, Python numbers.
+        Python numbers that the function returns besides.
     changes : int
-        How many values passes have put others in place of.
+        How many values passes have replaced by others.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -72,13 +72,13 @@ class Graph:
 
 
 def graphs(graph: Graph) -> list[Graph]:
-    """A graph and those that its nodes own, each before the one its node is in."""
+    """A graph and those that its nodes own, each before the graph that contains its owner."""
     owners = [node for node in graph.nodes if node.bodies]
     return [*[body for node in walk(owners) for body in node.bodies], graph]
 
 
 def outputs_of(node: Node, graph: Graph) -> list[Symbol]:
-    """What a node's outputs have to be like, by the rule of its op, or by what it owns."""
+    """What a node's outputs must be like, according to its op's rule or to its bodies."""
     if node.bodies:
         return [symbol(graph, node, 0, y.dtype, y.known_shape) for y in node.bodies[0].outputs]
     made = infer(node.op, list(node.inputs), node.attrs, graph)

@@ -1,7 +1,7 @@
 """Nodes: applications of ops, leaves, which stand for values that no kernel makes, and owners of
 graphs.
 
-A value is a `Symbol`. Knows no op by name but the three leaves and `call`.
+A value is a `Symbol`. Knows no op by name except the three leaves and `call`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ CALL = get_op("call")
 
 
 class Line(NamedTuple):
-    """Where in the user's code a node was made, and of which op it is the gradient, if of one;
-    `own_rule`: by a rule that people gave. `place`: how many nodes of its trace were made before.
+    """Where in the user's code a node was made, and the op whose gradient it belongs to, if any;
+    `own_rule`: that gradient's rule is the user's. `place`: how many nodes of its trace precede it.
     """
 
     file: str
@@ -46,7 +46,7 @@ class Input(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What a call is to gradients: an application of `op`, whose rule is all there is of it."""
+    """What a call looks like to gradients: an application of `op`, which has nothing but a rule."""
 
     op: Op
     inputs: tuple[Symbol, ...]
@@ -71,11 +71,11 @@ class Node:
         Of a leaf: the parameter's path, the constant's Tensor, the Variable; of a call of a trace
         that has a gradient rule of its own: the Rule.
     bodies : tuple of Graph
-        The graphs it owns, see docs/ir.md; `own` gives it others.
+        The graphs it owns, see docs/ir.md; `own` replaces them.
     writes : int
         Bit i: input i is a variable that it, or a node inside, writes.
     effect : bool
-        Whether it may not be dropped or merged, for its own sake or for that of a node inside.
+        Whether it, or a node inside, has an effect, so that it may be neither dropped nor merged.
     wave : int
         Nodes of one wave may run side by side; 0: alone.
     """
@@ -105,8 +105,8 @@ class Node:
         return f"<Node {self.name} ({self.op.name})>"
 
     def own(self, bodies: Sequence[Graph]) -> None:
-        """Takes bodies, or the same again where they have changed, and what it is to know of them.
-        """
+        """Takes bodies, or the same ones again after a change, and updates what is derived from
+        them."""
         inside = [node for body in bodies for node in body.nodes]
         self.bodies = tuple(bodies)
         self._refuses_inside = any([node.may_refuse for node in inside])
@@ -124,7 +124,7 @@ class Node:
 
     @property
     def applied(self) -> tuple[Op, tuple[Symbol, ...]]:
-        """The op, and its inputs, by which tapes know what makes the outputs."""
+        """The op and inputs that tapes take to have made the outputs."""
         return self.data if isinstance(self.data, Rule) else (self.op, self.inputs)
 
     @property
@@ -139,7 +139,7 @@ class Node:
     @property
     def refuses_values(self) -> bool:
         """Whether an elementwise op may refuse the numbers it meets: an integer divisor that is not
-        known to be other than 0."""
+        known to be nonzero."""
         op = self.op
         if op.kind != "elementwise":
             return False
@@ -152,8 +152,8 @@ class Node:
         """Whether its kernel, or that of a node inside, may fail for the values it meets: an index,
         a label, a size.
 
-        What a gradient rule of dualflow's made has passed when it went forward. Memory may run out
-        anywhere, and is not counted.
+        What a built-in gradient rule made has already been checked by the forward run. Running out
+        of memory can happen anywhere and does not count.
         """
         op = self.op
         if self._refuses_inside:
@@ -168,12 +168,12 @@ class Node:
 
 
 def is_dynamic(x: Symbol) -> bool:
-    """Whether a size of a value depends on data, and no hint stands for it."""
+    """Whether a size of a value depends on data and has no hint."""
     return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
 
 
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes, those inside a node before it."""
+    """All nodes, those inside a node before the node itself."""
     owners: list[Node] = []
     inside = [iter(nodes)]
     while inside:

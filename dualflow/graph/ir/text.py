@@ -36,8 +36,8 @@ class _Open:
 
 
 def to_text(graph: Graph, lines: bool) -> str:
-    """A graph, a line per node: values, op, attributes, types and the user's line; below a node
-    what it owns."""
+    """A graph, a line per node: values, op, attributes, types and the user's line; the graphs that
+    a node owns are printed below it."""
     text: list[str] = []
     open_graphs = [_Open(graph, f"graph {graph.name}:", "  ")]
     while open_graphs:
@@ -72,7 +72,7 @@ def data_text(node: Node) -> str:
 
 
 def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
-    """`axes=(0,), keepdims=False`; long lists are cut, tile code is read out."""
+    """`axes=(0,), keepdims=False`; long lists are cut, tile code is written out as steps."""
     if attrs is None:
         return ""
     parts = []

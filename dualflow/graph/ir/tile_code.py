@@ -1,5 +1,5 @@
-"""Tile code (csrc/fuse/cluster.h): steps over numbered values, put into its list of integers
-and read back. Knows no op by name.
+"""Tile code (csrc/fuse/cluster.h): steps over numbered values, encoded as a list of integers
+and decoded again. Knows no op by name.
 """
 
 from __future__ import annotations

@@ -10,18 +10,18 @@ from typing import Any
 from dualflow import dtypes
 from dualflow.graph.ir.tile_code import ROW, Step, disassemble
 
-CODE = "code"             # the attribute that holds tile code, of every op that has any
+CODE = "code"             # the attribute that holds tile code, in every op that has some
 
 
 def to_text(code: Sequence[int]) -> str:
-    """`multiply, add, tanh`; a run of one op is counted."""
+    """`multiply, add, tanh`; repetitions of an op are counted."""
     runs = [(op.name, len(list(run)))
             for op, run in itertools.groupby(disassemble(code).steps, lambda step: step.op)]
     return ", ".join(name if n == 1 else f"{n} {name}" for name, n in runs)
 
 
 def flops_per_run(code: Sequence[int], elements: int) -> int:
-    """Operations of a run: one an element for each step; a reduction reads whole rows."""
+    """Operations of a run: one per element for each step; a reduction reads whole rows."""
     decoded = disassemble(code)
     rows = elements // max(decoded.row_length, 1)
     return sum(rows if step.space == ROW and step.op.kind != "reduction" else elements
@@ -47,7 +47,7 @@ def listing(code: Sequence[int], n_in: int) -> str:
 
 
 def _attrs_text(step: Step) -> list[str]:
-    """`alpha=0.2`; a float is in the word by its bits."""
+    """`alpha=0.2`; the word of a float holds its bits."""
     if not step.words:
         return []
     return [f"{name}={value_text(kind, float_of(word) if kind == 'float' else word)}"
@@ -56,7 +56,7 @@ def _attrs_text(step: Step) -> list[str]:
 
 
 def float_of(word: int) -> float:
-    """The double whose bits a word is."""
+    """The double whose bits are in a word."""
     value: float = struct.unpack("<d", struct.pack("<q", word))[0]
     return value
 

@@ -1,4 +1,4 @@
-"""The passes over a graph, in the order they run.
+"""The passes over a graph, in the order in which they run.
 
 Each module has one function ``run(graph, options) -> graph``; it may change the graph it is given.
 """
@@ -24,9 +24,9 @@ from dualflow.graph.passes import (
 )
 from dualflow.graph.passes.options import Options
 
-# What a graph needs to be lowered at all, however it was traced; all of it is needed for `check`.
+# What any graph needs before it can be lowered; `check` accepts it only after both.
 NEEDED = (inline, versions)
-# Cheap, and each finds work that another made: run again while they find any, at most ROUNDS times.
+# Cheap, and each may enable another: run again while they change anything, at most ROUNDS times.
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
@@ -42,7 +42,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     Parameters
     ----------
     graph : Graph
-        Is left as it is.
+        Not changed.
     options : Options
     watch : callable (name, graph), optional
         Called after each pass with the name of its module. The next pass changes the graph it gets.

@@ -1,7 +1,7 @@
-"""Algebra: rewrites that give the same bits, and behind `fast_math` some that do not quite.
+"""Algebra: rewrites that give the same bits and, with `fast_math`, some that do not quite.
 
-Why the exact ones are exact. A NaN is any NaN: its sign and payload are nobody's promise. Integers
-wrap around, so what holds for whole numbers holds for them.
+Why the exact ones are exact. A NaN is any NaN: nothing is promised about its sign and payload.
+Integers wrap around, so what holds for whole numbers holds for them.
 
     x + 0, 0 + x       integers; of floats only -0.0 is neutral, as -0.0 + 0.0 is 0.0
     x - 0              integers; of floats 0.0 is neutral, as -0.0 - 0.0 is -0.0; -0.0 is not
@@ -15,14 +15,14 @@ wrap around, so what holds for whole numbers holds for them.
     square(-x)         the signs of a product of equals cancel; abs(-x), (-x) * (-y) likewise
     f(f(x))            of rounding, limiting and signs: results are fixed points
     min(x, x)          and max, and, or
-    where(c, a, a)     a; a condition known is a choice made
+    where(c, a, a)     a; if the condition is known, what it chooses
     cast               to its own dtype; after a cast that loses nothing
     add_n              of few: sums from the first to the last by add's own formula
     reductions         of one number: products (1 * x), extremes, any, all; of integers sums too.
                        A float sum begins with 0.0 and gives 0.0 for -0.0
-    pow                of integers, by small exponents. Floats' pow rounds unlike products do
+    pow                of integers, by small exponents. Of floats it rounds unlike products
 
-A result must have the shape its node had: where a broadcast made it larger, nothing is done.
+A result must have the shape its node had: if a broadcast made that larger, nothing is done.
 """
 
 import math
@@ -36,7 +36,7 @@ from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, number, stand_in
 
-ADD_N_MAX = 4  # sums of more read each operand once in one node; as additions they would not
+ADD_N_MAX = 4  # longer sums stay one node, which reads each operand once; additions might not
 POWER_MAX = 64
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
 
@@ -83,8 +83,8 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _is_clear(node: Node) -> bool:
-    """Whether sizes that depend on data come from one input, so that the output has its shape, and
-    the run need not find out that they do not fit a known one."""
+    """Whether sizes that depend on data come from one input, so that the output has its shape and
+    the run need not check them against a known one."""
     unknown = {x for x in node.inputs if not is_known(x)}
     return not unknown or (len(unknown) == 1 and not is_known(node.outputs[0]))
 
@@ -244,7 +244,7 @@ def _(make, y, a, b):
 
 
 def _times_inverse(make, y, a, divisor):
-    """a * (1 / divisor) if that can be told from 0 and infinity in the dtype."""
+    """a * (1 / divisor) if the inverse is neither 0 nor infinite in the dtype."""
     inverse = constant(1 / divisor, y.dtype)
     exact = inverse.item() * divisor
     if not math.isclose(exact, 1, rel_tol=1e-6):
@@ -301,7 +301,7 @@ def power(make, x, n):
 
 @rule("multiply", fast=True)
 def _(make, y, a, b):
-    """x x x x as two squares: fewer products wherever a power is multiplied up."""
+    """x x x x as two squares: fewer products wherever a power is spelled out."""
     for x in (a, b):
         n, products = _exponent(y, x)
         if 4 <= n <= POWER_MAX and products > n.bit_length() + n.bit_count() - 2:
@@ -310,7 +310,7 @@ def _(make, y, a, b):
 
 
 def _exponent(y, x):
-    """n if y is x^n made by multiplying with x and squaring, and by how many products; else 0."""
+    """n and the number of products if y is x^n made by multiplying by x and squaring; else 0, 0."""
     n, weight, products, at = 0, 1, 0, y
     while at is not x and products < POWER_MAX:
         products += 1
@@ -348,8 +348,8 @@ def _(make, y, x):
 
 
 def passes_through(a: DType, b: DType, c: DType) -> bool:
-    """Whether casting a to b to c is casting a to c: b holds all of a, and what an integer does
-    beyond the range of c (it wraps) is not asked of a float (which stops at its end)."""
+    """Whether casting a to b to c is casting a to c: b holds all of a, and beyond the range of c an
+    integer, which wraps, has not become a float, which saturates."""
     if not holds(b, a):
         return False
     return not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a)

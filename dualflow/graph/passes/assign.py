@@ -1,12 +1,12 @@
-"""Updates of variables in one form, so that what is computed for them can join a cluster.
+"""Updates of variables in a single form, so that what they compute can join a cluster.
 
     assign_add(v, d)   ->  s = add(v, d);       assign(v, s)    the kernel is add's tile function
     assign_sub(v, d)   ->  s = subtract(v, d);  assign(v, s)    and subtract's: the same bits
 
-Who reads the version made by ``assign(v, x)`` reads x itself. So an assignment that another one
-follows has no readers left, and is dropped, unless a node between them may refuse a value: where
-that one fails, the variable holds what the first one made. Where x is a version of a variable that
-is overwritten later, reads stay as they are.
+Readers of the version made by ``assign(v, x)`` read x itself instead. So an assignment followed by
+another has no readers left, and is dropped, unless a node between them may refuse a value: if that
+fails, the variable must hold what the first one assigned. If x is a version of a variable that is
+overwritten later, reads stay as they are.
 """
 
 from dualflow._core import Symbol, get_op
@@ -19,7 +19,7 @@ COMPUTED = {get_op("assign_add"): get_op("add"), get_op("assign_sub"): get_op("s
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Rewrites the nodes that write, and who reads what they wrote."""
+    """Rewrites the nodes that write, and the readers of what they wrote."""
     if not any([node.writes for node in graph.nodes]):
         return graph
     old, graph.nodes = graph.nodes, []
@@ -30,7 +30,7 @@ class _Run:
     """One walk over the nodes.
 
     `reads` and `versions` say what stands for a version of a variable where it is read, and where
-    it is overwritten; `unread` which assignment made a version that nobody reads any more, not
+    it is overwritten; `unread` says which assignment made a version that is not read any more, not
     even after a failure.
     """
 
@@ -62,7 +62,7 @@ class _Run:
         return graph
 
     def inputs_of(self, node: Node) -> tuple[Symbol, ...]:
-        """Its inputs, up to date."""
+        """A node's inputs, up to date."""
         if not self.reads and not self.versions:
             return node.inputs
         return tuple([(self.versions if node.writes >> i & 1 else self.reads).get(x, x)
@@ -77,7 +77,7 @@ class _Run:
         self.assign(node, node.inputs[0], value)
 
     def assign(self, node: Node, variable: Symbol, value: Symbol) -> None:
-        """Makes the version that `node` makes by assigning `value`."""
+        """Makes the version that `node` made by assigning `value`."""
         version, after = self.versions.get(variable, variable), node.outputs[0]
         if value is self.reads.get(variable, variable):
             self.reads[after], self.versions[after] = value, version

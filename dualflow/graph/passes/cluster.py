@@ -1,9 +1,9 @@
 """Elementwise nodes and what lies between them become clusters: one instruction each.
 
 `partition` decides which; here they are put in order and written as tile code. A cluster stands
-where its last member stood, or later where something it reads does. A value of a cluster that is
-used outside is an output of it; views of its operands and outputs that only rename vanish, others
-stand where they are first read.
+where its last member stood, or later if something it reads does. A value of a cluster that is used
+outside is one of its outputs; views of its operands and outputs that only rename vanish, others are
+put where they are first read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESHAPE = get_op("reshape")
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Clusters take the place of their members."""
+    """Replaces the members of clusters by the clusters."""
     partition = Partition(graph)
     if not any([reading is not None for reading in partition.readings]):
         return graph
@@ -33,7 +33,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def in_order(partition: Partition) -> list[Group]:
-    """The groups, each after those it reads; else by the place of their last members."""
+    """The groups, each after those it reads, otherwise by the place of their last members."""
     groups = list(dict.fromkeys([g.root() for g in partition.group_of if g is not None]))
     waiting = dict.fromkeys(groups, 0)
     readers: dict[Group, list[Group]] = {g: [] for g in groups}
@@ -66,12 +66,12 @@ class Writer:
         self.old = graph.nodes
         self.partition = partition
         self.stands_for: dict[Symbol, Symbol] = {}
-        self.made: set[Node] = set()            # views that stand already
+        self.made: set[Node] = set()            # views that have been written
         self.used = self._used()
         self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
 
     def _used(self) -> set[Symbol]:
-        """Values that somebody outside their group reads."""
+        """Values that are read outside their group."""
         p = self.partition
         used = {p.views.operand(x).source if x in p.views.seen else x for x in self.graph.outputs}
         for at, group in enumerate(p.group_of):
@@ -92,7 +92,7 @@ class Writer:
         self.graph.outputs = [self._value(x) for x in self.graph.outputs]
 
     def _is_cluster(self, members: list[int]) -> bool:
-        """A reduction on its own stays a node, which knows how to split long work."""
+        """A reduction on its own stays a node, whose kernel can split long work."""
         first = self.partition.readings[members[0]]
         return first is not None and (len(members) > 1 or not first.reduces)
 
@@ -161,7 +161,7 @@ class Writer:
                     for x in reading.operands if reading.space[0] == full])
 
     def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
-        """The iteration shape, that of an output where it can be, so that this needs no view."""
+        """The iteration shape: if possible that of an output, which then needs no view."""
         nodes = [self.old[at] for at in members]
         shapes = [shape_of(y) for y in outputs]
         shapes += [shape_of(y) for node in nodes for y in (*node.outputs, *node.inputs)]
@@ -169,8 +169,8 @@ class Writer:
 
     def _reads(self, members: list[int],
                shape: Shape) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
-        """The inputs of a cluster; what each member reads, as an input's number or a member's
-        result."""
+        """The inputs of a cluster, and what each member reads: the number of an input or the result
+        of a member."""
         inputs: dict[Symbol, int] = {}
         reads: dict[int, list[Symbol | int]] = {}
         inside = {self.old[at].outputs[0] for at in members}

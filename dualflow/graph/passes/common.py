@@ -1,8 +1,8 @@
 """Common subexpressions: of two nodes that compute the same, one stays.
 
-The same is: op, attributes, inputs and what the nodes own are equal; for an op whose record says it
-is commutative, inputs in either order; constants by dtype, shape and bytes. Effects are never
-merged. Two bodies are equal if, node by node, they do the same with the same inputs.
+They do if op, attributes, inputs and bodies are equal; for an op whose record says it is
+commutative, inputs may be in either order; constants compare by dtype, shape and bytes. Effects are
+never merged. Two bodies are equal if, node by node, they do the same with the same inputs.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -17,7 +17,7 @@ BYTES_MAX = 65536  # larger constants are only compared by identity: reading the
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Later nodes give way to earlier ones."""
+    """Replaces nodes by earlier ones that compute the same."""
     seen: dict[Hashable, tuple[Symbol, ...]] = {}
     numbers = _numbers(graph)
 
@@ -31,8 +31,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -> Hashable:
-    """Equal for nodes that compute the same; `of` gives what stands for an input, `numbers` for a
-    body."""
+    """Equal for nodes that compute the same; `of` identifies inputs, `numbers` bodies."""
     if node.op is CONSTANT:
         return _constant_key(node.data)
     inputs = [of(x) for x in node.inputs]
@@ -44,7 +43,7 @@ def key(node: Node, of: Callable[[Symbol], int], numbers: Mapping[Graph, int]) -
 
 
 def _numbers(graph: Graph) -> dict[Graph, int]:
-    """The bodies in a graph by numbers, the same for those that are equal."""
+    """A number for each body in a graph, the same for bodies that are equal."""
     numbers: dict[Graph, int] = {}
     seen: dict[Hashable, int] = {}
     for body in graphs(graph)[:-1]:

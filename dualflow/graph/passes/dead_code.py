@@ -1,6 +1,6 @@
 """Drops nodes that neither an output nor an effect needs.
 
-What may refuse a value stays, since eager mode would raise there. Parameters of the call stay,
+Nodes that may refuse a value stay, since eager mode would raise there. Parameters of the call stay,
 since callers bind them by position.
 """
 

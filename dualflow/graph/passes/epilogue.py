@@ -1,10 +1,10 @@
-"""What is done to each element of a matrix product is done while its blocks are in cache.
+"""Elementwise work on a matrix product is done while the product's blocks are in cache.
 
     matmul -> add bias -> relu      becomes one matmul_cluster
 
-Behind a product stand the elementwise nodes of its shape that follow from it, as far as one value
-comes out of them: the pre-activation that a gradient needs ends the epilogue, and is its output.
-What else they read may have any shape that broadcasts to the product's.
+An epilogue is made of elementwise nodes that depend on the product and have its shape, as long as
+only one value comes out of them: a pre-activation that a gradient needs ends it, as its output.
+Their other operands may have any shape that broadcasts to the product's.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dualflow.graph.passes.partition import Facts, facts_of
 MATMUL = get_op("matmul")
 PRODUCT = get_op("matmul_cluster")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/matmul.c
-NODES_MAX = 64           # looked at behind one product, so that many products in a row stay linear
+NODES_MAX = 64           # looked at after one product, so that chains of products take linear time
 
 
 class Chain(NamedTuple):
-    """A product and the nodes behind it, the last of which gives the output."""
+    """A product and the nodes after it, the last of which gives the output."""
 
     product: Node
     nodes: list[Node]
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Products take the nodes behind them along."""
+    """Merges products with the nodes after them."""
     if not any([node.op is MATMUL for node in graph.nodes]):
         return graph
     chains = Finder(graph).chains()
@@ -73,13 +73,13 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbo
 
 
 def is_final(product: Node) -> bool:
-    """Whether the kernel makes the very numbers of the product: float16 and bfloat16 are computed
-    in float32, and rounded when all of it is there."""
+    """Whether the kernel's blocks hold the final numbers: float16 and bfloat16 are computed in
+    float32, and rounded when the whole product is there."""
     return product.outputs[0].dtype.itemsize > 2
 
 
 class Finder:
-    """Finds what may stand behind the products of a graph."""
+    """Finds the epilogues of the products of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = graph.nodes
@@ -95,8 +95,8 @@ class Finder:
                 self.overwritten[before] = at
 
     def chains(self) -> dict[Node, Chain]:
-        """By the last node of each. Later products choose first: what meets a sum of two products
-        is then the epilogue of the one that is computed last."""
+        """Chains by their last node. Later products choose first: work on a sum of two products is
+        then the epilogue of the one that is computed last."""
         found = {}
         for at in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[at]
@@ -111,9 +111,9 @@ class Finder:
     def _behind(self, product: Node) -> list[int]:
         """Places of the nodes of the longest epilogue.
 
-        Readers are taken in the order of the graph; `waiting` are values inside that still have
-        readers to come. Where there is one, and nobody outside has read another, it may be the
-        output. A reader that cannot be inside leaves its value waiting for good.
+        Readers are taken in the order of the graph; `waiting` holds values inside that still have
+        readers to come. When it holds only one, nothing outside reads any other, so that one may be
+        the output. A reader that cannot be inside leaves its value waiting for good.
         """
         y = product.outputs[0]
         waiting = {y: self._count(y)}
@@ -152,7 +152,7 @@ class Finder:
         return inside[:best]
 
     def _count(self, x: Symbol) -> int:
-        """How many readers a value has, the caller of the graph among them."""
+        """How many readers a value has, including the caller of the graph."""
         return max(len(self.readers.get(x, ())) + (x in self.returned), 1)
 
     def _may_follow(self, at: int, product: Symbol) -> bool:

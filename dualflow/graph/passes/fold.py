@@ -1,11 +1,11 @@
 """Constant folding: what depends on constants alone is computed once.
 
 A broadcast stays a broadcast: a cluster reads one number in place of a tensor at no cost, other
-passes see the number through it, and nothing large comes to be. Of ops on broadcasts, `reshapes`
-makes broadcasts of ops, so what a broadcast repeats is folded all the same. Ops that need their
-inputs in memory (kind general: matmul, concat) get a small one as a constant. An op that reads only
-the shape of an input folds as soon as that is known. Random ops do not fold: their key is a
-parameter. Nodes that own bodies do not either: `inline` has put calls among the others.
+passes see the number through it, and nothing large is made. `reshapes` turns ops on broadcasts into
+broadcasts of ops, so what a broadcast repeats is folded all the same. Ops that need their inputs in
+memory (kind general: matmul, concat) get a small broadcast as a constant. An op that reads only the
+shape of an input folds as soon as that is known. Random ops do not fold: their key is a parameter.
+Nor do nodes that own bodies: `inline` has already removed the calls.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ def run(graph: Graph, options: Options) -> Graph:
         try:
             values = evaluate(node.op, known, node.attrs)
         except DualflowError:
-            return None                     # for the run to raise, which names the user's line
+            return None                     # the run will raise, naming the user's line
         return [graph.constant(y, node.name, node.line) for y in values]
 
     return edit(graph, visit)
 
 
 def _constants(node: Node) -> list[Tensor] | None:
-    """The inputs as evaluation takes them: tensors, and symbols where only the shape is read."""
+    """The inputs for evaluation: tensors, or symbols if only their shape is read."""
     found: list[Tensor] = []
     for i, x in enumerate(node.inputs):
         value = constant_of(x)

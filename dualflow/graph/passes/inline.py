@@ -1,8 +1,8 @@
-"""What a call holds takes its place, in bodies of other nodes too.
+"""Replaces calls by what is in their bodies, also inside bodies of other nodes.
 
-A parameter is what the call is given, an output what the body gives; nodes keep their names and
-lines. Needed even where nothing is to be optimised: neither planner nor program know calls. As a
-body may hand on what it is given, versions may be read late afterwards: `versions` comes next.
+Parameters become what the call is given, outputs what the body returns; nodes keep their names and
+lines. Needed even if nothing is to be optimised: neither planner nor program knows calls. Since a
+body may pass on what it is given, versions may be read late afterwards: `versions` comes next.
 """
 
 from collections.abc import Sequence

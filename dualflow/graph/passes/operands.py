@@ -1,8 +1,8 @@
-"""What a node reads behind views: the value itself, and along which dimensions it varies.
+"""What a node reads through views: the value itself, and along which dimensions it varies.
 
 Shapes without their dimensions of 1 are *bare* shapes. A view that keeps the order of elements and
-the bare shape only renames; `broadcast_to` only repeats. Either is a matter of how the source is
-laid out in the space of who reads it, so no copy is needed.
+the bare shape only renames; `broadcast_to` only repeats. Either only affects how the source is laid
+out in the reader's space, so no copy is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 class Operand(NamedTuple):
-    """A value as somebody sees it: `along` says for each dimension of the seen bare shape whether
+    """A value as a reader sees it: `along` says for each dimension of the bare shape seen whether
     the source has it; along the others it is repeated."""
 
     source: Symbol
@@ -41,7 +41,7 @@ def is_known(x: Symbol) -> bool:
 
 
 def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[bool, ...]:
-    """`along` of a value seen with `shape`, when that broadcasts to shape `to`."""
+    """`along` of a value seen with `shape`, after that is broadcast to shape `to`."""
     if shape == to:
         return along
     found = []
@@ -55,8 +55,8 @@ def broadcast_along(along: tuple[bool, ...], shape: Shape, to: Shape) -> tuple[b
 
 
 def layout(along: tuple[bool, ...], shape: Shape) -> Shape:
-    """The shape, without leading 1s, that a source seen so has in a space of this shape. Missing
-    dimensions of `along` are those a row lacks."""
+    """The shape, without leading 1s, of a source seen like this in a space of this shape. `along`
+    may be shorter: a row lacks the last dimensions."""
     own = iter(along)
     found = [d if d != 1 and next(own, False) else 1 for d in shape]
     return without_leading_ones(tuple(found))
@@ -71,13 +71,13 @@ def without_leading_ones(shape: Shape) -> Shape:
 
 
 class Views:
-    """The values that are views of others, as far as they were noted."""
+    """The values that have been noted as views of others."""
 
     def __init__(self) -> None:
         self.seen: dict[Symbol, Operand] = {}
 
     def note(self, node: Node) -> Operand | None:
-        """What the output of a node is a view of; None where it is none, which is not noted."""
+        """Notes and returns what the output of a node is a view of; None if it is not a view."""
         if node.op.kind != "view" or len(node.outputs) != 1 or len(node.inputs) != 1:
             return None
         x, y = node.inputs[0], node.outputs[0]
@@ -95,5 +95,5 @@ class Views:
         return found
 
     def operand(self, x: Symbol) -> Operand:
-        """The source of a value as it is seen in the value's own shape."""
+        """The source of a value as seen in the value's own shape."""
         return self.seen.get(x) or Operand(x, (True,) * len(bare(shape_of(x))))

@@ -16,11 +16,11 @@ class Options:
     fast_math : bool
         Whether rewrites may change the last bits of a result.
     fold_limit : int
-        Constants of more elements are not computed ahead.
+        Constants with more elements are not computed ahead.
     check : bool
         Whether the rules of the IR are checked after every pass.
     check_numerics : bool
-        Whether the program stops at the first op that makes a NaN or an infinity.
+        Whether the program stops at the first op that produces a NaN or an infinity.
     """
 
     passes: bool = True

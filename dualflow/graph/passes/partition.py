@@ -3,11 +3,11 @@
 Every node belongs to a group: a cluster in the making, or one node alone. Groups have levels, and
 an edge between two groups always leads to a higher one, so the groups never form a cycle. A group
 may rise to a higher level as long as it stays below its *ceiling*, the lowest level that reads it;
-so two groups become one, at the higher of their levels, if that is below both ceilings: then no
-path leaves one and comes back through the other. Each node is looked at once, in order.
+so two groups can merge, at the higher of their levels, if that is below both ceilings: then no path
+leaves one and comes back through the other. Each node is looked at once, in order.
 
-Letters: a cluster's *space* is (full, row), the bare shape it iterates over and that of its rows,
-which is `full` without the trailing dimensions that are reduced; None where none is.
+A cluster's *space* is (full, row), the bare shape it iterates over and that of its rows, which is
+`full` without the trailing dimensions that are reduced; None if none are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dualflow.graph.passes.operands import (
 STEPS_MAX = 4096          # of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
 
-END = 1 << 60             # the level of an update that nobody reads: no path leads away from it
+END = 1 << 60             # the level of an update that is not read: no path leads away from it
 
 Space = tuple[Shape, Shape | None]
 
@@ -59,7 +59,7 @@ class Group:
 
 
 def joined(a: Space, b: Space) -> Space | None:
-    """The space of two clusters that become one; None where they cannot."""
+    """The space of two clusters that are merged; None if they cannot be."""
     if a[0] == b[0]:
         return a if b[1] is None or a[1] == b[1] else b if a[1] is None else None
     if a[1] is None and a[0] == b[1]:
@@ -80,7 +80,7 @@ class Reading(NamedTuple):
     reduces: bool
 
     def fits(self, x: Operand, space: Space) -> bool:
-        """Whether a member of a cluster in `space` can read its member `x` so."""
+        """Whether a member of a cluster in `space` can read another member as `x` says."""
         full, row = space
         if not is_row(x.source, space):
             return True
@@ -106,11 +106,11 @@ class Partition:
     Attributes
     ----------
     home : dict of Symbol to Group
-        Who makes a value; of a view it is who makes the source. Ask for its root.
+        The group that makes a value, or the source of a view. Ask for its root.
     readings : list of Reading or None
         By node.
     orders : list of (Group, Group)
-        The first stands before the second though it makes nothing the second reads.
+        The first must come before the second although the second reads nothing of it.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -134,7 +134,7 @@ class Partition:
             self._place(at, node)
 
     def operands(self, at: int) -> list[Symbol]:
-        """The values, not views of them, that a node reads."""
+        """The values that a node reads, with views replaced by their sources."""
         reading = self.readings[at]
         if reading is not None:
             return [x.source for x in reading.operands]
@@ -165,7 +165,7 @@ class Partition:
         self.group_of.append(group)
 
     def _view(self, node: Node) -> Operand | None:
-        """A view whose source stays as it is: of what is overwritten it is taken at its place."""
+        """A view whose source is never overwritten; any other must be taken where it stands."""
         if node.op.kind != "view" or not node.inputs:
             return None
         x = node.inputs[0]
@@ -175,9 +175,9 @@ class Partition:
     def _alone(self, at: int, node: Node, sources: list[Symbol]) -> Group:
         """The group of a node on its own.
 
-        Updates stand behind the readers of what they overwrite and the last node before them that
-        may refuse a value, and before the next step: so a run that fails has done those before it,
-        and no other.
+        Updates come after the readers of what they overwrite and after the last node before them
+        that may refuse a value, and before the next step: so a run that fails has done the updates
+        before the failure, and no others.
         """
         group = Group(0, [at])
         before = [self.home[s].root() for s in sources]
@@ -205,8 +205,8 @@ class Partition:
         return group
 
     def _join(self, at: int, reading: Reading) -> Group:
-        """The group of a node that may be in a cluster: those of its operands and one that reads
-        the same, as far as they can become one; else a new one."""
+        """The group of a node that may be in a cluster: the groups of its operands and one that
+        reads the same are merged with it as far as possible."""
         homes = [self.home[x.source].root() for x in reading.operands]
         merged, space = candidates(reading, homes, homes)
         while True:
@@ -268,7 +268,7 @@ class Partition:
 
 def extended(reading: Reading, homes: list[Group], merged: list[Group], space: Space,
              more: Group) -> Space | None:
-    """The space of a node, the groups it joins and one more; None where they do not go together."""
+    """The space of a node, the groups it joins and one more; None if they do not fit together."""
     if more.space is None or len(more.members) >= STEPS_MAX:
         return None
     together = joined(space, more.space)
@@ -281,7 +281,7 @@ def extended(reading: Reading, homes: list[Group], merged: list[Group], space: S
 
 def candidates(reading: Reading, homes: list[Group],
                among: list[Group]) -> tuple[list[Group], Space]:
-    """Groups whose spaces go together with the node's, those with rows first, and the space."""
+    """Groups whose spaces fit together with the node's, those with rows first, and the space."""
     space, found = reading.space, list[Group]()
     for group in sorted(among, key=lambda g: g.space is None or g.space[1] is None):
         together = None if group in found else extended(reading, homes, found, space, group)
@@ -305,19 +305,19 @@ def rise(homes: list[Group], wanted: list[Group]) -> tuple[int, list[Group]]:
 
 
 def is_step(node: Node) -> bool:
-    """Whether a node runs on its own, and makes what others read."""
+    """Whether a node runs on its own and makes values rather than writing variables."""
     return node.op.kind == "general" and not node.writes and node.op not in LEAVES
 
 
 def facts_of(op: Op) -> Facts:
-    """What the record says."""
+    """What an op's record says about it."""
     plain = not (op.internal or op.effect or op.n_out != 1)
     return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
                  frozenset(op.dtypes), frozenset(op.reduces if plain else ()))
 
 
 def reduces_rows(node: Node, full: Shape, row: Shape) -> bool:
-    """Whether a reduction is over the trailing dimensions of `full`, in rows of a good length."""
+    """Whether a reduction is over the trailing dimensions of `full`, in rows of suitable length."""
     if 0 in full or full[:len(row)] != row:
         return False
     shape = shape_of(node.inputs[0])

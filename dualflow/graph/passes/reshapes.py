@@ -1,8 +1,8 @@
-"""Shapes, transposes and broadcasts that cancel, or that the op which reads them can do itself.
+"""Reshapes, transposes and broadcasts that cancel, or that the op reading them can do itself.
 
     reshape, expand_dims, squeeze in a row      one reshape, or nothing
-    the same after a reduction, alone to read   the reduction with dimensions kept, or not, so that
-                                                a cluster can go on with its results
+    one of them, only reader of a reduction     the reduction with dimensions kept, or not, so that
+                                                a cluster can continue with its results
     transpose of a transpose                    one transpose, or nothing
     transpose that moves sizes of 1 only        a reshape, which moves no memory
     broadcast_to its own shape                  nothing; of another broadcast: one
@@ -10,9 +10,9 @@
     matmul of matrices transposed               transpose_a, transpose_b
     an elementwise op on broadcasts             on what is repeated; then the result is, if need be
 
-All move or repeat numbers, so bits cannot change, but for matmul: a product with a vector adds in
-another order where its matrix is transposed. So a matrix with one row or column, or with a number
-of them that depends on data, keeps its transpose, but for integers and fast_math.
+All move or repeat numbers, so bits cannot change, except in matmul: a product with a vector adds in
+another order if its matrix is transposed. So if the result has one row or column, or a number of
+them that depends on data, transposes stay, unless dtypes are integers or fast_math is on.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Shape = tuple[int | None, ...]
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Simplifies each node by the nodes that make its inputs."""
+    """Simplifies each node, given the nodes that make its inputs."""
     uses = _Uses(graph)
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
@@ -66,7 +66,7 @@ def _reshape(graph: Graph, node: Node) -> Symbol | None:
     if root.known_shape == shape and is_known(y):
         return root
     if root is x or not (is_known(root) and is_known(y)):
-        return None                     # those between check sizes that depend on data
+        return None                     # the ones between check sizes that depend on data
     return stand_in(graph, node, RESHAPE, root, shape=shape)
 
 
@@ -108,7 +108,7 @@ def _transpose(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     moved = [p for p in order if root.known_shape[p] != 1]
     if moved == sorted(moved) and is_known(y):
         return stand_in(graph, node, RESHAPE, root, shape=y.known_shape)
-    if root is x or uses.of(x) > 1:     # x is made anyway, and a product can take it as it is
+    if root is x or uses.of(x) > 1:     # x is made anyway, and a product can read it as it is
         return None
     return stand_in(graph, node, TRANSPOSE, root, perm=order)
 
@@ -162,7 +162,7 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
 
 
 def swaps_last_two(order: tuple[int, ...]) -> bool:
-    """Whether a transpose leaves all dimensions before the last two."""
+    """Whether a transpose swaps the last two dimensions and leaves the others."""
     n = len(order)
     return n >= 2 and order == (*range(n - 2), n - 1, n - 2)
 
@@ -170,7 +170,7 @@ def swaps_last_two(order: tuple[int, ...]) -> bool:
 # --- elementwise --------------------------------------------------------------------------------
 
 def _on_sources(graph: Graph, node: Node) -> Symbol | None:
-    """The op on what its inputs repeat, and the result repeated where all of them were."""
+    """The op on what its inputs repeat; the result is repeated if all of them were."""
     inputs = [source(x) for x in node.inputs]
     if all([a is b for a, b in zip(inputs, node.inputs, strict=True)]):
         return None
@@ -182,7 +182,7 @@ def _on_sources(graph: Graph, node: Node) -> Symbol | None:
 
 
 def broadcast_shape(inputs: Sequence[Symbol]) -> Shape | None:
-    """The shape that inputs broadcast to; None where a size depends on data."""
+    """The shape that inputs broadcast to; None if a size depends on data."""
     shapes = [x.known_shape for x in inputs]
     ndim = max(map(len, shapes))
     found: list[int | None] = [1] * ndim

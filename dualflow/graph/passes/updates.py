@@ -1,17 +1,17 @@
-"""Updates of variables as early as they can be: a gradient dies with the update of its variable.
+"""Updates of variables as early as possible: a gradient dies with the update of its variable.
 
-Traced, all updates stand at the end, and all gradients live until then. Here a node that writes,
-and one whose results only such nodes read, moves to just behind what it waits for: its inputs, and
-the last reader of the version it overwrites. Updates and nodes that may refuse a value keep their
-order: where one fails, variables are as Python would have left them. Leaves move to the front,
-nothing else moves.
+In the order of the trace all updates come last, and all gradients live until then. Here a node that
+writes, and one whose results only such nodes read, moves to just after what it waits for: its
+inputs, and the last reader of the version it overwrites. Updates and nodes that may refuse a value
+keep their order: if one fails, variables are as Python would have left them. Leaves move to the
+front, nothing else moves.
 """
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.passes.options import Options
 
-# A place: behind node number `first`, and there in the order of `second`; (k, -1) is node k itself.
+# A place (first, second): after node number `first`, there ordered by `second`; (k, -1) is node k.
 Place = tuple[int, int]
 
 
@@ -56,7 +56,7 @@ def _places(graph: Graph) -> dict[Node, Place]:
 
 
 def _only_for_updates(graph: Graph) -> set[Node]:
-    """Nodes that write, and those without effect whose results such nodes alone read."""
+    """Nodes that write, and those without effect whose results only such nodes read."""
     elsewhere = {*graph.outputs, *[x for node in graph.nodes if not node.writes
                                    for x in node.inputs]}
     return {node for node in graph.nodes if node.writes or not (

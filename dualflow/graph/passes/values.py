@@ -1,7 +1,7 @@
-"""What passes ask about a value, and how they put a node in the place of another.
+"""What passes ask about a value, and how they replace a node by another.
 
-Knows no op by name but `broadcast_to`, which makes a large value of one number, and two by which
-every tensor can be read.
+Knows no op by name except `broadcast_to`, which makes a large value of one number, and two that are
+needed to read the bits of any tensor.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ def is_known(x: Symbol) -> bool:
 
 
 def bits(x: Any) -> bytes:
-    """What tensors (or variables) of one dtype and shape differ by."""
+    """The bytes of a tensor (or variable), to compare it with others of its dtype and shape."""
     if x.dtype is bfloat16:             # has no buffer format; float32 holds all its numbers
         x = evaluate(CAST, [x], make_attrs(CAST, dtype=float32))[0]
     if x.ndim > VIEW_NDIM:

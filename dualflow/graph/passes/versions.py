@@ -1,9 +1,9 @@
-"""Keeps old values of variables for those who read them late.
+"""Keeps old values of variables for nodes that read them late.
 
 Python may read a variable, assign to it, and use what it read: the graph then reads a version that
 is overwritten, which the rules of the IR forbid. Here such a reader gets a copy made just before
-the version is overwritten; and so does a node that is given a version twice and, inside, writes it.
-Needed even where nothing is to be optimised.
+the version is overwritten; so does a node that takes a version twice and writes it in its bodies.
+Needed even if nothing is to be optimised.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ IDENTITY = get_op("identity")
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Every reader of a version stands before the node that overwrites it."""
+    """Makes sure that every reader of a version comes before the node that overwrites it."""
     for one in graphs(graph):
         late = _read_late(one)
         if late:
@@ -26,7 +26,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _keep(graph: Graph, late: set[Symbol]) -> None:
-    """Copies of the versions in `late`, for those who read them late."""
+    """Adds copies of the versions in `late` for the nodes that read them late."""
     old, graph.nodes = graph.nodes, []
     kept: dict[Symbol, Symbol] = {}
     for node in old:
@@ -44,8 +44,8 @@ def _keep(graph: Graph, late: set[Symbol]) -> None:
 
 
 def _read_late(graph: Graph) -> set[Symbol]:
-    """Versions that somebody reads, or the graph returns, after they are overwritten, or that a
-    node writes which is given them twice."""
+    """Versions that are read, or returned by the graph, after they are overwritten, or that are
+    written by a node that takes them twice."""
     overwritten: dict[Symbol, Node] = {}
     late: set[Symbol] = set()
     for node in graph.nodes:

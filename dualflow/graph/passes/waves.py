@@ -1,9 +1,9 @@
 """Branches side by side: large steps whose kernels use one thread are put next to each other.
 
-Most kernels use all threads themselves; beside each other they would only take turns. Those that
-use one however large they are (`op.serial`) gain: a wave is a run of them of which none needs
-another's result. A node moves only forward in time, to where its inputs are there already, so
-readers still come before overwriters. One that may refuse a value moves past none that writes or
+Most kernels use all threads themselves; side by side they would only take turns. Those that use one
+thread however large they are (`op.serial`) gain: a wave is a run of such nodes, none of which needs
+another's result. A node only moves forward in time, to where its inputs already exist, so readers
+still come before overwriters. One that may refuse a value does not move past nodes that write or
 may refuse.
 """
 
@@ -15,7 +15,7 @@ from dualflow._core import Symbol
 from dualflow.graph.ir import LEAVES, Graph, Node, is_dynamic
 from dualflow.graph.passes.options import Options
 
-MIN_ELEMENTS = 65536      # read and made; below it waking a thread costs more than it saves
+MIN_ELEMENTS = 65536      # read and made; with fewer, waking a thread costs more than it saves
 MAX_WAVE = 8
 
 
@@ -43,7 +43,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 
 def _waves(nodes: list[Node], candidates: list[int]) -> dict[int, list[int]]:
-    """The nodes of each wave behind its first: their places by that of the first."""
+    """For the first node of each wave, by place: the places of the others."""
     # how many nodes before node k fix the order of those that may refuse
     fixed = list(accumulate([bool(node.writes) or node.may_refuse for node in nodes],
                             initial=0))

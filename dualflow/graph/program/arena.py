@@ -1,6 +1,6 @@
 """Offsets of buffers in one arena, so that buffers alive at the same time never overlap.
 
-Knows sizes and lifetimes only. Two ways are tried and the smaller arena wins: largest first into
+Knows sizes and lifetimes only. Two methods are tried and the smaller arena wins: largest first into
 the lowest gap (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
 MLSys 2020, section 5.3), and, in linear time, best fit in the order of birth.
 """
@@ -39,7 +39,7 @@ def lower_bound(blocks: list[Block]) -> int:
 
 
 def place(blocks: list[Block]) -> int:
-    """Sets the offset of each block; the bytes of the arena. Sizes are rounded up to ALIGNMENT."""
+    """Sets the blocks' offsets, sizes rounded up to ALIGNMENT; returns the bytes of the arena."""
     for b in blocks:
         b.size = -(-b.size // ALIGNMENT) * ALIGNMENT
     best = by_birth(blocks)

@@ -35,7 +35,7 @@ class Compiled:
     program : Program
     executable : Executable
     ms : float
-        What making it took.
+        How long it took to make.
     """
 
     def __init__(self, traced: Graph, options: Options) -> None:
@@ -69,7 +69,7 @@ class Compiled:
 
     @functools.cached_property
     def checked(self) -> Compiled:
-        """The same without fusion, looking at what every op makes."""
+        """The same without fusion, checking the results of every op."""
         return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))
 
     def locate(self, index: int, error: Exception) -> Exception:
@@ -83,7 +83,7 @@ class Compiled:
         return error
 
     def _give_back(self, place: int) -> None:
-        """Gives back what Python would not have asked for, failing at a place of the trace."""
+        """Gives back what Python would not have asked for if it had failed at `place`."""
         for x in reversed(self.graph.inputs):
             feed, line = x.node.data, x.node.line
             if isinstance(feed, Feed) and feed.give_back and line and line.place > place:
@@ -93,8 +93,8 @@ class Compiled:
 def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
     """Outputs that passes found to be an argument, a constant or another output, by their places.
 
-    Tapes are not to take them for that, so they get an identity of their own; an output that was
-    traced as the same value as an earlier one has the identity of that: its place.
+    Tapes must not take them for the same value, so they get an identity of their own; an output
+    traced as the same value as an earlier one shares the identity, and is mapped to its place.
     """
     found: dict[int, int] = {}
     taken: set[Symbol] = set()
@@ -124,7 +124,7 @@ def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor]:
 def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]], options: Options,
                   variables: Mapping[Variable, Variable] = MappingProxyType({}),
                   broken: list[Guard] | None = None) -> Compiled | None:
-    """A trace made ready for the sizes and variables of a call; None where it does not hold for
-    them, and `broken` is told the guard by which."""
+    """A trace made ready for the sizes and variables of a call; None if it does not hold for them,
+    and then the guard that says so is appended to `broken`."""
     graph = specialize(trace, shapes, variables, None, broken)
     return None if graph is None else Compiled(graph, options)

@@ -15,7 +15,7 @@ from dualflow.graph.program.spec import (
     VariableSpec,
 )
 
-POLL_COST = 1e6           # ns of work after which the program asks whether to go on
+POLL_COST = 1e6           # ns of work after which the program asks whether to continue
 
 
 def cost_of(instruction: Instruction) -> float:
@@ -55,7 +55,7 @@ class Lowerer:
             tuple(results), plan.arena_bytes)
 
     def instructions(self) -> tuple[InstructionSpec, ...]:
-        """All of them; those that poll follow a long stretch of work."""
+        """All instructions; one polls after every long stretch of work."""
         found, since_poll = [], 0.0
         for instruction in self.plan.instructions:
             node, space, cost = instruction.node, instruction.workspace, cost_of(instruction)

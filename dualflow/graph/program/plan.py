@@ -1,9 +1,9 @@
 """The memory plan: which values live where and when, and which nodes become instructions.
 
-Time is counted in nodes: what happens at time k happens as node k runs.
+Time is counted in nodes: time k is when node k runs.
 
-Views become offsets, an op that may work in place does so where its input dies, an update writes
-its variable directly where nobody needs the old version. What is left gets a place in one arena.
+Views become offsets, an op that may work in place does so if its input dies, an update writes its
+variable directly if the old version is not needed. All other values get a place in one arena.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dualflow.graph.program.spec import SlotKind
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
 ASSIGN, COPY = get_op("assign"), get_op("identity")
 ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
-AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned as they are, and not looked into by views
+AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned as they are, and not shared by views
 
 
 @dataclass(eq=False)
@@ -83,9 +83,9 @@ class Plan:
     instructions : list of Instruction
     where : dict of Symbol to (Buffer, byte offset in it)
     variables : list of Variable
-        They are the arguments after the graph's parameters.
+        They follow the graph's parameters among the arguments.
     returned : dict of Symbol to Symbol
-        Copies that are returned in place of outputs whose memory is not theirs to give away.
+        Copies that are returned in place of outputs that do not own their memory.
     arena_bytes, lower_bound : int
         Bytes of the arena, and the most bytes alive in it at any time.
     """
@@ -119,7 +119,7 @@ def wave_spans(graph: Graph) -> list[tuple[int, int]]:
 
 
 def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
-    """The last time at which somebody reads a value or what is viewed through it; -1: nobody."""
+    """The last time at which a value, or a view of it, is read; -1: never."""
     n = len(graph.nodes)
     last = {y: -1 for node in graph.nodes for y in node.outputs}
     last.update((x, n) for x in graph.outputs)
@@ -134,7 +134,7 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
 
 
 class Planner:
-    """Goes through the nodes once, then places what needs a place."""
+    """Goes through the nodes once, then lays out the arena."""
 
     def __init__(self, graph: Graph, in_place: bool) -> None:
         self.graph = graph
@@ -187,7 +187,7 @@ class Planner:
         dynamic = any(map(is_dynamic, own)) or any(map(is_dynamic, node.inputs))
         if node.op is ASSIGN and where[node.inputs[0]] == where[node.inputs[1]]:
             where[node.outputs[0]] = where[node.inputs[0]]
-            return              # the value was made in the variable
+            return              # the value was computed directly in the variable
         if node.op.kind == "view" and not dynamic and self._view(k, node):
             return
         start, end = self.spans[k]
@@ -213,7 +213,7 @@ class Planner:
             instruction.workspace = Block(size, start, end) if size >= 0 else None
 
     def _view(self, k: int, node: Node) -> bool:
-        """Lets a view look at its input's memory; False where it must be computed."""
+        """Lets a view share its input's memory; False if it must be computed."""
         x, y = node.inputs[0], node.outputs[0]
         buffer, at = self.plan.where[x]
         offset = view_offset(node.op, node.inputs, node.outputs, node.attrs)
@@ -225,7 +225,7 @@ class Planner:
         return True
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
-        """The buffer of an input that nobody reads after time k, if `y` may be made in it."""
+        """The buffer of an input that is not read after time k, if `y` may be computed in it."""
         if not (self.in_place and node.op.may_alias):
             return None
         for x in node.inputs:
@@ -236,7 +236,7 @@ class Planner:
         return None
 
     def _variable_for(self, k: int, node: Node, y: Symbol) -> Buffer | None:
-        """The buffer of the variable that `y` is assigned to, if `y` may be made there at once."""
+        """The buffer of the variable that `y` is assigned to, if `y` may be computed in it."""
         at, assign = self.assigned.get(y, (0, None))
         if assign is None or not self.in_place:
             return None
@@ -245,7 +245,7 @@ class Planner:
         if buffer is None or buffer.variable is None or self.last[before] > k:
             return None
         if buffer.end > k:
-            return None                 # of an earlier value that was made there
+            return None                 # it still holds an earlier value that was computed there
         if (self._written(buffer.variable, k, at - 1)
                 or self._written(buffer.variable, at, self.last[y])):
             return None
@@ -263,7 +263,7 @@ class Planner:
         return at < len(writes) and writes[at] <= until
 
     def _in_place(self, node: Node, buffer: Buffer, y: Symbol) -> bool:
-        """Whether each input that lies in `buffer` is read element by element as `y` is made."""
+        """Whether each input in `buffer` can be read element by element while `y` is written."""
         return buffer.size == nbytes(y) and all(
             x.shape == y.shape and x.dtype.itemsize == y.dtype.itemsize
             for x in node.inputs if self.plan.where[x][0] is buffer)
@@ -271,8 +271,8 @@ class Planner:
     # --- what a run returns ---
 
     def _results(self) -> None:
-        """Gives each output memory of its own, which the caller of a run brings; what is constant
-        or an argument is returned as it is."""
+        """Gives each output memory of its own, which the caller of a run provides; constants and
+        arguments are returned as they are."""
         plan = self.plan
         n_results = 0
         seen: set[Symbol] = set()
@@ -316,5 +316,5 @@ class Planner:
 
 def make_plan(graph: Graph, in_place: bool = True) -> Plan:
     """Where the values of a graph live, and the instructions that make them; `in_place`: whether a
-    result may take the place of an input that nobody reads any more."""
+    result may take the place of an input that is not read any more."""
     return Planner(graph, in_place).run()

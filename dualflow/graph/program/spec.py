@@ -1,8 +1,8 @@
 """What a program is, as a value: the one thing that running, saving and exporting it read.
 
-Made of tuples, numbers, dtypes and handles of ops; of what cannot be written down as it is there
-are only the tensors of constants, the variables, and Python functions that a run asks: those of a
-`Feed`, and those that `host_call` has the numbers of. Offsets are bytes. Knows no graph.
+Made of tuples, numbers, dtypes and handles of ops. The only parts that cannot be written down as
+they are: the tensors of constants, the variables, and Python functions that a run calls (those of a
+`Feed`, and those that `host_call` refers to by number). Offsets are bytes. Knows no graph.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class SlotSpec(NamedTuple):
     kind : SlotKind
     dtype : DType
     shape : tuple of int or None
-        None is known when it runs: of a dynamic slot, or of an argument.
+        None: known only at run time, for a dynamic slot or an argument.
     number : int
         Which constant, argument or result it lies in.
     offset : int
         Bytes into the arena, the argument or the result.
     last_use : int
-        Of a dynamic slot: the instruction behind which it is freed; as many as there are
-        instructions: it is returned.
+        Of a dynamic slot: the instruction after which it is freed; if that is the number of
+        instructions, it is returned.
     """
 
     kind: SlotKind
@@ -73,16 +73,16 @@ class InstructionSpec(NamedTuple):
     ----------
     op : Op
     inputs, outputs : tuple of int
-        Slots. What it writes of its inputs (`op.writes`) is no output.
+        Slots. Inputs that it writes (`op.writes`) are not among the outputs.
     attrs : Attrs or None
     workspace : int or None
         Scratch memory of the op: bytes into the arena.
     dynamic : bool
-        Whether it infers and allocates when it runs.
+        Whether its outputs are inferred and allocated when it runs.
     poll : bool
-        Whether the caller is asked before it if it shall go on.
+        Whether the caller is asked, before it runs, whether to continue.
     wave : int
-        Those of one wave stand in a row and may run side by side; 0: alone.
+        The instructions of a wave are consecutive and may run side by side; 0: alone.
     cost_ns : float
         Estimated time.
     name : str
@@ -120,8 +120,8 @@ class ArgumentSpec(NamedTuple):
     Attributes
     ----------
     source : Argument, Computed or Feed
-        A leaf of the call's arguments, a number that follows from them, or what a Python function
-        gives.
+        A leaf of the call's arguments, a number computed from them, or what a Python function
+        returns.
     dtype : DType
     shape : tuple of int or None
     name : str
@@ -135,7 +135,7 @@ class ArgumentSpec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class VariableSpec:
-    """A variable that it reads or writes; equal to another of the same variable."""
+    """A variable that the program reads or writes; compared by the variable's identity."""
 
     variable: Variable
     written: bool
@@ -171,7 +171,7 @@ class ResultSpec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProgramSpec:
-    """A program. Two are equal that do the same with the same variables.
+    """A program. Two are equal if they do the same with the same variables.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class ProgramSpec:
         In the order in which they run.
     arguments : tuple of ArgumentSpec
     variables : tuple of VariableSpec
-        The arguments of a run behind the others.
+        They come after the other arguments of a run.
     constants : tuple of Tensor
     results : tuple of ResultSpec
     arena_bytes : int
@@ -205,7 +205,7 @@ class ProgramSpec:
                 and all(map(same_tensor, self.constants, other.constants)))
 
     def text(self, lines: bool = True) -> str:
-        """The program as people read it, a line for each part; `lines`: with the user's."""
+        """The program as people read it, a line for each part; `lines`: with the user's lines."""
         given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
                  for k, x in enumerate(self.arguments)]
         given += [f"argument {k}: variable {x.variable.name}, {type_text(x.variable)}"

@@ -14,7 +14,7 @@ SHOWN = 60                                  # characters of a formula in print
 
 
 def in_order(dim: Dim) -> list[Dim]:
-    """All that a Dim is computed from, each behind its own operands; itself the last."""
+    """All that a Dim is computed from, each after its own operands; the Dim itself comes last."""
     found: dict[int, Dim] = {}
     pending = [dim]
     while pending:
@@ -29,7 +29,7 @@ def in_order(dim: Dim) -> list[Dim]:
 
 
 def dim_now(dim: Dim, leaf: Callable[[Dim], Any]) -> Any:
-    """The value of a Dim when `leaf` gives those of sizes, arguments and elements."""
+    """The value of a Dim; `leaf` gives the values of sizes, arguments and elements."""
     values: dict[int, Any] = {}
     for d in in_order(dim):
         values[id(d)] = leaf(d) if d.kind in LEAF_KINDS else dim_value(
@@ -43,15 +43,15 @@ def leaves(dim: Dim) -> list[Dim]:
 
 
 class Formula(NamedTuple):
-    """How a number follows from those among the arguments of a call.
+    """How a number is computed from those among the arguments of a call.
 
     Attributes
     ----------
     steps : tuple
-        Each ("argument", leaf of the call), ("number", value), or an operator of Dims and which
-        steps before it are its operands; the last gives the number.
+        Each ("argument", leaf of the call), ("number", value), or an operator of Dims and the
+        indices of the steps that are its operands; the last step gives the number.
     type : type
-        What the number has to be.
+        The type that the number must have.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Sizes that depend on data, where they are used as numbers: nodes that compute them at each run.
 
-`Numbers` makes a Dim into nodes: int64 for ints, float64 for floats, as Python computes. From it a
-node takes attributes (`dynamic_attrs` in C applies the op with them), and a decision that Python
-made while tracing is checked (`assert_sizes`). Knows nothing of guards and traces; specialize.py
+`Numbers` turns a Dim into nodes: int64 for ints, float64 for floats, as Python computes. These
+provide attributes of other nodes (`dynamic_attrs` in C applies the op with them) and check
+decisions that Python made while tracing (`assert_sizes`). Knows nothing of traces; specialize.py
 decides what depends on data.
 """
 
@@ -34,7 +34,7 @@ ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "floordiv": "f
 DYNAMIC, CHECK = get_op("dynamic_attrs"), get_op("assert_sizes")
 LITERAL, FROM_VECTOR = 0, 1                         # marks in the code of csrc/ops/dynamic.c
 EQUAL, LESS, LESS_EQUAL = range(3)
-# Guards as one of these three: which, operands in which order, and whether the answer is turned.
+# Guards as one of these three: which, whether to swap the operands and to negate the answer.
 COMPARE = {"eq": (EQUAL, False, False), "ne": (EQUAL, False, True), "lt": (LESS, False, False),
            "le": (LESS_EQUAL, False, False), "gt": (LESS, True, False),
            "ge": (LESS_EQUAL, True, False), "bool": (EQUAL, False, True)}
@@ -52,9 +52,9 @@ class Numbers:
     graph : Graph
         Where they are added.
     known : callable (Dim) -> number
-        The value of a leaf; raises DependsOnData where only a run knows it.
+        The value of a leaf; raises DependsOnData if it is known only at run time.
     tensor : callable (Dim) -> Symbol
-        The tensor a leaf is taken from, and for an argument the number itself, in the graph.
+        The tensor that a leaf is taken from, or for an argument the number itself, in the graph.
     """
 
     def __init__(self, graph: Graph, known: Callable[[Dim], Any],
@@ -66,7 +66,7 @@ class Numbers:
         self.line: Line | None = None
 
     def node(self, name: str, *inputs: Symbol, **attrs: Any) -> Symbol:
-        """The output of an op, applied at the line of the node in work."""
+        """The output of an op, applied at the line of the current node."""
         op = get_op(name)
         return self.graph.add(op, inputs, make_attrs(op, **attrs), line=self.line).outputs[0]
 
@@ -74,7 +74,7 @@ class Numbers:
         return self.graph.constant(constant(value, dtype), line=self.line)
 
     def cast(self, x: Symbol, dtype: DType) -> Symbol:
-        """As a Python number is converted: to a float by way of float64."""
+        """Converts like a Python number: an int becomes a float by way of float64."""
         if x.dtype is int64 and dtype.is_floating and dtype is not float64:
             x = self.node("cast", x, dtype=float64)
         return x if x.dtype is dtype else self.node("cast", x, dtype=dtype)
@@ -88,7 +88,7 @@ class Numbers:
         return self.constant(x, float64 if isinstance(x, float) else int64)
 
     def value(self, dim: Dim) -> Any:
-        """A Dim as a number where it is known, else as a Symbol of shape ()."""
+        """A Dim as a number if it is known, otherwise as a Symbol of shape ()."""
         pending = [dim]
         while pending:
             d = pending[-1]
@@ -169,7 +169,7 @@ class Numbers:
         return FROM_VECTOR, numbers[id(v)]
 
     def check(self, guard: Guard) -> None:
-        """Adds the check that Python would have decided as it did."""
+        """Adds a check that Python would have made the same decision."""
         if guard.op in ("int", "float"):
             by, swap, turned, args, answer = EQUAL, False, False, (*guard.args, guard.answer), True
         else:
@@ -181,5 +181,5 @@ class Numbers:
 
 
 def refuse(x: Symbol) -> Tensor:
-    """Read in place of a value that only a run gives."""
+    """Called to read a value that is known only at run time."""
     raise DependsOnData(f"{x.name} is used as a size, and depends on data")

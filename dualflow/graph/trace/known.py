@@ -1,4 +1,4 @@
-"""What a traced value holds where that is known before anything runs."""
+"""What a traced value holds, if that is known before anything runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dualflow.graph.trace.parameters import Number
 
 def known_value(x: Symbol, read: Callable[[Symbol], Tensor],
                 around: MutableMapping[Symbol, Symbol] | None = None) -> Tensor:
-    """What a Symbol holds; numbers that may change have their hints.
+    """What a Symbol holds; for numbers that may change, their hints are taken.
 
     `read` gives the value of a parameter, of a variable and of what an effect makes; `around` says
-    what the parameters of bodies are given where their owners are still to come.
+    what the parameters of bodies stand for whose owners have not been added yet.
     """
     values: dict[Symbol, Tensor] = {}
     same: ChainMap[Symbol, Symbol] = ChainMap({}, around or {})     # values that are one

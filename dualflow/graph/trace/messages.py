@@ -1,4 +1,4 @@
-"""What is said where a traced tensor is used as if it had a value."""
+"""Error messages for traced tensors that are used as if they had a value."""
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import PARAMETER, VARIABLE

@@ -1,4 +1,4 @@
-"""Names of nodes: scopes, and numbers behind what is taken."""
+"""Names of nodes: scopes, and numbers appended to names that are taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Names:
         return OnTop(self._scopes, scope, f"{scope}/")
 
     def unique(self, name: str) -> str:
-        """`name` in the scope, with a number behind it where that was given before."""
+        """`name` in the scope, with a number appended if it has been given before."""
         if self._scopes:
             name = f"{self._scopes[-1]}/{name}"
         n = self._taken.get(name, 0)

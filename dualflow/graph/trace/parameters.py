@@ -1,4 +1,4 @@
-"""What parameters of a trace stand for, and what Python decided by those that may change."""
+"""What parameters of a trace stand for, and decisions of Python's based on changing numbers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Argument(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A parameter that is asked for at each run: the next key of a generator, say.
+    """A parameter that each run asks for: the next key of a generator, say.
 
-    `make(*args)` gives it; Dims among `args` are evaluated first. `give_back()` is called for what
-    Python would not have asked for, where a run fails before.
+    `make(*args)` gives it; Dims among `args` are evaluated first. `give_back()` undoes that if a
+    run fails before the point at which Python would have asked.
     """
 
     make: Callable[..., Tensor]
@@ -46,7 +46,7 @@ class Number(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A decision Python made by numbers that may change: operator, operands, answer."""
+    """A decision Python made based on numbers that may change: operator, operands, answer."""
 
     op: str
     args: tuple[Any, ...]

@@ -1,7 +1,7 @@
 """From a trace with sizes that may change to a graph for one set of sizes.
 
-Walks the nodes once: Dims in attributes are evaluated, shapes inferred anew. A trace whose guards
-say that Python would have decided otherwise does not hold for these sizes.
+Walks the nodes once: Dims in attributes are evaluated, shapes inferred anew. If a guard shows that
+Python would have decided otherwise, the trace does not hold for these sizes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Computed(NamedTuple):
         return fitting(lambda: self.formula.value(leaves), self.formula.type)
 
     def make(self, leaves: Sequence[Any]) -> Tensor:
-        """That as a tensor."""
+        """The same as a tensor."""
         number = self.number(leaves)
         try:
             return constant(number, self.dtype)
@@ -64,7 +64,7 @@ class Computed(NamedTuple):
 
 
 def fitting(compute: Callable[[], Any], wanted: type) -> Any:
-    """The number that is computed; Unfit where Python would raise, or get one of another type."""
+    """The computed number; raises Unfit if Python would raise or get one of another type."""
     try:
         value = compute()
     except (ArithmeticError, ValueError) as error:
@@ -90,18 +90,18 @@ class Specializer(Copier):
         self.shapes = shapes
         self.variables = variables
         self.given = given
-        self.broken: Guard | None = None        # by which the trace does not hold
+        self.broken: Guard | None = None        # the one that does not hold
         self.stands_for.update(known or {})
-        self.sized: dict[Symbol, Symbol] = {}   # by a value elsewhere: one of its size in the graph
-        self.numbers = Numbers(self.root, self.size, self._tensor)      # in the graph in work
+        self.sized: dict[Symbol, Symbol] = {}   # for a value elsewhere: one here of the same size
+        self.numbers = Numbers(self.root, self.size, self._tensor)      # in the current graph
         self._numbers = {self.root: self.numbers}
         self.arguments: list[Symbol] = []       # parameters that are numbers of the call
-        self.around: dict[Symbol, Symbol] = {}  # by a parameter of a body: what it is given
-        self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # inputs that bodies need besides
+        self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
+        self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # additional inputs of bodies
         self.waiting = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
-        """The value of a Dim's leaf that is a size or an element, or a number that is given."""
+        """The value of a leaf of a Dim: a size, an element or a given number."""
         if d.kind == "argument" and self.given is not None:
             return self.given[d.args[0]]
         x = self._measured(d.args[0])
@@ -116,14 +116,14 @@ class Specializer(Copier):
         return value.item()
 
     def _measured(self, x: Symbol) -> Symbol:
-        """What a value's sizes are taken from."""
+        """The value from which the sizes of another are taken."""
         found = self.stands_for[x]
         if any([at.graph is found.graph for at in self.open]):
             return found
         return self.sized.get(x, found)
 
     def _tensor(self, d: Dim) -> Symbol:
-        """What a leaf that depends on data, or on the call's numbers, is taken from."""
+        """The tensor that a leaf is taken from if it depends on data or on the call's numbers."""
         if d.kind != "argument":
             return self.here(self._measured(d.args[0]))
         dtype = float64 if isinstance(d.hint, float) else int64
@@ -137,8 +137,8 @@ class Specializer(Copier):
     # --- bodies ---
 
     def here(self, x: Symbol) -> Symbol:
-        """What stands in the graph in work for a value of one around it, which is an input more of
-        the bodies between."""
+        """What stands in the current graph for a value of one around it, which becomes an
+        additional input of the bodies between."""
         graphs = [at.graph for at in self.open]
         for at in self.open[graphs.index(x.graph) + 1:]:
             taken = self._taken[at.graph]
@@ -171,7 +171,7 @@ class Specializer(Copier):
 
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
-        for body in bodies:             # which may need what another of them does not
+        for body in bodies:             # one may need inputs that another does not
             have = {x.node.data.place: x for x in body.inputs}
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
                            for k, x in enumerate(inputs)]
@@ -188,15 +188,15 @@ class Specializer(Copier):
         return fitting(lambda: dim_now(d, self.size), type(d.hint))
 
     def holds(self, guard: Guard) -> bool:
-        """Whether Python would have decided as it did; what depends on data is checked when the
-        program runs."""
+        """Whether Python would have made the same decision; one that depends on data is checked
+        when the program runs."""
         try:
             args = [self.value(a) if isinstance(a, Dim) else a for a in guard.args]
             return exactly_equal(dim_value(guard.op, *args), guard.answer)
         except DependsOnData:
             self.numbers.check(guard)
             return True
-        except (Unfit, ArithmeticError, ValueError):    # Python would not have come here
+        except (Unfit, ArithmeticError, ValueError):    # Python would not have got here
             return False
 
     def leaf(self, node: Node) -> Symbol:
@@ -223,11 +223,11 @@ class Specializer(Copier):
         return self.graph.add_leaf(node.op, x, node.name, node.line, data, shape)
 
     def give(self, x: Symbol, data: Argument, shape: Sequence[int | None]) -> None:
-        """Makes a value of the trace a parameter, of a shape that is known."""
+        """Makes a value of the trace a parameter of the given shape."""
         self.stands_for[x] = self.graph.add_leaf(PARAMETER, x, data.path, x.node.line, data, shape)
 
     def value_of(self, x: Symbol) -> Symbol:
-        """What stands for a value; constants and numbers may be of a trace this goes on from."""
+        """What stands for a value; constants and numbers may belong to a trace it continues."""
         found = self.stands_for.get(x)
         if found is None or found.graph is not self.graph:
             found = self.stands_for[x] = self.leaf(x.node)
@@ -236,7 +236,7 @@ class Specializer(Copier):
         return found
 
     def computed(self, dim: Dim, dtype: DType) -> Computed:
-        """A number that follows from those of the call, and from sizes."""
+        """A number computed from those of the call and from sizes."""
         return Computed(formula(dim, self.size), dtype)
 
     def returned(self, dim: Dim) -> Any:
@@ -246,7 +246,7 @@ class Specializer(Copier):
         return self.computed(dim, float64)
 
     def apply(self, node: Node, inputs: Sequence[Symbol], bodies: Sequence[Graph] = ()) -> Node:
-        """An application in the graph in work."""
+        """An application in the current graph."""
         attrs = node.attrs
         if attrs is not None and attrs.symbolic:
             try:
@@ -262,14 +262,14 @@ class Specializer(Copier):
             self.decide(node)
 
     def decide(self, node: Node) -> None:
-        """Asks the guards whose last leaf a node is."""
+        """Checks the guards that were waiting for this node."""
         for guard in self.waiting[node]:
             if not self.holds(guard):
                 self.broken = guard
                 raise Broken
 
     def run(self) -> Graph | None:
-        """The graph, or None where the trace does not hold."""
+        """The graph, or None if the trace does not hold."""
         if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
             return None
         try:
@@ -284,8 +284,8 @@ class Specializer(Copier):
 
 
 def by_last_leaf(trace: Trace) -> dict[Node | None, list[Guard]]:
-    """The guards of a trace by the node after which all they are computed from is there; None where
-    that is so from the start."""
+    """The guards of a trace by the node after which everything they are computed from is available;
+    None if it is from the start."""
     if not trace.guards:
         return {}
     place = {node: k for k, node in enumerate(walk(trace.nodes))}
@@ -305,8 +305,8 @@ def depends_on_arguments(dim: Dim) -> bool:
 
 
 def deciding_arguments(trace: Trace) -> dict[int, Line | None]:
-    """Numbers among the arguments that shapes or decisions depend on, by leaf: where in the user's
-    code. A trace does not hold for other values of them.
+    """Numbers among the arguments that shapes or decisions depend on: by leaf, the line of the
+    user's code where they do. A trace does not hold for other values of them.
     """
     dims = [(a, guard.line) for guard in trace.guards.values() for a in guard.args]
     for node in walk(trace.nodes):
@@ -335,11 +335,11 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
     shapes : dict of int to tuple of int
         By leaf of the call's arguments.
     variables : dict of Variable to Variable
-        Those of the call, by what stood for them while Python was traced.
+        The variables of the call, by what stood for them while Python was traced.
     given : sequence, optional
         The leaves of a call, whose numbers become constants; otherwise they are inputs.
     broken : list, optional
-        Is told the guard by which the trace does not hold.
+        The guard that does not hold, if one does not, is appended to it.
 
     Returns
     -------

@@ -58,26 +58,26 @@ class Trace(Graph):
     Attributes
     ----------
     names : Names
-        Of its nodes.
+        The names of its nodes.
     guards : dict of tuple to Guard
         By operator and operands.
     variables : dict of Variable to Symbol
         Its current version.
     made_variables : list of Variable
-        Made while it recorded.
+        Those made while it recorded.
     after : Trace or None
-        The trace this one goes on from: its Symbols are good here, too.
+        The trace this one continues: its Symbols are valid here, too.
     returned : list of Dim
         Python numbers that the function returned.
     alive : int
-        Whether it records; then its numbers are numbers.
+        Nonzero while it records; only then can its numbers be used as numbers.
     sizes_seen : bool
         Whether Python was given a size that may change.
     stale : str or None
-        What has changed since, of that which Python read while it recorded.
+        What has changed since, among the things that Python read while it recorded.
     """
 
-    # What messages call an input, by its path and line, and what is to be done with a tensor that
+    # What messages call an input, given its path and line, and what they advise for a tensor that
     # is wanted outside.
     input_text = "argument {} of the call at {}"
     outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
@@ -136,8 +136,8 @@ class Trace(Graph):
         self.nodes.append(node)
 
     def differentiate(self, of: Any, output: Any) -> Any:
-        """Nodes made from now on belong to the gradient of `output`, of op `of`; what they belonged
-        to before, to be given back as `of` with None."""
+        """From now on nodes belong to the gradient of `output`, of op `of`. Returns what they
+        belonged to before, to be restored by passing it as `of` with None."""
         before = self._gradient_of
         if output is None:
             self._gradient_of = of
@@ -156,9 +156,9 @@ class Trace(Graph):
 
     def record_function(self, op: Op, inputs: list[Any],
                         outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
-        """Notes that outputs come from inputs by a gradient rule of their own (`op`, which has no
-        kernel): the inputs as Symbols, and the outputs as those of a call that hands them on, so
-        that nothing flows back through what computed them.
+        """Notes that outputs depend on inputs by a gradient rule of their own (`op`, which has no
+        kernel). Returns the inputs as Symbols, and the outputs as those of a call that passes them
+        on, so that nothing flows back through what computed them.
         """
         inputs, given = self.adopt(op, inputs), self.adopt(op, outputs)
         body = Graph(op.name)
@@ -173,7 +173,7 @@ class Trace(Graph):
 
     @property
     def rules(self) -> list[Any]:
-        """The gradient rules that people gave to what it recorded."""
+        """The user's own gradient rules among what it recorded."""
         return [node.data.op.rule for node in self.nodes if isinstance(node.data, Rule)]
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
@@ -200,7 +200,7 @@ class Trace(Graph):
 
     def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
              data: Any, stands_for: Any, name: str) -> Symbol:
-        """Appends a leaf; a tape knows it as what it stands for."""
+        """Appends a leaf; tapes identify it with what it stands for."""
         node = Node(op, (), None, (), self.names.unique(name), self._line(), data)
         made = symbol(self, node, 0, like.dtype, shape, hints, stands_for)
         node.outputs = (made,)
@@ -212,7 +212,7 @@ class Trace(Graph):
 
     def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
              guards: dict[tuple[Any, ...], Guard]) -> Trace:
-        """Some of what it recorded, the nodes themselves, to be specialised by itself."""
+        """Part of what it recorded (the same nodes, not copies), to be specialised by itself."""
         part = Trace(self.name)
         part.nodes, part.inputs, part.outputs, part.guards = nodes, inputs, outputs, guards
         return part
@@ -227,7 +227,7 @@ class Trace(Graph):
         return made
 
     def parameter_like(self, y: Symbol, name: str) -> Symbol:
-        """A new parameter like `y`, whose sizes are known here or where this goes on from."""
+        """A new parameter like `y`, a value of this trace or of one that it continues."""
         node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line)
         made = symbol_like(self, node, 0, y)
         node.outputs = (made,)
@@ -235,7 +235,7 @@ class Trace(Graph):
 
     def feed(self, make: Callable[..., Tensor], args: tuple[Any, ...], spec: TensorSpec,
              name: str, give_back: Callable[[], None] | None = None) -> Symbol:
-        """A new parameter like `spec` whose value ``make(*args)`` gives at each run."""
+        """A new parameter like `spec`, whose value is ``make(*args)``, called at each run."""
         made = self.leaf(PARAMETER, spec, spec.shape, spec.shape, Feed(make, args, give_back), None,
                          name)
         self.inputs.append(made)
@@ -306,26 +306,26 @@ class Trace(Graph):
             "pass the value as a Python number or make the variable outside")
 
     def outdated(self, why: str) -> None:
-        """Hears that something Python read while it recorded has changed."""
+        """Called when something that Python read while it recorded has changed."""
         self.stale = why
         owner = self.owner()
         if owner is not None:
             owner.forget()
 
     def created(self, variable: Variable) -> None:
-        """Hears of a variable made while the graph records."""
+        """Called for each variable made while the graph records."""
         self.made_variables.append(variable)
 
     # --- what a Symbol cannot do ---
 
     def no_value(self, x: Symbol, asked: str, instead: str) -> NoReturn:
-        """Raises where Python asks a traced tensor for its numbers."""
+        """Raises the error for Python code that asks a traced tensor for its numbers."""
         if current_graph() is not self:
             self.escaped(x, asked)
         raise TracedValueError(messages.no_value(x, self.name, asked, instead))
 
     def goes_on_in(self, other: Any) -> bool:
-        """Whether another trace goes on from this one."""
+        """Whether another trace is this one or continues it."""
         while isinstance(other, Trace):
             if other is self:
                 return True
@@ -333,7 +333,7 @@ class Trace(Graph):
         return False
 
     def escaped(self, x: Symbol, who: str) -> None:
-        """Raises where a traced tensor is used outside its graph and what goes on from it."""
+        """Raises if a traced tensor is used outside its graph and the traces that continue it."""
         if self.goes_on_in(current_graph()):
             return
         raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
@@ -345,17 +345,17 @@ def hint(x: Any) -> Any:
 
 
 def decisions(trace: Trace) -> list[tuple[str, Any]]:
-    """What Python decided by numbers that may change: questions and answers."""
+    """What Python decided based on numbers that may change: questions and answers."""
     return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
 def play(log: RecordLog, nodes: Iterable[Node],
          known_as: dict[int, int] | None = None) -> None:
-    """Plays nodes of a trace into a log, as if it had recorded when they were made; it knows values
-    by the ids of others that `known_as` gives.
+    """Plays nodes of a trace into a log, as if it had recorded when they were made; `known_as` maps
+    ids of values to the ids that the log is to use instead.
 
-    A variable that was written is left out: what was assigned to it has nothing to do with it as a
-    source.
+    Writes of variables are left out: the value assigned to a variable is unrelated to the variable
+    as a source.
     """
     for node in nodes:
         if node.op not in LEAVES and not node.writes:
