@@ -1,6 +1,6 @@
-/* Threads sleep on a bell until it rings. Who rings never waits for a thread that is falling
- * asleep: a futex on Linux; elsewhere a mutex and a condition, which nearly keep that.
- * Knows no job. */
+/* Threads sleep on a bell until it rings. Ringing never blocks on a thread that is going to
+ * sleep: a bell is a futex on Linux; elsewhere a mutex and a condition, which come close.
+ * Knows nothing of jobs. */
 #ifndef DF_BELL_H
 #define DF_BELL_H
 
@@ -27,7 +27,7 @@ typedef struct {
 #define DF_BELL {0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER}
 #endif
 
-/* Asked before looking whether there is a reason to sleep: a ring after that is not missed. */
+/* Read before checking whether there is a reason to sleep, so that no later ring is missed. */
 static inline unsigned df_bell_heard(df_bell *bell)
 {
     return atomic_load_explicit(&bell->rings, memory_order_acquire);

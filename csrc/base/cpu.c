@@ -33,12 +33,12 @@ bool df_cpu_has(df_isa isa)
 }
 #endif
 
-#define MAX_CORES 65536 /* a number beyond that is no number of cores */
+#define MAX_CORES 65536 /* anything larger is not a number of cores */
 
 #ifdef __linux__
 #define PATH_BYTES 512
 
-/* One number from the first line of `folder`/`file`, the `index`-th; -1 when there is none. */
+/* The `index`-th number in the first line of `folder`/`file`; -1 when there is none. */
 static double read_number(const char *folder, const char *file, int index)
 {
     char path[PATH_BYTES + 32], line[128];
@@ -47,7 +47,7 @@ static double read_number(const char *folder, const char *file, int index)
     FILE *stream = fopen(path, "re");
     if (!stream) return -1;
     if (fgets(line, sizeof line, stream))
-        sscanf(line, "%lf %lf", &values[0], &values[1]); /* "max" is no number: no limit */
+        sscanf(line, "%lf %lf", &values[0], &values[1]); /* "max" is not a number: no limit */
     fclose(stream);
     return values[index];
 }
@@ -63,8 +63,8 @@ static double group_cores(const char *folder)
     return quota > 0 && period > 0 ? quota / period : MAX_CORES;
 }
 
-/* The least that `group`, below `mount`, or a group around it grants. A container may see the path
- * of the host, which is not there: then only the mount itself counts. */
+/* The least granted by `group`, below `mount`, or by a group around it. A container may see the
+ * path on the host, which does not exist inside it: then only the mount itself counts. */
 static double least_cores(const char *mount, const char *group)
 {
     char folder[PATH_BYTES];

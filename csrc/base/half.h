@@ -1,6 +1,6 @@
 /* float16 and bfloat16 as float32 numbers, and back with one rounding to nearest, ties to even.
- * Arithmetic on bits, so that every machine and level agrees. All choose by selects, not by
- * branches, so that loops over them become vectors. */
+ * Arithmetic on bits, so that every machine and level agrees. All of them select rather than
+ * branch, so that loops over them vectorise. */
 #ifndef DF_HALF_H
 #define DF_HALF_H
 

@@ -1,4 +1,4 @@
-/* Memory of others that is not laid out as a tensor's is: strided, in the other byte order, or with
+/* Foreign memory that is not laid out like a tensor's: strided, in the other byte order, or with
  * bools that are neither 0 nor 1. */
 #ifndef DF_LAYOUT_H
 #define DF_LAYOUT_H
@@ -10,9 +10,9 @@
  * elements need not be aligned. */
 void df_copy_strided(void *to, const void *from, int bytes, int ndim, const int64_t *shape,
                      const int64_t *strides);
-/* Turns the bytes of n elements round. */
+/* Reverses the bytes of each of n elements. */
 void df_swap_bytes(void *data, int64_t n, int bytes);
-/* Bools of others may hold any byte; kernels rely on 0 and 1. */
+/* Foreign bools may hold any byte; kernels rely on 0 and 1. */
 bool df_are_bools(const uint8_t *p, int64_t n);
 void df_normalize_bools(uint8_t *p, int64_t n);
 

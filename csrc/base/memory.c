@@ -4,8 +4,8 @@
  * three steps between them (64, 128, 192, 256, 320, ... bytes), one bucket each; a bucket is a list
  * of free blocks, last in first out, so that the block handed out is the one still in cache.
  *
- * One spin lock guards all of it and is held for some ten instructions. Accounts kept under the
- * same lock cost nothing more and are exact; separate atomic counters would take 5 ns each. The
+ * One spin lock guards all of it and is held for some ten instructions. Statistics kept under the
+ * same lock cost nothing extra and are exact; separate atomic counters would take 5 ns each. The
  * lock is a flag, not a mutex, so that a forked child may simply open it. */
 #include "base/memory.h"
 
@@ -27,13 +27,13 @@
 #endif
 #endif
 #ifndef KEEP_FREE_BLOCKS
-#define KEEP_FREE_BLOCKS true /* without it every use after free and every leak is seen */
+#define KEEP_FREE_BLOCKS true /* if false, every use after free and every leak is caught */
 #endif
 
 #define HEADER_BYTES DF_ALIGNMENT
-#define MAP_BYTES ((int64_t)4 << 20)    /* from here on blocks are mapped, in huge pages */
+#define MAP_BYTES ((int64_t)4 << 20)    /* from this size on, blocks are mapped in huge pages */
 #define HUGE_PAGE_BYTES ((int64_t)2 << 20)
-#define SMALL_BYTES ((int64_t)64 << 10) /* up to here a bucket is bounded by itself */
+#define SMALL_BYTES ((int64_t)64 << 10) /* up to this size each bucket has its own limit */
 #define SMALL_BUCKET_BYTES ((int64_t)8 << 20)
 #define CACHE_BYTES ((int64_t)1 << 30)  /* cached in total, or a quarter of RAM if that is less */
 #define MAX_BYTES ((int64_t)1 << 47)    /* more than an address space holds */
@@ -54,7 +54,7 @@ static struct {
     int64_t all_bytes;   /* physical memory and swap */
     int hand;            /* bucket that gives up its blocks next when the cache is full */
     bucket_list lists[N_BUCKETS];
-    df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one more while it is decided */
+    df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one extra until a spare is dropped */
     int n_scratch;
     int64_t scratch_bytes;
 } memory = {.lock = ATOMIC_FLAG_INIT, .cache_bytes = CACHE_BYTES, .all_bytes = MAX_BYTES};
@@ -67,8 +67,8 @@ static void lock(void)
 
 static void unlock(void) { atomic_flag_clear_explicit(&memory.lock, memory_order_release); }
 
-/* At load, so that the fast path asks nothing: limits of this machine, and a lock that nobody holds
- * in the child of a fork. */
+/* At load, so that the fast path checks nothing: the limits of this machine, and handlers that
+ * leave the lock open in the child of a fork. */
 __attribute__((constructor)) static void memory_init(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -153,7 +153,7 @@ static void count_live(int64_t bytes)
     if (memory.stats.live > memory.stats.peak) memory.stats.peak = memory.stats.live;
 }
 
-/* A block that the free list does not have. */
+/* A block from the system, where the free list has none. */
 static df_buffer *new_block(int bucket, int64_t capacity)
 {
     lock();
@@ -199,7 +199,7 @@ df_buffer *df_buffer_new(int64_t bytes)
 }
 
 /* Lock held: takes blocks off the lists in turn, until `bytes` more may be cached. In turn, so that
- * sizes no longer in use do not fill the cache for ever. Returns them linked. */
+ * sizes no longer in use do not fill the cache forever. Returns them linked. */
 static df_buffer *evict(int64_t bytes)
 {
     df_buffer *evicted = NULL;
@@ -257,7 +257,7 @@ void df_buffer_retain(df_buffer *buffer)
 void df_buffer_release(df_buffer *buffer)
 {
     if (!buffer) return;
-    /* Who holds the only reference shares it with nobody: no atomic subtraction needed. */
+    /* The holder of the only reference shares it with nobody: no atomic subtraction needed. */
     if (__atomic_load_n(&buffer->refs, __ATOMIC_ACQUIRE) != 1 &&
         __atomic_fetch_sub(&buffer->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
@@ -307,8 +307,8 @@ df_buffer *df_scratch_take(int64_t bytes)
     return df_buffer_new(bytes);
 }
 
-/* Lock held: a piece too many, NULL where there is none. The smallest; of large ones, if there are
- * two, the smaller. */
+/* Lock held: takes a surplus piece off the list, NULL if there is none: the smaller of two large
+ * ones, else the smallest. */
 static df_buffer *spare_scratch(void)
 {
     int n_large = 0, out = -1;

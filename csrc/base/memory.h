@@ -9,10 +9,10 @@
  * a multiple of 64 bytes. */
 typedef struct df_buffer {
     int32_t refs;   /* atomic */
-    int32_t bucket; /* of the free list; -1: memory of somebody else */
+    int32_t bucket; /* of the free list; -1: foreign memory */
     int64_t bytes;  /* usable from `data`: what was asked for, rounded up to its bucket */
     void *data;
-    void (*release)(void *owner); /* memory of somebody else: called once when refs reach 0 */
+    void (*release)(void *owner); /* foreign memory: called once when refs reach 0 */
     void *owner;
 } df_buffer;
 
@@ -20,19 +20,19 @@ typedef struct df_buffer {
  * together with the live buffers exceeds physical memory and swap is refused at once: the system
  * would grant it and kill the process when it is written to. */
 df_buffer *df_buffer_new(int64_t bytes);
-/* Wraps memory of somebody else; NULL when there is no memory (then `release` is not called). */
+/* Wraps foreign memory; NULL when there is no memory (then `release` is not called). */
 df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *), void *owner);
 void df_buffer_retain(df_buffer *buffer);
 void df_buffer_release(df_buffer *buffer); /* NULL is allowed */
 int32_t df_buffer_refs(const df_buffer *buffer);
-/* Whether one who holds a reference may write: nobody else looks, and it is not somebody else's. */
+/* Whether the holder of a reference may write: nobody else has one, and it is not foreign. */
 bool df_buffer_is_exclusive(const df_buffer *buffer);
 
-/* Scratch memory of at least `bytes` for one who gives it back when a piece of work is done, as
- * programs do with their arenas; NULL when there is no memory. Pieces that are given back are kept
- * for the next, whoever that is: as many as were out at the same time, at most DF_SCRATCH_PIECES,
- * and one beyond DF_LARGE_SCRATCH bytes. One that is too small gives way to one that is not, so a
- * piece is as large as the largest that was asked for. */
+/* Scratch memory of at least `bytes`, to be given back when a piece of work is done, as programs do
+ * with their arenas; NULL when there is no memory. Pieces that are given back are kept for whoever
+ * asks next: as many as were out at the same time, at most DF_SCRATCH_PIECES, and at most one
+ * beyond DF_LARGE_SCRATCH bytes. A piece that is too small is replaced by one that is not, so
+ * pieces grow to the largest request. */
 #define DF_SCRATCH_PIECES 4
 #define DF_LARGE_SCRATCH ((int64_t)64 << 20)
 df_buffer *df_scratch_take(int64_t bytes);
@@ -44,7 +44,7 @@ typedef struct {
     int64_t cached, live, peak;
 } df_memory_stats;
 df_memory_stats df_memory(void);
-void df_memory_trim(void);       /* gives what is held back to the system */
+void df_memory_trim(void);       /* returns what is cached to the system */
 void df_memory_reset_peak(void); /* peak = live */
 
 #endif

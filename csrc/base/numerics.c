@@ -1,10 +1,10 @@
-/* A float is not finite where all bits of its exponent are set, and a NaN where others of its
- * magnitude are too. Blocks without any, the usual case, take one vectorised pass. */
+/* A float is not finite if all bits of its exponent are set, and a NaN if other bits of its
+ * magnitude are set too. Blocks of finite floats, the usual case, take one vectorised pass. */
 #include "base/numerics.h"
 
-#define BLOCK 4096 /* elements between two looks at what was found */
+#define BLOCK 4096 /* elements between two checks of what was found */
 
-/* Bits of the exponent and of the whole magnitude, by bytes of an element. */
+/* Masks of the exponent and of the whole magnitude, in the width of an element. */
 typedef struct {
     uint64_t exponent, magnitude;
 } layout;

@@ -22,8 +22,8 @@ typedef enum {
     DF_N_STATUS
 } df_status;
 
-/* Filled by the function that fails; the caller owns it. `text` names op, what came, what was
- * wanted. */
+/* Filled by the function that fails; the caller owns it. `text` names the op, what it got and
+ * what it wants. */
 typedef struct {
     df_status status;
     char text[1000];

@@ -8,13 +8,13 @@
 #define DF_MAX_NDIM 254
 #define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
 #define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
-#define DF_TOO_MANY INT64_MAX /* size of what can be described but has too many elements to be */
+#define DF_TOO_MANY INT64_MAX /* size of what can be described but is too large to exist */
 
 typedef struct df_tensor {
     void *data; /* NULL: only dtype and shape are known (infer) */
     int64_t size; /* elements; -1 when a dimension is unknown */
     int64_t *shape; /* `dims`, or heap memory beyond DF_INLINE_NDIM */
-    df_buffer *buffer; /* NULL when the memory is somebody else's business (arena, stack) */
+    df_buffer *buffer; /* NULL when something else owns the memory (arena, stack) */
     df_dtype dtype;
     int ndim;
     int64_t dims[DF_INLINE_NDIM];
@@ -47,7 +47,7 @@ static inline bool df_same_shape(const df_tensor *a, const df_tensor *b)
 {
     return a->ndim == b->ndim && df_same_dims(a->ndim, a->shape, b->shape);
 }
-/* Whether they agree in all dimensions that are known of both. */
+/* Whether they agree in all dimensions known in both. */
 bool df_may_be_same_shape(const df_tensor *a, const df_tensor *b);
 
 /* Text for messages: "(2, 3)", "(?, 3)" for an unknown dimension, "(1, 2, ...)" where long. */

@@ -2,14 +2,14 @@
  *
  * A job is a row of claims, each some whole blocks. `ticket` holds the job's number and how many
  * claims are left; caller and workers take claims by compare-and-swap until none is left, and the
- * caller then waits for those that somebody else still runs. So the caller never waits for a worker
- * that has not begun: with a worker asleep or its core taken by another process, a job takes as
- * long as on one thread and not as long as the scheduler pleases (measured: fork and join 123 us
- * with a join that waits for a sleeping worker, 8 us with this one, to wake it).
+ * caller then waits for those that workers are still running. So the caller never waits for a
+ * worker that has not begun: if one is asleep or another process has its core, a job takes as long
+ * as on one thread, not as long as the scheduler pleases (measured: fork and join take 123 us if
+ * the join waits for a sleeping worker; 8 us, the time to wake it, with this one).
  *
- * A worker reads the fields of a job before it takes a claim, and they are its job's if the
- * compare-and-swap succeeds: the caller rewrites them only after every claim was taken, and job
- * numbers (48 bits) do not return.
+ * A worker reads the fields of a job before it takes a claim, and they belong to that job if the
+ * compare-and-swap succeeds: the caller rewrites them only after every claim has been taken, and
+ * job numbers (48 bits) never recur.
  *
  * One caller holds the pool at a time, from publishing a job to its end, and tasks run only within
  * that time. Hence a call from inside a task finds the pool held and runs on its own thread. */
@@ -36,11 +36,11 @@
 #define LEFT_BITS 16
 
 /* All in nanoseconds of one thread. */
-#define SERIAL_NS 3000.0    /* a job below runs on the caller; 4 us become 2.8 on two threads */
+#define SERIAL_NS 3000.0    /* a shorter job runs on the caller; 4 us become 2.8 on two threads */
 #define CLAIM_NS 1000.0     /* the least work worth a claim, which costs 20 to 100 */
-#define WAKE_NS 100000.0    /* work done with workers asleep that pays for waking one: 8000 for the
-                             * caller, and 25000 pass until the worker is there */
-#define SPIN_NS 60000       /* a worker without work falls asleep after that */
+#define WAKE_NS 100000.0    /* work done while workers sleep that pays for waking one: 8000 for the
+                             * caller, and 25000 until the worker runs */
+#define SPIN_NS 60000       /* a worker without work goes to sleep after that */
 #define PAUSES_PER_LOOK 32  /* between two looks at the clock */
 
 #ifdef __linux__
@@ -72,9 +72,9 @@ static struct {
     atomic_int n_asleep;
     atomic_int core; /* where a caller was when it last woke or started a worker */
 
-    /* Of the holder. */
+    /* Used by the holder only. */
     int n_started;     /* workers */
-    bool start_failed; /* the system refused one: content with those there are */
+    bool start_failed; /* the system refused one: make do with those there are */
     double unserved;   /* ns of work since a worker was last woken */
 
     alignas(DF_ALIGNMENT) df_bell work; /* workers in use sleep on it */
@@ -160,7 +160,7 @@ static void note_core(void)
 #endif
 }
 
-/* Wakes at most two workers, and they two more each. */
+/* Wakes at most two workers, each of which wakes two more. */
 static void wake_workers(void)
 {
     if (atomic_load_explicit(&pool.n_asleep, memory_order_relaxed) > 0) df_bell_ring(&pool.work, 2);
@@ -215,7 +215,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* The child of a fork has no workers, and whoever held the pool is not there either. */
+/* The child of a fork has no workers, and a thread that held the pool is gone too. */
 static void forget_workers(void)
 {
     atomic_store(&pool.ticket, 0);
@@ -256,7 +256,7 @@ static void start_workers(int wanted)
     pthread_attr_destroy(&attributes);
 }
 
-/* Claims so large that taking them costs little, so many that they even out. */
+/* Claims large enough that taking them is cheap, and enough of them to balance the load. */
 static void publish(int64_t n, int64_t grain, double total_ns, df_task task, void *context)
 {
     int64_t n_blocks = count_blocks(n, grain);

@@ -11,9 +11,9 @@
 #include <stdatomic.h>
 
 #define DF_SPARE_FRAMES 4                  /* frames kept for the next run */
-#define DF_OWN_ARENA ((int64_t)16 << 10)   /* bytes; larger arenas are scratch memory, by the run */
+#define DF_OWN_ARENA ((int64_t)16 << 10)   /* bytes; larger arenas are scratch memory of the run */
 
-/* A slot whose data a run brings: `offset` bytes into argument or result `index`. */
+/* A slot whose data a run supplies: `offset` bytes into argument or result `index`. */
 typedef struct {
     int slot, index;
     int64_t offset;
@@ -53,7 +53,7 @@ struct df_program {
 };
 
 struct df_frame {
-    df_buffer *arena; /* its own, or by the run */
+    df_buffer *arena; /* its own, or scratch memory of this run */
     char *base;       /* of the arena that tensors and calls point into */
     df_tensor *tensors; /* by slot */
     df_call *calls;     /* by instruction */
@@ -61,7 +61,7 @@ struct df_frame {
     int64_t next_poll; /* ns on the monotonic clock */
 };
 
-/* Whether the parts lie in memory as a run may rely on; slots and operands were checked before. */
+/* Whether the parts lie in memory as a run relies on; slots and operands have been checked. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);
 df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err);

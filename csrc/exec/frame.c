@@ -1,6 +1,6 @@
 /* Frames: what one run needs of its own. A program keeps a few that are not in use, each in a cell
- * taken and filled by one atomic exchange: no lock to be held by a thread that a fork leaves
- * behind. They are small: an arena of more than DF_OWN_ARENA bytes is scratch memory that a run
+ * emptied and filled by one atomic exchange: there is no lock that a thread left behind by a fork
+ * could hold. They are small: an arena of more than DF_OWN_ARENA bytes is scratch memory that a run
  * borrows, so that a hundred programs, for as many shapes, do not hold a hundred arenas. */
 #include "exec/body.h"
 

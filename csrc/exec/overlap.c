@@ -1,5 +1,5 @@
-/* Where the operands of a program lie: aligned, and nothing written over what somebody reads. Looks
- * at places only; what ops make of their operands is checked in program.c. */
+/* Checks that the operands of a program are aligned and that nothing is written over what is still
+ * read. Looks at places only; program.c checks what ops make of their operands. */
 #include "exec/body.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void add_slot(const df_slot *s, role role, bool written, int i, range *to
     int64_t bytes = df_dtypes[s->dtype].bytes;
     if (s->kind == DF_SLOT_DYNAMIC || s->kind == DF_SLOT_CONSTANT) return;
     for (int d = 0; d < s->ndim; d++) {
-        if (s->shape[d] < 0) return; /* an argument's, which is its caller's */
+        if (s->shape[d] < 0) return; /* an argument's, which is up to its caller */
         bytes *= s->shape[d];        /* was checked for overflow */
     }
     if (bytes)
@@ -50,8 +50,8 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
         add_slot(&parts->slots[in->out[k]], MADE_BY, true, i, to, n);
 }
 
-/* One operand may lie just where another does: an output in the memory of an input, where the op
- * can do that, and what is read where an input is written. */
+/* Whether one operand may lie exactly where another does: an output in the memory of an input, if
+ * the op allows it, and an operand that is read where an input is written. */
 static bool may_share(const df_op *op, const range *a, const range *b)
 {
     if (a->begin != b->begin || a->end != b->end) return false;
@@ -59,7 +59,7 @@ static bool may_share(const df_op *op, const range *a, const range *b)
     return a->role != b->role && (op->may_alias || op->kind == DF_ELEMENTWISE);
 }
 
-/* Two operands of one instruction that lie wrongly. `r` is sorted. */
+/* Whether two operands of one instruction overlap wrongly. `r` is sorted. */
 static bool conflict_inside(const df_op *op, const range *r, int n)
 {
     const range *written = NULL, *any = NULL; /* those that reach furthest */
@@ -73,7 +73,7 @@ static bool conflict_inside(const df_op *op, const range *r, int n)
     return false;
 }
 
-/* How far instructions reach: the furthest, and the furthest of another one. */
+/* How far instructions reach: the furthest, and the furthest of any other instruction. */
 typedef struct {
     int64_t end[2];
     int instruction[2];

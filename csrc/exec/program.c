@@ -1,5 +1,5 @@
 /* Programs: the parts are checked and copied, and every instruction is made ready. All that a run
- * may rely on without looking is established here. */
+ * relies on without checking is established here. */
 #include "exec/body.h"
 
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static bool in_range(int n, const int *slots, int n_slots)
     return n >= 0;
 }
 
-/* What has to hold of an instruction before its op is asked anything. `made`: the slots that are
- * outputs of those before. */
+/* What must hold for an instruction before its op is consulted. `made`: the slots that are outputs
+ * of earlier ones. */
 static df_status check_instruction(const df_program_parts *parts, int i, const bool *made,
                                    df_error *err)
 {
@@ -242,7 +242,7 @@ static bool find_frees(df_program *p)
     return true;
 }
 
-/* Infers the outputs of a call anew, into tensors of their own. */
+/* Infers the outputs of a call again, into separate tensors. */
 static df_status infer_aside(const df_call *call, df_tensor *tensors, df_tensor **pointers,
                              df_error *err)
 {
@@ -285,7 +285,7 @@ static df_status check_call(const df_call *call, df_error *err)
     return status;
 }
 
-/* The tile function that does all of a call, or NULL. Spares the tile loader, 20 of 25 ns. */
+/* The tile function that does all of a call, or NULL. Saves the tile loader, 20 of 25 ns. */
 static df_tile_fn whole_tile(const df_call *call)
 {
     if (call->op->kind != DF_ELEMENTWISE || call->n_in > DF_TILE_MAX_IN ||

@@ -1,10 +1,10 @@
 /* A program: a flat list of instructions over planned memory, run in one call without Python.
- * Knows ops only by their records, and nothing of graphs: who builds it has decided order, memory
+ * Knows ops only by their records, and nothing of graphs: whoever builds it decides order, memory
  * and what may run side by side.
  *
  * Tensors of a program are slots. Shapes are known when it is built, except those that depend on
- * data; these are inferred when their instruction runs (dynamic), or come with an argument, and so
- * is all that follows from them. */
+ * data, which are inferred when their instruction runs (dynamic), those that come with an argument,
+ * and all that follow from these. */
 #ifndef DF_PROGRAM_H
 #define DF_PROGRAM_H
 
@@ -14,7 +14,7 @@ typedef enum {
     DF_SLOT_ARENA,    /* at `offset` in the arena of the run */
     DF_SLOT_CONSTANT, /* in memory that the program's owner keeps alive: `data` */
     DF_SLOT_ARG,      /* `offset` bytes into argument `index` of the run */
-    DF_SLOT_RESULT,   /* `offset` bytes into result `index`, memory the caller brings */
+    DF_SLOT_RESULT,   /* `offset` bytes into result `index`, memory of the caller */
     DF_SLOT_DYNAMIC   /* allocated when its instruction runs; freed after instruction `last_use` */
 } df_slot_kind;
 
@@ -22,7 +22,7 @@ typedef struct {
     df_slot_kind kind;
     df_dtype dtype;
     int ndim;
-    const int64_t *shape; /* -1 only where DYNAMIC, or ARG: the caller says before each run */
+    const int64_t *shape; /* -1 only if DYNAMIC, or ARG: set by the caller before each run */
     int64_t offset;
     int index;
     const void *data;
@@ -36,8 +36,8 @@ typedef struct {
     const df_attr *attrs;
     int64_t workspace; /* offset in the arena, -1: none, or, dynamic, allocated when it runs */
     bool dynamic;      /* infer and allocate when it runs */
-    bool poll;         /* the caller's `poll` is asked before it: a long stretch lies behind */
-    /* Instructions of one wave stand in a row, depend on none of each other, and may run side by
+    bool poll;         /* the caller's `poll` is called before it, after a long stretch of work */
+    /* Instructions of one wave are consecutive, do not depend on each other, and may run side by
      * side; 0: alone. `cost` in ns decides whether they do. */
     int wave;
     double cost;
@@ -58,8 +58,8 @@ typedef struct df_frame df_frame; /* what one run needs of its own: arena and te
  * -1.
  *
  * A static instruction has only slots of known shapes, which must be what its op infers, and no
- * dynamic output. A dynamic one may have outputs of any kind; what it infers is held against what
- * is known of its slots. Effects (`op->effect`) are never run beside others. */
+ * dynamic output. A dynamic one may have outputs of any kind; what it infers is checked against
+ * what is known of its slots. Effects (`op->effect`) are never run beside others. */
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
@@ -85,8 +85,8 @@ typedef struct {
 df_frame *df_program_enter(df_program *p);
 /* Stops at the first instruction that fails: its index is in `failed`. Others of its wave may have
  * run. The instruction that failed has written no argument, because ops with `writes` check before
- * they write; only `check_numerics` looks at what is written already. The program stays usable.
- * `poll` is asked every 50 ms at most, on the thread of the caller. */
+ * they write; only `check_numerics` fails after the writing. The program stays usable.
+ * `poll` is called at most every 50 ms, on the thread of the caller. */
 df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                          df_error *err);
 /* The tensor of a slot after a run, to be looked at or, where DYNAMIC and kept, taken over. */

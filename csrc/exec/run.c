@@ -1,4 +1,4 @@
-/* Runs a frame: patches what the caller brings into its tensors, then goes through the
+/* Runs a frame: points its tensors to the memory of the caller, then goes through the
  * instructions. */
 #include "exec/body.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define POLL_NS 50000000     /* between two questions to the caller */
-#define LARGE_NS 20000.0     /* a kernel beyond it keeps the threads busy by itself */
+#define POLL_NS 50000000     /* between two calls of the caller's `poll` */
+#define LARGE_NS 20000.0     /* a longer kernel keeps the threads busy by itself */
 #define WAVE_NS 3000.0       /* waking and joining the threads of a wave */
 
 typedef struct {
@@ -37,8 +37,8 @@ static bool matches(const df_slot *s, const df_tensor *t)
     return true;
 }
 
-/* Outputs that were inferred now must be what the slots said. One that is not gets its own shape
- * back, for the runs to come. */
+/* Outputs inferred during the run must match their slots. One that does not gets the planned shape
+ * back, for later runs. */
 static df_status check_outputs(const df_program *p, df_frame *frame, const df_ready *s,
                                const df_call *call, df_error *err)
 {
@@ -128,7 +128,7 @@ static void free_dynamic(const execution *x, int i)
     for (int k = 0; k < s->n_frees; k++) df_tensor_clear(&x->frame->tensors[s->frees[k]]);
 }
 
-/* Instructions [begin, end) of a wave. All run: the lowest that fails is then always the same. */
+/* Instructions [begin, end) of a wave. All run, so the lowest that fails is always the same. */
 static void run_of_wave(void *context, int64_t begin, int64_t end)
 {
     execution *x = context;
@@ -188,7 +188,7 @@ static bool stop(const execution *x)
     return x->run->poll(x->run->context);
 }
 
-/* Instruction `first` and its wave; sets how many these were. */
+/* Instruction `first` and its wave; sets `n` to how many these were. */
 static df_status run_group(execution *x, int first, int *n)
 {
     const df_ready *s = &x->p->instructions[first];

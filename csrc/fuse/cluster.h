@@ -27,7 +27,7 @@
 
 typedef enum { DF_SPACE_FULL, DF_SPACE_ROW } df_space;
 
-/* Rows beyond it are not reduced in a cluster: they would leave L2, and reductions split theirs. */
+/* Longer rows are not reduced in a cluster: they would not fit L2, and reductions split theirs. */
 #define DF_CLUSTER_ROW_MAX 8192
 
 /* Tile code made ready for one set of shapes: decoded, kernels chosen, registers allocated,
@@ -44,7 +44,7 @@ df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err
  * calling thread, where rows have one element: for callers whose data come piece by piece. */
 df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
                               int64_t count, int64_t step, df_error *err);
-/* Dtypes and shapes of the outputs from those of the inputs; what infer of `cluster` is. */
+/* Dtypes and shapes of the outputs from those of the inputs; this is the infer of `cluster`. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
 /* The number of outputs in the code; 1 where it is malformed, which infer then reports. */
 int df_cluster_count_out(const df_call *call);

@@ -1,5 +1,5 @@
-/* Reads tile code. The code is bad input until proven good: every count is held against what is
- * left of the list, every value against those that exist. */
+/* Reads tile code. The code is not trusted: every count is checked against what is left of the
+ * list, every value against those that exist. */
 #include "fuse/code.h"
 #include "op/registry.h"
 
@@ -60,7 +60,7 @@ static df_status malformed(const df_call *call, const char *what, int64_t step, 
                    call->op->name, (long long)step, what);
 }
 
-/* Result dtypes of the operands of a step; checks that they exist and stand in a space that the
+/* Result dtypes of the operands of a step; checks that they exist and are in a space that the
  * step may read. */
 static const char *operand_dtypes(const df_call *call, df_cluster_code *code, int64_t step,
                                   df_dtype *dtypes)
@@ -111,7 +111,7 @@ static const char *check_op(const df_cluster_step *s)
 }
 
 /* Dtype of the result and the kernel, from the record: operands are described as scalars, since
- * their shapes are the cluster's business. */
+ * the cluster takes care of shapes. */
 static df_status choose_kernel(df_cluster_step *s, const df_dtype *dtypes, df_error *err)
 {
     df_tensor operands[DF_TILE_MAX_IN], out;
@@ -219,7 +219,7 @@ static df_status read_outputs(const df_call *call, df_cluster_code *code, reader
     return DF_OK;
 }
 
-/* What a step takes at least: op, space and two counts. */
+/* The least a step takes: op, space and two counts. */
 #define STEP_NUMBERS 4
 
 static df_status read_all(const df_call *call, df_cluster_code *code, df_error *err)

@@ -9,7 +9,7 @@
 #define L1_BYTES 24576
 #define TILE_MIN 64       /* elements: below it, calls cost more than misses */
 #define BLOCK 16384       /* elements of a block, the unit of work of a thread */
-#define BLOCK_NS 20000    /* what is long enough for a block, where steps are many */
+#define BLOCK_NS 20000    /* long enough for a block, where there are many steps */
 #define CHEAP 0.2         /* ns per element, the record's default */
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
 #define N_CLASSES 8       /* of registers: space and bytes of an element */
@@ -114,7 +114,7 @@ static df_status set_load(planner *p, const df_call *call, df_cluster_load *load
         return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known",
                        call->op->name, load->input, df_tensor_text(x).text);
     df_operand_set(o, x, space, &room);
-    o->extent = o->step = NULL; /* not this room's, should the next line fail */
+    o->extent = o->step = NULL; /* not those of `room`, should malloc fail */
     if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
     int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
     if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", call->op->name);
@@ -165,7 +165,7 @@ static df_cluster_action *add_action(planner *p, df_action_kind kind, df_space s
     return to;
 }
 
-/* The slot of what a step reads, loaded or expanded where it is not there yet. */
+/* The slot of what a step reads, loaded or expanded if it has not been yet. */
 static int32_t slot_of(planner *p, int64_t at)
 {
     item *it = &p->items[at];
@@ -289,7 +289,7 @@ static void choose_tile(planner *p)
     c->grain = c->tile * df_max(block / c->tile, 1);
 }
 
-/* With few actions memory is never idle, and what is in L2 is not waited for. */
+/* With few actions memory is never idle, and what is in L2 causes no waiting. */
 #define AHEAD_ACTIONS 4
 #define AHEAD_BYTES (1 << 20)
 

@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     int32_t from; /* slot copied at the end of the tile, where it is not written directly */
     bool first;   /* the step writes to this output; else it is a copy of one before */
-    bool checked; /* inputs read in place are read after it is written: is it one of them? */
+    bool checked; /* runs check that it is not an input that is read in place later */
     int bytes;
     df_space space;
     int64_t step;

@@ -86,7 +86,7 @@ typedef struct {
     const char *a, *b;
     char *c;
     int64_t lanes;    /* elements of a vector */
-    int64_t n_panels; /* column panels, each COLS vectors wide but the last one or two */
+    int64_t n_panels; /* column panels, each COLS vectors wide except the last one or two */
     int64_t last;     /* column where the last panel starts */
     int64_t depth;    /* of k per pass */
     bool packs_a;
@@ -126,7 +126,7 @@ static int64_t panels_bytes(const product *t, int64_t begin, int64_t end, int64_
 
 /* Packing B pays where its rows lie far apart and many row blocks read them: sooner where they lie
  * at multiples of a page, which all fall into few sets of the caches (64 x 1024 x 1024 with AVX2:
- * 72 GFLOP/s unpacked). A transposed B, and a partial vector where loading one is slow, must be. */
+ * 72 GFLOP/s unpacked). A transposed B must be packed, as must a partial vector if slow to load. */
 static void choose_packing(product *t)
 {
     const df_gemm *g = t->g;
@@ -300,7 +300,7 @@ static void compute(product *t)
     df_parallel_for(n_jobs(t), 1, job_macs(t) * t->mac_ns, job_task, t);
 }
 
-/* One product that is no vector's, k > 0. */
+/* One product that is not left to gemv, k > 0. */
 static void multiply(product *t, void *workspace)
 {
     t->packed_a = workspace;
@@ -344,7 +344,7 @@ struct df_gemm_plan {
     double cost;      /* estimated ns of a product */
     bool in_parallel; /* over the batch, each product on one thread */
     bool is_vector, is_small;
-    product one; /* of each product that is no vector's; points at nothing */
+    product one; /* of each product not left to gemv; its pointers are unset */
     int64_t dims[]; /* of g's batch, where the plan owns them */
 };
 

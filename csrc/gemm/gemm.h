@@ -8,7 +8,7 @@
 
 /* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, whose
  * first is at column col0 of row `row` (rows counted through the batch: product * m + i). Each
- * element of C is in exactly one piece; threads bring pieces side by side. */
+ * element of C is in exactly one piece; threads deliver pieces concurrently. */
 typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows, int64_t col0,
                                  int64_t cols, void *c, int64_t ldc);
 
@@ -37,14 +37,14 @@ typedef struct {
 
 bool DF_SYM(df_gemm_has)(df_dtype dtype);
 
-/* Bytes of scratch memory for the product. Pointers do not count, so it may be asked early. */
+/* Bytes of scratch memory for the product. Pointers are not used, so it may be called early. */
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);
 
 /* `workspace` is aligned to 64 bytes. Runs on the thread pool when the work is worth it. */
 void DF_SYM(df_gemm)(const df_gemm *g, void *workspace);
 
-/* How a product is computed, found once for many runs: a copy of its description, of which a run
- * replaces the pointers. Read-only, so any number of runs share it. */
+/* How a product is computed, worked out once for many runs: a copy of its description, in which a
+ * run replaces the pointers. Read-only, so any number of runs share it. */
 typedef struct df_gemm_plan df_gemm_plan;
 
 typedef struct {

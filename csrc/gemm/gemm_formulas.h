@@ -5,7 +5,7 @@
  * they lie or from a packed copy: only strides differ. */
 
 /* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols and partial are constants
- * at every call, so each combination becomes straight code. A's rows go by three per pointer,
+ * at every call, so each combination becomes straight-line code. A's rows go by three per pointer,
  * because base + {0, 1, 2} * a_row is one address each. */
 DF_INLINE void FN(block)(const int rows, const int cols, const bool partial,
                          const gemm_panel *panel, const T *a, T *c)

@@ -98,7 +98,7 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
         kernel->gather(workspace, job.g.x, g->k, step);
         job.g.x = workspace;
     }
-    /* 16 KB of matrix or more per block of dots: work enough to be worth claiming */
+    /* 16 KB of matrix or more per block of dots: enough work to be worth claiming */
     const int64_t grain = by_dots ? df_max(DOT_ROWS, 16384 / (g->k * kernel->bytes)) : SLICE;
     const double cost = (double)(g->k * kernel->bytes) * NS_PER_BYTE;
     df_parallel_for(job.g.n, by_dots ? grain / DOT_ROWS * DOT_ROWS : grain, cost, gemv_task, &job);

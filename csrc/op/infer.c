@@ -1,4 +1,4 @@
-/* Shape rules shared by families of ops. Unknown dimensions (-1) are handed on. */
+/* Shape rules shared by families of ops. Unknown dimensions (-1) propagate. */
 #include "op/op.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_IN 16 /* of an op whose halves are computed in float32 */
+#define MAX_IN 16 /* of an op that computes half dtypes in float32 */
 
 static df_status fail_no_tile(const df_call *call, df_error *err)
 {
@@ -31,7 +31,7 @@ bool df_op_in_float(const df_call *call)
     return true;
 }
 
-/* Infers with float32 in place of the halves, and back. */
+/* Infers with float32 in place of the half dtype, and puts that back. */
 static df_status infer_in_float(const df_call *call, df_error *err)
 {
     df_tensor wide[MAX_IN];
@@ -59,7 +59,7 @@ static df_status infer_in_float(const df_call *call, df_error *err)
     return st;
 }
 
-/* Inputs that promote have one dtype by now: kernels look at one of them. */
+/* Promoted inputs share one dtype by now: kernels look at only one of them. */
 static df_status check_promoted(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
@@ -117,7 +117,7 @@ int64_t df_op_workspace(const df_call *call)
     return call->op->workspace && !df_op_in_float(call) ? call->op->workspace(call) : 0;
 }
 
-/* Whether the kernel may have overwritten input `k`, so that it says nothing of what came in. */
+/* Whether the kernel may have overwritten input `k`, so that it no longer shows what came in. */
 static bool overwritten(const df_call *call, int k)
 {
     if (k < 32 && call->op->writes >> k & 1) return true;

@@ -20,14 +20,14 @@ typedef struct {
     int64_t n;
 } df_ints;
 
-/* One attribute; which member counts is said by the record's spec (INT, BOOL and DTYPE use `i`). */
+/* One attribute; the record's spec says which member is used (INT, BOOL and DTYPE use `i`). */
 typedef union {
     int64_t i;
     double f;
     df_ints list;
 } df_attr;
 
-/* What an elementwise op has no result for, whatever its other input is. */
+/* Values for which an elementwise op has no result, whatever its other input is. */
 typedef struct {
     int input;       /* whose values are looked at */
     uint32_t dtypes; /* bit d: of df_dtype d */
@@ -80,28 +80,28 @@ struct df_op {
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;
-    bool internal; /* made by passes and the backward walker, never applied by people */
+    bool internal; /* made by passes and the backward walker, never applied by users */
     bool effect; /* never dropped or merged although it writes no input */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool total; /* DF_GENERAL: run cannot fail on what infer accepted */
     bool serial; /* run uses one thread, however large */
-    bool commutative; /* to the bit, but for which NaN comes of two */
+    bool commutative; /* to the bit, except for which of two NaNs is returned */
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
 
     /* Output dtypes and shapes from the inputs' and the attributes; checks them all. Must accept
-     * unknown dimensions and hand them on. A dimension that depends on data is left unknown: then
+     * unknown dimensions and propagate them. A dimension that depends on data is left unknown: then
      * run allocates the output itself. */
     df_status (*infer)(const df_call *call, df_error *err);
     int (*count_out)(const df_call *call);
     /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
     df_status (*run)(const df_call *call, df_error *err);
     /* Where run has no kernel for float16 and bfloat16: DF_SYM(df_run_in_float), which runs it on
-     * float32 numbers and rounds what comes out once. infer, workspace and run then see float32 in
-     * their place. NULL: they are as any other dtype. Tile functions do the same for themselves. */
+     * float32 numbers and rounds the result once. infer, workspace and run then see float32 in
+     * their place. NULL: they are like any other dtype. Tile functions do the same themselves. */
     df_status (*run_half)(const df_call *call, df_error *err);
     int64_t (*workspace)(const df_call *call);
-    /* Where a call is run many times on the same shapes: what can be computed once. `run` must also
-     * do without. */
+    /* For a call that runs many times on the same shapes: what can be computed once. `run` must
+     * work without it, too. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
     void (*release)(void *prepared);
     /* DF_REDUCTION: reduces `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
@@ -114,7 +114,7 @@ struct df_op {
      * `select`, where one dtype does not determine it. */
     df_tile_fn tile[DF_N_DTYPES];
     int tile_key;
-    df_refusal refuses; /* asked before anything is computed; no other kind but DF_GENERAL fails */
+    df_refusal refuses; /* checked before computing; otherwise only DF_GENERAL ops can fail */
     df_tile_fn (*select)(const df_call *call);
     /* Arithmetic of a run, for reports; NULL: one operation for each element that an elementwise op
      * makes or a reduction reads, none otherwise. */
@@ -132,7 +132,7 @@ df_status df_infer_broadcast(const df_call *call, df_error *err);
 df_status df_infer_compare(const df_call *call, df_error *err);    /* the same, bool result */
 df_status df_infer_same(const df_call *call, df_error *err);       /* out 0 is like input 0 */
 
-/* Broadcast shape of two shapes of the same or other rank; unknown dimensions are handed on. */
+/* Broadcast shape of two shapes of equal or different rank; unknown dimensions propagate. */
 df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *out,
                              const char *op, df_error *err);
 /* "add: no kernel for dtype bool; ..." and the dtypes that have one. */
@@ -145,15 +145,15 @@ int64_t df_op_workspace(const df_call *call);
 /* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the
  * tile loader, others by their run, or run_half. */
 df_status df_op_run(const df_call *call, df_error *err);
-/* Whether that is run_half: there are half operands, and no floats that are not of their dtype
- * (but for ops that write: variables, slots and gradients may differ). */
+/* Whether that is run_half: there are half operands, and all floats have their dtype (except
+ * in ops that write: variables, slots and gradients may differ). */
 bool df_op_in_float(const df_call *call);
 
 /* Whether an elementwise op refuses some values of a dtype. */
 bool df_op_refuses(const df_op *op, df_dtype dtype);
 
-/* After a run: fails if the call made a NaN or an infinity. Infinities are not made where an input
- * is not finite (a mask of them is handed on); a NaN is reported by whoever meets it first. */
+/* After a run: fails if the call made a NaN or an infinity. Infinities are not "made" where an
+ * input is not finite (a mask passes them on); a NaN is reported by the first op to meet it. */
 df_status df_op_check_numerics(const df_call *call, df_error *err);
 
 #endif

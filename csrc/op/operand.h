@@ -1,4 +1,4 @@
-/* Operands of elementwise work as a shape sees them: where broadcasting happens, and nowhere else.
+/* Operands of elementwise work as a shape sees them: the only place where broadcasting happens.
  * Knows shapes and bytes, no op.
  *
  * An operand is described by its collapsed shape: adjacent dimensions of the output in which it is
@@ -11,7 +11,7 @@
 
 typedef enum {
     DF_DIRECT,   /* dense and of the output's shape: read in place */
-    DF_PERIODIC, /* repeats every `period` elements: the same for all tiles of a multiple of it */
+    DF_PERIODIC, /* repeats every `period` elements: the same in all tiles of a multiple of that */
     DF_WALK      /* anything else: filled for each tile, or read in place within a run */
 } df_operand_mode;
 
@@ -34,7 +34,7 @@ void df_operand_set(df_operand *o, const df_tensor *x, const df_tensor *out,
                     df_operand_room *room);
 
 /* Elements [begin, begin + n) of the operand, whose data are at `data`, as the output sees them: in
- * place when one run of a present innermost dimension holds them, else copied to `buffer`. */
+ * place when they lie in one run of an innermost dimension it has, else copied to `buffer`. */
 const void *df_operand_load(const df_operand *o, const char *data, int64_t begin, int64_t n,
                             void *buffer);
 

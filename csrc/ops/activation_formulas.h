@@ -1,4 +1,4 @@
-/* Smooth activations, and what flows back through them. Compiled once per floating dtype. */
+/* Smooth activations and their gradients. Compiled once per floating dtype. */
 #include <float.h>
 
 /* the constants of self-normalising networks (Klambauer et al. 2017) */
@@ -35,7 +35,7 @@ DF_INLINE V FN(silu_grad)(V g, V x) { return g * FN(silu_slope)(x); }
 
 DF_INLINE V FN(gelu_exact_grad)(V g, V x) { return g * FN(gelu_slope)(x); }
 
-/* x (A + B x^2) in two parts; the constants too are more than the dtype has. */
+/* x (A + B x^2) in two parts; the constants, too, have more digits than the dtype. */
 DF_INLINE FN(df_pair) FN(gelu_exponent)(V x)
 {
     const T a = (T)GELU_A, b = (T)GELU_B, b_rest = (T)(GELU_B - b);
@@ -51,7 +51,7 @@ DF_INLINE V FN(gelu_tanh)(V x)
     V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
     return FN(scale)(FN(select)(x < (V){0}, c, x) * q, n);
 }
-/* At x and -x it adds up to 1. */
+/* The slopes at x and -x add up to 1. */
 DF_INLINE V FN(gelu_tanh_grad)(V g, V x)
 {
     V n, s, c = -FN(clamp)(FN(abs)(x), 0, DF_CAT(GELU_END, DTYPE));

@@ -1,4 +1,4 @@
-/* Arithmetic but for division. Integers wrap around, as in NumPy. */
+/* Arithmetic except division. Integers wrap around, as in NumPy. */
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
@@ -19,7 +19,7 @@ DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
 DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
 
 /* add_n: any number of tensors of one shape, summed from the first to the last, a block that stays
- * in cache at a time, with the very tile function of add. */
+ * in cache at a time, by the same tile function as add. */
 #define ADD_N_BLOCK 4096
 
 static df_status infer_add_n(const df_call *call, df_error *err)

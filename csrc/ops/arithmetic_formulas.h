@@ -23,7 +23,7 @@ DF_INLINE V FN(multiply_no_nan)(V a, V b)
     return FN(select)(b == (V){0}, (V){0}, a * b);
 }
 
-/* -1, 0 or 1 of the sign of x; zeros and NaN stay what they are. */
+/* -1, 0 or 1 of the sign of x; zeros and NaN are unchanged. */
 DF_INLINE V FN(sign)(V x)
 {
     return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);

@@ -1,5 +1,5 @@
-/* The op of nodes that own what they compute, a graph. What they make is said by the graph, and the
- * graph is put in their place before anything runs, so there is no kernel. */
+/* The op of nodes that own the graph they compute. The graph says what they make, and takes their
+ * place before anything runs, so there is no kernel. */
 #include "op/op.h"
 
 static df_status refuse(const df_call *call, df_error *err)

@@ -8,7 +8,7 @@ typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
 typedef uint8_t t_b8; /* bool is a macro of stdbool.h, so its tag here is b8 */
 
-/* All of the following choose by selects, not by branches, so that the loops become vectors. */
+/* All of the following select rather than branch, so that the loops vectorise. */
 
 /* As df_f64_to_odd_f32, for an integer and the 53 digits of a double. */
 DF_INLINE double i64_to_odd_f64(int64_t x)
@@ -33,7 +33,7 @@ DF_INLINE double limit_f64(double x, double low, double high)
     return x < high ? x : high;
 }
 
-/* Where the end of the range is no float, the float below it is the limit. */
+/* Where the end of the range is not a float, the float below it is the limit. */
 DF_INLINE int32_t f32_to_i32(float x)
 {
     int32_t y = (int32_t)limit_f32(x, -0x1p31f, 0x1.fffffep30f);

@@ -4,7 +4,7 @@
 #include "simd/simd.h"
 #include "base/thread.h"
 
-/* Reads memory once: its owner may write it meanwhile, where it is shared. */
+/* Reads memory once: if it is shared, its owner may write it meanwhile. */
 static int64_t int_at(const df_tensor *x, int64_t i)
 {
     return x->dtype == DF_I32 ? ((const volatile int32_t *)x->data)[i]

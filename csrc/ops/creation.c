@@ -42,7 +42,7 @@ static df_status check_scalars(const df_call *call, int n, df_error *err)
 
 static df_status infer_range(const df_call *call, df_error *err)
 {
-    /* It depends on the inputs' values; who knows them beforehand says it. */
+    /* It depends on the inputs' values; a caller that knows them beforehand gives it. */
     const int64_t n = call->attrs[COUNT].i < 0 ? DF_UNKNOWN : call->attrs[COUNT].i;
     df_status status = check_scalars(call, 3, err);
     if (status != DF_OK) return status;
@@ -101,7 +101,7 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
 }
 
-/* Reads memory once: its owner may write it meanwhile, where it is shared. */
+/* Reads memory once: if it is shared, its owner may write it meanwhile. */
 static int64_t read_int(const df_tensor *x, int64_t i)
 {
     switch (x->dtype) {

@@ -12,7 +12,7 @@ typedef struct {
 } FN(steps);
 
 /* start + i * step: floats in double, so that every element is rounded once. Integers stay between
- * start and limit; in 64 bits without sign nothing on the way is undefined. */
+ * start and limit; in unsigned 64-bit arithmetic no step is undefined. */
 static void FN(fill_steps)(void *context, int64_t begin, int64_t end)
 {
     const FN(steps) *s = context;

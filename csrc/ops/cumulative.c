@@ -1,7 +1,7 @@
 /* Cumulative ops along one axis: cumsum, cumprod, and the recurrence their gradients are made of.
  *
- * All along a block (outer, n, inner), forwards or in reverse. An exclusive one leaves the element
- * itself out and begins with the identity. */
+ * All run along a block (outer, n, inner), forwards or in reverse. Exclusive ones leave the element
+ * itself out and begin with the identity. */
 #include "ops/axes.h"
 #include "ops/elementwise.h"
 #include "base/thread.h"
@@ -18,8 +18,8 @@ typedef struct {
 
 typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s);
 
-/* What runs along: of float32 a float64, rounded once per result, or a sum of 10^7 numbers would
- * have lost three digits. */
+/* The running value: a float64 for float32, rounded once per result; else a sum of 10^7 numbers
+ * would lose three digits. */
 typedef double so_far_f32;
 typedef double so_far_f64;
 typedef uint8_t so_far_u8;

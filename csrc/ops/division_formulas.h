@@ -11,7 +11,7 @@ DF_INLINE V FN(divide_no_nan)(V a, V b)
     return FN(select)(b == (V){0}, (V){0}, a / b);
 }
 
-/* Python's and NumPy's: the remainder has b's sign, a zero too, and is exact, as fmod is. */
+/* As in Python and NumPy: the remainder has b's sign, even if zero, and is exact, like fmod's. */
 DF_INLINE T FN(floormod_1)(T a, T b)
 {
     T r = (T)(sizeof(T) == 4 ? fmodf((float)a, (float)b) : fmod(a, b));

@@ -1,4 +1,4 @@
-/* What a program needs where sizes that depend on data are numbers: another op with attributes that
+/* What a program needs to compute with sizes that depend on data: another op with attributes that
  * are known only when it runs, a size as a tensor, the check of a decision made by one, and the sum
  * that undoes a broadcast.
  *
@@ -47,7 +47,7 @@ static bool next_list(reader *r, int64_t *room, df_ints *list)
     return true;
 }
 
-/* The attributes for now; lists lie in `room`, which holds as many words as the code. */
+/* The attributes of this run; lists lie in `room`, which holds as many words as the code. */
 static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room)
 {
     int64_t mark, value;
@@ -96,7 +96,7 @@ static int64_t dynamic_workspace(const df_call *call)
     return (call->attrs[CODE].list.n + 1) * (int64_t)sizeof(int64_t);
 }
 
-/* Shapes by the rule of the op applied; they have the dtypes and ranks that were said. */
+/* Shapes by the rule of the op applied; they must have the declared dtypes and ranks. */
 static df_status infer_applied(const df_call *call, const df_call *applied, df_error *err)
 {
     const df_ints outputs = call->attrs[OUTPUTS].list;
@@ -171,7 +171,7 @@ DF_OP(dimension) = {.name = "dimension", .kind = DF_GENERAL, .n_in = 1, .n_out =
                     .attrs = {{"axis", DF_ATTR_INT}}, .internal = true, .shape_only = 1,
                     .infer = infer_dimension, .run = run_dimension};
 
-/* --- assert_sizes: that a decision made while tracing holds for the sizes there are now --- */
+/* --- assert_sizes: that a decision made while tracing holds for the sizes of a run --- */
 
 enum { SIZES_EQUAL, SIZES_LESS, SIZES_LESS_EQUAL };
 
@@ -208,7 +208,7 @@ DF_OP(assert_sizes) = {.name = "assert_sizes", .kind = DF_GENERAL, .n_in = 2, .n
 
 extern DF_OP(reduce_sum);
 
-/* Hints for sizes that depend on data need not fit each other, so the sizes there are now do. */
+/* No check, which is left to run: hints for sizes that depend on data need not fit each other. */
 static df_status infer_unbroadcast(const df_call *call, df_error *err)
 {
     const df_tensor *g = call->in[0], *like = call->in[1];

@@ -12,7 +12,7 @@
 #include "simd/lanes.h"
 #include "simd/vmath.h"
 
-/* Of any integer dtype, unsigned ones too: no comparison of theirs is then always false. */
+/* For any integer dtype, unsigned ones too, without a comparison that is always false. */
 DF_INLINE bool is_negative(int64_t x) { return x < 0; }
 DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 

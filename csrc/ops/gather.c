@@ -7,7 +7,7 @@ enum { AXIS, BATCH_DIMS };
 
 /* --- copying -----------------------------------------------------------------------------------*/
 
-/* Rows ahead whose memory is asked for; measured best of 0 to 16 on rows of 1 KB. */
+/* Rows whose memory is prefetched; measured best of 0 to 16 on rows of 1 KB. */
 enum { AHEAD = 4 };
 
 #define DTYPE u8
@@ -214,8 +214,8 @@ static void count_true(void *context, int64_t begin, int64_t end)
     w->offsets[begin / WHERE_GRAIN] = n;
 }
 
-/* A block writes as many indices as were counted, whatever its owner has made of shared memory
- * since: those that are missing are 0. */
+/* A block writes as many indices as were counted, even if the owner of shared memory has changed it
+ * since: missing ones are 0. */
 
 static void write_true(void *context, int64_t begin, int64_t end)
 {

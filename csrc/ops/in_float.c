@@ -102,7 +102,7 @@ static void convert(const df_tensor *half, df_tensor *wide, void (*block)(void *
 }
 
 /* The call in float32. Shapes are those of the real tensors, borrowed; only buffers are owned,
- * but for outputs that depend on data, which the kernel itself describes and allocates. */
+ * except outputs that depend on data, which the kernel itself describes and allocates. */
 typedef struct {
     df_call call;
     df_tensor tensors[2 * MAX_OPERANDS];

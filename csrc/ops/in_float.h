@@ -14,7 +14,7 @@ df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 typedef struct {
     df_dtype half;
     int n_in;
-    bool rounds; /* the result is a half too; else it is not of floats, and written as it is */
+    bool rounds; /* the result is a half too; else it is not a float, and is written unchanged */
 } df_half_tile;
 void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
                               const void *const *in, const df_attr *attrs);

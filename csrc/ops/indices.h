@@ -2,7 +2,7 @@
  * operands lie in memory, and indices checked and turned into row numbers. Moves no data.
  *
  * Shared memory (DLPack) may be written by its owner between the check and the use, so a row number
- * is made sure to be one when it is read for use. Who writes at such a time gets some row.
+ * is checked again when it is read for use. An owner who writes in between gets an arbitrary row.
  *
  *   table   [batches, outer, rows, inner]     params of gather, the output of scatter
  *   indices [batches, picks, depth]           depth numbers name one row of `rows`
@@ -72,7 +72,7 @@ static inline void read_numbers(const layout *l, int64_t first, int64_t n, int64
         const int64_t *p = (const int64_t *)l->indices->data + at;
         for (int64_t j = 0; j < n; j++) out[j] = p[j * step];
     }
-    __asm__ volatile("" ::: "memory"); /* what follows looks at the copy */
+    __asm__ volatile("" ::: "memory"); /* what follows must use the copy */
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = out[j] + (out[j] < 0 ? wrap : 0);
         out[j] = (uint64_t)i < (uint64_t)dim ? i : none;

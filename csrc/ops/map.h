@@ -60,8 +60,8 @@ DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)
 }
 
 #if !DTYPE_FLOAT
-/* Index of the first element for which the test holds, or -1. Blocks have no exit within, so that
- * their loop is one over vectors. */
+/* Index of the first element for which the test holds, or -1. Blocks have no early exit, so that
+ * their loops vectorise. */
 DF_INLINE int64_t FN(first1)(int64_t n, const T *x, bool (*test)(T))
 {
     for (int64_t begin = 0; begin < n; begin += 1024) {

@@ -1,5 +1,5 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
- * matmul_cluster: the same with elementwise steps behind it.
+ * matmul_cluster: the same, followed by elementwise steps.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
 #include "ops/in_float.h"
 #include "fuse/cluster.h"
@@ -81,8 +81,8 @@ static df_status infer(const df_call *call, df_error *err)
     return status;
 }
 
-/* A df_gemm and its batch dimensions: those of the output with neighbours merged where both
- * inputs go on evenly, so that there is mostly one. Filled from the end, the innermost first. */
+/* A df_gemm and its batch dimensions: those of the output, neighbours merged where one stride
+ * covers both in each input, so mostly just one. Filled from the end, the innermost first. */
 typedef struct {
     df_gemm gemm;
     int64_t shape[DF_MAX_NDIM], a_strides[DF_MAX_NDIM], b_strides[DF_MAX_NDIM];
@@ -120,7 +120,7 @@ static void merge_batch(matmul *m, const df_tensor *a, const df_tensor *b, int n
     m->gemm.b_strides = m->b_strides + at;
 }
 
-/* Matrices of a that meet the same b are one matrix with more rows. */
+/* Matrices of a that are multiplied by the same b become one matrix with more rows. */
 static void merge_rows(df_gemm *g)
 {
     const int last = g->batch_ndim - 1;
@@ -199,8 +199,8 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 
-/* The cluster behind a product, as a call of its own: value 0 is the product, a tensor that lies in
- * the output's memory where its elements are as large, else in the workspace. */
+/* The cluster after a product, as a call of its own: value 0 is the product, a tensor that lies in
+ * the output's memory if its elements have the same size, else in the workspace. */
 typedef struct {
     df_call call;
     df_tensor product;
@@ -279,7 +279,7 @@ static void run_epilogue(const void *context, int64_t row, int64_t rows, int64_t
         atomic_store(&e->failed, true);
 }
 
-/* What is found once for many runs. */
+/* What is worked out once for many runs. */
 typedef struct {
     df_gemm_plan *plan;
     df_cluster *cluster;
@@ -341,7 +341,7 @@ static df_status run_cluster(const df_call *call, df_error *err)
     return status;
 }
 
-/* Inputs behind the first two may have any shape that broadcasts to the product's. */
+/* Inputs after the first two may have any shape that broadcasts to the product's. */
 DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .total = true,
                          .n_in = DF_VARIADIC,
                          .n_out = 1, .n_attrs = 3, .internal = true,

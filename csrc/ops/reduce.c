@@ -1,7 +1,7 @@
 /* Reductions over any set of axes: sum, mean, prod, max, min, any, all, euclidean norm, variance,
  * standard deviation, logsumexp.
  *
- * Neighbouring dimensions are merged, so a tensor is a row of groups, by turns kept and reduced.
+ * Neighbouring dimensions are merged, so a tensor is a row of groups, alternately kept and reduced.
  * One stage reduces one group of a block (outer, n, inner) in chunks of fixed length: it yields
  * (outer, chunks, inner), which is reduced again until one chunk is left, and then comes the next
  * group. Chunks depend on shapes only, so results do not depend on the number of threads, and
@@ -73,7 +73,7 @@ static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
                                     .rest = {FLOAT_REDUCERS(sum)}, FINISH(log),
                                     .parameter = &finite_max, .cost = 0.4};
 
-/* Dimensions of an input without those of 1, neighbours of a kind merged. Each group has at least
+/* Dimensions of an input except those of 1, neighbours of one kind merged. Each group has at least
  * two elements, so there are fewer than 64. */
 #define MAX_GROUPS 64
 typedef struct {
@@ -82,7 +82,7 @@ typedef struct {
     int64_t size[MAX_GROUPS];
 } groups;
 
-/* (n, results), the first reduced: what is done where no numbers meet. */
+/* (n, results), the first reduced: for results of at most one number. */
 static void group_columns(groups *g, int64_t n, int64_t results)
 {
     g->n = 2;
@@ -207,7 +207,7 @@ static void run_stage(stage *s, double cost)
 }
 
 /* The parameter has a number per result; the first stage wants one per (outer, inner), where outer
- * holds reduced groups still: each is repeated along those, the first one first. */
+ * still holds reduced groups: it is repeated along each of those, the first one first. */
 static char *repeat_parameter(const groups *g, char *p, char *to, char *other, int bytes)
 {
     int last = g->n - 1;

@@ -10,7 +10,7 @@ DF_INLINE bool FN(is_nan)(T x)
 #endif
 }
 
-/* NaN beats every number; equals beat nobody, so the first one stays. */
+/* NaN beats every number; equal numbers do not beat each other, so the first one stays. */
 DF_INLINE bool FN(beats)(T a, T b, bool lowest)
 {
     return (lowest ? a < b : a > b) || (FN(is_nan)(a) && !FN(is_nan)(b));
@@ -26,8 +26,8 @@ DF_INLINE M FN(hits)(V v, V extreme)
 #endif
 }
 
-/* The first position of the extreme of a block; the last one where the owner of shared memory has
- * written over it since. */
+/* The first position of the extreme of a block; the last one if the owner of shared memory has
+ * overwritten it since. */
 DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
 {
     int64_t i = 0;

@@ -1,4 +1,4 @@
-/* Rectifiers, and what flows back through them. Compiled once per dtype. */
+/* Rectifiers and their gradients. Compiled once per dtype. */
 
 DF_INLINE V FN(relu)(V x) { return FN(max0)(x); }
 DF_INLINE V FN(relu6)(V x)

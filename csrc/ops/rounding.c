@@ -1,4 +1,4 @@
-/* Rounding to integers, and tests of what kind of number one is. */
+/* Rounding to integers, and tests for NaN, infinite and finite numbers. */
 #include "ops/elementwise.h"
 
 #define TEMPLATE "ops/rounding_formulas.h"

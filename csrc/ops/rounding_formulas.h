@@ -1,4 +1,4 @@
-/* Rounding to integers, and tests of what kind of number one is. Compiled once per dtype. */
+/* Rounding to integers, and tests for NaN and infinite numbers. Compiled once per dtype. */
 
 #if DTYPE_FLOAT
 

@@ -39,7 +39,7 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
 /* --- long sums ----------------------------------------------------------------------------------
  *
  * Sums of float32 are kept in float64 where a row is the sum of many updates, as a sum of 10^7
- * would lose three digits. Then the table is small beside what is added, and so is its double.
+ * would lose three digits. Then the table is small beside the updates, and so is its float64 copy.
  * Shapes decide, not the number of threads. */
 
 #define LONG_SUM 16 /* updates per row of the table */
@@ -116,8 +116,8 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
 
 /* Parts do not change the result, so they may follow the number of threads: whole matrices where
  * there are enough, else their columns, else their rows. Each part reads all indices, and whether
- * one is of its rows cannot be predicted, which for rows of a few numbers costs more than a second
- * thread gives (measured: sums of single numbers take 6 times as long in two parts). */
+ * one names its rows cannot be predicted, which for rows of a few numbers costs more than a second
+ * thread gains (measured: sums of single numbers take 6 times as long in two parts). */
 static void split(scatter_job *s)
 {
     const layout *l = &s->l;
@@ -338,7 +338,7 @@ DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer 
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 
-/* --- scatter_update_grad: who wrote last gets the gradient --------------------------------------
+/* --- scatter_update_grad: the last write gets the gradient --------------------------------------
  * Inputs: g of the result, indices. Outputs: g with the rows that were written cleared; of each
  * update its row of g, or zeros where a later one wrote the same row. */
 static df_status infer_update_grad(const df_call *call, df_error *err)

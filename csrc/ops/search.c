@@ -1,4 +1,4 @@
-/* Where numbers stand among others: searchsorted and in_top_k. */
+/* The place of numbers among others: searchsorted and in_top_k. */
 #include "ops/in_float.h"
 #include "op/op.h"
 #include "simd/simd.h"

@@ -62,7 +62,7 @@ static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, 
     s->size[dim] = DF_UNKNOWN;
     if (n != DF_UNKNOWN)
         df_slice_indices(begin, end, stride, n, &s->begin[dim], &s->size[dim]);
-    if (s->size[dim] > 1) s->stride[dim] = stride; /* of one element, the step means nothing */
+    if (s->size[dim] > 1) s->stride[dim] = stride; /* for one element the step means nothing */
     s->out_shape[s->out_ndim++] = s->size[dim];
     return DF_OK;
 }

@@ -179,7 +179,7 @@ static df_status run_roll(const df_call *call, df_error *err)
     for (int d = axis + 1; d < x->ndim; d++) inner *= x->shape[d];
     const int64_t n = x->shape[axis], rest = call->attrs[SHIFT].i % n;
     const int64_t shift = rest < 0 ? rest + n : rest;
-    /* The first n - shift elements move on by shift, the others come round to the front. */
+    /* The first n - shift elements move on by shift, the others wrap around to the front. */
     const int64_t sizes[] = {n - shift, shift}, from[] = {0, n - shift}, to[] = {shift, 0};
     for (int part = 0; part < 2; part++) {
         df_strided box = {.bytes = bytes, .from = (const char *)x->data + from[part] * inner,
@@ -204,7 +204,7 @@ static df_status infer_band_part(const df_call *call, df_error *err)
     return df_infer_same(call, err);
 }
 
-/* Element (r, c) stays where r - lower <= c <= r + upper; a negative limit is none. Offsets from
+/* Element (r, c) stays where r - lower <= c <= r + upper; a negative limit means none. Offsets from
  * the diagonal may lie beyond it: `lower` below -columns does not occur. */
 static void band_rows(void *context, int64_t begin, int64_t end)
 {

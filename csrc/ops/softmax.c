@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "base/thread.h"
 
-#define SOFTMAX_ROWS 256 /* summed up by themselves, so that long sums stay accurate */
+#define SOFTMAX_ROWS 256 /* summed separately, so that long sums stay accurate */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
 #define TEMPLATE "ops/reduction.h"

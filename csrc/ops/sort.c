@@ -118,7 +118,7 @@ static void *sort_loaded(const sort_job *s, void *keys, void *tmp, int64_t n)
     return s->rows->sort(keys, tmp, n, s->low, s->high);
 }
 
-/* Sorted elements [begin, end) of row r go out. Values follow their indices, so that a -0 stays. */
+/* Stores sorted elements [begin, end) of row r. Values follow their indices, so that a -0 stays. */
 static void store_range(const sort_job *s, int64_t r, const void *sorted, int64_t step,
                         int64_t begin, int64_t end)
 {
@@ -159,7 +159,7 @@ static void whole_row(const sort_job *s, int64_t r, char *keys, char *tmp)
 enum { TOP_CHUNK = 256 };
 
 /* Candidates are kept in `keep`, room for 2 k + TOP_CHUNK; when it is full it is sorted and cut to
- * k, and from then on only what is less than the last of them comes in. */
+ * k, and from then on only what is less than the last of them is added. */
 static void top_of_row(const sort_job *s, int64_t r, char *keep, char *tmp)
 {
     const char *x = s->x + r * s->n * s->x_bytes;
@@ -258,7 +258,7 @@ static void sort_block(void *context, int64_t begin, int64_t end)
 /* --- one long row on all threads ----------------------------------------------------------------
  * Elements are first dealt out to heaps by the highest bits in which keys of the row differ, block
  * by block in order; then each heap is sorted on its own, in a cache if it fits. Blocks depend on n
- * only, and heaps are stable, so threads change nothing. */
+ * only, and heaps are stable, so the number of threads changes nothing. */
 
 enum {
     LONG_ROW = 1 << 16, /* elements; shorter rows are sorted by one thread each */

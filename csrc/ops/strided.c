@@ -122,7 +122,7 @@ typedef enum {
 } inner_kind;
 
 /* The box as tasks see it: outer dimensions walked one by one, and inside them a row (`row`), or
- * what else `inner` says of `row` and `col`. */
+ * whatever `inner` makes of `row` and `col`. */
 typedef struct {
     df_strided *box;
     side row, col;
@@ -168,7 +168,7 @@ static void cut(side *s, int64_t piece)
     s->n_pieces = df_ceil_div(s->n, s->piece);
 }
 
-/* A row `times` times: what is written already is copied, twice as much every time. */
+/* A row `times` times: what has been written is copied, twice as much every time. */
 static void repeat_row(char *to, const char *from, int64_t row_bytes, int64_t times)
 {
     const int64_t total = row_bytes * times;

@@ -16,8 +16,8 @@ typedef struct {
     int64_t shape[DF_MAX_NDIM], from_strides[DF_MAX_NDIM], to_strides[DF_MAX_NDIM];
 } df_strided;
 
-/* Appends a dimension, inside those that are there; one that merely goes on where the dimension
- * around it leaves off is merged with it. */
+/* Appends a dimension inside the present ones; where one stride covers both, it is merged with the
+ * dimension around it. */
 void DF_SYM(df_strided_add)(df_strided *s, int64_t n, int64_t from_stride, int64_t to_stride);
 /* Does the copy, with threads where it is long. An empty box copies nothing. */
 void DF_SYM(df_strided_copy)(df_strided *s);

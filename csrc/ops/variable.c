@@ -25,7 +25,7 @@ static df_status run_assign(const df_call *call, df_error *err)
 DF_OP(assign) = {.name = "assign", .kind = DF_GENERAL, .total = true, .n_in = 2, .writes = 1,
                  .infer = infer_assign, .run = run_assign};
 
-/* var = var + delta with the very tile function of add (or subtract). */
+/* var = var + delta by the same tile function as add (or subtract). */
 typedef struct {
     df_tile_fn tile;
     char *var;

@@ -56,7 +56,7 @@ DF_INLINE V FN(max)(V a, V b) { return FN(select)((a > b) | (a != a), a, b); }
 DF_INLINE V FN(min)(V a, V b) { return FN(select)((a < b) | (a != a), a, b); }
 DF_INLINE V FN(max0)(V x) { return FN(select)(x <= (V){0}, (V){0}, x); }
 
-/* x limited to [low, high]; NaN stays NaN (x86 min and max hand on their second operand). */
+/* x limited to [low, high]; NaN stays NaN (x86 min and max return their second operand). */
 DF_INLINE V FN(clamp)(V x, T low, T high)
 {
 #if defined(DF_X86)

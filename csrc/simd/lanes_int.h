@@ -7,7 +7,7 @@ DF_INLINE V FN(max)(V a, V b) { return FN(select)(a > b, a, b); }
 DF_INLINE V FN(min)(V a, V b) { return FN(select)(a < b, a, b); }
 DF_INLINE V FN(max0)(V a) { return FN(max)(a, (V){0}); }
 
-/* The most negative value stays what it is, as in NumPy. */
+/* The most negative value is left unchanged, as in NumPy. */
 DF_INLINE V FN(abs)(V a) { return FN(select)(a < (V){0}, -a, a); }
 
 DF_INLINE T FN(hmax)(V v)

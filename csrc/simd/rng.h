@@ -30,8 +30,8 @@ DF_INLINE v_u64 mul_low_words(v_u64 a, v_u64 b)
 #endif
 }
 
-/* Counter `first` + lane. Each word of the state is the low half of a lane; what is in the high
- * half is never looked at, so a product serves as low word as it is. */
+/* Counter `first` + lane. Each word of the state is the low half of a lane; the high half is
+ * never used, so a whole product can stand for its low word. */
 DF_INLINE void philox_lanes(uint64_t key, v_u64 counter, v_u64 *words01, v_u64 *words23)
 {
     const v_u64 zero = {0};
@@ -68,9 +68,9 @@ static inline void philox_fill(uint64_t key, uint64_t counter, int64_t n_groups,
     }
 }
 
-/* The stream of a pair of words, which may be as alike as two numbers that a program counts up: the
- * block of the one as key and the other as counter is the stream's key and its first counter. So
- * streams of one seed never begin alike, and any two meet no more than independent ones would. */
+/* The stream of a pair of words, which may be as similar as successive values of a counter: the
+ * block for one as key and the other as counter is the stream's key and first counter. So streams
+ * of one seed never begin alike, and any two meet no more often than independent ones would. */
 static inline void philox_stream(uint64_t seed, uint64_t number, uint64_t *key, uint64_t *counter)
 {
     v_u64 words01, words23;

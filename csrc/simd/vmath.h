@@ -1,7 +1,7 @@
 /* Vector functions of float32 and float64: exp_f32(V), log_f64(V), ... FN(exp) in per-dtype code.
  *
  * float32 stays within 2 ulp on the whole range at every SIMD level (tests/c/vmath_sweep.c proves
- * it); zeros keep their sign, NaN stays NaN, denormals are right going in and coming out.
+ * it); zeros keep their sign, NaN stays NaN, denormals are right as inputs and as results.
  * Include before DTYPE is defined. It knows nothing of ops and tensors.
  *
  *   vmath_exp.h     exp expm1 tanh sigmoid sinh cosh   \

@@ -1,4 +1,4 @@
-/* Part of vmath.h, included once per floating dtype: e^x and what is made of it. */
+/* Part of vmath.h, included once per floating dtype: e^x and what is built on it. */
 
 /* c[0] + c[1] x + ... */
 DF_INLINE V FN(poly)(V x, const T *c, int n)

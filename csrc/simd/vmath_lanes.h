@@ -1,4 +1,4 @@
-/* Part of vmath.h: functions that are libm's, lane by lane, because they are rare: lgamma, and in
+/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and in
  * float64 those whose float32 form is computed in float64 by vmath_wide.h. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
@@ -39,7 +39,7 @@ static inline double digamma_near_root(double x)
 static inline double digamma_scalar(double x)
 {
     if (x == 0) return -1 / x;
-    long double y = 0; /* terms of both signs and several units make a small result */
+    long double y = 0; /* terms of both signs and several units cancel to a small result */
     if (x < 0) {
         double beyond = x - rint(x); /* exact, and tan needs no more of pi x */
         if (beyond == 0 || !isfinite(x)) return (double)NAN;

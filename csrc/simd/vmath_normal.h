@@ -83,7 +83,7 @@ DF_INLINE V FN(silu)(V x)
     return FN(scale)(FN(select)(x < low, low, x) * q, n);
 }
 
-/* s (1 + x (1 - s)) with s = sigmoid(x); at x and -x it adds up to 1. */
+/* s (1 + x (1 - s)) with s = sigmoid(x); its values at x and -x add up to 1. */
 DF_INLINE V FN(silu_slope)(V x)
 {
     V n, s, c = -FN(clamp)(FN(abs)(x), 0, -DF_CAT(LOGISTIC_LOW, DTYPE));

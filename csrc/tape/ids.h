@@ -1,6 +1,6 @@
 /* Sets and maps of tensor ids. Ids are handed out in order, so the values an op stream makes lie
  * close together: a set keeps a bit for each id from its birth on, and hashes only older ones.
- * Id 0 is nobody's. All zero is an empty map, and a set whose `base` is to be set. */
+ * Id 0 is never used. A zeroed map is empty; so is a zeroed set, which still needs its `base`. */
 #ifndef DF_IDS_H
 #define DF_IDS_H
 
@@ -10,7 +10,7 @@
 /* Open addressing with linear probing; key 0 is free; n_slots is 0 or a power of two. */
 typedef struct {
     uint64_t *keys;
-    void **values; /* what they mean, and who owns them, is the user's business */
+    void **values; /* their meaning and ownership are up to the user */
     int64_t n, n_slots;
 } df_id_map;
 

@@ -1,4 +1,4 @@
-"""What the objects that all parts know are made of; what they do comes later, part by part."""
+"""The fields of objects that all parts know; what they do comes later, part by part."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -16,16 +16,16 @@ cdef struct Claim:
     int n_reads, n_writes
     PyObject **reads           # Variables
     PyObject **writes
-    PyObject **values          # of `reads`, owned by who made the claim
+    PyObject **values          # of `reads`, owned by the claim's maker
     Claim *next                # of those that wait, or of those that hold
     Claim *outer               # what the thread held already
     unsigned long thread
     PyThread_type_lock bell
-    bint working               # C works on what it writes: nobody may look
+    bint working               # C is working on what it writes: nobody may look
     bint granted
     bint failed                # there was no memory for a value
-    bint away                  # its thread runs a signal's handler, and does not wait meanwhile
-    bint stuck                 # waits for the thread that asks
+    bint away                  # its thread runs a signal handler, and is not waiting meanwhile
+    bint stuck                 # waits for the thread that is asking
 
 
 cdef class TensorBase:
@@ -35,7 +35,7 @@ cdef class TensorBase:
 cdef class Tensor(TensorBase):
     cdef df_tensor t
     cdef uint64_t id
-    cdef bint watch            # value of a trainable variable: tapes watch it unasked
+    cdef bint watch            # value of a trainable variable: tapes watch it automatically
     cdef object __weakref__
 
 

@@ -1,4 +1,4 @@
-"""One extension module, in parts: each .pxi file is one concept, and uses what stands before it."""
+"""One extension module, in parts: each .pxi file is one concept, and uses those included before."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyNumber_Index

@@ -1,8 +1,8 @@
-# The one way an op is applied: anything in, promotion, then run or recorded.
+# The one way an op is applied: inputs of any kind, promotion, then run or recorded.
 
 cdef enum:
-    FAST_ELEMENTS = 8192       # beyond it the tile loader may use threads
-    SPLAT_ELEMENTS = 1024      # up to here a scalar operand is copied out rather than broadcast
+    FAST_ELEMENTS = 8192       # above it the tile loader may use threads
+    SPLAT_ELEMENTS = 1024      # up to it a scalar operand is copied out rather than broadcast
 
 
 def apply(op, *inputs, name=None, **attrs):
@@ -58,7 +58,7 @@ cdef object unary(Op op, x):
 
 
 cdef object equality(Op op, a, b):
-    """== and != compare elements; what is no tensor and cannot become one is simply different."""
+    """== and != compare elements; what cannot become a tensor is simply different."""
     if b is None or isinstance(b, (str, bytes, type)):
         return NotImplemented
     return binary(op, a, b)
@@ -101,7 +101,7 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
 
 
 cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
-    """Runs an op that writes variables, which no other thread does meanwhile."""
+    """Runs an op that writes variables, which no other thread writes meanwhile."""
     cdef PyObject *variables[MAX_WRITTEN]
     cdef int places[MAX_WRITTEN]
     cdef Claim claim
@@ -114,7 +114,7 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
             variables[claim.n_writes] = args[k]
             places[claim.n_writes] = k
             claim.n_writes += 1
-            ins[k] = None              # a reference more, and there would be a copy
+            ins[k] = None              # one more reference would force a copy
     stake(&claim)
     try:
         for k in range(claim.n_writes):
@@ -128,7 +128,7 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     """Small elementwise calls straight to the tile function: tensors and variables of one dtype and
-    shape, one of two operands perhaps a scalar or a Python number.
+    shape; one of two operands may be a scalar or a Python number.
 
     None where that does not apply.
     """
@@ -240,7 +240,7 @@ def filled(value, like):
 
 
 cdef Tensor filled_like(value, Symbol like):
-    """0 or 1 everywhere, made from elements of `like`, whose sizes only a run knows."""
+    """0 or 1 everywhere, made from elements of `like`, whose sizes are known only to a run."""
     same = apply_by_name("equal", (like, like), {})              # false where there is a NaN
     bits = apply_by_name("equal" if value else "not_equal", (same, same), {})
     return cast_to(bits, like.t.dtype)

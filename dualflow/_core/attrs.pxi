@@ -3,11 +3,11 @@
 
 cdef enum:
     MAX_ATTRS = 12
-    MAX_INTS = 1 << 24         # that somebody may have meant as an attribute
+    MAX_INTS = 1 << 24         # a longer range is surely a mistake
 
 
 @cython.final
-@cython.no_gc_clear         # others of a cycle are emptied, so that these stay what they are
+@cython.no_gc_clear         # cycles are broken elsewhere, so that these never change
 cdef class Attrs:
     """Attributes of one application: the C values, and the same as a hashable tuple, which may
     hold Dims, and so the trace that holds the application."""
@@ -15,7 +15,7 @@ cdef class Attrs:
     cdef int64_t *lists
     cdef tuple names
     cdef readonly tuple values
-    cdef readonly bint symbolic        # some values are Dims; in `c` stand their hints
+    cdef readonly bint symbolic        # some values are Dims; `c` holds their hints
     cdef bint from_data                # some of these depend on data
 
     def __dealloc__(self):
@@ -34,7 +34,7 @@ cdef class Attrs:
 
 
 cdef bint same_floats(Attrs a, Attrs b):
-    """Whether numbers that compare equal are so to the bit: 0.0 and -0.0 are not."""
+    """Whether floats that compare equal have equal bits: 0.0 and -0.0 do not."""
     cdef Py_ssize_t k
     for k in range(len(a.values)):
         if type(a.values[k]) is float and memcmp(&a.c[k].f, &b.c[k].f, sizeof(double)):

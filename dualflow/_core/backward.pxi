@@ -1,16 +1,16 @@
 # The one backward walker: from gradients of outputs to gradients of sources, over records. Rules
-# are called once each; the walker un-broadcasts and adds up. It recurses nowhere.
+# are called once each; the walker un-broadcasts and adds up. It never recurses.
 #
-# What flows into a value is summed from the first to the last, that is from its last use to its
-# first. Where the sums are recorded each is made as soon as both its parts are there: so a call of
-# a traced function, which goes on from what it is given, makes the same ones in the same order.
+# What flows into a value is summed in the order of arrival, that is from its last use to its
+# first. Where the sums are recorded, each is made as soon as both its parts are there: so a call of
+# a traced function, which goes on from the sums it is given, makes the same ones in the same order.
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object f, PyObject **args, size_t n, PyObject *names)
     PyObject *PyTuple_GET_ITEM(object t, Py_ssize_t i)
 
 cdef enum:
-    PARTIALS = 8               # gradients of one value kept apart until they are added in one go
+    PARTIALS = 8               # gradients of one value collected before they are added in one go
     FEW_ARGS = 16
 
 
@@ -18,8 +18,8 @@ cdef enum:
 cdef class Walk:
     cdef df_id_map pending         # id -> owned Tensor, or list of them still to be added up
     cdef df_id_set wanted        # ids of the sources
-    cdef df_id_set reach         # ids through which something flows to a source
-    cdef bint prune            # whether `reach` says more than that an id is known
+    cdef df_id_set reach         # ids through which gradients flow to a source
+    cdef bint prune            # whether `reach` tells more than which ids are known
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
     cdef object total, fit, zeros
@@ -57,7 +57,7 @@ cdef class Walk:
         return 0
 
     cdef object so_far(self, uint64_t id):
-        """What has been summed of what flows into a value, or None; it is not pending any more."""
+        """The sum so far of what flows into a value, or None; it is no longer pending."""
         cdef int64_t at = df_id_map_find(&self.pending, id) if id else -1
         cdef object g
         if at < 0:
@@ -68,7 +68,7 @@ cdef class Walk:
         return self.total(g) if type(g) is list else g
 
     cdef object take(self, uint64_t id):
-        """What flows into a value, or None; it is not pending any more."""
+        """What flows into a value, or None; it is no longer pending."""
         cdef object g = self.so_far(id)
         if g is not None and df_id_set_has(&self.wanted, id):
             self.found[id] = g
@@ -204,7 +204,7 @@ cdef bint fits(g, x):
 
 
 cdef bint equal_dims(tuple a, tuple b):
-    """Whether two shapes are equal for certain: nothing is decided by a size that depends on data.
+    """Whether two shapes are certain to be equal; a size that depends on data decides nothing.
     """
     cdef Py_ssize_t d
     if len(a) != len(b):

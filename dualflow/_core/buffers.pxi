@@ -53,8 +53,8 @@ cdef Tensor acquire(value, Py_buffer *view, str who):
 
 
 cdef Tensor without_buffer(value, str who):
-    """A copy of an array whose dtype no buffer format names, bfloat16 of other packages: by DLPack,
-    else, where that lacks the dtype too (NumPy's), by its bits. None if there is no way."""
+    """A copy of an array whose dtype has no buffer format, such as bfloat16 of other packages: by
+    DLPack, or by its bits if that lacks the dtype too (NumPy's). None if there is no way."""
     cdef Tensor x
     if hasattr(value, "__dlpack__"):
         try:

@@ -1,7 +1,7 @@
 # Running a program from Python: arguments to slots, variables held, results back.
 #
-# What C fields depend on is made in __cinit__, here and wherever a class has such fields: then no
-# `__new__` without `__init__`, and no second `__init__`, leaves an object half made.
+# Here and in every class with C fields, what they depend on is made in __cinit__: then neither
+# `__new__` without `__init__` nor a second `__init__` leaves an object half made.
 
 @cython.final
 cdef class Executable:
@@ -52,7 +52,7 @@ cdef class Executable:
         free(self.places)
 
     cdef int list_variables(self, bint written, int n) except -1:
-        """Lists those that are written, or not, from place n on; where that ends."""
+        """Lists those that are written, or not, from place n on; returns where the list ends."""
         cdef int k
         for k in range(<int>len(self.variables)):
             if bool(self.written[k]) == written:
@@ -115,7 +115,7 @@ cdef class Executable:
 
     cdef int execute_claimed(self, PyObject **args, list made, const df_profile *profile,
                              bint check_numerics) except -1:
-        """Runs with its variables, which stand behind the other arguments."""
+        """Runs with its variables, which come after the other arguments."""
         cdef Claim claim
         cdef Variable v
         cdef int k
@@ -145,11 +145,11 @@ cdef class Executable:
 # --- calls seen before --------------------------------------------------------------------------
 
 class Unfit(Exception):
-    """The numbers of a call are not for the program: Python would not compute with them as it did
-    while it was traced. Raised before anything ran."""
+    """The numbers of a call do not fit the program: Python would not compute with them as it did
+    while it was traced. Raised before anything runs."""
 
 
-cdef bint fast_calls = True        # False: every call goes the long way, which knows the settings
+cdef bint fast_calls = True        # False: every call takes the slow path, which knows the settings
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
@@ -197,7 +197,7 @@ cdef class KnownCall:
 
 @cython.final
 cdef class AnyNumber:
-    """An argument that may be any number of a type; of ints, those like one in being small."""
+    """An argument that may be any number of a type; ints stay on one side of MAX_SMALL."""
     cdef object kind
     cdef bint small
 
@@ -227,7 +227,7 @@ cdef class LikeTensor:
 
 
 cdef class Dispatcher:
-    """What a traced function is called through: calls seen before run at once, others go to
+    """Takes the calls of a traced function: calls seen before run at once, others go to
     ``self.find_and_run(args, kwargs)``."""
     cdef list known
 

@@ -1,14 +1,14 @@
-# Who may look at variables, and who may write them, when.
+# Who may read variables, who may write them, and when.
 #
 # Whoever writes variables holds them: an op that runs at once, or a run of a program, which lets
-# other threads in where it leaves the GIL and where it calls Python. All that is asked together, by
-# one claim, is granted together. Values can be looked at whenever C does not work on them: in the
-# middle of a run too, while that calls Python, and then as a copy; they are what eager mode would
-# have shown there, because effects keep their order.
+# other threads in where it releases the GIL and where it calls Python. All that one claim asks for
+# is granted together. Values can be read whenever C is not working on them: even in the middle of
+# a run, while that calls Python, and then as a copy; they are what eager mode would have shown
+# there, because effects keep their order.
 #
-# Those that have to wait stand in a queue. Whoever lets variables go serves it: it hands values to
-# those that want to look, and holds for others what they want to write. So a thread that writes all
-# the time starves nobody. Everything here happens with the GIL.
+# Claims that cannot be granted yet wait in a queue. Whoever lets variables go serves it: it hands
+# values to those that want to read, and holds for others what they want to write. So a thread that
+# writes all the time starves nobody. Everything here happens with the GIL held.
 
 cdef extern from "pythread.h" nogil:
     PyThread_type_lock PyThread_allocate_lock()
@@ -32,8 +32,8 @@ cdef extern from "pthread.h" nogil:
 
 cdef enum:
     MAX_WRITTEN = 32           # operands that an op may write: bits of df_op.writes
-    LOOK_AGAIN_US = 50000      # nobody rings where a run calls Python and goes on waiting there
-    FORK_US = 100              # between two looks of a thread that forks
+    LOOK_AGAIN_US = 50000      # nobody rings when a run calls Python and Python then waits
+    FORK_US = 100              # between two checks by a thread that forks
 
 
 cdef Claim *waiting = NULL     # longest first
@@ -55,7 +55,7 @@ cdef Tensor copied_value(Variable v):
 
 cdef int make_exclusive(Variable v) except -1:
     """Makes sure nobody else sees the memory an op is about to write."""
-    cdef Tensor value = v.value_            # counts as one more
+    cdef Tensor value = v.value_            # one more reference
     if (<PyObject *>value).ob_refcnt > 2 or not df_buffer_is_exclusive(value.t.buffer):
         v.value_ = copied_value(v)
     return 0
@@ -138,8 +138,8 @@ cdef bint is_possible(const Claim *c) noexcept:
 
 
 cdef bint is_behind(const Claim *c) noexcept:
-    """Whether somebody waits longer for what `c` writes. Who holds something already is let
-    through: those may wait for him."""
+    """Whether somebody has waited longer for what `c` writes. A thread that already holds something
+    is let through: others may be waiting for it."""
     cdef int k
     if c.outer == NULL:
         for k in range(c.n_writes):
@@ -236,7 +236,7 @@ cdef int wait_in_queue(Claim *c) except -1:
 
 
 cdef int run_handlers(Claim *c) except -1:
-    """Runs the handlers of signals that came: what they ask for is not behind `c`."""
+    """Runs the handlers of pending signals: what they ask for does not queue behind `c`."""
     c.away = True
     PyErr_CheckSignals()
     c.away = False
@@ -245,8 +245,8 @@ cdef int run_handlers(Claim *c) except -1:
 
 
 cdef int check_for_deadlock(Claim *c) except -1:
-    """Raises where a thread that holds variables asks for some that are never let go: by itself, or
-    by one that waits for it, if by detours."""
+    """Raises where a thread that holds variables asks for some that would never be let go: held by
+    itself, or by a thread that waits for it, directly or not."""
     cdef Claim *w = waiting
     cdef PyObject *v
     cdef bint more = True
@@ -269,7 +269,7 @@ cdef int check_for_deadlock(Claim *c) except -1:
 
 
 cdef PyObject *needs_stuck(const Claim *c, unsigned long thread) noexcept:
-    """A variable that `c` writes and that the thread holds, or one that waits for it."""
+    """A variable that `c` writes and that is held by the thread, or by one that waits for it."""
     cdef Claim *writer
     cdef Claim *w
     cdef int k
@@ -312,8 +312,8 @@ cdef void resume_work(bint working) noexcept:
 
 
 # --- forks ---------------------------------------------------------------------------------------
-# A fork comes when C works on no variable, but perhaps for the thread that forks: the child has
-# whole values.
+# A fork waits until C works on no variable, except for the thread that forks: the child then has
+# complete values.
 
 
 def _before_fork():
@@ -344,11 +344,11 @@ def _after_fork():
 
 
 cdef void forget_others() noexcept nogil:
-    """In the child, inside the fork: the claims of threads that it does not have are on stacks that
-    new threads may get."""
+    """In the child, inside the fork: the claims of threads it does not have are on stacks that new
+    threads may reuse."""
     cdef Claim *c = holding
     cdef Claim *next
-    if not forking:                        # nobody asked Python: C forks in order to exec
+    if not forking:                        # Python was not told: C forks in order to exec
         return
     while c != NULL:
         next = c.next

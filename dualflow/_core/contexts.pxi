@@ -1,5 +1,5 @@
-# What a "with" statement enters and leaves. In C: Python looks for signals where its functions
-# begin and where calls return, so Ctrl-C comes before a context or inside its block, and never
+# What a "with" statement enters and leaves. In C: Python checks for signals where its functions
+# begin and where calls return, so Ctrl-C arrives before a context or inside its block, and never
 # between entering and the block that leaves it.
 
 cdef class Recorder:
@@ -31,7 +31,7 @@ cdef class RecordingStopped:
 
 
 cdef int count_alive(graph, int change) except -1:
-    """Tells a graph, and those it goes on from, whether they record."""
+    """Tells a graph, and those it continues, whether they record."""
     while graph is not None:
         graph.alive += change
         graph = graph.after

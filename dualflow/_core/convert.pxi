@@ -1,4 +1,4 @@
-# Python objects in: numbers (weak or not), nested lists, and the choice of a way for the rest.
+# Python objects in: numbers (weak or not), nested lists, and how to convert the rest.
 
 from cpython.buffer cimport PyObject_CheckBuffer
 
@@ -48,14 +48,14 @@ def as_tensor(value, dtype=None, who="convert_to_tensor"):
 
 
 cdef Tensor to_tensor(value, dtype, str who):
-    """A new tensor from a number, nested lists or a buffer; `dtype` None: what it has."""
+    """A new tensor from a number, nested lists or a buffer; `dtype` None: its own."""
     cdef int wanted = -1 if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
     cdef df_dtype own
     cdef Tensor x
     if is_number(value) and not PyObject_CheckBuffer(value):     # numpy.float64 is a float
         own = number_dtype(value) if wanted < 0 else <df_dtype>wanted
         return number_tensor(value, own, who)
-    if type(value) is Dim:                      # a scalar of NumPy's, whose dtype is its own
+    if type(value) is Dim:                      # a NumPy scalar, which has a dtype of its own
         x = to_tensor((<Dim>value).hint, None, who)
         x = traced_number(value, x.t.dtype)
         return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
@@ -106,7 +106,7 @@ cdef extern from "Python.h":
 
 
 cdef enum:
-    STORED = -1            # else a dtype: what is wanted to hold all numbers seen
+    STORED = -1            # else a dtype: the one that holds all numbers seen
     NOT_NUMBERS = -2
     FAILED = -3
 
@@ -127,8 +127,8 @@ cdef object shrunk(value, Py_ssize_t i):
 
 
 cdef inline object item_at(value, Py_ssize_t i):
-    """Item i, held: numbers of a subclass run Python code when they are converted, which may take
-    it out of the list, or leave the list shorter than it was."""
+    """Item i, with a reference: converting numbers of a subclass runs Python code, which may remove
+    it from the list, or shorten the list."""
     if isinstance(value, list):
         if i >= PyList_GET_SIZE(value):
             raise shrunk(value, i)
@@ -194,7 +194,7 @@ cdef int fill(Tensor x, int64_t *at, value, int depth, bint fixed, str who) exce
 
 
 cdef Tensor from_sequence(value, int wanted, str who):
-    """One pass where the first number's dtype holds them all; again with a wider one if not."""
+    """One pass if the first number's dtype holds them all; again with a wider one if not."""
     cdef list shape = measure(value, who)
     cdef int dtype = wanted
     cdef int status
@@ -233,7 +233,7 @@ cdef list flatten(value, list shape, str who):
 
 
 cdef int common_dtype(list leaves, int wanted) except -2:
-    """The dtype of leaves that all are numbers, as if none might change; -1 where some are not."""
+    """The dtype of leaves that are all numbers, as if none might change; -1 if some are not."""
     cdef int common = wanted
     for leaf in leaves:
         if not is_number(leaf):

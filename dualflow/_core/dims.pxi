@@ -10,7 +10,7 @@ from dualflow import frames as _frames
 
 
 def exactly_equal(a, b):
-    """Whether two numbers are one: of one type, and the same zero or NaN where they are that."""
+    """Whether two numbers are the same: of one type, equal or both NaN, zeros of one sign."""
     if type(a) is not type(b):
         return False
     if a == b:
@@ -34,23 +34,23 @@ cdef dict DIM_OPS = {
     "same": exactly_equal, "narrow": fits_32_bits,
 }
 
-# What NumPy's functions do with scalars of its own, as their operators do.
+# NumPy's functions that do with its own scalars what their operators do.
 cdef dict DIM_UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod",
 }
 
-# What the absolute value of an int never exceeds, by those of what it is computed from.
+# A bound on the absolute value of an int, from the bounds of what it is computed from.
 cdef dict DIM_BOUNDS = {
     "add": _operator.add, "sub": _operator.add, "mul": _operator.mul, "neg": lambda a: a,
     "abs": lambda a: a, "floordiv": lambda a, b: a, "mod": lambda a, b: b, "max": max, "min": max,
 }
 
-cdef str OF_A_SHAPE = "size"       # the kind of a Dim that stands in a shape
+cdef str OF_A_SHAPE = "size"       # the kind of a Dim that is part of a shape
 cdef str OF_THE_CALL = "argument"  # of one that is a number among the arguments
 
-SMALL = 2 ** 24            # ints up to here are one kind of argument, others another: with what is
-                           # known of their size, an expression of them has a dtype for all calls
+SMALL = 2 ** 24            # ints up to it are one kind of argument, larger ones another: with that
+                           # bound known, an expression of them has one dtype for all calls
 
 
 cdef object hint_of(x):
@@ -64,7 +64,7 @@ cdef list hints_of(tuple args):
     return hints
 
 cdef bint is_plain(x):
-    """Whether a value is a number of Python's, or stands for any number."""
+    """Whether a value is a Python number, or a Dim."""
     return type(x) is Dim or isinstance(x, (int, float))
 
 
@@ -86,7 +86,7 @@ cdef bint asked_by_us():
 cdef class Dim:
     """A number known by how it was computed, with the value of the first call as a hint.
 
-    It is to Python what its hint is: arithmetic gives a Dim again, and whatever else a number can
+    To Python it looks like its hint: arithmetic gives a Dim again, and whatever else a number can
     be asked (comparison, hash, text, use as an index, any method) is answered by the hint, and the
     graph notes a guard: the trace holds only where the answer is the same.
 
@@ -106,14 +106,14 @@ cdef class Dim:
     -----
     Messages of the package and printed graphs write a size that may change as None; user code, to
     which it is a number like any other, gets its digits, and the trace is for that size. In a graph
-    that somebody builds, for sizes of which none is there, it prints as None and equals None.
+    built by hand, which has no call to take a size from, it prints as None and equals None.
     """
     cdef readonly object hint
     cdef readonly str kind
     cdef readonly tuple args
     cdef readonly object graph
     cdef readonly bint from_data
-    cdef double bound              # of an int, what its absolute value never exceeds
+    cdef double bound              # of an int, an upper bound of its absolute value
 
     def __init__(self, hint, str op, tuple args, graph):
         self.hint = hint
@@ -148,7 +148,7 @@ cdef class Dim:
         return Dim(value, op, args, self.graph)
 
     cdef object decide(self, str op, tuple args):
-        """The answer to a question, for which the trace holds."""
+        """The answer to a question; the trace then holds only where that is the same."""
         cdef object result
         for x in args:
             if not is_plain(x):
@@ -159,8 +159,8 @@ cdef class Dim:
         return result
 
     cdef object at_once(self, str op, tuple args):
-        """The result of an operator on numbers as they are now; NotImplemented where the other
-        operand, a tensor or an array, knows better."""
+        """The result of an operator on numbers as they are now; NotImplemented where it is up to
+        the other operand, a tensor or an array."""
         for x in args:
             if isinstance(x, TensorBase) or not isinstance(hint_of(x), _Number):
                 return NotImplemented
@@ -201,7 +201,7 @@ cdef class Dim:
         return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
 
     cdef bint described(self):
-        """Whether its text is to say what it is, and not which number."""
+        """Whether its text should say what it is rather than give a number."""
         return not self.graph.alive or self.graph.for_any_size or asked_by_us()
 
     @property
@@ -364,14 +364,14 @@ cdef class Dim:
 
 
 def bound_of(x):
-    """What the absolute value of a number never exceeds."""
+    """An upper bound of the absolute value of a number."""
     if type(x) is Dim:
         return (<Dim>x).bound
     return abs(x) if abs(x) < SMALL else _math.inf
 
 
 def known(x):
-    """`x`, and where it is a number that may change, that number as it is now."""
+    """`x`, or its current value if it is a number that may change."""
     return (<Dim>x).known() if type(x) is Dim else x
 
 

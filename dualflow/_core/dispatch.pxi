@@ -45,7 +45,7 @@ cdef inline bint promotes(Op op, Py_ssize_t i):
 
 cdef list promoted(Op op, PyObject **args, list ins):
     """Tensors, those that take part in promotion all of one dtype; None stands for the number at
-    its place in `args`, which is weak beside tensors."""
+    that index of `args`, which is weak beside tensors."""
     cdef Py_ssize_t i, n = len(ins)
     cdef int common = -1
     cdef df_dtype dtype

@@ -50,7 +50,7 @@ cdef struct DLManagedTensorVersioned:
     uint64_t flags
     DLTensor dl_tensor
 
-# What a deleter frees: the struct the consumer sees, with shape and strides behind it.
+# What a deleter frees: the struct the consumer sees, followed by shape and strides.
 cdef struct Exported:
     DLManagedTensor plain
     DLManagedTensorVersioned versioned
@@ -135,8 +135,8 @@ cdef Exported *export_tensor(Tensor x, bint copied) except NULL:
 
 
 cdef object to_dlpack(Tensor x, stream, max_version, dl_device, copy):
-    """A capsule. Shared memory is marked read-only, which only the versioned form can say: who asks
-    for the old form gets a copy that is his alone."""
+    """A capsule. Shared memory is marked read-only, which only the versioned form can express: a
+    consumer that asks for the old form gets a copy of its own."""
     cdef bint versioned = max_version is not None and tuple(max_version) >= (DL_MAJOR,)
     cdef bint copied = bool(copy) or not versioned
     cdef Exported *e
@@ -253,7 +253,7 @@ cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
 
 
 cdef Tensor consume(capsule, copy):
-    """The tensor of a capsule nobody has taken yet; it is renamed, as the protocol says."""
+    """The tensor of a capsule not consumed yet; it is renamed, as the protocol says."""
     cdef DLManagedTensor *plain
     cdef DLManagedTensorVersioned *versioned
     cdef df_buffer *owner

@@ -1,4 +1,4 @@
-# Records of what is no op: functions with a gradient of their own, and calls of traced functions.
+# Records of things other than ops: functions with their own gradient, calls of traced functions.
 
 
 def record_function(str name, rule, list inputs, list outputs):
@@ -12,7 +12,7 @@ def record_function(str name, rule, list inputs, list outputs):
         Like the rule of an op with several outputs; of `y` and the inputs it gets specs only.
     inputs : list of Tensor
     outputs : list of Tensor
-        They are handed on under new identities, so that nothing flows back through what computed
+        They are returned under new identities, so that nothing flows back through what computed
         them.
 
     Returns
@@ -30,16 +30,16 @@ def record_function(str name, rule, list inputs, list outputs):
 
 
 def record_call(str name, rule, list inputs, list outputs):
-    """Records outputs as made from inputs by a call, whose rule goes on with the sums of what flows
+    """Records outputs as made from inputs by a call, whose rule continues the sums of what flows
     into the inputs, as if each op of the call had been recorded.
 
     Parameters
     ----------
     name : str
     rule : callable (g, sums, wanted) -> list of Tensor or None
-        Gets what flows into each output from outside, or None; what has been summed of what flows
-        into each input, or None; and which are wanted of the sums for the inputs and of all that
-        flows into the outputs, inside the call too. Gives those.
+        Gets what flows into each output from outside, or None; the sum so far of what flows into
+        each input, or None; and which are wanted of the sums for the inputs and of all that flows
+        into the outputs, inside the call too. Returns those.
     inputs : list of Tensor
         Each once.
     outputs : list of Tensor
@@ -57,7 +57,7 @@ def record_call(str name, rule, list inputs, list outputs):
 
 
 cdef Op function_op(str name, rule):
-    """An op whose rule is all there is of it."""
+    """An op that consists only of its rule."""
     cdef Op op = Op.__new__(Op)
     op.c = &df_function_op
     op.name = name
@@ -102,7 +102,7 @@ cdef int record_outputs(Op op, list inputs, list fresh) except -1:
 
 
 def recorded(list tensors):
-    """Those of the tensors, by their places, that a log that records in this thread watches."""
+    """Which of the tensors, by index, some log that records in this thread watches."""
     cdef RecordLog log
     cdef PyObject *one
     cdef bint found

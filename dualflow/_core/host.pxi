@@ -17,7 +17,7 @@ cdef int64_t n_host_functions = 0
 
 
 cdef class HostFunction:
-    """Makes a callable known to the op `host_call`, for as long as somebody holds this.
+    """Makes a callable known to the op `host_call`, for as long as this object lives.
 
     Parameters
     ----------
@@ -72,6 +72,6 @@ cdef c_bool ask_signals(void *context) except True with gil:
     return False
 
 
-# C hears of a failure by the value; the exception waits with the thread for `raise_pending`.
+# C learns of a failure by the status; the exception stays with the thread for `raise_pending`.
 df_set_host(<df_host_fn>enter_host)
 cdef poll_fn POLL = <poll_fn>ask_signals

@@ -1,5 +1,5 @@
-# What an op makes, by its record's shape rule, where sizes are known, may differ from call to call,
-# or depend on data.
+# What an op makes, by its record's shape rule: sizes may be known, differ from call to call, or
+# depend on data.
 
 cdef bint has_dims(Attrs attrs):
     return attrs is not None and attrs.symbolic
@@ -56,7 +56,7 @@ cdef Tensor hidden_copy(Tensor x):
 def infer(Op op, list inputs, Attrs attrs, graph):
     """The outputs of an op as Symbols of `graph`, whose node and index are still to be set.
 
-    Dimensions are -1 where they depend on sizes that are.
+    Dimensions that depend on sizes of -1 are -1 themselves.
     """
     cdef list outs = infer_call(op, inputs, attrs, False)
     for x in outs:
@@ -86,7 +86,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
                 raise
             outs = infer_without_hint(op, ins, attrs, error)
         except _errors.DualflowError:
-            bind_all(ins, attrs)            # Python may catch it, and go another way
+            bind_all(ins, attrs)            # Python may catch it and take another path
             raise
         some = False
     hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
@@ -108,7 +108,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
 
 cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
     """Outputs where the hint for sizes that depend on data does not fit the known sizes beside
-    them: what is known may, or one of those sizes in place of the hint."""
+    them: unknown sizes may fit, or one of the known ones in place of the hint."""
     cdef list plain
     cdef set sizes = {0, 1}
     for x in ins:
@@ -154,8 +154,8 @@ cdef object dim_for_size(Dim d, n):
 
 
 cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
-    """Outputs with -1 for what is unknown. Where the rule wants a size known, the trace is bound to
-    its hint: one size if that is enough, else all."""
+    """Outputs with -1 for what is unknown. If the rule needs a size to be known, the trace is bound
+    to its hint: for one size if that is enough, else for all."""
     cdef list known, places
     try:
         return infer_call(op, ins, attrs, True)

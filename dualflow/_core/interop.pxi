@@ -1,5 +1,4 @@
-# Tensors out: the buffer protocol, NumPy arrays, pickles. Nothing is copied but by pickles of a
-# protocol below 5.
+# Tensors out: the buffer protocol, NumPy arrays, pickles. Only pickles of a protocol below 5 copy.
 
 from pickle import PickleBuffer
 
@@ -50,12 +49,12 @@ cdef int export_buffer(Tensor x, Py_buffer *view, int flags) except -1:
 
 
 cdef object to_numpy(Tensor x):
-    import numpy as np          # loaded when somebody first asks for an array
+    import numpy as np          # loaded when an array is first wanted
 
     if x.t.ndim > NUMPY_NDIM:
         raise _errors.ShapeError(
             f"numpy(): rank {x.t.ndim}, NumPy has at most {NUMPY_NDIM}; reshape first")
-    if x.t.dtype == DF_BF16:            # no buffer format has its name
+    if x.t.dtype == DF_BF16:            # the buffer protocol has no format for it
         dtype = dtype_of(x).as_numpy_dtype
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
         return np.asarray(memoryview(x)).view(dtype)
@@ -72,7 +71,7 @@ cdef object to_array(Tensor x, dtype, copy):
 
 
 cdef object raw_bytes(Tensor x, int protocol):
-    """The data for a pickle: out of band where the protocol knows of that, else a copy."""
+    """The data for a pickle: out of band if the protocol supports it, else a copy."""
     cdef int64_t n_bytes = df_tensor_bytes(&x.t)
     if protocol >= 5:
         return PickleBuffer(share(x, 0, DF_U8, 1, &n_bytes, b"pickle"))
@@ -80,7 +79,7 @@ cdef object raw_bytes(Tensor x, int protocol):
 
 
 def rebuild(str dtype not None, tuple shape not None, data):
-    """The tensor a pickle describes, which may have been written by anybody."""
+    """The tensor a pickle describes; the pickle may come from anybody."""
     cdef Tensor x = empty(<df_dtype><int>(<object>_dtypes.as_dtype(dtype)).index, list(shape))
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)

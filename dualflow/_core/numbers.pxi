@@ -91,7 +91,7 @@ cdef Tensor traced_number(value, df_dtype dtype):
 
 
 cdef inline bint splat_number(void *room, value, Tensor x) except -1:
-    """Fills `room` with a Python number in the dtype of `x`; False where the slow path must."""
+    """Fills `room` with a Python number in the dtype of `x`; False if only the slow path can."""
     cdef float narrow
     cdef double wide
     cdef uint16_t half

@@ -24,7 +24,7 @@ cdef class Op:
     rule : callable or None
         The gradient rule, set by ``dualflow.gradient_registry``.
     why_no_gradient : str or None
-        Reason given where an op was declared to have no gradient.
+        The reason given if the op was declared to have no gradient.
     saves : int
         Bit i: a record keeps input i; bit 31: it keeps the outputs.
     """
@@ -77,7 +77,7 @@ cdef class Op:
 
     @property
     def internal(self):
-        """Whether graph passes make it and people never apply it."""
+        """Whether graph passes make it and users never apply it."""
         return bool(self.c.internal)
 
     @property
@@ -213,7 +213,7 @@ def ops():
 
 cdef extern from *:
     """
-    /* Stand for values that no kernel makes: see docs/graph.md. */
+    /* For values that no kernel makes: see docs/graph.md. */
     static const df_op df_leaf_ops[3] = {
         {.name = "parameter", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},
         {.name = "constant", .kind = DF_GENERAL, .n_in = 0, .n_out = 1},

@@ -1,11 +1,11 @@
 # Programs as Python sees them: built from a specification, run on tensors. What a graph is, and
-# which variable an argument belongs to, is known above.
+# which variable an argument belongs to, is known only to higher layers.
 
 cdef extern from "Python.h":
     PyObject **PySequence_Fast_ITEMS(object o)     # of a list or tuple
 
 cdef enum:
-    INLINE_POINTERS = 48       # arguments and results of a run that need no memory of their own
+    INLINE_POINTERS = 48       # arguments and results of a run that need no allocation
 
 cdef double NOGIL_NS = 20000   # releasing the GIL costs more than shorter programs
 
@@ -13,7 +13,7 @@ cdef double NOGIL_NS = 20000   # releasing the GIL costs more than shorter progr
 @cython.final
 @cython.no_gc
 cdef class ProgramParts:
-    """The parts of a program as C wants them, while it is built."""
+    """The parts of a program in C form, while it is built."""
     cdef df_program_parts c
     cdef df_slot *slots
     cdef df_instruction *instructions
@@ -143,7 +143,7 @@ cdef class Program:
     spec : ProgramSpec
         Of dualflow.graph.program.spec, which says what its fields mean; they are read here, once.
     on_error : callable (instruction, exception) -> exception, optional
-        Says which exception is raised for one that an instruction raised, when it is built or run.
+        Gives the exception to raise for one that an instruction raised, when built or run.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ cdef class Program:
         return 0
 
     cdef int check_result(self, ProgramParts parts, Returned *r) except -1:
-        """Whether what is returned exists, and slots stay inside the memory brought for it."""
+        """Whether what is returned exists, and slots stay inside the memory allocated for it."""
         cdef df_slot *s
         cdef df_slot as_slot
         cdef bint good = r.index >= 0
@@ -304,7 +304,7 @@ cdef class Program:
         return 0
 
     cdef int make_results(self, PyObject **args, void **pointers, list results) except -1:
-        """Appends all that a run returns; dynamic ones come after it, here stands None."""
+        """Appends all that a run returns; None in place of dynamic results, set after the run."""
         cdef Returned *r
         cdef Tensor x
         cdef int k
@@ -392,13 +392,13 @@ cdef class Program:
         try:
             raise_pending()
             check(status, err)
-        except Exception as exc:           # swallows nothing: who built the program may say more
+        except Exception as exc:           # swallows nothing: the program's builder may say more
             if self.on_error is None or failed < 0 or status == DF_CANCELLED:
                 raise                      # a signal's exception is nobody's fault
             raise self.on_error(failed, exc)
 
     cdef tuple hold(self, args):
-        """The arguments, which nobody can take away while the run has left the GIL."""
+        """The arguments, kept alive while the run has released the GIL."""
         cdef tuple held = tuple(args)
         if self.c == NULL or len(held) != self.n_args:
             raise TypeError(f"program: got {len(held)} arguments, want {self.n_args}")

@@ -1,8 +1,8 @@
-# What Python's protocols ask of tensors: operators, each applying an op, and numbers.
+# What Python's protocols want of tensors: operators, each applying an op, and numbers.
 
 cdef dict METHODS = {}             # behaviour composed of ops, bound from above
 
-# What people may write in place of a question for the numbers of a traced tensor.
+# What to write instead where code asks for the numbers of a traced tensor.
 cdef dict INSTEAD = {
     "iteration": "dualflow.unstack(x), or ops on the whole tensor",
     "`in`": "dualflow.reduce_any(x == item)",
@@ -31,8 +31,8 @@ def bind(**methods):
 
 
 cdef Tensor with_data(TensorBase x, str asked):
-    """The Tensor whose numbers `asked` is about: `x`, or the value of a variable; an error where
-    there are none yet."""
+    """The Tensor whose numbers `asked` wants: `x`, or the value of a variable; an error if it has
+    none yet."""
     if type(x) is Variable:
         x = read_variable(<Variable>x)
     if type(x) is Symbol:

@@ -1,12 +1,12 @@
-# What a tape keeps (csrc/tape/log.h): for each op that touched something watched, the op, its
+# What a tape keeps (csrc/tape/log.h): for each op that touched a watched value, the op, its
 # attributes, the ids of its operands, and the operands themselves only where the gradient rule
-# declared to need them; of the rest, dtype and shape.
+# declares that it needs them; of the rest, dtype and shape.
 
 cdef extern from *:
     """
     /* The innermost log that records in this thread (a borrowed RecordLog). */
     static _Thread_local void *df_log_top = NULL;
-    /* Stands behind ops whose rule is all there is of them: see function_op. */
+    /* The record of ops that consist only of their rule: see function_op. */
     static const df_op df_function_op = {
         .name = "function", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC};
     """
@@ -43,7 +43,7 @@ cdef class Record:
     inputs, outputs : tuple of Tensor or TensorSpec
         A spec stands for an operand that the op's rule did not ask to keep.
     input_ids, output_ids : tuple of int
-        0 where nothing watched flows.
+        0 where no watched value flows.
     attrs : dict
     """
     cdef readonly Op op
@@ -116,7 +116,7 @@ cdef tuple operand_objects(df_operand *o, int n):
 
 @cython.final
 cdef class RecordLog:
-    """The records of one tape, and the set of ids that something watched flows into.
+    """The records of one tape, and the set of ids that watched values flow into.
 
     Parameters
     ----------
@@ -268,8 +268,8 @@ cdef class RecordLog:
         return 0
 
     cdef int64_t *fill(self, df_entry *e, uint32_t saves, PyObject **ins, PyObject **outs) noexcept:
-        """Writes the operands and their dimensions; where those end. Never fails: an entry half
-        written would mislead whoever goes through the log."""
+        """Writes the operands and their dimensions; returns where those end. Never fails: a
+        half-written entry would mislead whoever walks the log."""
         cdef int64_t *dims = df_entry_dims(e)
         cdef df_operand *o = e.operands
         cdef df_operand *like = NULL            # the last spec: its dimensions are often shared
@@ -374,8 +374,8 @@ cdef traverseproc traverse_attributes = (<PyTypeObject *>RecordLog).tp_traverse
 
 
 cdef int traverse_log(PyObject *self, visitproc visit, void *arg) noexcept:
-    """Shows the collector what entries hold: a graph whose gradient rule holds a tape, say, can be
-    freed only so. Nothing but pointers is touched."""
+    """Shows the collector what entries hold: it could not otherwise free a graph whose gradient
+    rule holds a tape, say. Only pointers are touched."""
     cdef df_entry *e = (<RecordLog>self).c.last
     cdef int k, stop = 0
     while e != NULL and not stop:

@@ -1,13 +1,13 @@
-# One op on tensors, now: shape rule, allocation, kernel, record. And what records say of ops.
+# One op on tensors, run at once: shape rule, allocation, kernel, record. And questions to records.
 
 cdef enum:
     NOGIL_ELEMENTS = 16384     # releasing the GIL costs more than smaller kernels
 
-cdef bint checking_numerics = False        # whether every op's result is looked at
+cdef bint checking_numerics = False        # whether every op's result is checked
 
 
 def set_check_numerics(bint on):
-    """Whether an op that makes a NaN or an infinity raises; of ops that run at once."""
+    """Whether ops that run at once raise if they make a NaN or an infinity."""
     global checking_numerics
     checking_numerics = on
 
@@ -57,7 +57,7 @@ cdef object run(Op op, list ins, Attrs attrs):
 
 
 cdef bint share_view(Op op, df_call *call, list ins, list outs):
-    """Lets a view look at its input's memory; False where the op must compute."""
+    """Lets a view share its input's memory; False where the op must compute."""
     cdef int64_t offset
     cdef Tensor x, y
     if op.c.view == NULL:
@@ -131,7 +131,7 @@ cdef enum Question:
 
 
 cdef double ask_call(Op op, list ins, list outs, Attrs attrs, Question what) except -2:
-    """What the record says of described operands (numbers below 2^53); -1 where it says nothing."""
+    """What the record says about described operands (numbers below 2^53); -1 if nothing."""
     cdef Pointers p_in, p_out
     cdef df_call call
     memset(&call, 0, sizeof(call))

@@ -36,7 +36,7 @@ def reset_peak_memory():
 
 @cython.final
 cdef class Counter:
-    """A number of 64 bits that goes round; each `advance` gives the number before it."""
+    """A 64-bit number that wraps around; each `advance` gives the number before it."""
     cdef public int64_t value
     cdef unsigned long last_thread
 

@@ -23,7 +23,7 @@ cdef class Symbol(Tensor):
     from_data : bool
         Whether a size it depends on is known only when the program runs.
     sized_by_data : bool
-        Whether some of its own sizes may be.
+        Whether that may be true of its own sizes.
     """
     @property
     def shape(self):
@@ -134,7 +134,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
 
 
 cdef void set_trace_top(graph) noexcept:
-    """Whoever sets it keeps the graph alive."""
+    """The caller keeps the graph alive."""
     global df_trace_top
     df_trace_top = <void *>graph if graph is not None else NULL
 
@@ -145,7 +145,7 @@ def current_graph():
 
 
 cdef int check_alive(Symbol x, str who) except -1:
-    """A Symbol is good only in its own graph, while that records."""
+    """A Symbol is valid only in its own graph, while that records."""
     if df_trace_top != <void *>x.graph:
         x.graph.escaped(x, who)
     return 0

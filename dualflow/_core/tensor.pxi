@@ -12,7 +12,7 @@ cdef extern from "Python.h":
 
 
 cdef tuple dims_tuple(int ndim, const int64_t *dims):
-    """Dimensions as Python sees them: None is one that is not known."""
+    """Dimensions as Python sees them: None for one that is not known."""
     cdef tuple shape = PyTuple_New(ndim)
     cdef int i
     for i in range(ndim):
@@ -27,7 +27,7 @@ cdef tuple shape_tuple(const df_tensor *t):
 
 
 cdef tuple spec_shape(shape):
-    """The shape of a TensorSpec from what somebody gave."""
+    """The shape of a TensorSpec from what the user gave."""
     cdef list dims = []
     cdef object wanted = "want a sequence of sizes, each an int of 0 or more, or None"
     try:
@@ -130,7 +130,7 @@ cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const cha
 
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
                   const char *op):
-    """A tensor that looks at the memory of `x` from byte `offset` on."""
+    """A tensor over the memory of `x` from byte `offset` on."""
     cdef df_error err
     cdef Tensor y = Tensor.__new__(Tensor)
     check(df_tensor_set(&y.t, dtype, ndim, shape, op, &err), &err)
@@ -171,7 +171,7 @@ cdef Tensor empty(df_dtype dtype, list shape):
 
 
 cdef struct Pointers:
-    # Operands of a call as C wants them, in memory of its own where there are many.
+    # Operands of a call in C form, on the heap if there are many.
     int n
     df_tensor **tensors
     PyObject **objects

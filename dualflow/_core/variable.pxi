@@ -1,5 +1,5 @@
 # Variable: the one mutable thing. Its value is a Tensor whose memory ops may write, as long as
-# nobody else looks at that memory; where somebody does, the variable moves to a copy first.
+# nobody else uses that memory; otherwise the variable moves to a copy first.
 
 import weakref as _weakref
 
@@ -127,7 +127,7 @@ cdef object operand(Variable v, value, str op):
 
 
 cdef int set_value(Variable v, Tensor x) except -1:
-    """Looks at the memory of `x`, which is immutable: the next write in place copies it."""
+    """Shares the memory of `x`, which is immutable: the next write in place copies it."""
     v.value_ = value_of(v, x)
     return 0
 
@@ -138,7 +138,7 @@ def drop_value(Variable v):
 
 
 def value_of(Variable v, Tensor x):
-    """A tensor as a value that a variable had: tapes take it for the variable."""
+    """A tensor as a value of a variable: tapes treat it as the variable."""
     cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
     value.id = v.id
     value.watch = v.trainable and df_is_float(x.t.dtype)
@@ -146,5 +146,5 @@ def value_of(Variable v, Tensor x):
 
 
 def variable_of(Tensor x):
-    """The variable of which a tensor is a value, while it lives."""
+    """The variable that a tensor is a value of, if still alive."""
     return variables_by_id.get(x.id)
