@@ -21,7 +21,7 @@ def line_of(name, path):
 
 
 def references():
-    """(name, path, line it says, line it is on) of each reference."""
+    """(name, path, line the page gives, line it is on) of each reference."""
     for name, path, line in REFERENCE.findall(PAGE.read_text()):
         yield name, path, int(line), line_of(name, path)
 

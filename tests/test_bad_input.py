@@ -1,4 +1,4 @@
-"""What bad input gets: an exception of the fitting type that says what came, never a crash."""
+"""Bad input raises an exception of the fitting type that says what was passed; it never crashes."""
 
 import collections
 import ctypes

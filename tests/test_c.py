@@ -61,7 +61,7 @@ def test_program(name, flags, tmp_path):
 
 
 def elementwise():
-    """What each family with tile functions says to compile its formulas: once per which dtypes."""
+    """How each family with tile functions compiles its formulas: for which dtypes."""
     for path in sorted((ROOT / "csrc/ops").glob("*.c")):
         pattern = r'#define TEMPLATE "(ops/.*_formulas\.h)"\n(?:#include .*\n)+#undef TEMPLATE\n'
         for lines in re.finditer(pattern, path.read_text()):

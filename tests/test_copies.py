@@ -54,7 +54,7 @@ def test_a_function(how):
 
 @pytest.mark.parametrize("how", COPIES)
 def test_a_name_of_a_module_stays_what_it_is(how):
-    """As with Python's functions."""
+    """As with Python functions."""
     assert COPIES[how](decorated) is decorated
     assert COPIES[how](Model.step) is Model.step
 

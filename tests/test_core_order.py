@@ -87,7 +87,7 @@ class Part:
     def __init__(self, name, source):
         self.name, self.defines, self.uses = name, set(), {}
         self.block, self.own = [], set()        # of the function read last: lines, names it binds
-        top = ""                                # what stands around the line: class, enum, extern
+        top = ""                                # what encloses the line: class, enum, extern
         for depth, line in statements(source):
             t = texts(line)
             if depth == 0:
@@ -139,7 +139,7 @@ class Part:
 
 
 def upward(parts):
-    """What is used of later parts, as text."""
+    """Uses of later parts, as text."""
     first = {}
     for level, part in enumerate(parts):
         for name in part.defines:
@@ -166,7 +166,7 @@ def test_parts_use_what_comes_before():
 
 
 def test_what_all_parts_know_holds_data():
-    """In the .pxd stand fields: a C method there could hide a call into a later part."""
+    """The .pxd has only fields: a C method there could hide a call into a later part."""
     source = (CORE / "_core.pxd").read_text()
     assert re.findall(r"^    cdef .*?(\w+)\(", source, re.M) == []
 

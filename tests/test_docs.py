@@ -24,7 +24,7 @@ MODULES = ["dualflow", *sorted(
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]
 
-# Which do nothing but pass on names.
+# These only re-export names.
 NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "linalg", "math", "nn", "random")]
 
 

@@ -1,5 +1,5 @@
-"""What stands for more than one call: numbers, sizes, variables and dicts of one trace, and when a
-trace is not trusted with others."""
+"""What one trace may serve: other numbers, sizes, variables and dicts, and when it is not trusted
+with them."""
 
 import dataclasses
 import gc
@@ -140,7 +140,7 @@ def test_each_question_decides_by_an_unknown_size(question, first):
 
 @pytest.mark.parametrize("question", ["<", "<=", "==", "!=", ">", ">="])
 def test_questions_about_a_size_that_depends_on_data(question):
-    """997 stands for it while Python is traced; a run in which the answer is another raises."""
+    """997 stands for it while Python is traced; a run in which the answer differs raises."""
     def f(x):
         m = df.boolean_mask(x, x > 0.)
         return m * (2. if QUESTIONS[question](m.shape[0]) else 3.)

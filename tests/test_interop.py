@@ -469,7 +469,7 @@ def test_a_capsule_of_another_device(device):
 
 
 def test_dlpack_off_the_alignment_is_copied():
-    """Kernels may load whole numbers only from where numbers begin."""
+    """Kernels may rely on elements being aligned."""
     a = np.zeros(17, np.uint8)[1:].view(np.float32)
     a[:] = [1, 2, 3, 4]
     assert a.ctypes.data % 4
@@ -481,6 +481,6 @@ def test_dlpack_off_the_alignment_is_copied():
 
 
 def test_strides_of_single_elements_do_not_matter():
-    """Nobody steps along a dimension of 1, so whatever stands there the memory is dense."""
+    """Nothing steps along a dimension of 1, so the memory is dense whatever its stride."""
     a = np.lib.stride_tricks.as_strided(np.arange(4.), (4, 1), (8, 999 * 8))
     assert df.from_dlpack(a, copy=False).tolist() == [[0.], [1.], [2.], [3.]]

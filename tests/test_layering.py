@@ -172,7 +172,7 @@ def test_the_list_of_ops_names_their_files():
 
 @pytest.mark.parametrize("path", CSRC, ids=name_of)
 def test_c_names_ops_only_in_records(path):
-    """A string that is an op's name stands in the op's record and in no comparison."""
+    """A string that is an op's name occurs in the op's record and in no comparison."""
     for line in path.read_text().splitlines():
         if re.search(r"\bstrn?cmp\s*\(", line):
             assert not re.search(rf'"(?:{"|".join(op_names())})"', line), line
@@ -191,8 +191,8 @@ PASSES = sorted((ROOT / "dualflow/graph/passes").glob("*.py"))
 
 @pytest.mark.parametrize("path", PASSES, ids=name_of)
 def test_passes_know_ops_by_handle(path):
-    """Names of ops stand where handles are asked for, when a pass is imported; no function reads
-    or holds one."""
+    """Names of ops occur only where a pass gets its handles on import; no function reads or holds
+    one."""
     names = set(op_names())
     for f in ast.walk(ast.parse(path.read_text())):
         if not isinstance(f, ast.FunctionDef | ast.Lambda):

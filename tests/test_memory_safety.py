@@ -21,7 +21,7 @@ from tests.hostile.values import Clearing, ClearingInt, clearing, clearing_rows
 ROOT = Path(__file__).resolve().parent.parent
 
 
-# --- Python code in the midst of a conversion -----------------------------------------------------
+# --- Python code in the middle of a conversion ----------------------------------------------------
 
 @pytest.mark.parametrize("kind", [Clearing, ClearingInt])
 @pytest.mark.parametrize("use", [
@@ -55,7 +55,7 @@ def test_classes_found():
 
 @pytest.mark.parametrize("cls", CORE, ids=lambda c: c.__name__)
 def test_new_without_init(cls):
-    """Either `__new__` refuses, or every attribute and method of what it gave is safe."""
+    """Either `__new__` refuses, or every attribute and method of what it returns is safe."""
     try:
         x = cls.__new__(cls)
     except TypeError:

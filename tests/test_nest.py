@@ -1,4 +1,4 @@
-"""Nested structures as flat lists and back; one idea of them in tapes, functions and printing."""
+"""Nested structures as flat lists and back; the same in tapes, functions and printing."""
 
 import collections
 import dataclasses
@@ -96,7 +96,7 @@ def test_order_of_keys():
 
 
 def test_dataclasses_on_tapes():
-    """They were arguments of functions only."""
+    """They used to be accepted only as arguments of functions."""
     layer = Layer(df.Variable([2.]), df.Variable([1.]))
     layer.used = 7
     with df.GradientTape() as tape:

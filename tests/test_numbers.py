@@ -1,7 +1,7 @@
 """Whatever Python does with a number or a size, a traced function does: on the first call, the
 second, when the number has become an input of the program, and later.
 
-The rows go through the methods of int and float themselves, so that those of a new Python are met.
+The rows go through the methods of int and float themselves, so that new ones of Python are covered.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ def check(f, calls, **options):
 
 # --- the number protocol ------------------------------------------------------------------------
 
-# Of the class or the object, and not of the number.
+# About the class or the object, not the number.
 NOT_OF_NUMBERS = {"__doc__", "__new__", "__init__", "__init_subclass__", "__subclasshook__",
                   "__dir__", "__sizeof__", "__class__", "__getattribute__", "__setattr__",
                   "__delattr__", "__reduce__", "__getstate__", "__getformat__", "__setformat__"}

@@ -8,7 +8,7 @@ import dualflow as df
 
 
 class Held:
-    """As a Keras variable: a value, an array of it, and no operators of its own."""
+    """Like a Keras variable: a value, an array of it, and no operators of its own."""
 
     def __init__(self, value):
         self.value = value
@@ -21,7 +21,7 @@ class Held:
 
 
 class WithOperators(Held):
-    """As one that computes by itself, and compares its elements."""
+    """Like one with operators of its own, which compares its elements."""
 
     __hash__ = None
 

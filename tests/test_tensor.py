@@ -285,7 +285,7 @@ def test_specs_are_equal_by_shape_and_dtype():
 
 @pytest.mark.parametrize("rank", [7, 8, 9, 12, 20])
 def test_elementwise_at_high_rank(rank):
-    """Also where the sizes no longer fit the tensor itself."""
+    """Even where the sizes no longer fit inside the tensor struct."""
     rng = np.random.default_rng(rank)
     for _ in range(20):
         a, b = np.ones(rank, int), np.ones(rank, int)

@@ -1,4 +1,4 @@
-"""Variable: assignment in place, and copies where somebody looks at the old value."""
+"""Variable: assignment in place, and copies where the old value is still in use."""
 
 import copy
 import pickle

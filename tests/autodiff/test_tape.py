@@ -426,7 +426,7 @@ def test_gradient_inside_its_own_block():
     with df.GradientTape() as tape:
         y = x * x
         g = tape.gradient(y, x)
-        x * x                                 # not recorded any more
+        x * x                                 # no longer recorded
     same(g, 6.)
     with df.GradientTape(persistent=True) as tape:
         g = tape.gradient(cube(x), x)

@@ -1,4 +1,4 @@
-"""Assertions hold where they stand, in both modes."""
+"""Assertions take effect at their place in the program, in both modes."""
 
 import re
 

@@ -13,7 +13,7 @@ from dualflow.graph.trace.parameters import Number
 
 def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
     """Makes nodes from `start` to before `stop` the body of one call; leaves come before it. False
-    where there is nothing to be inside.
+    if the body would be empty.
 
     The nodes themselves are moved: Dims of a trace may be sizes of what they make.
     """
@@ -46,7 +46,7 @@ def outline(graph: Graph, start: int, stop: int, name: str = "part") -> bool:
 
 
 def _is_measured_outside(graph: Graph, made: set[Symbol], after: Sequence[ir.Node]) -> bool:
-    """Whether sizes of what is made inside are used outside, but by way of what the call gives."""
+    """Whether sizes of what is made inside are used outside, except through the call's results."""
     used = [v for node in after if node.attrs is not None and node.attrs.symbolic
             for value in node.attrs.values for v in (value if type(value) is tuple else (value,))]
     used += [node.data.dim for node in graph.nodes if isinstance(node.data, Number)]
@@ -57,7 +57,7 @@ def _is_measured_outside(graph: Graph, made: set[Symbol], after: Sequence[ir.Nod
 
 def _outputs(graph: Graph, inside: Sequence[ir.Node],
              given: Sequence[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
-    """What others read of the nodes inside, and the last versions of what these write."""
+    """Values inside that others read, and the last versions of what the nodes inside write."""
     latest = {x: x for x in given}
     first = {x: x for x in given}
     for node in inside:
@@ -73,7 +73,7 @@ def _outputs(graph: Graph, inside: Sequence[ir.Node],
 
 
 def outlined(graph: Graph, rng: np.random.Generator, depth: int = 3) -> Graph:
-    """A copy with random parts in calls, and calls within those."""
+    """A copy with random parts moved into calls, and calls within those."""
     graph = ir.copy(graph)
     outline(graph, 0, len(graph.nodes) // 2 + 1)
     work = [(graph, depth)]

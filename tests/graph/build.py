@@ -22,7 +22,7 @@ def x(*shape: int, dtype: str = "float32") -> tuple[str, tuple[int, ...]]:
 
 
 def traced(f: Callable[..., Any], *parameters: tuple[str, tuple[int, ...]]) -> ir.Graph:
-    """The specialised graph of `f`, which gives tensors."""
+    """The specialised graph of `f`, which returns tensors."""
     trace = Trace("f")
     with trace.recording():
         args = [trace.parameter(i, "abcdefgh"[i], df.as_dtype(dtype), shape, shape)
@@ -47,7 +47,7 @@ def lines(graph: ir.Graph) -> list[str]:
 
 
 def body(graph: ir.Graph) -> list[str]:
-    """`lines` but those of parameters and variables."""
+    """`lines` without those of parameters and variables."""
     return [line for line in lines(graph)
             if "= parameter(" not in line and "= variable(" not in line]
 
@@ -81,7 +81,7 @@ def assert_same(got: Any, want: Any) -> None:
     a, b = got.numpy(), want.numpy()
     assert a.dtype == b.dtype
     assert a.shape == b.shape
-    if got.dtype is df.bfloat16:        # to NumPy it is no float
+    if got.dtype is df.bfloat16:        # NumPy does not know it as a float
         a, b = a.astype("f4"), b.astype("f4")
     np.testing.assert_array_equal(a, b)
     if a.dtype.kind == "f":
@@ -110,7 +110,7 @@ def passed(module: Any, graph: ir.Graph, exact: bool = True, **options: Any) -> 
 
 
 def simplified(graph: ir.Graph, **options: Any) -> ir.Graph:
-    """The graph after all passes but those that fuse, so that single ops are seen."""
+    """The graph after all passes except those that fuse, so that single ops are seen."""
     with mock.patch.object(passes, "LAST", ()):
         return passes.optimize(graph, Options(check=True, **options))
 

@@ -1,6 +1,6 @@
 """Runs a graph node by node on eager kernels: what any optimised run of it must equal, bit for bit.
 
-Variables are not touched: their new values are handed back.
+Variables are not touched: their new values are returned.
 """
 
 from collections.abc import Sequence

@@ -82,7 +82,7 @@ def test_sizes_beyond_64_bits_are_counted():
 
 
 def test_many_blocks():
-    """As many as a chain of 100,000 ops has; the quadratic way is left out."""
+    """As many as a chain of 100,000 ops has; the quadratic check is left out."""
     n = 100_000
     assert n > arena.LARGEST_FIRST_MAX
     blocks = [Block(64, k, k + 1) for k in range(n)]

@@ -31,7 +31,7 @@ EXP, ADD, ASSIGN_ADD = get_op("exp"), get_op("add"), get_op("assign_add")
 
 
 def call_of(graph, f, *inputs):
-    """A call in `graph` of what `f` does with tensors."""
+    """A call in `graph` that does what `f` does with tensors."""
     inner = traced(f, *[x(*y.shape, dtype=y.dtype.name) for y in inputs])
     for k, y in enumerate(inner.inputs):
         y.node.data = Input(k)
@@ -302,7 +302,7 @@ def test_arithmetic_is_counted_inside():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_calls_in_calls(seed):
-    """What parts of a program become calls and calls within them makes no difference."""
+    """It makes no difference which parts of a program become calls, and calls within them."""
     graph = leaves_first(versions.run(program(seed), Options()))
     rng = np.random.default_rng(seed)
     calls = outlined(graph, rng)

@@ -183,7 +183,7 @@ def test_broadcasts_beside_rows(shape):
 
 
 def test_many_scalars():
-    """More repeated inputs than registers are kept for."""
+    """More repeated inputs than there are registers for."""
     x = normal(30_000)
     c = Cluster(x, *map(number, range(1, 40)), shape=x.shape)
     y = 0
@@ -317,7 +317,7 @@ def test_effects_keep_their_order_when_clusters_move(capsys):
         df.print("first", y)
         df.print("second")
         df.print("third", x)
-        return y * 2. + df.tanh(y), y - 1.      # one cluster with exp, behind all that is printed
+        return y * 2. + df.tanh(y), y - 1.      # one cluster with exp, after all printing
 
     f(df.zeros([3]))
     lines = capsys.readouterr().out.split("\n")

@@ -1,4 +1,4 @@
-"""From a trace to a program: errors of instructions name the user's line and undo nothing more."""
+"""From a trace to a program: errors of instructions name the user's line, change nothing else."""
 
 import inspect
 
@@ -41,7 +41,7 @@ def test_a_failing_instruction(passes):
             f(df.constant(7))
         text = str(info.value)
         assert "gather" in text and "7" in text and here("the gather") in text
-        # v comes before it; passes may put the update of v behind it, beside that of u
+        # v comes before it; passes may put the update of v after it, beside that of u
         assert number(v) == [3. + n, 4. + n] or (passes and number(v) == [2., 3.])
         assert number(w) == [3., 4.] and number(u) == [2., 3.]
     assert number(f(df.constant(0))) == [2., 4.]

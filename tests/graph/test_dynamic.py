@@ -16,7 +16,7 @@ def floats(*shape, seed=0):
 
 
 def masks(*shape):
-    """None true, all, one, and several."""
+    """With none true, all, one, and several."""
     n = int(np.prod(shape))
     rng = np.random.default_rng(1)
     rows = [np.zeros(n, bool), np.ones(n, bool), np.arange(n) == n // 2,
@@ -222,7 +222,7 @@ def test_a_decision_that_does_not_hold_names_the_line():
 
 @pytest.mark.parametrize("compare", ["eq", "ne", "lt", "le", "gt", "ge"])
 def test_decisions(compare):
-    """Where Python would have decided otherwise the run raises, elsewhere it gives what it did."""
+    """Where Python would have decided otherwise the run raises, elsewhere results are unchanged."""
     def f(x, mask):
         y = df.boolean_mask(x, mask)
         return y if getattr(operator, compare)(y.shape[0], 3) else y * 2.0
@@ -345,7 +345,7 @@ def test_variables_take_values_that_turn_out_to_fit(update, passes):
 ])
 @pytest.mark.parametrize("passes", [True, False])
 def test_products_of_few_rows(f, passes):
-    """A product with one row adds in another order than one with two."""
+    """A product with one row adds in a different order than one with two."""
     both = with_gradient(lambda x, mask: f(df.boolean_mask(x, mask), floats(37, 53, seed=1)))
     traced = df.function(both, passes=passes)
     x = floats(7, 53)
@@ -361,7 +361,7 @@ def test_products_of_few_rows(f, passes):
     lambda y, z: df.reshape(df.squeeze(df.expand_dims(y, 0), 1), [1, 3]),
 ])
 def test_passes_keep_the_checks_of_sizes(f):
-    """Where a rewrite would no longer read a value, nobody would see that its size does not fit."""
+    """If a rewrite no longer read a value, nothing would notice that its size does not fit."""
     def g(x, mask):
         return f(df.boolean_mask(x, mask), floats(3, seed=1))
 

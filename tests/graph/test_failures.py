@@ -1,5 +1,5 @@
-"""Runs that fail leave variables as eager mode does: updates before the step are done, those behind
-it are not, whatever the passes do."""
+"""Runs that fail leave variables as eager mode does: updates before the step that fails are done,
+those after it are not, whatever the passes do."""
 
 import threading
 
@@ -33,7 +33,7 @@ def between_reads(w, other, k):
 
 
 def cluster_behind(w, other, k):
-    """What the first update reads has a sibling behind the failure, which joins its cluster."""
+    """What the first update reads has a sibling after the failure, which joins its cluster."""
     y = df.tanh(w.value())
     w.assign(y)
     z = gather(k)
@@ -41,7 +41,7 @@ def cluster_behind(w, other, k):
 
 
 def cluster_that_waits(w, other, k):
-    """The step that fails reads a cluster that could grow beyond the update behind it."""
+    """The step that fails reads a cluster that could grow beyond the update after it."""
     y = df.tanh(other.value())
     z = df.gather(y, k)
     w.assign_add([1., 1.])
@@ -66,7 +66,7 @@ def dead(w, other, k):
 
 
 def side_by_side(w, other, k):
-    """Large steps of one thread each would make a wave, ahead of the update."""
+    """Large steps of one thread each would form a wave, ahead of the update."""
     counted = df.cast(LARGE > 2., df.int32) + (2 - k)
     a = df.concat([LARGE, LARGE], 0)
     w.assign_add(a[2:4])
@@ -142,7 +142,7 @@ def test_variables_after_a_failure(f, passes):
 
 @pytest.mark.parametrize("traced", [False, True])
 def test_numerics_are_checked_before_the_update(traced):
-    """A value that is refused is not made in the variable it is for."""
+    """A value that is refused has not been written to its variable."""
     def f(x):
         w.assign_add([1., 1.])
         w.assign(x * x)
@@ -201,7 +201,7 @@ def test_an_assignment_that_does_not_fit_raises_though_another_follows(passes):
 
 @pytest.mark.parametrize("passes", [True, False])
 def test_draws_behind_a_failure_are_given_back(passes):
-    """One stands right behind the step that fails, one before it."""
+    """One comes right after the step that fails, one before it."""
     def f(generator, i):
         before = generator.normal([2])
         df.gather(df.constant([1., 2.]), i)

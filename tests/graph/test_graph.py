@@ -1,4 +1,4 @@
-"""Graphs that people build: scopes, names, looking up, sizes."""
+"""Graphs built by hand: scopes, names, lookup, sizes."""
 
 import threading
 

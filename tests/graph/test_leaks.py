@@ -1,4 +1,4 @@
-"""Memory stays as it is over many calls, traces and errors; what nobody holds is freed."""
+"""Memory does not grow over many calls, traces and errors; what nobody holds is freed."""
 
 import functools
 import gc
@@ -34,7 +34,7 @@ def resident():
 
 
 def collected():
-    """Bytes of live tensors when garbage is gone, and what its finalizers left in turn."""
+    """Bytes of live tensors once garbage, and what its finalizers left in turn, is gone."""
     live = None
     while live != (live := df.config.memory_stats()["live"]):
         gc.collect()
@@ -64,7 +64,7 @@ LARGE = {"sort": lambda x: df.sort(x, 0), "argsort": lambda x: df.argsort(x, 1),
 
 
 def test_ops_keep_nothing():
-    """Neither operands nor workspace; without cycles, so without a collection."""
+    """Neither operands nor workspace; there are no cycles, so no collection is needed."""
     def live():
         return df.config.memory_stats()["live"]
 
@@ -127,7 +127,7 @@ def test_traces_are_freed(f, capsys):
 
 
 def test_freed_memory_is_given_back_before_memory_is_short():
-    """The system refuses, but what tensors left behind would do."""
+    """The system refuses, but what freed tensors left behind would suffice."""
     run("""
 import resource
 x = df.zeros([64 << 20], "int8")

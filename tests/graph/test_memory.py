@@ -1,5 +1,5 @@
 """Memory that functions hold between calls: not an arena for each shape, but as many as there were
-calls at the same time, each as large as the largest plan; `trim_memory` gives them back."""
+simultaneous calls, each as large as the largest plan; `trim_memory` gives them back."""
 
 import threading
 
@@ -117,7 +117,7 @@ def test_calls_at_the_same_time_have_an_arena_each():
 
 
 def test_calls_inside_calls():
-    """A host call in the midst of a program runs another, which must not have its arena."""
+    """A host call in the middle of a program runs another, which must not get its arena."""
     f, inner, seen = df.function(wide), df.function(wide), []
 
     class Told:

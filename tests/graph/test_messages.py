@@ -1,4 +1,4 @@
-"""What a newcomer does wrong in a traced function, and what he reads then."""
+"""Mistakes that newcomers make in traced functions, and the messages they get."""
 
 import re
 

@@ -121,7 +121,7 @@ def test_sizes_that_depend_on_data(half):
 
 @pytest.mark.parametrize("half", HALVES)
 def test_an_overflowing_loss_scale_is_seen(half):
-    """Where a scaled gradient overflows, the step can be left out."""
+    """If a scaled gradient overflows, the step can be skipped."""
     w = df.Variable(3.0)
     with df.GradientTape() as tape:
         loss = df.cast(df.square(df.cast(w, half) * 100.0), df.float32)

@@ -33,7 +33,7 @@ def test_views_of_arguments_and_constants():
 
 
 def test_dying_inputs_are_reused():
-    """Two buffers, whatever the length: in place but for the argument."""
+    """Two buffers, whatever the length: in place, except over the argument."""
     def chain(x):
         for _ in range(10):
             x = df.exp(x) * .5
@@ -151,8 +151,8 @@ def test_deep_networks_use_little_more_than_what_is_alive():
 
 
 def alive(plan):
-    """Buffers of the arena, and the first and last instruction that uses each, as these say
-    themselves: those of a wave run in any order."""
+    """Buffers of the arena, and the first and last instruction that uses each, by their own
+    operands: those of a wave run in any order."""
     spans = {}
     waves = [i.node.wave for i in plan.instructions]
     for k, instruction in enumerate(plan.instructions):
@@ -194,7 +194,7 @@ def test_what_is_in_use_in_a_wave_does_not_overlap(f):
     lambda v: df.gather(v, [2, 0, 1]), lambda v: df.nn.softmax(v), lambda v: df.tanh(v) + v,
     lambda v: df.math.cumprod(v, reverse=True)])
 def test_a_variable_is_not_overwritten_while_it_is_read(f):
-    """An op that does not go through its input once, in order, makes its result elsewhere."""
+    """An op that does not read its input once and in order puts its result elsewhere."""
     start = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
     v, w = df.Variable(start), df.Variable(start)
     traced = df.function(lambda: v.assign(f(v)))
@@ -207,7 +207,7 @@ def test_a_variable_is_not_overwritten_while_it_is_read(f):
 @pytest.mark.parametrize("passes", [True, False])
 @pytest.mark.parametrize("view", [False, True])
 def test_a_value_made_in_a_variable_is_kept_while_it_is_read(passes, view):
-    """The next value of the variable is not made over it."""
+    """The next value of the variable does not overwrite it."""
     def f(v, x, i):
         y = x + x
         v.assign(y)

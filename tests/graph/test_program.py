@@ -27,7 +27,7 @@ ARENA, CONSTANT, ARG, RESULT, DYNAMIC = SlotKind
 
 
 class Builder:
-    """Slots and instructions one after the other, each value at a place of its own."""
+    """Slots and instructions one after the other, each value in its own place."""
 
     def __init__(self):
         self.slots, self.instructions, self.constants, self.arena = [], [], [], 0
@@ -409,7 +409,7 @@ def test_what_is_no_constant_and_no_op(value):
 
 
 def test_scratch_memory_may_lie_where_only_a_shape_is_read():
-    """The planner gives the memory away: nobody reads the numbers."""
+    """The planner reuses that memory, as nothing reads the numbers."""
     b = Builder()
     g, like, out = b.arg(0, (4, 3)), b.temp((3,)), b.result(0, (3,))
     place = b.slots[like].offset

@@ -89,7 +89,7 @@ def run(steps, dtype, seed, wrap, scale=1):
 
 
 def check_calls(compiled, seed):
-    """Calls within calls in place of parts of what was traced make no difference."""
+    """Replacing parts of what was traced by calls within calls makes no difference."""
     options = dataclasses.replace(compiled.options, check=True)
     plain = leaves_first(ir.copy(compiled.traced))
     calls = outlined(plain, np.random.default_rng(seed))
@@ -98,7 +98,7 @@ def check_calls(compiled, seed):
 
 
 def check_plan(plan):
-    """No two buffers alive at once overlap, and the arena is no smaller than what is alive."""
+    """No two buffers alive at once overlap, and the arena holds all that is alive."""
     blocks = [(b.offset, b.size, b.start, b.end) for b in plan.buffers if b.kind is SlotKind.ARENA]
     blocks += [(s.workspace.offset, s.workspace.size, s.workspace.start, s.workspace.end)
                for s in plan.instructions if s.workspace is not None]

@@ -162,7 +162,7 @@ def test_c_refuses_what_is_broken(place, change, message):
 
 
 def training_step():
-    """A function that reads and writes variables, draws numbers, and takes one that changes."""
+    """A function that reads and writes variables, draws random numbers, and takes a varying one."""
     rng = np.random.default_rng(0)
     w = [df.Variable(rng.normal(size=s).astype("float32")) for s in ((3, 4), (4,))]
     generator = df.random.Generator(3)

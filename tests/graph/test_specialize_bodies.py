@@ -24,7 +24,7 @@ def sized(x, y, n):
 
 
 def data_sized(x, y, n):
-    """The same with sizes that only a run knows."""
+    """The same with sizes known only to a run."""
     kept = df.boolean_mask(x, x > 0.0)
     k = kept.shape[0]
     again = df.boolean_mask(y, y > 0.5)
@@ -73,7 +73,7 @@ def test_calls_make_no_difference(f, seed):
 
 
 def test_a_size_from_around_is_an_input_more():
-    """Only a run knows it, so a node computes it: from what the call is given."""
+    """It is known only to a run, so a node computes it from the inputs of the call."""
     def f(x):
         kept = df.boolean_mask(x, x > 0.0)
         return df.exp(df.reduce_sum(x)) + df.zeros([kept.shape[0]])

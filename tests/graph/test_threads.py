@@ -70,7 +70,7 @@ def test_updates_are_counted_exactly():
 
 @pytest.mark.parametrize("pool", [1, 2])
 def test_large_programs_and_readers_beside_them(pool):
-    """They run without the GIL; who reads a variable meanwhile sees a value that was assigned."""
+    """They run without the GIL; a reader of a variable meanwhile sees a value that was assigned."""
     n = 1 << 17
     v, count = df.Variable(df.zeros([n])), df.Variable(0)
 

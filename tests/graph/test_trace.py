@@ -1,4 +1,4 @@
-"""What Python may do while it is traced, and what it is told where it may not: values, variables,
+"""What Python may do while it is traced, and the errors for what it may not do: values, variables,
 captured tensors, side effects."""
 
 import inspect

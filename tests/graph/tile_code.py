@@ -1,4 +1,4 @@
-"""Assembles tile code (csrc/fuse/cluster.h) from op names, and the same as ops one by one."""
+"""Assembles tile code (csrc/fuse/cluster.h) from op names, and runs the same ops one by one."""
 
 import struct
 

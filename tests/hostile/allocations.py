@@ -135,14 +135,14 @@ def c_fails(n):
         shim.fail_malloc(0)
 
 
-# What CPython 3.11 makes of a failure of its own: a lock, the frame that a traceback wants, the
-# attributes of an object. Of a function of ours it would say that it returned NULL.
+# What CPython 3.11 raises for a failure of its own: a lock, the frame that a traceback wants, the
+# attributes of an object. For a function of ours it would say that it returned NULL.
 PYTHONS_OWN = re.compile("can't allocate lock|error return without exception set|"
                          r"<class 'dualflow\.(?!_core).*'> returned a result with an exception set")
 
 
 def attempt(scenario, fails, n):
-    """What the scenario gave, or None where it had no memory."""
+    """What the scenario returned, or None if it ran out of memory."""
     gc.collect()
     df.config.trim_memory()                       # so that buffers are allocated anew
     try:

@@ -23,7 +23,7 @@ from tests.hostile.values import VALUES, EvilError
 
 ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError,
            BufferError, NotImplementedError, EvilError, decimal.InvalidOperation)
-ENDLESS = {"very deep"}     # its repr alone is beyond the stack
+ENDLESS = {"very deep"}     # its repr alone overflows the stack
 SECONDS = 20                      # for one call, on a busy machine
 
 
@@ -57,7 +57,7 @@ def tensor():
 
 
 def public(namespace):
-    """Names of a module that does nothing but pass on those of others."""
+    """Names of a module that only re-exports those of others."""
     return [name for name in vars(namespace) if name[0] != "_"]
 
 

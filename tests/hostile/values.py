@@ -16,7 +16,7 @@ class EvilError(Exception):
 
 
 class Raises:
-    """Every question is answered with an exception."""
+    """Answers everything with an exception."""
 
     def _raise(self, *args):
         raise EvilError("raised on purpose")
@@ -64,7 +64,7 @@ class Lies:
 
 
 class Clearing(float):
-    """A number that empties the list it lies in when it is converted."""
+    """A number that empties the list it is in when it is converted."""
 
     def __new__(cls, around):
         self = super().__new__(cls, 1.0)
@@ -105,7 +105,7 @@ class ClearingInt(int):
 
 
 class Grows(list):
-    """A list that is another one each time it is looked at."""
+    """A list that is a different one each time it is looked at."""
 
     def __iter__(self):
         self.append(1)

@@ -82,7 +82,7 @@ def case(op: str, args: Sequence[Any], ref: Callable[..., Any], function: str | 
 
 @dataclass(frozen=True)
 class sample:
-    """Random input of a shape; `low` and `high` bound it. What `accepts` says no to becomes 1."""
+    """Random input of a shape; `low` and `high` bound it. What `accepts` rejects becomes 1."""
 
     shape: tuple[int, ...]
     low: float = -2.0

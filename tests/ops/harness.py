@@ -57,7 +57,7 @@ def tensor(value: Any) -> Any:
 
 
 def wide(value: Any) -> Any:
-    """Float arrays as float64, so that the reference is better than what it judges."""
+    """Float arrays as float64, so that the reference is more exact than what it judges."""
     is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
     return value.astype(np.float64) if is_float else value
 

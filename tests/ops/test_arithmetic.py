@@ -44,7 +44,7 @@ def test_gradients_where_a_formula_has_a_corner():
 
 
 def test_sign_has_a_gradient_of_zeros():
-    """Not none: what it is made from is connected."""
+    """Not None, since it is connected to what it is made from."""
     x = df.constant([-2., 0., 3.])
     with df.GradientTape() as tape:
         tape.watch(x)

@@ -1,4 +1,4 @@
-"""What ops that are not elementwise say to bad axes, sizes, indices and shapes; none may crash."""
+"""Errors of ops other than elementwise ones for bad axes, sizes, indices, shapes; no crashes."""
 
 import contextlib
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 import dualflow as df
 
 HUGE = 10**12
-BEYOND = 2**50                              # of a float32, more bytes than any address has
+BEYOND = 2**50                              # as float32, more bytes than any address space
 X = df.constant(np.ones((2, 3), "float32"))
 ONES_254 = df.zeros([1] * 254)              # of the highest rank there is
 

@@ -2,7 +2,7 @@
 
 Kernels work in blocks: tiles of 1,024 elements, 2,048 columns of a cumulative sum, 4,096 of a
 reduction or of a search, chunks of 16,384 numbers of a row and grains of as many. Rows of the table
-are small, so a wrong offset of the second block shows here only. A size that occurs in the samples'
+are small, so a wrong offset of the second block shows only here. A size that occurs in the samples'
 shapes becomes a large one, everywhere it occurs; what does not fit then (an attribute holds the old
 size) is left out.
 """
@@ -40,7 +40,7 @@ def samples(args):
 
 
 def stretched(case, old, new):
-    """The row's arguments with one size for another; None where that makes too many numbers."""
+    """The row's arguments with one size replaced; None if that makes too many numbers."""
     def change(a):
         if not isinstance(a, sample):
             return a
@@ -51,7 +51,7 @@ def stretched(case, old, new):
 
 
 def fits(case, args):
-    """Whether the arguments go together, and nothing becomes huge."""
+    """Whether the arguments fit each other and nothing becomes huge."""
     def is_array(a):
         return isinstance(a, np.ndarray | np.generic)
 
@@ -121,7 +121,7 @@ def test_softmax_of_many_columns(shape, axis):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_far_below_zero(axis):
-    """Their maximum is no 0."""
+    """Their maximum is not 0."""
     x = np.full((3, 4), -1e4, "f4")
     assert (df.nn.softmax(x, axis).numpy() == np.float32(1 / x.shape[axis])).all()
     np.testing.assert_allclose(df.nn.log_softmax(x, axis).numpy(), -np.log(x.shape[axis]),
@@ -156,7 +156,7 @@ def test_broadcast_runs_of_a_row(a, b):
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
 def test_operands_that_repeat_at_different_distances(order):
-    """A tile begins where every one of them begins anew."""
+    """A tile begins where all of them start over."""
     rng = np.random.default_rng(6)
     args = [rng.normal(size=[(300, 5, 7), (5, 7), (7,)][k]) for k in order]
     args[0] = args[0] > 0

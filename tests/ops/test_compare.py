@@ -1,4 +1,4 @@
-"""where: its two forms, and conditions that are none."""
+"""where: its two forms, and conditions that are not bool."""
 
 import numpy as np
 import pytest

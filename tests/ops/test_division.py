@@ -1,4 +1,4 @@
-"""Division, and what else integers may have no result for."""
+"""Division, and other ops for which integers may have no result."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ def refused(op, dtype):
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 @pytest.mark.parametrize("op", REFUSING, ids=lambda op: op.name)
 def test_what_integers_have_no_result_for_is_refused(op, dtype):
-    """Eagerly and traced, wherever it stands, by the same words; not where nothing is computed."""
+    """Eagerly and traced, wherever it occurs, with one message; not where nothing is computed."""
     f, bad = FUNCTIONS[op.name], refused(op, dtype)
     assert (bad is None) == (op.name == "pow" and dtype is df.uint8)
     if bad is None:
@@ -75,7 +75,7 @@ def test_a_choice_does_not_spare_the_division():
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_what_is_refused_leaves_variables_as_python_would(constant):
-    """The update before it is done, the one behind it is not; a divisor known to be good may fuse
+    """The update before it is done, the one after it is not; a divisor known to be good may fuse
     and move."""
     u, v, w = (df.Variable([1, 2]) for _ in range(3))
 

@@ -1,5 +1,5 @@
 """Dtypes that no row of an op declares are refused, naming the op and the dtype; float16 and
-bfloat16 go where float32 goes (their values: test_halves.py)."""
+bfloat16 are accepted where float32 is (their values: test_halves.py)."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,7 @@ def numbers_of(half):
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "maximum", "less", "equal",
                                 "sqrt", "negative", "abs", "floor", "square"])
 def test_every_half(half, op):
-    """NaN, infinities, denormals, overflow and ties: each number there is, with another one."""
+    """NaN, infinities, denormals, overflow and ties: every number, each with another one."""
     x = np.arange(1 << 16, dtype="u2").view(numbers_of(half))
     y = np.random.default_rng(0).permutation(x)
     args = (x, y) if op in ("add", "subtract", "multiply", "divide", "maximum", "less",
@@ -112,7 +112,7 @@ def test_every_half(half, op):
         return
     assert not np.isnan(got[number].astype("f4")).any() and np.all(got[~number] != got[~number])
     got, want = got.view("u2")[number], want.view("u2")[number]
-    if op == "maximum":                 # of zeros of either sign NumPy picks by chance
+    if op == "maximum":                 # which sign of zero NumPy picks is chance
         got, want = (np.where(bits == 0x8000, 0, bits) for bits in (got, want))
     np.testing.assert_array_equal(got, want)
 
@@ -154,7 +154,7 @@ def test_errors_name_the_dtype(half):
 
 @pytest.mark.parametrize("case, half", [r for r in ROWS if r.values[0].grad])
 def test_gradient(case, half):
-    """That of float32 but for roundings: of the results, and of each op of the gradient rule."""
+    """That of float32 except for roundings: of the results, and of each op of the gradient rule."""
     args, tensors = halves(case, half)
 
     def slopes(xs):

@@ -74,7 +74,7 @@ SOURCES = [c for c in CASES if c.function.startswith("random.stateless")]
 
 
 def of_key(case, key, n):
-    """n draws of a random op; a permutation as its numbers."""
+    """n draws of a random op; a permutation by its numbers."""
     args = [key if a is case.args[1] else a for a in case.args]
     args[0] = n if case.op == "random_permutation" else [n]
     return harness.function(case)(*args, **case.kwargs).numpy().astype(np.float64)
@@ -254,7 +254,7 @@ def test_shapes_and_dtypes():
     assert df.random.normal([0, 3]).shape == (0, 3)
     assert df.random.uniform([3], dtype="float16").dtype is df.float16
     assert df.random.normal([3], dtype=df.bfloat16).dtype is df.bfloat16
-    for dtype, n in (("float16", 2048), ("bfloat16", 256)):     # all numbers there are, but not 1
+    for dtype, n in (("float16", 2048), ("bfloat16", 256)):     # every number there is, except 1
         x = df.cast(df.random.stateless_uniform([40_000], [3, 4], dtype=dtype), "float32").numpy()
         assert set(x * n) == set(range(n)) and abs(x.mean() - 0.5) < 0.01
         x = df.cast(df.random.stateless_uniform([40_000], [3, 5], -3, 3, dtype), "float32").numpy()

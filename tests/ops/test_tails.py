@@ -1,4 +1,4 @@
-"""Gradients and activations far out: nothing vanishes or overflows before the true value does."""
+"""Gradients and activations far from 0: none vanishes or overflows before the true value does."""
 
 import math
 
@@ -9,8 +9,8 @@ import dualflow as df
 from tests.ops import harness
 from tests.ops.cases import CASES
 
-# Of each op the row that comes first; float32 numbers at which float64 judges, as a product or a
-# square of them still has room there.
+# The first row of each op; float32 numbers judged in float64, where a product or a square of them
+# still has room.
 ROWS = {c.op: c for c in CASES
         if harness.elementwise(c) and c.grad and {"float32", "float64"} <= set(c.dtypes)
         and not c.op.endswith("_grad")}     # a tail times any number, again

@@ -49,7 +49,7 @@ def compare(case, dtype, args, make):
 def compare_call(call, tensors, make):
     want = bits(call(*tensors))
     traced = make(call, tensors)
-    for _ in range(2):                  # the second run goes through a used frame
+    for _ in range(2):                  # the second run reuses a frame
         got = bits(traced(*tensors))
         assert got == want, traced.graph_for(*tensors)
 

@@ -1,4 +1,4 @@
-"""Training states are copied and pickled whole, and go on as if they had not been; hyper-parameters
+"""Training states are copied and pickled whole, and continue like the original; hyper-parameters
 that change take effect in traced functions too, or raise."""
 
 import copy
@@ -115,7 +115,7 @@ def test_an_optimizer_without_its_variables_says_so():
     again = pickle.loads(pickle.dumps(optimizer))
     with pytest.raises(InvalidArgumentError, match=r"together.*build"):
         again.apply_gradients([(g, v)])
-    again.build([v])                    # said in so many words: a new start
+    again.build([v])                    # an explicit new start
     again.apply_gradients([(g, v)])
     plain = pickle.loads(pickle.dumps(opt.SGD(.1)))
     plain.apply_gradients([(g, v)])

@@ -44,7 +44,7 @@ def scaled(x, y):
 
 @df.custom_gradient
 def handed_on(x, y):
-    """Both as they are, the second first."""
+    """Both unchanged, the second first."""
     return (y, x), lambda g, h: (h * 2., g * x)
 
 

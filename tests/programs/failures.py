@@ -1,7 +1,7 @@
 """Random programs of a seed that update variables and fail: the variables afterwards.
 
-Steps that may fail stand between updates, and an argument says which of them does. Whichever it is,
-eager mode has done the updates written before it and none of those behind it; so must every traced
+Steps that may fail come between updates, and an argument says which of them does. Whichever it is,
+eager mode has done the updates written before it and none of those after it; so must every traced
 form, whatever its passes merge and move.
 """
 
@@ -134,7 +134,7 @@ class Program:
         return [df.tanh(a), a + b, a * .5, df.maximum(a, b), df.sin(a) * b, a - b][i % 6]
 
     def run(self, which: int, wrap: Callable[[Any], Any]) -> list[Any]:
-        """What calls gave that fail at `which`, and the variables after each."""
+        """The outcomes of calls that fail at `which`, and the variables after each."""
         state, seen = State(self.seed, self.shape), list[Any]()
         f = wrap(lambda x, which: self.body(state, x, which))
         form = {"tape inside": wrap(lambda *args: self.differentiated(state, f, *args)),

@@ -1,4 +1,4 @@
-"""What Python code does with a number or a size on its way to a number: by name, a function of an
+"""What Python code does with a number or a size to get another number: by name, a function of an
 int, a float, a shape and a flag."""
 
 import copy

@@ -1,4 +1,4 @@
-"""Random programs of a seed: Python functions as people write them, called many times.
+"""Random programs of a seed: Python functions as users write them, called many times.
 
 A program is a list of steps on tensors, numbers, sizes and variables, and a list of calls. It is
 run as plain Python and traced; all that can be seen of the runs must be the same: what the calls
@@ -65,7 +65,7 @@ def handed_on(x, y):
 
 
 class Refused(ValueError):
-    """What a program raises for an argument it does not like."""
+    """What a program raises for an argument it rejects."""
 
 
 class State:

@@ -1,7 +1,7 @@
 """Random programs for as long as asked: ``pytest -m soak --minutes 60``.
 
-Prints how many ran, how fast, the last seed and the memory of the process, and looks whether
-programs that are done leave a trace. A failure names its seed; with ``--minutes 0
+Prints how many ran, how fast, the last seed and the memory of the process, and checks whether
+finished programs leave a trace. A failure names its seed; with ``--minutes 0
 --seed N`` only that one runs.
 """
 

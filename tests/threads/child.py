@@ -1,4 +1,4 @@
-"""Programs of their own, so that one that hangs is a failure and not a hang."""
+"""Runs programs in processes of their own, so that one that hangs fails its test only."""
 
 import os
 import subprocess

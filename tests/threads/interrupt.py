@@ -1,5 +1,5 @@
-"""Ctrl-C at every place where Python looks for signals: where a function begins and where a call of
-C returns. A profile function is called just there."""
+"""Ctrl-C at every place where Python checks for signals: where a function begins and where a C call
+returns. A profile function is called exactly there."""
 
 import sys
 from pathlib import Path

@@ -87,8 +87,8 @@ def draws():
 @pytest.mark.parametrize("work", [traces, around_a_call, tapes, graphs, draws],
                          ids=lambda f: f.__name__)
 def test_at_every_place(work, request):
-    """One interrupt for each line of code where it may come; the contexts' own lines in any case,
-    of the rest a share."""
+    """One interrupt for each line of code where it may come; all lines of the contexts themselves,
+    a share of the rest."""
     work(), work()
     share = 1 if request.config.getoption("exhaustive") else 15
     own_print, kept = builtins.print, []
@@ -103,7 +103,7 @@ def test_at_every_place(work, request):
 
 
 def test_at_random_times(request):
-    """As people press it: by a signal, while functions are traced."""
+    """As users press it: by a signal, while functions are traced."""
     seconds = 60 if request.config.getoption("exhaustive") else 1
     out = run(f"""
 import builtins, random, warnings

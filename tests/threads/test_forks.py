@@ -1,4 +1,4 @@
-"""Forks in mid-flight: the child has whole values and can go on."""
+"""Forks in mid-flight: the child has complete values and can go on."""
 
 from tests.threads.child import run
 
@@ -104,7 +104,7 @@ assert v.numpy().tolist() == [3.]
 
 
 def test_a_fork_while_others_trace_draw_and_print(request):
-    """No lock of ours is held for ever in the child."""
+    """No lock of ours is held forever in the child."""
     run("""
 tracing = threading.Event()
 @df.function

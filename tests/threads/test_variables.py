@@ -1,4 +1,4 @@
-"""Variables that one thread writes and others read: nobody waits for ever, nobody sees a value half
+"""Variables that one thread writes and others read: nobody waits forever, nobody sees a value half
 written."""
 
 import pytest
@@ -73,7 +73,7 @@ assert (v.numpy() == sum(counts) + 1).all()
 
 
 def test_many_variables_wanted_at_once():
-    """Who wants several variables that others write in turns is not passed over for ever."""
+    """A thread that wants several variables, which others write in turn, does not starve."""
     run("""
 n = 1 << 16
 vs = [df.Variable(df.zeros([n])) for _ in range(4)]
@@ -157,7 +157,7 @@ class Stream:
 
 
 def test_printing_reads_what_the_program_writes():
-    """The value is the one eager mode has at that point, and stays what it is."""
+    """The value is the one eager mode has at that point, and does not change later."""
     run(PRINTER + """
 seen = []
 twice = df.function(lambda: v * 2.)
@@ -295,7 +295,7 @@ assert sorted([a.item(), b.item()]) == [20., 21.]
 """)
 
 
-# Some 100 ms, in many instructions; asks for signals every 50.
+# Some 100 ms, in many instructions; checks for signals every 50.
 LONG = """
 import functools
 from dualflow.errors import InUseError
@@ -381,7 +381,7 @@ while not joined:
 @pytest.mark.parametrize("size", [16, 1 << 18])
 def test_the_value_between_is_never_seen(size):
     """Readers of all kinds see a variable as it is before or after a run. Small ones are read on
-    the short way."""
+    the fast path."""
     run(f"""
 import functools
 n = {size}

@@ -16,11 +16,11 @@ TRUE, FALSE = df.constant(True), df.constant(False)
 
 
 def left(f, *parameters, **options):
-    """Ops that are left when the exact rules have been applied and what is dead is gone."""
+    """Ops left after the exact rules have been applied and dead code is gone."""
     return ops(simplified(passed(algebra, traced(f, *parameters), **options)))
 
 
-SAME = {                    # what gives its first argument
+SAME = {                    # what returns its first argument
     "identity": lambda a: df.identity(df.stop_gradient(a)),
     "x - 0": lambda a: a - 0.0,
     "x + -0": lambda a: a + MINUS_ZERO,

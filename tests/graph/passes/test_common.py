@@ -1,4 +1,4 @@
-"""The same is computed once."""
+"""Equal nodes are computed once."""
 
 import numpy as np
 import pytest

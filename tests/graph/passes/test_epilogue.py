@@ -1,4 +1,4 @@
-"""What stands behind a product becomes its epilogue, and not a bit changes."""
+"""What follows a product becomes its epilogue, and not a bit changes."""
 
 import hypothesis.strategies as st
 import pytest

@@ -1,4 +1,4 @@
-"""What is known beforehand is computed beforehand, nothing large is made."""
+"""What is known beforehand is computed beforehand, and nothing large is made."""
 
 import dualflow as df
 from dualflow.graph.passes import fold

@@ -101,7 +101,7 @@ step = st.one_of(
 
 
 def program(steps, variables):
-    """The function that takes the steps; each picks among the values there are, the last first."""
+    """The function that takes the steps; each picks among the values so far, newest first."""
     def f(a, b):
         made = [a, b]
 

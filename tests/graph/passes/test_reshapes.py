@@ -1,4 +1,4 @@
-"""What moves numbers to and fro is done once, or not at all."""
+"""Numbers are not moved back and forth: what moves them runs once, or not at all."""
 
 import pytest
 

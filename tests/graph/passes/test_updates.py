@@ -1,4 +1,4 @@
-"""Updates of variables move to just behind what they wait for."""
+"""Updates of variables move to just after what they wait for."""
 
 import dualflow as df
 from dualflow.graph import ir

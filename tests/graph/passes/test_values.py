@@ -1,4 +1,4 @@
-"""What is known of a value."""
+"""What is known about a value."""
 
 import pytest
 

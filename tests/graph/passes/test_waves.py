@@ -1,4 +1,4 @@
-"""Which nodes are put side by side, and that they compute what they did alone."""
+"""Which nodes are put side by side, and that they compute the same as alone."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_the_pass_is_seen_and_left_out():
 
 
 def broken(*numbers):
-    """Two concats and what reads one of them, in waves of these numbers."""
+    """Two concats and a reader of one of them, in waves of these numbers."""
     graph = traced(lambda a: [df.concat([a, a], 0), df.concat([a, a], 0) * 2.], x(4))
     for node, wave in zip(graph.nodes[1:], numbers, strict=True):
         node.wave = wave

@@ -57,7 +57,7 @@ backward("selu", ref=lambda g, x: g * SCALE * np.where(x > 0, 1, ALPHA * np.exp(
 for op in ("silu", "swish"):
     case("silu", args=[normal(3, 4)], ref=np_silu, function=f"nn.{op}", ulp=4, edges=False)
 activation("softsign", ref=lambda x: finite(x) / (1 + np.abs(finite(x))), ulp=2)
-# Above their minima, where nothing cancels; tests/ops/test_activation.py looks at the rest.
+# Above their minima, where nothing cancels; tests/ops/test_activation.py covers the rest.
 backward("silu", ref=np_silu_grad, low=-0.5, ulp=5, grad=(0, 1))
 for approximate in (False, True):
     attrs = {"approximate": approximate}

@@ -4,7 +4,7 @@ from tests.ops.case import ANY, case, sample
 
 
 def np_cast(x, dtype):
-    """Floats are cut off and limited, as C does not say and NumPy does not do on every machine."""
+    """Floats are truncated and clamped, which C leaves open and NumPy does not do everywhere."""
     if np.dtype(dtype).kind in "iu" and x.dtype.kind == "f":
         info = np.iinfo(dtype)
         inside = np.nan_to_num(np.clip(x, -(2.0**62), 2.0**62)).astype("int64")

@@ -5,7 +5,7 @@ from tests.ops.cases.arithmetic import unless_zero
 
 case("divide", args=[normal(3, 4), positive(4)], ref=np.divide, grad=(0, 1))
 case("divide", args=[normal(3, 4), positive(4)], ref=np.divide, function="truediv", grad=(0, 1))
-# Integers become floats, which the largest do not fit.
+# Integers become floats, which cannot hold the largest.
 for name in ("divide", "truediv"):
     case("divide", args=[sample((6,), -9, 9), sample((6,), 1, 9)], ref=np.divide, function=name,
          dtypes=INTS + BOOL, edges=False, grad=(), name=f"{name} of integers")
