@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dualflow._core import unwrapped
+from dualflow._core import TensorBase, unwrapped
 from dualflow.errors import InvalidArgumentError
 
 __all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested", "map_structure",
@@ -141,7 +141,7 @@ def flatten(structure: Any) -> list[Any]:
     while pending:
         rest, around = pending[-1]
         for item in rest:
-            if is_nested(item):
+            if not isinstance(item, TensorBase) and is_nested(item):    # mostly it is one
                 pending.append((iter(parts(item)), inside(item, around)))
                 break
             leaves.append(item)
@@ -223,12 +223,15 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     >>> df.nest.pack_sequence_as({"b": [0, 0], "a": 0}, [1, 2, 3])
     {'b': [2, 3], 'a': 1}
     """
-    wanted = len(flatten(structure))
-    if len(flat_sequence) != wanted:
-        raise InvalidArgumentError(f"pack_sequence_as: got {len(flat_sequence)} values for a "
-                                   f"structure of {wanted} leaves")
     rest = iter(flat_sequence)
-    return rebuild(structure, lambda _: next(rest))
+    try:
+        made = rebuild(structure, lambda _: next(rest))
+        if next(rest, rest) is rest:
+            return made
+    except StopIteration:
+        pass
+    raise InvalidArgumentError(f"pack_sequence_as: got {len(flat_sequence)} values for a structure "
+                               f"of {len(flatten(structure))} leaves")
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
@@ -293,11 +296,11 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 
 def rebuild(item: Any, leaf: Callable[[Any], Any],
-            is_leaf: Callable[[Any], bool] = lambda _: False,
+            is_leaf: Callable[[Any], bool] | None = None,
             around: tuple[int, ...] = ()) -> Any:
     """The structure with `leaf` applied to each leaf, in the order `flatten` gives them; `is_leaf`
     may stop before that. As deep as its nesting."""
-    if is_leaf(item) or not is_nested(item):
+    if isinstance(item, TensorBase) or not is_nested(item) or (is_leaf and is_leaf(item)):
         return leaf(item)
     around = inside(item, around)
     return remade(item, [rebuild(x, leaf, is_leaf, around) for x in parts(item)])
