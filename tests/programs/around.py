@@ -45,7 +45,7 @@ def scaled(x, y):
 @df.custom_gradient
 def handed_on(x, y):
     """Both unchanged, the second first."""
-    return (y, x), lambda g, h: (h * 2., g * x)
+    return (y, x), lambda g, h: (h * 2., g * df.reduce_mean(x))
 
 
 @df.custom_gradient
