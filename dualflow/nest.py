@@ -48,13 +48,6 @@ def fields(item: Any) -> tuple[str, ...]:
     return tuple([f.name for f in sys.modules["dataclasses"].fields(item) if f.init])
 
 
-def keys(item: Any) -> Sequence[Any]:
-    """The keys of the parts of a list, tuple, dict or dataclass, in the order of its leaves."""
-    if isinstance(item, dict):
-        return sorted_keys(item)
-    return fields(item) or range(len(item)) if isinstance(item, list | tuple) else fields(item)
-
-
 def sorted_keys(item: dict[Any, Any]) -> list[Any]:
     """Keys in sorted order; if they do not compare, in the order of insertion."""
     try:
@@ -63,18 +56,25 @@ def sorted_keys(item: dict[Any, Any]) -> list[Any]:
         return list(item)
 
 
+def level(item: Any) -> tuple[Sequence[Any], list[Any]]:
+    """What the parts of a list, tuple, dict or dataclass are called, and the parts, both in the
+    order of its leaves."""
+    if isinstance(item, dict):
+        names = sorted_keys(item)
+        return names, [item[name] for name in names]
+    if isinstance(item, list | tuple):
+        return fields(item) or range(len(item)), list(item)
+    return fields(item), [getattr(item, name) for name in fields(item)]
+
+
 def parts(item: Any) -> list[Any]:
     """What a list, tuple, dict or dataclass holds, in the order of its leaves."""
-    if isinstance(item, list | tuple):
-        return list(item)
-    if isinstance(item, dict):
-        return [item[key] for key in sorted_keys(item)]
-    return [getattr(item, name) for name in fields(item)]
+    return list(item) if isinstance(item, list | tuple) else level(item)[1]
 
 
-def step(item: Any, key: Any) -> str:
-    """How Python accesses a part: `[0]`, `['key']`, `.field`."""
-    return f".{key}" if fields(item) else f"[{key!r}]"
+def steps(item: Any, names: Sequence[Any]) -> list[str]:
+    """How Python gets at the parts: `[0]`, `['key']`, `.field`."""
+    return [f".{name}" for name in names] if fields(item) else [f"[{name!r}]" for name in names]
 
 
 def remade(item: Any, values: list[Any]) -> Any:
@@ -106,7 +106,7 @@ def inside(item: Any, around: tuple[int, ...]) -> tuple[int, ...]:
 
 def described(item: Any) -> str:
     """`a list of 3`"""
-    of = f" of {len(keys(item))}" if is_nested(item) else ""
+    of = f" of {len(parts(item))}" if is_nested(item) else ""
     return f"a {type(item).__name__}{of}"
 
 
@@ -176,8 +176,9 @@ def _walk(item: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, 
         yield path, item
         return
     around = inside(item, around)
-    for key, part in zip(keys(item), parts(item), strict=True):
-        yield from _walk(part, path + step(item, key), around)
+    names, held = level(item)
+    for step, part in zip(steps(item, names), held, strict=True):
+        yield from _walk(part, path + step, around)
 
 
 def flatten_tensors(structure: Any) -> list[Any]:
@@ -197,7 +198,7 @@ def flatten_up_to(structure: Any, given: Any) -> list[Any]:
         if not is_nested(item):
             leaves.append(other)
             continue
-        if not is_nested(other) or list(keys(item)) != list(keys(other)):
+        if not is_nested(other) or list(level(item)[0]) != list(level(other)[0]):
             raise InvalidArgumentError(f"got {described(other)} where there is {described(item)}")
         pending.extend(reversed(list(zip(parts(item), parts(other), strict=True))))
     return leaves
@@ -286,13 +287,14 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
         path, a, b = pending.pop()
         differ = is_nested(a) != is_nested(b)
         if not differ and is_nested(a):
-            differ = (check_types and type(a) is not type(b)) or list(keys(a)) != list(keys(b))
+            differ = (check_types and type(a) is not type(b)) or (
+                list(level(a)[0]) != list(level(b)[0]))
         if differ:
             at = f" at {path}" if path else ""
             raise InvalidArgumentError(f"structures differ{at}: {described(a)}, {described(b)}")
         if is_nested(a):
-            pending.extend((path + step(a, key), x, y) for key, x, y in reversed(
-                list(zip(keys(a), parts(a), parts(b), strict=True))))
+            pending.extend((path + step, x, y) for step, x, y in reversed(
+                list(zip(steps(a, level(a)[0]), parts(a), parts(b), strict=True))))
 
 
 def rebuild(item: Any, leaf: Callable[[Any], Any],

@@ -24,7 +24,7 @@ from dualflow._core import (
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
-from dualflow.nest import fields, inside, is_nested, keys, parts, sorted_keys, step
+from dualflow.nest import fields, inside, is_nested, level, steps
 
 LEAF = "leaf"
 SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi
@@ -48,15 +48,16 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
 
     Arrays become tensors, unless `arrays` says that they stay arrays.
     """
-    if not is_nested(item):
+    if isinstance(item, TensorBase) or not is_nested(item):
         leaves.append(item if arrays else leaf_of(item, path))
         paths.append(path)
         return LEAF
     around = inside(item, around)
-    inner = tuple([flatten(x, path + step(item, k), leaves, paths, arrays, around)
-                   for k, x in zip(keys(item), parts(item), strict=True)])
+    names, held = level(item)
+    inner = tuple([flatten(x, path + step, leaves, paths, arrays, around)
+                   for step, x in zip(steps(item, names), held, strict=True)])
     if isinstance(item, dict):
-        place = {n: k for k, n in enumerate(sorted_keys(item))}
+        place = {n: k for k, n in enumerate(names)}
         first = (item.default_factory,) if isinstance(item, defaultdict) else ()
         return (type(item), tuple([n if type(n) is str else Key(n) for n in item]), *first,
                 tuple([place[n] for n in item]), inner)
