@@ -1,7 +1,7 @@
 # Records of things other than ops: functions with their own gradient, calls of traced functions.
 
 
-def record_function(str name, rule, list inputs, list outputs):
+def record_function(str name, rule, list inputs, list outputs, mark=None):
     """Records outputs as made from inputs by something with a gradient rule of its own.
 
     Parameters
@@ -14,6 +14,8 @@ def record_function(str name, rule, list inputs, list outputs):
     outputs : list of Tensor
         They are returned under new identities, so that nothing flows back through what computed
         them.
+    mark : int, optional
+        In a trace: where that begins.
 
     Returns
     -------
@@ -22,7 +24,7 @@ def record_function(str name, rule, list inputs, list outputs):
     cdef Op op = function_op(name, rule)
     cdef list fresh
     if df_trace_top != NULL:
-        inputs, fresh = (<object>df_trace_top).record_function(op, inputs, outputs)
+        inputs, fresh = (<object>df_trace_top).record_function(op, inputs, outputs, mark)
     else:
         fresh = renewed(outputs)
     record_outputs(op, inputs, fresh)

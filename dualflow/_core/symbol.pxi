@@ -28,19 +28,9 @@ cdef class Symbol(Tensor):
     @property
     def shape(self):
         """The dimensions; a Dim where a size may differ from call to call."""
-        cdef list dims
-        cdef int d
-        if self.unknown is None:
-            return shape_tuple(&self.t)
-        if self.dims is None:
-            dims = list(shape_tuple(&self.t))
-            for d in range(self.t.ndim):
-                if self.unknown[d] and dims[d] is not None:
-                    dims[d] = Dim(dims[d], OF_A_SHAPE, (self, d), self.graph)
-            self.dims = tuple(dims)
-            if self.graph is not None:
-                self.graph.sizes_seen = True
-        return self.dims
+        if self.unknown is not None and self.graph is not None:
+            self.graph.sizes_seen = True
+        return sizes_of(self)
 
     @property
     def known_shape(self):
@@ -87,6 +77,21 @@ cdef class Symbol(Tensor):
 
     def __repr__(self):
         return f"<dualflow.Symbol {self.name!r} shape={self.known_shape} dtype={self.dtype}>"
+
+
+cdef tuple sizes_of(Symbol x):
+    """Its shape, for ourselves: Python has not seen it."""
+    cdef list dims
+    cdef int d
+    if x.unknown is None:
+        return shape_tuple(&x.t)
+    if x.dims is None:
+        dims = list(shape_tuple(&x.t))
+        for d in range(x.t.ndim):
+            if x.unknown[d] and dims[d] is not None:
+                dims[d] = Dim(dims[d], OF_A_SHAPE, (x, d), x.graph)
+        x.dims = tuple(dims)
+    return x.dims
 
 
 cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tuple unknown):
@@ -160,7 +165,15 @@ def symbol_like(graph, node, int index, Symbol y):
     cdef Symbol x = new_symbol(graph, y.t.dtype, y.t.ndim, y.t.shape, y.unknown)
     x.node = node
     x.index = index
-    x.dims = y.shape
+    x.dims = sizes_of(y)
     x.from_data = y.from_data
     x.sized_by_data = y.sized_by_data
+    return x
+
+
+def twin(graph, node, int index, Symbol y):
+    """The same for the value that `y` is: tapes take both for one."""
+    cdef Symbol x = symbol_like(graph, node, index, y)
+    x.id = y.id
+    x.watch = y.watch
     return x

@@ -9,6 +9,7 @@ from dualflow._core import (
     RecordLog,
     Tensor,
     as_tensor,
+    current_graph,
     record_function,
     tensor_id,
     variable_of,
@@ -227,6 +228,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         inputs = flatten_tensors(given)
         reads = RecordLog(True, False)
         reads.push()
+        graph = current_graph()
+        mark = graph.mark if graph is not None else None
         try:
             pair = f(*given, **kwargs)
         finally:
@@ -250,7 +253,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             return [as_tensor(r) if r is not None else None for r in found]
 
         outputs = [as_tensor(y) for y in flatten_tensors(result)]
-        return pack_sequence_as(result, record_function(name, rule, inputs + read, outputs))
+        return pack_sequence_as(result, record_function(name, rule, inputs + read, outputs,
+                                                        mark))
 
     return call
 

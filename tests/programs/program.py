@@ -6,6 +6,7 @@ return or raise, and the variables after each.
 """
 
 import contextlib
+import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -71,8 +72,9 @@ class Refused(ValueError):
 class State:
     """What a program reads and writes besides its arguments."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, wrap: Callable[[Any], Any]) -> None:
         rng = np.random.default_rng(seed)
+        self.wrap = wrap
         self.variables = [df.Variable(rng.normal(size=shape).astype("float32"), name=f"v{k}")
                           for k, shape in enumerate([(3, 4), (3, 4), (4,)])]
         self.optimizer = [df.optimizers.SGD(.1, momentum=.9), df.optimizers.Adam(.01),
@@ -101,6 +103,14 @@ class Program:
         pools = [[pool[int(k)] for k in rng.integers(0, len(pool), rng.integers(1, 5))]
                  for pool in (INTS, FLOATS, SIZES)]
         self.calls = [self._call(rng, *pools) for _ in range(8)]
+        self.parts = self._cut(rng)
+
+    def _cut(self, rng: np.random.Generator) -> list[tuple[int, list[Step]]]:
+        """The steps in pieces, and how many functions each is inside of."""
+        cuts = sorted({0, *rng.integers(0, len(self.steps) + 1, 3).tolist(), len(self.steps)})
+        depths = rng.choice([0, 0, 1, 2], len(cuts)).tolist()
+        return [(depth, self.steps[a:b])
+                for a, b, depth in zip(cuts, cuts[1:], depths, strict=False)]
 
     def _call(self, rng: np.random.Generator, ints: Any, floats: Any, sizes: Any) -> Call:
         pick = lambda pool: pool[int(rng.integers(len(pool)))]  # noqa: E731
@@ -121,9 +131,17 @@ class Program:
         if numbers["n"] == self.refused:
             raise Refused
         made, found = [x, state.w], [1.]
-        for step in self.steps:
-            with contextlib.suppress(df.errors.ShapeError, df.errors.DTypeError):
-                self.do(step, made, found, state, inner, index, numbers, flag, given)
+
+        def do(steps: list[Step]) -> None:
+            for step in steps:
+                with contextlib.suppress(df.errors.ShapeError, df.errors.DTypeError):
+                    self.do(step, made, found, state, inner, index, numbers, flag, given)
+
+        for depth, steps in self.parts:
+            part = functools.partial(do, steps)
+            for _ in range(depth):
+                part = state.wrap(part)
+            part()                      # it leaves tensors in `made`, not only what it returns
         loss = df.add_n([df.reduce_mean(df.sin(df.cast(y, df.float32))) for y in made[-5:]])
         return {"loss": loss, "made": made[-3:], "found": found[-3:]}
 
@@ -209,7 +227,7 @@ class Program:
 
     def run(self, wrap: Callable[[Any], Any]) -> list[Any]:
         """What the calls gave, and the variables after each."""
-        state = State(self.seed)
+        state = State(self.seed, wrap)
         inner_function = lambda a, p: df.tanh(a) * p + df.cast(  # noqa: E731
             df.reduce_sum(state.variables[2]), a.dtype)
         inner = wrap(inner_function) if self.nested else inner_function

@@ -115,7 +115,7 @@ class ConcreteFunction:
             elif isinstance(x, Symbol):
                 if x.graph is not self.trace:
                     x.graph.escaped(x, self.name)
-                self.trace.outputs.append(x)
+                self.trace.outputs.append(self.trace.enclosed.outside(x))
                 self._rest.append(None)
             elif isinstance(x, set | frozenset) and any(isinstance(y, Symbol) for y in x):
                 raise InvalidArgumentError(f"{self.name} returns tensors in a {type(x).__name__}, "

@@ -22,11 +22,11 @@ from dualflow._core import (
     value_of,
 )
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
-from dualflow.graph.calls.locks import reentrant_lock
 from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
@@ -171,7 +171,9 @@ class Call:
                 if len(self._gradients) >= MAX_CALLS:
                     self._gradients.clear()
                 places = {x: n + k for k, x in enumerate(gradient.given)}
-                shapes = {x: self.stands_for[gradient.like.get(x, x)].known_shape for x in places}
+                recorded = self.section.trace.enclosed.recorded
+                shapes = {x: self.stands_for[recorded(gradient.like.get(x, x))].known_shape
+                          for x in places}
                 self._gradients[gradient] = Call(gradient, self.options, places, shapes,
                                                  self.variables, self.stands_for)
             return self._gradients[gradient]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-import threading
 import types
 import weakref
 from collections import OrderedDict
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from dualflow import config
-from dualflow._core import Dispatcher, OnTop, Unfit, current_graph
+from dualflow._core import Dispatcher, Unfit, current_graph
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
 from dualflow.graph.calls import relax
@@ -28,11 +27,12 @@ from dualflow.graph.calls.arguments import (
 )
 from dualflow.graph.calls.attempt import Attempt, plain_key
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
-from dualflow.graph.calls.locks import reentrant_lock
 from dualflow.graph.calls.method import Instances, Method, reduced
+from dualflow.graph.calls.nested import Nested
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Guard
 from dualflow.graph.trace.trace import decisions
 
@@ -40,7 +40,6 @@ __all__ = ["ConcreteFunction", "Function", "function"]
 
 MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
-DEEP = 20                 # a function traced inside itself this often counts as endless recursion
 
 
 class Function(Inspection, Dispatcher):
@@ -67,7 +66,7 @@ class Function(Inspection, Dispatcher):
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
         self._runtime: set[str] = set()         # paths of numbers that are inputs
         self._static: dict[str, str] = {}       # by path: why it cannot be generalised
-        self._tracing = threading.local()
+        self._nested = Nested(self.name)
         self._made_variables = False
         self._warned_of_changes = False
         self._n_traces = 0
@@ -80,8 +79,9 @@ class Function(Inspection, Dispatcher):
         """A call that the dispatcher has not seen before."""
         if config.functions_run_eagerly():
             return self.python_function(*args, **kwargs)
-        if current_graph() is not None:
-            return self._inline(args, kwargs)
+        trace = current_graph()
+        if trace is not None:
+            return self._inline(trace, args, kwargs)
         skeleton, leaves, paths = self._bind(args, kwargs)
         concrete, compiled = self._find(skeleton, leaves, paths)
         try:
@@ -103,32 +103,12 @@ class Function(Inspection, Dispatcher):
             self._arguments = Arguments(self.python_function, self.name, self.input_signature)
         return self._arguments.bind(args, kwargs)
 
-    def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call while another function is traced becomes part of that trace."""
+    def _inline(self, trace: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call while another function is traced: Python runs now, too."""
         skeleton, leaves, _ = self._bind(args, kwargs)
-        key = (skeleton, *map(leaf_key, leaves))
-        active = self._active()
-        if key in active:
-            raise InvalidArgumentError(
-                f"{self.name} calls itself while it is traced, with arguments of the same shapes "
-                "and static values: the trace would never end; let a static value change from call "
-                "to call, or write a loop")
-        try:
-            with OnTop(active, key):
-                assert self._arguments is not None
-                return self._arguments.call(self.python_function, skeleton, leaves)
-        except RecursionError:
-            if len(active) < DEEP:          # Python's own recursion, inside the function
-                raise
-            raise InvalidArgumentError(f"{self.name} calls itself while it is traced, {len(active)}"
-                                       " deep, and no static value ends it") from None
-
-    def _active(self) -> list[Any]:
-        """Keys of the calls of this function that are being traced in this thread."""
-        if not hasattr(self._tracing, "keys"):
-            self._tracing.keys = []
-        keys: list[Any] = self._tracing.keys
-        return keys
+        assert self._arguments is not None
+        run = functools.partial(self._arguments.call, self.python_function, skeleton, leaves)
+        return self._nested.call(trace, (skeleton, *map(leaf_key, leaves)), run)
 
     # --- finding a trace ---
 
@@ -236,7 +216,7 @@ class Function(Inspection, Dispatcher):
                      "makes its own beforehand by build(variables)")
         made.trace.owner = weakref.ref(self)
         key = (skeleton, *kinds)
-        with OnTop(self._active(), key):
+        with self._nested.within(key):
             made.record(functools.partial(self._call_python, skeleton), leaves, again)
         if made.trace.made_variables:   # once more, now that they exist, as in all later traces
             self._made_variables = True

@@ -12,9 +12,9 @@ from typing import Any
 from dualflow._core import Dim, RecordLog, Symbol, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
-from dualflow.graph.calls.locks import reentrant_lock
 from dualflow.graph.ir import CONSTANT, VARIABLE, walk
 from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.trace import Trace, play
 
@@ -64,7 +64,7 @@ class Section:
                 log.watch(x)
                 if x is not group[0]:
                     known_as[tensor_id(x)] = tensor_id(group[0])
-        play(log, self.trace.nodes, known_as)
+        play(log, self.trace.nodes, self.trace.enclosed, known_as)
         return log
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],

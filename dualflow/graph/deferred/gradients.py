@@ -14,7 +14,7 @@ from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gra
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
-from dualflow.graph.trace.trace import play
+from dualflow.graph.trace.trace import Trace, play
 from dualflow.nest import flatten_tensors
 
 __all__ = ["gradients"]
@@ -81,7 +81,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
         for x in wanted:
             log.watch(x)
         stops = {tensor_id(x) for x in stopped}
-        play(log, leading_to(targets, stops))
+        play(log, leading_to(graph, targets, stops), graph.enclosed)
         seeds = seed_gradients(targets, ys, grad_ys)
         found = backward(log, seeds, [tensor_id(x) for x in wanted], free=True)
         zero = wants_zero(unconnected_gradients)
@@ -89,7 +89,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
         return [zeros(x) if g is None and zero else g for g, x in zip(results, wanted, strict=True)]
 
 
-def leading_to(targets: list[Symbol], stops: set[int]) -> list[Node]:
+def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Node]:
     """The applications that make the targets, in the order of the program.
 
     The walk stops at values in `stops`, and at variables that were written: the value assigned to a
@@ -98,7 +98,7 @@ def leading_to(targets: list[Symbol], stops: set[int]) -> list[Node]:
     found: set[Node] = set()
     pending = list(targets)
     while pending:
-        x = pending.pop()
+        x = graph.enclosed.recorded(pending.pop())
         node = x.node
         if node not in found and not node.writes and tensor_id(x) not in stops:
             found.add(node)

@@ -57,6 +57,8 @@ class Graph(Trace):
     outside_text = "use the graph's run(), which gives its value"
     for_any_size = True
 
+    encloses = False            # any node can be asked for by name
+
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
         self.alive = 1

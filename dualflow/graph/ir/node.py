@@ -46,10 +46,12 @@ class Input(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What a call looks like to gradients: an application of `op`, which has nothing but a rule."""
+    """What a call looks like to gradients: an application of `op`, which has nothing but a rule, to
+    values that were there when it was recorded. It has the first `n_outputs` of the call's."""
 
     op: Op
     inputs: tuple[Symbol, ...]
+    n_outputs: int
 
     def __repr__(self) -> str:
         return f"the gradient of {self.op.name}"
@@ -123,9 +125,11 @@ class Node:
         return self.op.name
 
     @property
-    def applied(self) -> tuple[Op, tuple[Symbol, ...]]:
-        """The op and inputs that tapes take to have made the outputs."""
-        return self.data if isinstance(self.data, Rule) else (self.op, self.inputs)
+    def applied(self) -> tuple[Op, tuple[Symbol, ...], tuple[Symbol, ...]]:
+        """The op, inputs and outputs of what tapes take it for."""
+        if isinstance(self.data, Rule):
+            return self.data.op, self.data.inputs, self.outputs[:self.data.n_outputs]
+        return self.op, self.inputs, self.outputs
 
     @property
     def written(self) -> list[tuple[Symbol, Symbol]]:

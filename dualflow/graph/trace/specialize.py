@@ -36,6 +36,7 @@ from dualflow.graph.ir import (
 )
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
+from dualflow.graph.trace.enclosed import is_number
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.graph.trace.trace import Trace, suspended
@@ -95,7 +96,7 @@ class Specializer(Copier):
         self.sized: dict[Symbol, Symbol] = {}   # for a value elsewhere: one here of the same size
         self.numbers = Numbers(self.root, self.size, self._tensor)      # in the current graph
         self._numbers = {self.root: self.numbers}
-        self.arguments: list[Symbol] = []       # parameters that are numbers of the call
+        self.arguments: dict[Any, Symbol] = {}  # parameters that are numbers of the call
         self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
         self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # additional inputs of bodies
         self.waiting = by_last_leaf(trace)
@@ -129,10 +130,15 @@ class Specializer(Copier):
         dtype = float64 if isinstance(d.hint, float) else int64
         if self.given is not None:
             return self.numbers.constant(self.size(d), dtype)
-        made = self.root.add_leaf(PARAMETER, constant(0, dtype), "number", self.numbers.line,
-                                  self.computed(d, dtype))
-        self.arguments.append(made)
-        return self.here(made)
+        return self.argument(id(d), constant(0, dtype), self.computed(d, dtype), "number",
+                             self.numbers.line)
+
+    def argument(self, key: Any, like: Any, number: Computed, name: str,
+                 line: Line | None) -> Symbol:
+        """A number of the call as a value of the current graph."""
+        if key not in self.arguments:
+            self.arguments[key] = self.root.add_leaf(PARAMETER, like, name, line, number, ())
+        return self.here(self.arguments[key])
 
     # --- bodies ---
 
@@ -215,7 +221,8 @@ class Specializer(Copier):
                 if self.given is not None or not depends_on_arguments(data.dim):
                     return self.graph.constant(constant(self.value(data.dim), data.dtype),
                                                node.name, node.line)
-                data = self.computed(data.dim, data.dtype)
+                return self.argument(x, x, self.computed(data.dim, data.dtype), node.name,
+                                     node.line)
             except DependsOnData:
                 return self.numbers.number(data.dim, data.dtype)
         elif node.op is VARIABLE:
@@ -231,8 +238,6 @@ class Specializer(Copier):
         found = self.stands_for.get(x)
         if found is None or found.graph is not self.graph:
             found = self.stands_for[x] = self.leaf(x.node)
-            if found.node.op is PARAMETER and not any(found is x for x in self.arguments):
-                self.arguments.append(found)
         return found
 
     def computed(self, dim: Dim, dtype: DType) -> Computed:
@@ -256,6 +261,8 @@ class Specializer(Copier):
         return self.graph.add(node.op, inputs, attrs, node.name, node.line, None, bodies)
 
     def step(self, node: Node) -> None:
+        if isinstance(node.data, Number):       # made where they are read
+            return
         self.numbers.line = node.line
         super().step(node)
         if node in self.waiting:
@@ -273,12 +280,15 @@ class Specializer(Copier):
         if not all([self.holds(guard) for guard in self.waiting.get(None, ())]):
             return None
         try:
-            self.play(self.trace.nodes)
+            with self.trace.enclosed.lock:
+                self.play(self.trace.nodes)
         except Broken:
             return None
         self.graph.outputs = [self.value_of(x) for x in self.trace.outputs]
         self.graph.numbers = [self.returned(dim) for dim in self.trace.returned]
-        inputs = [self.stands_for[x] for x in self.trace.inputs] + self.arguments
+        made = [self.arguments.get(x) if is_number(x) else self.stands_for[x]
+                for x in self.trace.inputs]
+        inputs = dict.fromkeys([x for x in made if x is not None] + [*self.arguments.values()])
         self.graph.inputs = [x for x in inputs if x.node.op is PARAMETER]
         return self.graph
 

@@ -35,12 +35,13 @@ from dualflow.graph.ir import (
     PARAMETER,
     VARIABLE,
     Graph,
-    Input,
     Line,
     Node,
     Rule,
+    walk,
 )
 from dualflow.graph.trace import messages
+from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
@@ -69,6 +70,8 @@ class Trace(Graph):
         The trace this one continues: its Symbols are valid here, too.
     returned : list of Dim
         Python numbers that the function returned.
+    enclosed : Enclosed
+        The calls in it and in those it continues.
     alive : int
         Nonzero while it records; only then can its numbers be used as numbers.
     sizes_seen : bool
@@ -84,6 +87,7 @@ class Trace(Graph):
                     "dataclasses, or assign it to a Variable")
 
     for_any_size = False        # whether sizes that may change print as such
+    encloses = True             # whether what a function records becomes the body of a call
 
     def __init__(self, name: str = "graph", after: Trace | None = None) -> None:
         super().__init__(name)
@@ -103,6 +107,8 @@ class Trace(Graph):
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
         self.names = Names()
         self._gradient_of: tuple[str, bool] = "", False
+        self._n_recorded = 0
+        self.enclosed: Enclosed = Enclosed() if after is None else after.enclosed
 
     def recording(self) -> Recording:
         """Ops of this thread are recorded here inside the block, and so is Python's print of traced
@@ -113,7 +119,8 @@ class Trace(Graph):
 
     def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
         """Inputs of an application as Symbols: tensors that exist already become constants."""
-        return [x if type(x) is Symbol else self.capture(x) for x in inputs]
+        adopted = [x if type(x) is Symbol else self.capture(x) for x in inputs]
+        return list(map(self.enclosed.outside, adopted)) if self.enclosed else adopted
 
     def capture(self, x: Tensor) -> Symbol:
         """The Symbol of a tensor that exists already."""
@@ -151,34 +158,53 @@ class Trace(Graph):
         frame, _ = user_frame(2)
         if frame is None:
             return None
+        self._n_recorded += 1
         return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name,
-                    *self._gradient_of, len(self.nodes))
+                    *self._gradient_of, self._n_recorded)
 
-    def record_function(self, op: Op, inputs: list[Any],
-                        outputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
+    # --- calls ---
+
+    @property
+    def mark(self) -> int:
+        """Where a function begins to record: for `enclose`, when it has returned."""
+        return len(self.nodes)
+
+    def enclose(self, mark: int, name: str) -> None:
+        """Makes what was recorded since a mark the body of a call."""
+        self._enclose(mark, name, None, ())
+
+    def _enclose(self, mark: int, name: str, rule: Rule | None,
+                 outputs: Sequence[Symbol]) -> Node:
+        call = Node(CALL, (), None, (), self.names.unique(name), self._line(), rule)
+        self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call,
+                              outputs)
+        for before, after in call.written:
+            variable = self._owner[self.enclosed.recorded(before)]
+            self.variables[variable] = after
+        return call
+
+    def record_function(self, op: Op, inputs: list[Any], outputs: list[Tensor],
+                        mark: int | None) -> tuple[list[Any], list[Any]]:
         """Notes that outputs depend on inputs by a gradient rule of their own (`op`, which has no
-        kernel). Returns the inputs as Symbols, and the outputs as those of a call that passes them
-        on, so that nothing flows back through what computed them.
+        kernel). Returns the inputs as Symbols, and the outputs as those of a call of what was
+        recorded since a mark, so that nothing flows back through that.
         """
-        inputs, given = self.adopt(op, inputs), self.adopt(op, outputs)
-        body = Graph(op.name)
-        body.inputs = [body.add_leaf(PARAMETER, y, data=Input(k), shape=y.known_shape)
-                       for k, y in enumerate(given)]
-        body.outputs = list(body.inputs)
-        node = Node(CALL, given, None, (), self.names.unique(op.name), self._line(),
-                    Rule(op, tuple(inputs)), [body])
-        node.outputs = tuple([symbol_like(self, node, k, y) for k, y in enumerate(given)])
-        self.nodes.append(node)
-        return inputs, list(node.outputs)
+        inputs, returned = self.adopt(op, inputs), self.adopt(op, outputs)
+        call = self._enclose(self.mark if mark is None else mark, op.name,
+                             Rule(op, tuple(inputs), len(outputs)), returned)
+        return inputs, list(call.outputs[:len(outputs)])
 
     @property
     def rules(self) -> list[Any]:
         """The user's own gradient rules among what it recorded."""
-        return [node.data.op.rule for node in self.nodes if isinstance(node.data, Rule)]
+        return [node.data.op.rule for node in walk(self.nodes) if isinstance(node.data, Rule)]
+
+    # --- variables and other leaves ---
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
         """The next version of the variable whose current version is `before`."""
-        variable = self._owner[before]
+        variable = self.variable_of(before)
+        assert variable is not None
         after = symbol(self, node, 0, before.dtype, before.shape, stands_for=variable)
         self.variables[variable] = after
         self._owner[after] = variable
@@ -186,7 +212,7 @@ class Trace(Graph):
 
     def variable_of(self, x: Symbol) -> Variable | None:
         """The variable that a value is a version of."""
-        return self._owner.get(x)
+        return self._owner.get(self.enclosed.recorded(x))
 
     def read(self, variable: Variable) -> Symbol:
         """The current version of a variable."""
@@ -215,6 +241,7 @@ class Trace(Graph):
         """Part of what it recorded (the same nodes, not copies), to be specialised by itself."""
         part = Trace(self.name)
         part.nodes, part.inputs, part.outputs, part.guards = nodes, inputs, outputs, guards
+        part.enclosed = self.enclosed
         return part
 
     # --- parameters ---
@@ -262,17 +289,20 @@ class Trace(Graph):
 
     def dim_of(self, x: Symbol) -> Dim | int:
         """The number in a traced integer of shape () that follows from sizes alone."""
-        return self._number_in(x, known_value(x, self._refuse).item(), ())
+        return self._number_in(x, self._known(x, self._refuse).item(), ())
 
     def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
         """The numbers in a traced list of integers that follow from sizes alone."""
-        values = known_value(x, self._refuse).tolist()
+        values = self._known(x, self._refuse).tolist()
         if not isinstance(values, list):
             return (self.dim_of(x),)
         return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
 
     def _number_in(self, x: Symbol, hint: int | float, at: tuple[int, ...]) -> Dim:
         return Dim(hint, "element", (x, *at), self)
+
+    def _known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+        return known_value(x, read, self.enclosed.recorded_as)
 
     def _refuse(self, x: Symbol) -> Tensor:
         self.no_value(x, "use as a size", "a Python int, or a size taken from x.shape or "
@@ -290,7 +320,7 @@ class Trace(Graph):
         if isinstance(value, Variable):
             value = self.read(value)
         if type(value) is Symbol:
-            return known_value(value, self._now)
+            return self._known(value, self._now)
         return value
 
     def _now(self, x: Symbol) -> Tensor:
@@ -349,7 +379,7 @@ def decisions(trace: Trace) -> list[tuple[str, Any]]:
     return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
-def play(log: RecordLog, nodes: Iterable[Node],
+def play(log: RecordLog, nodes: Iterable[Node], enclosed: Enclosed,
          known_as: dict[int, int] | None = None) -> None:
     """Plays nodes of a trace into a log, as if it had recorded when they were made; `known_as` maps
     ids of values to the ids that the log is to use instead.
@@ -357,10 +387,10 @@ def play(log: RecordLog, nodes: Iterable[Node],
     Writes of variables are left out: the value assigned to a variable is unrelated to the variable
     as a source.
     """
-    for node in nodes:
-        if node.op not in LEAVES and not node.writes:
-            op, inputs = node.applied
-            log.add(op, node.attrs, inputs, node.outputs, known_as)
+    for node in walk(nodes):
+        if isinstance(node.data, Rule) or not (node.op in LEAVES or node.op is CALL or node.writes):
+            op, inputs, outputs = node.applied
+            log.add(op, node.attrs, tuple(map(enclosed.recorded, inputs)), outputs, known_as)
 
 
 class _Typed(NamedTuple):

@@ -1,0 +1,50 @@
+"""Calls of a traced function while it, or another, is traced."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import OnTop
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.trace.trace import Trace
+
+DEEP = 20       # a function traced inside itself this often counts as endless recursion
+
+
+class Nested:
+    """The calls of one function that are being traced, in each thread."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._local = threading.local()
+
+    def within(self, key: Any) -> OnTop:
+        """A context in which a call with this key is being traced."""
+        return OnTop(self._keys(), key)
+
+    def call(self, trace: Trace, key: Any, run: Callable[[], Any]) -> Any:
+        """What `run` returns; what it records becomes the body of a call in the trace."""
+        active, mark = self._keys(), trace.mark
+        if key in active:
+            raise InvalidArgumentError(
+                f"{self.name} calls itself while it is traced, with arguments of the same shapes "
+                "and static values: the trace would never end; let a static value change from call "
+                "to call, or write a loop")
+        try:
+            with OnTop(active, key):
+                result = run()
+        except RecursionError:
+            if len(active) < DEEP:          # Python's own recursion, inside the function
+                raise
+            raise InvalidArgumentError(f"{self.name} calls itself while it is traced, {len(active)}"
+                                       " deep, and no static value ends it") from None
+        trace.enclose(mark, self.name)
+        return result
+
+    def _keys(self) -> list[Any]:
+        if not hasattr(self._local, "keys"):
+            self._local.keys = []
+        keys: list[Any] = self._local.keys
+        return keys

@@ -1,0 +1,139 @@
+"""Calls in a trace: what was recorded while a function ran becomes the body of one node.
+
+Python goes on with the values it was given, which are inside now: `outside` says what stands for
+one where it is read, and makes it an output of the call when it is first asked for. `recorded` is
+the way back: the value as Python and tapes know it, to which both belong. So tapes, guards and
+gradient rules need not know of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dualflow._core import Dim, Symbol, symbol_like, twin
+from dualflow.graph.ir import (
+    LEAVES,
+    PARAMETER,
+    Graph,
+    Input,
+    Node,
+)
+from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.locks import reentrant_lock
+from dualflow.graph.trace.parameters import Feed, Number
+
+
+class Enclosed:
+    """The calls of a trace and of those that continue it.
+
+    Attributes
+    ----------
+    recorded_as : dict of Symbol to Symbol
+        For a parameter of a body and an output of a call: the value as it was recorded, or one that
+        is closer to it.
+    lock : lock
+        Held while a call gets another output, and by whoever copies the trace.
+    """
+
+    def __init__(self) -> None:
+        self.recorded_as: dict[Symbol, Symbol] = {}
+        self.lock = reentrant_lock()
+        self._owner: dict[Node, Node] = {}              # the call that a node is inside of
+        self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
+
+    def __bool__(self) -> bool:
+        return bool(self._owner)
+
+    def enclose(self, graph: Graph, start: int, name: str, call: Node,
+                outputs: Sequence[Symbol]) -> None:
+        """Makes a body of the nodes of a graph from `start` on, and `call`, a new node, its owner.
+        `outputs` is what a call with a Rule returns, under identities of its own.
+
+        Leaves stay in the graph. So does everything if data decides about sizes.
+        """
+        own = [node for node in graph.nodes[start:] if node.op not in LEAVES]
+        if sized_inside(graph.nodes[start:], own):
+            own = []
+        if not own and not outputs:
+            return
+        inside = set(own)
+        body = Graph(name)
+        given: dict[Symbol, Symbol] = {}
+        for node in own:
+            node.inputs = tuple([x if x.node in inside or is_number(x)
+                                 else self._parameter(body, given, x) for x in node.inputs])
+            self._owner[node] = call
+        returned = [x if x.node in inside else self._parameter(body, given, x) for x in outputs]
+        body.inputs = list(given.values())
+        body.nodes += own
+        body.outputs = [*returned, *last_versions(body)]
+        call.inputs = tuple(given)
+        call.own([body])
+        made = [symbol_like(graph, call, 0, y) for y in outputs]
+        made += [twin(graph, call, 0, y) for y in body.outputs[len(returned):]]
+        self._return(call, made)
+        for y, x in zip(body.outputs[len(returned):], made[len(returned):], strict=True):
+            self._outside[y], self.recorded_as[x] = x, y
+        graph.nodes[start:] = [*[node for node in graph.nodes[start:] if node not in inside], call]
+
+    def _parameter(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
+        """What stands in a body for a value around it."""
+        if x not in given:
+            given[x] = body.add_leaf(PARAMETER, x, data=Input(len(given)), shape=x.known_shape)
+            self.recorded_as[given[x]] = x
+        return given[x]
+
+    def outside(self, x: Symbol) -> Symbol:
+        """What stands for a value where no call that contains it is open any more."""
+        if is_number(x):
+            return x                    # computed anew wherever it is read
+        while (call := self._owner.get(x.node)) is not None:
+            found = self._outside.get(x)
+            x = self._add_output(call, x) if found is None else found
+        return x
+
+    def _add_output(self, call: Node, y: Symbol) -> Symbol:
+        """An output of a call for a value inside."""
+        with self.lock:
+            body, n = call.bodies[0], len(call.outputs) - call.writes.bit_count()
+            x = twin(y.graph, call, n, y)
+            body.outputs.insert(n, y)
+            self._return(call, [*call.outputs[:n], x, *call.outputs[n:]])
+            self._outside[y], self.recorded_as[x] = x, y
+        return x
+
+    def _return(self, call: Node, outputs: Sequence[Symbol]) -> None:
+        for k, y in enumerate(outputs):
+            y.node, y.index = call, k
+        call.outputs = tuple(outputs)
+
+    def recorded(self, x: Symbol) -> Symbol:
+        """A value as it was recorded."""
+        while x in self.recorded_as:
+            x = self.recorded_as[x]
+        return x
+
+
+def is_number(x: Symbol) -> bool:
+    """Whether a value is a Python number."""
+    return isinstance(x.node.data, Number)
+
+
+def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:
+    """Whether data decides about sizes of what `own` make, or their sizes about other parameters
+    among the nodes."""
+    made = {y for node in own for y in node.outputs}
+    return any([y.from_data or y.sized_by_data for y in made]) or any(
+        [d.kind != "argument" and d.args[0] in made for node in nodes
+         if isinstance(node.data, Feed) for a in node.data.args if isinstance(a, Dim)
+         for d in leaves(a)])
+
+
+def last_versions(body: Graph) -> list[Symbol]:
+    """The last versions of the inputs that a body writes, in their order."""
+    first: dict[Symbol, Symbol] = {}
+    for node in body.nodes:
+        for before, after in node.written:
+            first[after] = first.pop(before, before)
+    last = {x: version for version, x in first.items()}
+    return [last[x] for x in body.inputs if x in last]
