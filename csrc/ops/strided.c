@@ -20,7 +20,8 @@ typedef uint64_t t_b8;
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (tile){__VA_ARGS__})
 #endif
 /* A store that leaves the line in no cache: a tile's lines are complete, and reading them first,
- * as a plain store does, costs more than all the rest. 2048^2 float32: see the commit. */
+ * as a plain store does, costs more than all the rest: 1048 us instead of 1799 for 2048^2 float32
+ * on one thread (Xeon, AVX-512). */
 static inline void store_past_caches(char *to, v_i64 x)
 {
 #if defined(__AVX512F__)

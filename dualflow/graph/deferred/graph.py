@@ -21,14 +21,14 @@ from dualflow.graph.trace.trace import Trace
 from dualflow.nest import flatten_tensors, pack_sequence_as
 from dualflow.ops.types import DTypeLike
 
-__all__ = ["Graph", "name_scope"]
+__all__ = ["DeferredGraph", "Graph", "name_scope"]
 
 # Stands for the unknown dimensions of a placeholder while shape rules run: it has many divisors,
 # and hardly anything else has this size, so that no op mistakes it for another.
 SIZE_HINT = 5040
 
 
-class Graph(Trace):
+class DeferredGraph(Trace):
     """Ops in the order in which they were applied, to be run later.
 
     Parameters
@@ -56,7 +56,6 @@ class Graph(Trace):
     input_text = "placeholder {} made at {}"
     outside_text = "use the graph's run(), which gives its value"
     for_any_size = True
-
     encloses = False            # any node can be asked for by name
 
     def __init__(self, name: str = "graph") -> None:
@@ -193,3 +192,6 @@ def name_scope(name: str) -> AbstractContextManager[str]:
     """
     graph = current_graph()
     return nullcontext(f"{name}/") if graph is None else graph.names.scope(name)
+
+
+Graph = DeferredGraph       # the public name, TensorFlow's; inside dualflow a Graph is an ir.Graph
