@@ -60,7 +60,8 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
             if watch is not None:
                 watch(module.__name__.rpartition(".")[2], graph)
 
-    graph = ir.copy(graph)
+    if not inline.n_calls(graph):           # else it makes the copy
+        graph = ir.copy(graph)
     apply(NEEDED)
     if not options.passes:
         return graph

@@ -13,18 +13,23 @@ from dualflow.graph.passes.options import Options
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """The graph without calls."""
-    owners = [node for node in graph.nodes if node.bodies]
-    n_calls = sum([node.op is CALL for node in walk(owners)])
-    if not n_calls:
+    """The graph without calls: another one if it has any, while this one stays as it is."""
+    found = n_calls(graph)
+    if not found:
         return graph
-    old, graph.nodes = graph.nodes, []
-    inliner = Inliner(graph)
-    inliner.play(old)
-    graph.inputs = [inliner.stands_for[x] for x in graph.inputs]
-    graph.outputs = [inliner.stands_for[x] for x in graph.outputs]
-    graph.changes += n_calls
-    return graph
+    new = graph.empty_copy()
+    inliner = Inliner(new)
+    inliner.play(graph.nodes)
+    new.inputs = [inliner.stands_for[x] for x in graph.inputs]
+    new.outputs = [inliner.stands_for[x] for x in graph.outputs]
+    new.changes = graph.changes + found
+    return new
+
+
+def n_calls(graph: Graph) -> int:
+    """How many calls there are in a graph and inside its nodes."""
+    owners = [node for node in graph.nodes if node.bodies]
+    return sum([node.op is CALL for node in walk(owners)])
 
 
 class Inliner(Copier):
