@@ -20,6 +20,24 @@ from dualflow.ops.nn import (
     moments as moments,
 )
 from dualflow.ops.norm import zero_fraction as zero_fraction
+from dualflow.ops.pooling import (
+    avg_pool as avg_pool,
+    avg_pool1d as avg_pool1d,
+    avg_pool2d as avg_pool2d,
+    avg_pool3d as avg_pool3d,
+    max_pool as max_pool,
+    max_pool1d as max_pool1d,
+    max_pool2d as max_pool2d,
+    max_pool3d as max_pool3d,
+    max_pool_with_argmax as max_pool_with_argmax,
+    pool as pool,
+)
+from dualflow.ops.pooling_size import (
+    adaptive_avg_pool as adaptive_avg_pool,
+    adaptive_max_pool as adaptive_max_pool,
+    global_avg_pool as global_avg_pool,
+    global_max_pool as global_max_pool,
+)
 from dualflow.ops.relu import leaky_relu as leaky_relu, relu as relu, relu6 as relu6
 from dualflow.ops.softmax import (
     log_softmax as log_softmax,

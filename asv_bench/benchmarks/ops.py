@@ -77,6 +77,19 @@ EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kin
 REDUCED = {"axes": [1], "keepdims": False}
 CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
+HALVED = {"window": [2, 2], "strides": [2, 2], "dilations": [1, 1], "paddings": [0] * 4, "rule": 0}
+
+
+def pooled(pixels, places=False):
+    """A row of an op that reads images or makes them, with windows of 2x2 pixels."""
+    def make():
+        x = floats(16, 28, 28, 32)
+        y, at = _core.apply("max_pool", x, **HALVED)
+        given, attrs = (x, {}) if pixels == "read" else (y, {"shape": x.shape})
+        return [given, at][:1 + places], {**attrs, **HALVED}
+    return make
+
+
 # op -> function without arguments that makes (inputs, attributes)
 OTHERS = {
     "add_n": lambda: ([floats(N)] * 4, {}),
@@ -90,6 +103,11 @@ OTHERS = {
     "linspace": lambda: ([df.constant(0.0), df.constant(1.0)], {"num": N}),
     "one_hot": lambda: ([indices(ROWS, COLUMNS), df.constant(1.0), df.constant(0.0)],
                         {"depth": COLUMNS, "axis": -1}),
+    "max_pool": pooled("read"),
+    "max_pool_pick": pooled("read", places=True),
+    "max_pool_grad": pooled("made", places=True),
+    "avg_pool": pooled("read"),
+    "avg_pool_grad": pooled("made"),
     "softmax": matrix(axis=-1),
     "log_softmax": matrix(axis=-1),
     "sparse_softmax_cross_entropy": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {}),

@@ -17,6 +17,8 @@ from tests.ops.cases import (  # noqa: F401
     join,
     limits,
     matmul,
+    pooling,
+    pooling_size,
     random,
     reduce,
     reduce_moments,

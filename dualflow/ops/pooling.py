@@ -1,0 +1,340 @@
+"""Pooling: the largest number or the mean of each window of an image, with gradients of any order.
+
+The ops below see channels last; functions transpose what comes with channels first.
+"""
+
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, apply
+from dualflow.arguments import shown
+from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64, uint8
+from dualflow.errors import InvalidArgumentError
+from dualflow.gradient_registry import gradient
+from dualflow.ops.array import reshape, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.creation import range as numbers
+from dualflow.ops.types import DTypeLike, TensorLike
+from dualflow.ops.windows import (
+    Attrs,
+    Images,
+    images,
+    paddings,
+    per_dimension,
+    window_attrs,
+)
+
+__all__ = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d",
+           "max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"]
+
+_NARROW = (uint8, int8, int16)      # pooled as int32
+
+
+@gradient("max_pool", saves="output")
+def _(g, y, x, window, strides, dilations, paddings, rule):
+    return max_pool_grad(g[0], y[1], static_shape(x), window, strides, dilations, paddings, rule)
+
+
+def max_pool_grad(g: TensorLike, places: TensorLike, shape: tuple[int, ...],
+                  *windows: Any) -> Tensor:
+    """What flows back through `max_pool`: each of `g` added at the pixel its maximum came from."""
+    return apply("max_pool_grad", g, places, shape=shape, **window_attrs(*windows))
+
+
+@gradient("max_pool_grad", saves=(1,))
+def _(gg, y, g, places, shape, window, strides, dilations, paddings, rule):
+    return max_pool_pick(gg, places, window, strides, dilations, paddings, rule), None
+
+
+def max_pool_pick(x: TensorLike, places: TensorLike, *windows: Any) -> Tensor:
+    """The numbers of `x` at the pixels that maxima came from."""
+    return apply("max_pool_pick", x, places, **window_attrs(*windows))
+
+
+@gradient("max_pool_pick", saves=(1,))
+def _(g, y, x, places, window, strides, dilations, paddings, rule):
+    return max_pool_grad(g, places, static_shape(x), window, strides, dilations, paddings,
+                         rule), None
+
+
+@gradient("avg_pool", saves="none")
+def _(g, y, x, window, strides, dilations, paddings, rule):
+    return avg_pool_grad(g, static_shape(x), window, strides, dilations, paddings, rule)
+
+
+def avg_pool_grad(g: TensorLike, shape: tuple[int, ...], *windows: Any) -> Tensor:
+    """What flows back through `avg_pool`: each of `g`, shared out evenly among its pixels."""
+    return apply("avg_pool_grad", g, shape=shape, **window_attrs(*windows))
+
+
+@gradient("avg_pool_grad", saves="none")
+def _(gg, y, g, shape, window, strides, dilations, paddings, rule):
+    return apply("avg_pool", gg, **window_attrs(window, strides, dilations, paddings, rule))
+
+
+def _windows(at: Images, op: str, ksize: TensorLike, strides: TensorLike, padding: Any,
+             dilations: TensorLike = 1) -> Attrs:
+    rule, amounts = paddings(padding, at, op)
+    return window_attrs(per_dimension(ksize, at, f"{op}: ksize"),
+                  per_dimension(strides, at, f"{op}: strides"),
+                  per_dimension(dilations, at, f"{op}: dilations"), amounts, rule)
+
+
+def _largest(x: TensorBase, attrs: Attrs, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The largest number of each window, and the number of its pixel within the image."""
+    if x.dtype not in _NARROW:
+        return apply("max_pool", x, name=name, **attrs)
+    y, places = apply("max_pool", cast(x, int32), name=name, **attrs)
+    return cast(y, x.dtype), places
+
+
+def pooled(at: Images, op: str, attrs: Attrs, name: str | None) -> Tensor:
+    """`op`, max_pool or avg_pool, on images in any format."""
+    inner = None if at.channels_first else name
+    if op == "max_pool":
+        y = _largest(at.x, attrs, inner)[0]
+    else:
+        y = apply("avg_pool", at.x, name=inner, **attrs)
+    return at.restore(y)
+
+
+def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+             data_format: str | None = None, name: str | None = None) -> Tensor:
+    """The largest number of each window of an image, channel by channel.
+
+    Parameters
+    ----------
+    input : Tensor, any number dtype, shape (batch, space..., channels), 1 to 3 dimensions of space
+    ksize : int or ints
+        Size of the window: one for all dimensions of space, one for each, or one for each
+        dimension of `input` with 1 for batch and channels.
+    strides : int or ints
+        How far apart windows are, likewise.
+    padding : "VALID", "SAME" or pairs of ints, one per dimension of `input`
+        "VALID": windows lie within the image; "SAME": as many as ceil(size / stride); else the
+        image grows by so much before and after each dimension, less than the window.
+    data_format : str, optional
+        "NWC", "NHWC" or "NDHWC" (default), or with channels first "NCW", "NCHW" or "NCDHW".
+
+    Returns
+    -------
+    Tensor, dtype of `input`, shape (batch, number of windows..., channels)
+
+    Raises
+    ------
+    ShapeError
+        If a window is larger than the padded image.
+
+    Notes
+    -----
+    Padding never counts. A NaN is the largest. The gradient flows to the first of equal pixels of
+    a window; where that was is kept, and not searched again. Tensors with channels first are
+    transposed, which is fastest. With a window that has no pixel (dilated, over an image
+    smaller than the dilation) the result is the lowest number.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(16.), [1, 4, 4, 1])
+    >>> df.nn.max_pool(x, 2, 2, "VALID").numpy().ravel().tolist()
+    [5.0, 7.0, 13.0, 15.0]
+    """
+    at = images(input, data_format, "max_pool")
+    return pooled(at, "max_pool", _windows(at, "max_pool", ksize, strides, padding), name)
+
+
+def max_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NWC", name: str | None = None) -> Tensor:
+    """`max_pool` of a tensor with one dimension of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.max_pool1d([[[1.], [3.], [2.]]], 2, 1, "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    at = images(input, data_format, "max_pool1d", 1)
+    return pooled(at, "max_pool", _windows(at, "max_pool1d", ksize, strides, padding), name)
+
+
+def max_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """`max_pool` of a tensor with two dimensions of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.max_pool2d(df.ones([1, 6, 8, 3]), 3, 2, "SAME").shape
+    (1, 3, 4, 3)
+    """
+    at = images(input, data_format, "max_pool2d", 2)
+    return pooled(at, "max_pool", _windows(at, "max_pool2d", ksize, strides, padding), name)
+
+
+def max_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NDHWC", name: str | None = None) -> Tensor:
+    """`max_pool` of a tensor with three dimensions of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.max_pool3d(df.ones([1, 4, 4, 4, 2]), 2, 2, "VALID").shape
+    (1, 2, 2, 2, 2)
+    """
+    at = images(input, data_format, "max_pool3d", 3)
+    return pooled(at, "max_pool", _windows(at, "max_pool3d", ksize, strides, padding), name)
+
+
+def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+                         data_format: str = "NHWC", output_dtype: DTypeLike = int64,
+                         include_batch_in_index: bool = False,
+                         name: str | None = None) -> tuple[Tensor, Tensor]:
+    """`max_pool2d`, and where in the image each maximum was.
+
+    Parameters
+    ----------
+    input : Tensor, any number dtype, shape (batch, height, width, channels)
+    ksize, strides, padding
+        As for `max_pool`.
+    data_format : "NHWC"
+    output_dtype : DType, int64 or int32
+    include_batch_in_index : bool
+
+    Returns
+    -------
+    output : Tensor
+    argmax : Tensor, `output_dtype`, shape of `output`
+        ``(y * width + x) * channels + c`` of the maximum; `include_batch_in_index` adds
+        ``b * height * width * channels``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape([1., 5., 2., 3.], [1, 2, 2, 1])
+    >>> y, argmax = df.nn.max_pool_with_argmax(x, 2, 2, "VALID")
+    >>> y.item(), argmax.item()
+    (5.0, 1)
+    """
+    op = "max_pool_with_argmax"
+    at = images(input, data_format, op, 2)
+    dtype = as_dtype(output_dtype)
+    if at.channels_first or dtype not in (int32, int64):
+        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)} and output_dtype "
+                                   f"{dtype}, want 'NHWC' and int64 or int32")
+    y, places = _largest(at.x, _windows(at, op, ksize, strides, padding), name)
+    return y, _flat_index(at.x, places, dtype, include_batch_in_index)
+
+
+def _flat_index(x: TensorBase, places: TensorBase, dtype: DType, with_batch: bool) -> Tensor:
+    batch, height, width, channels = x.shape
+    flat = cast(places, dtype) * channels + numbers(channels, dtype=dtype)
+    if not with_batch:
+        return flat
+    return flat + reshape(numbers(batch, dtype=dtype), (-1, 1, 1, 1)) * (height * width * channels)
+
+
+def avg_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+             data_format: str | None = None, name: str | None = None) -> Tensor:
+    """The mean of each window of an image, channel by channel.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch, space..., channels), 1 to 3 dimensions of space
+    ksize, strides, padding, data_format
+        As for `max_pool`.
+
+    Returns
+    -------
+    Tensor, dtype of `input`, shape (batch, number of windows..., channels)
+
+    Notes
+    -----
+    Padding does not count: the mean is that of a window's pixels within the image.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(4.), [1, 2, 2, 1])
+    >>> df.nn.avg_pool(x, 2, 1, "SAME").numpy().ravel().tolist()
+    [1.5, 2.0, 2.5, 3.0]
+    """
+    at = images(input, data_format, "avg_pool")
+    return pooled(at, "avg_pool", _windows(at, "avg_pool", ksize, strides, padding), name)
+
+
+def avg_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NWC", name: str | None = None) -> Tensor:
+    """`avg_pool` of a tensor with one dimension of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.avg_pool1d([[[1.], [3.], [2.]]], 2, 1, "VALID").numpy().ravel().tolist()
+    [2.0, 2.5]
+    """
+    at = images(input, data_format, "avg_pool1d", 1)
+    return pooled(at, "avg_pool", _windows(at, "avg_pool1d", ksize, strides, padding), name)
+
+
+def avg_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """`avg_pool` of a tensor with two dimensions of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.avg_pool2d(df.ones([1, 6, 8, 3]), 3, 2, "SAME").shape
+    (1, 3, 4, 3)
+    """
+    at = images(input, data_format, "avg_pool2d", 2)
+    return pooled(at, "avg_pool", _windows(at, "avg_pool2d", ksize, strides, padding), name)
+
+
+def avg_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
+               data_format: str = "NDHWC", name: str | None = None) -> Tensor:
+    """`avg_pool` of a tensor with three dimensions of space.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.avg_pool3d(df.ones([1, 4, 4, 4, 2]), 2, 2, "VALID").shape
+    (1, 2, 2, 2, 2)
+    """
+    at = images(input, data_format, "avg_pool3d", 3)
+    return pooled(at, "avg_pool", _windows(at, "avg_pool3d", ksize, strides, padding), name)
+
+
+def pool(input: TensorLike, window_shape: TensorLike, pooling_type: str,
+         strides: TensorLike = 1, padding: Any = "VALID", data_format: str | None = None,
+         dilations: TensorLike = 1, name: str | None = None) -> Tensor:
+    """Pooling of either type, whose windows may have gaps.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, space..., channels), 1 to 3 dimensions of space
+    window_shape : int or ints
+    pooling_type : "MAX" or "AVG"
+    strides : int or ints
+    padding, data_format
+        As for `max_pool`.
+    dilations : int or ints
+        How far apart the pixels of a window are.
+
+    Returns
+    -------
+    Tensor, dtype of `input`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(5.), [1, 5, 1])
+    >>> df.nn.pool(x, 2, "AVG", dilations=3).numpy().ravel().tolist()
+    [1.5, 2.5]
+    """
+    kinds = {"MAX": "max_pool", "AVG": "avg_pool"}
+    if pooling_type not in kinds:
+        raise InvalidArgumentError(f"pool: pooling_type is {shown(pooling_type)}, want 'MAX' or "
+                                   "'AVG'")
+    at = images(input, data_format, "pool")
+    attrs = _windows(at, "pool", window_shape, 1 if strides is None else strides, padding,
+                     1 if dilations is None else dilations)
+    return pooled(at, kinds[pooling_type], attrs, name)
