@@ -10,6 +10,7 @@ from dualflow import (
     autodiff,
     bitwise,
     config,
+    image,
     initializers,
     linalg,
     math,
@@ -110,6 +111,7 @@ from dualflow.ops.reduce_moments import reduce_mean
 from dualflow.ops.rounding import floor, round
 from dualflow.ops.slicing import pad, repeat, reverse, roll, slice, strided_slice, tile
 from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
+from dualflow.ops.space import batch_to_space, space_to_batch
 from dualflow.ops.special import sigmoid
 from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from dualflow.printing import print
@@ -158,6 +160,7 @@ __all__ = [
     "atan2",
     "atanh",
     "autodiff",
+    "batch_to_space",
     "bfloat16",
     "bitwise",
     "bool_",
@@ -197,6 +200,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "identity",
+    "image",
     "initializers",
     "int8",
     "int16",
@@ -257,6 +261,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "space_to_batch",
     "split",
     "sqrt",
     "square",

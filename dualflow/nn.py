@@ -47,4 +47,10 @@ from dualflow.ops.softmax import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
 from dualflow.ops.sort import in_top_k as in_top_k, top_k as top_k
+from dualflow.ops.space import (
+    batch_to_space as batch_to_space,
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_depth as space_to_depth,
+)
 from dualflow.ops.special import sigmoid as sigmoid, softplus as softplus

@@ -25,7 +25,7 @@ PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]
 
 # These only re-export names.
-NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "linalg", "math", "nn", "random")]
+NAMESPACES = [f"dualflow.{name}" for name in ("bitwise", "image", "linalg", "math", "nn", "random")]
 
 
 def public_functions():

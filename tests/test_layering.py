@@ -22,7 +22,7 @@ FLOORS = [
     {"gradient_registry", "config", "settings", "nest"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"graph"},
-    {"math", "nn", "linalg", "random", "bitwise", "optimizers", "data", "io", "summary",
+    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "data", "io", "summary",
      "testing", "initializers", "experimental", "debugging"},
     {"compat"},
 ]

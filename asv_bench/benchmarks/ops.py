@@ -79,6 +79,9 @@ CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
 HALVED = {"window": [2, 2], "strides": [2, 2], "dilations": [1, 1], "paddings": [0] * 4, "rule": 0}
 
+THREES = {"window": [3, 3], "strides": [1, 1], "dilations": [1, 1], "paddings": [1] * 4, "rule": 0}
+HALF_HEIGHT = {"axis": 1, "size": 32, "method": 0, "antialias": True}
+
 
 def pooled(pixels, places=False):
     """A row of an op that reads images or makes them, with windows of 2x2 pixels."""
@@ -108,6 +111,11 @@ OTHERS = {
     "max_pool_grad": pooled("made", places=True),
     "avg_pool": pooled("read"),
     "avg_pool_grad": pooled("made"),
+    "resample": lambda: ([floats(16, 64, 64, 16)], HALF_HEIGHT),
+    "resample_grad": lambda: ([floats(16, 32, 64, 16)], {**HALF_HEIGHT, "size": 64}),
+    "extract_patches": lambda: ([floats(16, 28, 28, 8)], THREES),
+    "extract_patches_grad": lambda: ([floats(16, 28, 28, 72)],
+                                     {"shape": [16, 28, 28, 8], **THREES}),
     "softmax": matrix(axis=-1),
     "log_softmax": matrix(axis=-1),
     "sparse_softmax_cross_entropy": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {}),

@@ -9,7 +9,8 @@
 #include "base/thread.h"
 #include "simd/lanes.h"
 
-enum { WINDOW_ATTRS = 0, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1, RUN = 64 };
+enum { WINDOW_ATTRS = 0, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
+enum { RUN = 64 }; /* pixels of a row summed up before they join the rest */
 
 /* What one pixel of the result is made of: along each dimension `n` pixels of the input, `jump`
  * elements apart. */
@@ -214,7 +215,7 @@ static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *sh
 {
     df_windows w;
     df_error never; /* infer has checked all */
-    if (call->out[0]->size == 0) return 0;
+    if (call->out[0]->size <= 0) return 0;
     if (df_windows_of(call, ndim, shape, attrs, &w, &never) != DF_OK) return 0;
     return count_reaches(&w, back) * (int64_t)sizeof(df_reach);
 }
@@ -237,7 +238,7 @@ static df_status run_windows(const df_call *call, job *j, int64_t ndim, const in
     df_reach *list = call->workspace;
     df_windows w;
     double taps = 1;
-    if (call->out[0]->size == 0) return DF_OK;
+    if (call->out[0]->size <= 0) return DF_OK;
     df_status status = df_windows_of(call, ndim, shape, attrs, &w, err);
     if (status != DF_OK) return status;
     for (int d = 0; d < DF_SPACE; d++) {

@@ -144,7 +144,8 @@ def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
 def max_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NWC", name: str | None = None) -> Tensor:
-    """`max_pool` of a tensor with one dimension of space.
+    """`max_pool` with one dimension of space: `data_format` is "NWC" or "NCW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------
@@ -158,7 +159,8 @@ def max_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def max_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """`max_pool` of a tensor with two dimensions of space.
+    """`max_pool` with two dimensions of space: `data_format` is "NHWC" or "NCHW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------
@@ -172,7 +174,8 @@ def max_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def max_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NDHWC", name: str | None = None) -> Tensor:
-    """`max_pool` of a tensor with three dimensions of space.
+    """`max_pool` with three dimensions of space: `data_format` is "NDHWC" or "NCDHW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------
@@ -263,7 +266,8 @@ def avg_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
 def avg_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NWC", name: str | None = None) -> Tensor:
-    """`avg_pool` of a tensor with one dimension of space.
+    """`avg_pool` with one dimension of space: `data_format` is "NWC" or "NCW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------
@@ -277,7 +281,8 @@ def avg_pool1d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def avg_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """`avg_pool` of a tensor with two dimensions of space.
+    """`avg_pool` with two dimensions of space: `data_format` is "NHWC" or "NCHW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------
@@ -291,7 +296,8 @@ def avg_pool2d(input: TensorLike, ksize: TensorLike, strides: TensorLike, paddin
 
 def avg_pool3d(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding: Any,
                data_format: str = "NDHWC", name: str | None = None) -> Tensor:
-    """`avg_pool` of a tensor with three dimensions of space.
+    """`avg_pool` with three dimensions of space: `data_format` is "NDHWC" or "NCDHW", and
+    `input`, `ksize`, `strides` and `padding` are as there.
 
     Examples
     --------

@@ -56,7 +56,9 @@ def adaptive_max_pool(input: TensorLike, output_size: TensorLike, data_format: s
 
 def adaptive_avg_pool(input: TensorLike, output_size: TensorLike, data_format: str | None = None,
                       name: str | None = None) -> Tensor:
-    """The means of as many windows as wanted, spread over the image as by `adaptive_max_pool`.
+    """The means of as many windows as wanted, spread over the image.
+
+    `input` (floating), `output_size` and `data_format` are as for `adaptive_max_pool`.
 
     Examples
     --------
@@ -99,7 +101,9 @@ def global_max_pool(input: TensorLike, data_format: str | None = None, keepdims:
 
 def global_avg_pool(input: TensorLike, data_format: str | None = None, keepdims: bool = False,
                     name: str | None = None) -> Tensor:
-    """The mean of each channel of an image; arguments as for `global_max_pool`.
+    """The mean of each channel of an image.
+
+    `input`, `data_format` and `keepdims` are as for `global_max_pool`.
 
     Examples
     --------

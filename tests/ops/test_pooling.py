@@ -1,5 +1,7 @@
 """Pooling on shapes of all kinds against a plain reference, and what it refuses."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -167,7 +169,7 @@ MESSAGES = [
     (lambda: df.nn.max_pool(X, HUGE, 1, "SAME"), "max_pool: .* overflows 64 bits"),
     (lambda: df.nn.avg_pool(df.cast(X, "int32"), 2, 2, "SAME"), "avg_pool: input 0 is int32"),
     (lambda: df.nn.max_pool(X > 0, 2, 2, "SAME"), "max_pool: input 0 is bool"),
-    (lambda: df.nn.max_pool(df.zeros([0, HUGE // 8, 1]), 1, 1, "SAME"), "max_pool: images of .* pix"),
+    (lambda: df.nn.max_pool(df.zeros([0, 2**40, 1]), 1, 1, "SAME"), "max_pool: images of .* pix"),
 ]
 
 
@@ -188,11 +190,9 @@ def test_hostile_attributes(op, window, strides, dilations, paddings, rule, shap
     places = df.constant(np.array([-1, 0, 7, 2**31 - 1] * 10, "int32").reshape(1, 4, 5, 2))
     attrs = {"shape": shape} if op.endswith("grad") else {}
     inputs = [X, places][:_core.get_op(op).n_in]
-    try:
+    with contextlib.suppress(ValueError, OverflowError, MemoryError):
         _core.apply(op, *inputs, window=window, strides=strides, dilations=dilations,
                     paddings=paddings, rule=rule, **attrs)
-    except (ValueError, OverflowError, MemoryError):
-        pass
 
 
 @pytest.mark.parametrize("stride", [1, 2**31, 2**63 - 1])

@@ -1,0 +1,213 @@
+"""Blocks of pixels moved to channels or to the batch, and back; composed of views and transposes,
+whose gradients follow."""
+
+import math
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow.arguments import integer, shown
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.array import ints, reshape, same_size, static_shape, transpose
+from dualflow.ops.slicing import SLICE, cut, pad
+from dualflow.ops.types import TensorLike
+
+__all__ = ["batch_to_space", "depth_to_space", "space_to_batch", "space_to_depth"]
+
+
+def _four(input: TensorLike, block_size: int, data_format: str,
+          op: str) -> tuple[TensorBase, int, bool]:
+    """The tensor, the block and whether channels are the second dimension."""
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
+    block = integer(block_size, f"{op}: block_size")
+    if x.ndim != 4 or block < 1:
+        raise ShapeError(f"{op}: input is {x.dtype} {x.shape} and block_size {block}, want 4 "
+                         "dimensions and a block of 1 or more")
+    if not isinstance(data_format, str) or data_format not in ("NHWC", "NCHW"):
+        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, want 'NHWC' or "
+                                   "'NCHW'")
+    return x, block, data_format == "NCHW"
+
+
+def _parts(n: Any, block: int, what: str, x: TensorBase) -> Any:
+    """n over block, which must divide it."""
+    if n != -1 and not same_size(n % block, 0):
+        raise ShapeError(f"{what} of {x.dtype} {x.shape} is {n}, want a multiple of {block}")
+    return -1 if n == -1 else n // block
+
+
+def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC",
+                   name: str | None = None) -> Tensor:
+    """Blocks of pixels as channels of one pixel: an image `block_size` times smaller.
+
+    Parameters
+    ----------
+    input : Tensor, any dtype, shape (batch, height, width, channels)
+    block_size : int
+        Divides height and width.
+    data_format : "NHWC" or "NCHW"
+
+    Returns
+    -------
+    Tensor, shape (batch, height / block, width / block, block * block * channels)
+
+    Raises
+    ------
+    ShapeError
+        If the block does not divide the image.
+
+    Notes
+    -----
+    `depth_to_space` undoes it, and is its gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(4), [1, 2, 2, 1])
+    >>> df.nn.space_to_depth(x, 2).tolist()
+    [[[[0, 1, 2, 3]]]]
+    """
+    op = "space_to_depth"
+    x, block, first = _four(input, block_size, data_format, op)
+    shape = static_shape(x)
+    channels, height, width = shape[1:] if first else (shape[3], shape[1], shape[2])
+    high = _parts(height, block, f"{op}: height", x)
+    wide = _parts(width, block, f"{op}: width", x)
+    deep = -1 if channels == -1 else channels * block * block
+    if first:
+        blocks = reshape(x, (shape[0], channels, high, block, wide, block))
+        return reshape(transpose(blocks, (0, 3, 5, 1, 2, 4)), (shape[0], deep, high, wide), name)
+    blocks = reshape(x, (shape[0], high, block, wide, block, channels))
+    return reshape(transpose(blocks, (0, 1, 3, 2, 4, 5)), (shape[0], high, wide, deep), name)
+
+
+def depth_to_space(input: TensorLike, block_size: int, data_format: str = "NHWC",
+                   name: str | None = None) -> Tensor:
+    """Channels as blocks of pixels: an image `block_size` times larger.
+
+    Parameters
+    ----------
+    input : Tensor, any dtype, shape (batch, height, width, channels)
+    block_size : int
+        Its square divides the number of channels.
+    data_format : "NHWC" or "NCHW"
+
+    Returns
+    -------
+    Tensor, shape (batch, height * block, width * block, channels / block / block)
+
+    Raises
+    ------
+    ShapeError
+        If there are not enough channels for blocks.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.depth_to_space([[[[0, 1, 2, 3]]]], 2).tolist()
+    [[[[0], [1]], [[2], [3]]]]
+    """
+    op = "depth_to_space"
+    x, block, first = _four(input, block_size, data_format, op)
+    shape = static_shape(x)
+    channels, height, width = shape[1:] if first else (shape[3], shape[1], shape[2])
+    deep = _parts(channels, block * block, f"{op}: number of channels", x)
+    high, wide = (-1 if n == -1 else n * block for n in (height, width))
+    if first:
+        blocks = reshape(x, (shape[0], block, block, deep, height, width))
+        return reshape(transpose(blocks, (0, 3, 4, 1, 5, 2)), (shape[0], deep, high, wide), name)
+    blocks = reshape(x, (shape[0], height, width, block, block, deep))
+    return reshape(transpose(blocks, (0, 1, 3, 2, 4, 5)), (shape[0], high, wide, deep), name)
+
+
+def _blocks(input: TensorLike, block_shape: TensorLike, amounts: TensorLike, op: str,
+            what: str) -> tuple[TensorBase, tuple[int, ...], list[tuple[int, int]]]:
+    """The tensor, the block, and how much is added or taken before and after per dimension."""
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, op)
+    block = ints(block_shape, f"{op}: block_shape")
+    listed = amounts.tolist() if hasattr(amounts, "tolist") else amounts
+    if not isinstance(listed, list | tuple):
+        raise InvalidArgumentError(f"{op}: {what} is {shown(amounts)}, want pairs")
+    pairs = [ints(pair, f"{op}: {what}") for pair in listed]
+    if (len(block) >= x.ndim or min(block, default=1) < 1 or len(pairs) != len(block)
+            or any(len(pair) != 2 or min(pair) < 0 for pair in pairs)):
+        raise InvalidArgumentError(
+            f"{op}: block_shape {block} and {what} {shown(amounts)} of {x.dtype} {x.shape}, want "
+            "sizes of 1 or more and as many pairs of 0 or more, for dimensions behind the first")
+    return x, block, [(before, after) for before, after in pairs]
+
+
+def space_to_batch(input: TensorLike, block_shape: TensorLike, paddings: TensorLike,
+                   name: str | None = None) -> Tensor:
+    """The pixels at the same place of all blocks, each as a smaller image of its own in the batch.
+
+    Parameters
+    ----------
+    input : Tensor, any dtype, shape (batch, space..., rest...)
+    block_shape : ints, one per dimension of space
+    paddings : pairs of ints, one per dimension of space
+        How many zeros come before and after; the blocks divide what that makes.
+
+    Returns
+    -------
+    Tensor, shape (batch * product of block, padded size / block..., rest...)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.space_to_batch([[[1], [2], [3]]], [2], [[0, 1]]).tolist()
+    [[[1], [3]], [[2], [0]]]
+    """
+    op = "space_to_batch"
+    x, block, pads = _blocks(input, block_shape, paddings, op, "paddings")
+    n = len(block)
+    x = pad(x, [(0, 0), *pads, *[(0, 0)] * (x.ndim - n - 1)])
+    batch, *sizes = static_shape(x)
+    rest = sizes[n:]
+    counts = [_parts(size, b, f"{op}: padded dimension {d}", x)
+              for d, (size, b) in enumerate(zip(sizes, block, strict=False), 1)]
+    blocks = reshape(x, (batch, *[m for pair in zip(counts, block, strict=True) for m in pair],
+                         *rest))
+    places, within = range(1, 2 * n, 2), range(2, 2 * n + 1, 2)
+    moved = transpose(blocks, (*within, 0, *places, *range(2 * n + 1, blocks.ndim)))
+    return reshape(moved, (-1 if batch == -1 else batch * math.prod(block), *counts, *rest), name)
+
+
+def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike,
+                   name: str | None = None) -> Tensor:
+    """Images of a batch woven into larger ones; undoes `space_to_batch`.
+
+    Parameters
+    ----------
+    input : Tensor, any dtype, shape (batch, space..., rest...)
+    block_shape : ints, one per dimension of space
+        Its product divides the batch.
+    crops : pairs of ints, one per dimension of space
+        How much is cut off before and after.
+
+    Returns
+    -------
+    Tensor, shape (batch / product of block, size * block - crops..., rest...)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.batch_to_space([[[1], [3]], [[2], [0]]], [2], [[0, 1]]).tolist()
+    [[[1], [2], [3]]]
+    """
+    op = "batch_to_space"
+    x, block, cropped = _blocks(input, block_shape, crops, op, "crops")
+    n = len(block)
+    batch, *sizes = static_shape(x)
+    rest = sizes[n:]
+    images = _parts(batch, math.prod(block), f"{op}: batch", x)
+    blocks = reshape(x, (*block, images, *sizes))
+    order = [n, *[d for i in range(n) for d in (n + 1 + i, i)], *range(2 * n + 1, blocks.ndim)]
+    grown = [-1 if size == -1 else size * b for size, b in zip(sizes, block, strict=False)]
+    whole = reshape(transpose(blocks, order), (images, *grown, *rest))
+    for size, (before, after) in zip(grown, cropped, strict=True):
+        if size != -1 and before + after > size:
+            raise InvalidArgumentError(f"{op}: crops {before} and {after} of {size} pixels")
+    ends = [size - after if size != -1 else -after for size, (_, after) in
+            zip(grown, cropped, strict=True)]
+    return cut(whole, [0, *[before for before, _ in cropped]], [2**63 - 1, *ends], (1,) * (n + 1),
+               (SLICE,) * (n + 1), name)
