@@ -40,6 +40,11 @@ def matrix(**attrs):
     return lambda: ([floats(ROWS, COLUMNS)], attrs)
 
 
+def pair(*rest, **attrs):
+    """A row of ops on two matrices, and the rest."""
+    return lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS), *(r() for r in rest)], attrs)
+
+
 def bools():
     return [floats(ROWS, COLUMNS) > 0.5], {"axes": [1], "keepdims": False}
 
@@ -118,6 +123,10 @@ OTHERS = {
                                      {"shape": [16, 28, 28, 8], **THREES}),
     "softmax": matrix(axis=-1),
     "log_softmax": matrix(axis=-1),
+    "softmax_grad": pair(axis=-1),
+    "log_softmax_grad": pair(axis=-1),
+    "softmax_cross_entropy": pair(axis=-1),
+    "softmax_cross_entropy_grad": pair(lambda: floats(ROWS), axis=-1),
     "sparse_softmax_cross_entropy": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {}),
     "sparse_softmax_cross_entropy_grad": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS),
                                                    floats(ROWS)], {}),

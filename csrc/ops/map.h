@@ -26,6 +26,17 @@ DF_INLINE void FN(map3)(int64_t n, T *out, const T *a, const T *b, const T *c, V
                                FN(load_n)(c + i, n - i)), n - i);
 }
 
+DF_INLINE void FN(map4)(int64_t n, T *out, const T *a, const T *b, const T *c, const T *d,
+                        V (*f)(V, V, V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        FN(store)(out + i, f(FN(load)(a + i), FN(load)(b + i), FN(load)(c + i), FN(load)(d + i)));
+    if (i < n)
+        FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i),
+                               FN(load_n)(c + i, n - i), FN(load_n)(d + i, n - i)), n - i);
+}
+
 /* The same with one attribute broadcast to all lanes. */
 DF_INLINE void FN(map1_with)(int64_t n, T *out, const T *x, V s, V (*f)(V, V))
 {

@@ -83,6 +83,29 @@ DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) ma
     return FN(reduce_lanes)(acc[0], combine);
 }
 
+typedef V (*FN(pair_fn))(V a, V b, V p, V q);
+
+/* The sum of f(a, b, p, q) over two rows, in as many accumulators. */
+DF_INLINE T FN(sum_of_pairs)(const T *a, const T *b, int64_t n, V p, V q, FN(pair_fn) f)
+{
+    V acc[N_ACCUMULATORS] = {{0}};
+    int64_t i = 0;
+    for (; i + N_ACCUMULATORS * LANES <= n; i += N_ACCUMULATORS * LANES)
+#pragma GCC unroll 8
+        for (int k = 0; k < N_ACCUMULATORS; k++)
+            acc[k] += f(FN(load)(a + i + k * LANES), FN(load)(b + i + k * LANES), p, q);
+    for (; i + LANES <= n; i += LANES) acc[0] += f(FN(load)(a + i), FN(load)(b + i), p, q);
+    if (i < n) {
+        const V rest = f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i), p, q);
+        acc[1] += FN(select)(FN(first_lanes)(n - i), rest, (V){0});
+    }
+#pragma GCC unroll 3
+    for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
+#pragma GCC unroll 4
+        for (int k = 0; k < w; k++) acc[k] += acc[k + w];
+    return FN(reduce_lanes)(acc[0], FN(plus));
+}
+
 /* LANES short rows at once, a lane each: no tree over the lanes at the end of each. */
 DF_INLINE V FN(reduce_short_rows)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
                                   FN(combine_fn) combine)

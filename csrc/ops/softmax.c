@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #define SOFTMAX_ROWS 256 /* summed separately, so that long sums stay accurate */
+#define SOFTMAX_CHUNK 16384 /* of a row, likewise */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
 #define TEMPLATE "ops/reduction.h"
@@ -21,11 +22,14 @@
 #define EXP_NS_PER_BYTE 0.1 /* of softmax, estimated */
 #define TASK_ELEMENTS 8192
 
-/* --- softmax, log_softmax --- */
+/* --- along an axis: softmax, log_softmax, what flows back through them, cross entropy --- */
 
+/* One output and up to three inputs. `out` and the last input have a number per row where they lack
+ * the axis, see `along`. */
 typedef struct {
-    void (*rows)(void *out, const void *x, int64_t rows, int64_t n);
-    void (*columns)(void *out, const void *x, int64_t n, int64_t cols, int64_t stride);
+    void (*rows)(void *out, const void *a, const void *b, const void *g, int64_t rows, int64_t n);
+    void (*columns)(void *out, const void *a, const void *b, const void *g, int64_t n,
+                    int64_t cols, int64_t stride);
 } kernel;
 
 #define KERNELS(name)                                                                            \
@@ -33,11 +37,17 @@ typedef struct {
      [DF_F64] = {name##_rows_f64, name##_columns_f64}}
 static const kernel softmax[DF_N_DTYPES] = KERNELS(softmax);
 static const kernel log_softmax[DF_N_DTYPES] = KERNELS(log_softmax);
+static const kernel softmax_grad[DF_N_DTYPES] = KERNELS(softmax_grad);
+static const kernel log_softmax_grad[DF_N_DTYPES] = KERNELS(log_softmax_grad);
+static const kernel cross[DF_N_DTYPES] = KERNELS(cross);
+static const kernel cross_grad[DF_N_DTYPES] = KERNELS(cross_grad);
+
+#define MAX_OPERANDS 4 /* the output first */
 
 typedef struct {
     const kernel *kernel;
-    const char *x;
-    char *out;
+    char *data[MAX_OPERANDS];
+    bool along[MAX_OPERANDS]; /* whether the operand has the axis */
     df_span span;
     int64_t n_blocks;
     int bytes;
@@ -50,20 +60,49 @@ static df_status check_float(const df_call *call, int input, df_error *err)
     return df_fail_dtype(call, input, "a floating dtype", err);
 }
 
+/* All inputs but those that lack the axis are alike. */
+static df_status check_alike(const df_call *call, int n, int *axis, df_error *err)
+{
+    const df_tensor *x = call->in[0];
+    df_status status = check_float(call, 0, err);
+    for (int i = 1; i < n && status == DF_OK; i++)
+        if (call->in[i]->dtype != x->dtype || !df_may_be_same_shape(call->in[i], x))
+            status = df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, want the same shape",
+                             call->op->name, df_tensor_text(x).text,
+                             df_tensor_text(call->in[i]).text);
+    if (status != DF_OK) return status;
+    return df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, axis, err);
+}
+
+/* The dimensions known in any of `n` inputs that are alike. */
+static void shape_of_all(const df_call *call, int n, int64_t *shape)
+{
+    for (int d = 0; d < call->in[0]->ndim; d++) {
+        shape[d] = DF_UNKNOWN;
+        for (int i = 0; i < n && shape[d] == DF_UNKNOWN; i++) shape[d] = call->in[i]->shape[d];
+    }
+}
+
 static df_status infer(const df_call *call, df_error *err)
 {
     int axis;
-    df_status status = check_float(call, 0, err);
-    if (status == DF_OK)
-        status = df_normalize_axis(call->attrs[0].i, call->in[0]->ndim, call->op->name, &axis, err);
-    return status == DF_OK ? df_infer_same(call, err) : status;
+    int64_t shape[DF_MAX_NDIM];
+    const df_status status = check_alike(call, call->n_in, &axis, err);
+    if (status != DF_OK) return status;
+    shape_of_all(call, call->n_in, shape);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, call->in[0]->ndim, shape,
+                         call->op->name, err);
 }
 
 static void row_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    const int64_t at = begin * j->span.n * j->bytes;
-    j->kernel->rows(j->out + at, j->x + at, end - begin, j->span.n);
+    char *at[MAX_OPERANDS];
+    for (int i = 0; i < MAX_OPERANDS; i++) {
+        const int64_t offset = begin * (j->along[i] ? j->span.n : 1) * j->bytes;
+        at[i] = j->data[i] ? j->data[i] + offset : NULL;
+    }
+    j->kernel->rows(at[0], at[1], at[2], at[3], end - begin, j->span.n);
 }
 
 /* Items [begin, end) of (outer, blocks of columns). */
@@ -71,10 +110,14 @@ static void column_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t inner = j->span.inner;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t block = i % j->n_blocks * SOFTMAX_COLUMNS;
-        const int64_t at = (i / j->n_blocks * j->span.n * inner + block) * j->bytes;
-        j->kernel->columns(j->out + at, j->x + at, j->span.n,
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t block = item % j->n_blocks * SOFTMAX_COLUMNS, outer = item / j->n_blocks;
+        char *at[MAX_OPERANDS];
+        for (int i = 0; i < MAX_OPERANDS; i++) {
+            const int64_t first = outer * (j->along[i] ? j->span.n : 1) * inner + block;
+            at[i] = j->data[i] ? j->data[i] + first * j->bytes : NULL;
+        }
+        j->kernel->columns(at[0], at[1], at[2], at[3], j->span.n,
                            df_min(SOFTMAX_COLUMNS, inner - block), inner);
     }
 }
@@ -84,36 +127,78 @@ static df_status run(const df_call *call, const kernel *kernels)
     const df_tensor *x = call->in[0];
     int axis = 0;
     df_error never; /* infer has checked the axis */
-    if (x->size == 0) return DF_OK;
+    if (call->out[0]->size == 0) return DF_OK;
     df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, &axis, &never);
-    job j = {&kernels[x->dtype], x->data, call->out[0]->data, df_span_of(x, axis, axis), 1,
-             df_dtypes[x->dtype].bytes};
+    job j = {.kernel = &kernels[x->dtype], .span = df_span_of(x, axis, axis),
+             .bytes = df_dtypes[x->dtype].bytes};
+    for (int i = 0; i <= call->n_in; i++) {
+        const df_tensor *t = i ? call->in[i - 1] : call->out[0];
+        j.data[i] = t->data;
+        j.along[i] = t->ndim == x->ndim;
+    }
     j.n_blocks = df_ceil_div(j.span.inner, SOFTMAX_COLUMNS);
     const bool rows = j.span.inner == 1;
-    const int64_t each = j.span.n * df_min(j.span.inner, SOFTMAX_COLUMNS);
+    const int64_t each = df_max(j.span.n * df_min(j.span.inner, SOFTMAX_COLUMNS), 1);
     df_parallel_for(j.span.outer * j.n_blocks, df_max(TASK_ELEMENTS / each, 1),
                     EXP_NS_PER_BYTE * j.bytes * (double)each + 20, rows ? row_task : column_task,
                     &j);
     return DF_OK;
 }
 
-static df_status run_softmax(const df_call *call, df_error *err)
+#define RUN(name)                                                                                \
+    static df_status run_##name(const df_call *call, df_error *err)                              \
+    {                                                                                            \
+        (void)err;                                                                               \
+        return run(call, name);                                                                  \
+    }
+RUN(softmax)
+RUN(log_softmax)
+RUN(softmax_grad)
+RUN(log_softmax_grad)
+RUN(cross)
+RUN(cross_grad)
+
+#define AXIS_OP(op, n)                                                                           \
+    .name = op, .kind = DF_GENERAL, .total = true, .n_in = n, .n_out = 1, .n_attrs = 1,          \
+    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT}}, HALVES_IN_FLOAT
+
+DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, .run = run_softmax};
+DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, .run = run_log_softmax};
+DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer, .run = run_softmax_grad};
+DF_OP(log_softmax_grad) = {AXIS_OP("log_softmax_grad", 2), .infer = infer,
+                           .run = run_log_softmax_grad};
+
+/* Inputs: labels, logits, and of the gradient g, without the axis. */
+static df_status infer_cross(const df_call *call, df_error *err)
 {
-    (void)err;
-    return run(call, softmax);
-}
-static df_status run_log_softmax(const df_call *call, df_error *err)
-{
-    (void)err;
-    return run(call, log_softmax);
+    int axis, ndim = 0;
+    int64_t shape[DF_MAX_NDIM];
+    const df_status status = check_alike(call, 2, &axis, err);
+    if (status != DF_OK) return status;
+    shape_of_all(call, 2, shape);
+    for (int d = 0; d < call->in[0]->ndim; d++)
+        if (d != axis) shape[ndim++] = shape[d];
+    return df_tensor_set(call->out[0], call->in[0]->dtype, ndim, shape, call->op->name, err);
 }
 
-#define SOFTMAX_OP(op)                                                                           \
-    .name = op, .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1, .n_attrs = 1,          \
-    .attrs = {{"axis", DF_ATTR_INT}}, .infer = infer, HALVES_IN_FLOAT
+static df_status infer_cross_grad(const df_call *call, df_error *err)
+{
+    const df_tensor *g = call->in[2], *out = call->out[0];
+    df_status status = infer_cross(call, err); /* the shape of the loss, for now */
+    if (status != DF_OK) return status;
+    if (g->dtype != out->dtype || !df_may_be_same_shape(g, out))
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want %s", call->op->name,
+                       df_tensor_text(g).text, df_tensor_text(out).text);
+    int64_t shape[DF_MAX_NDIM];
+    shape_of_all(call, 2, shape);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, call->in[0]->ndim, shape,
+                         call->op->name, err);
+}
 
-DF_OP(softmax) = {SOFTMAX_OP("softmax"), .run = run_softmax};
-DF_OP(log_softmax) = {SOFTMAX_OP("log_softmax"), .run = run_log_softmax};
+DF_OP(softmax_cross_entropy) = {AXIS_OP("softmax_cross_entropy", 2), .infer = infer_cross,
+                                .run = run_cross};
+DF_OP(softmax_cross_entropy_grad) = {AXIS_OP("softmax_cross_entropy_grad", 3),
+                                     .infer = infer_cross_grad, .run = run_cross_grad};
 
 /* --- cross entropy with the number of the right class --- */
 

@@ -51,9 +51,24 @@ DF_INLINE M FN(isnan)(V x) { return x != x; }
 DF_INLINE M FN(isinf)(V x) { return FN(abs)(x) == FN(splat)((T)INFINITY); }
 DF_INLINE M FN(isfinite)(V x) { return FN(abs)(x) < FN(splat)((T)INFINITY); }
 
-/* NaN if either is, as NumPy's maximum and minimum. */
+/* NaN if either is, as NumPy's maximum and minimum; of equal ones the second. (x86 instructions do
+ * so except that a NaN must be their second operand.) */
+#if defined(__AVX512F__)
+DF_INLINE V FN(max)(V a, V b)
+{
+    return DF_MM(mask_mov)(DF_MM(max)(a, b), DF_CAT(DF_MM(cmp), mask)(a, a, _CMP_UNORD_Q), a);
+}
+DF_INLINE V FN(min)(V a, V b)
+{
+    return DF_MM(mask_mov)(DF_MM(min)(a, b), DF_CAT(DF_MM(cmp), mask)(a, a, _CMP_UNORD_Q), a);
+}
+#elif defined(DF_X86)
+DF_INLINE V FN(max)(V a, V b) { return FN(select)(a != a, a, DF_MM(max)(a, b)); }
+DF_INLINE V FN(min)(V a, V b) { return FN(select)(a != a, a, DF_MM(min)(a, b)); }
+#else
 DF_INLINE V FN(max)(V a, V b) { return FN(select)((a > b) | (a != a), a, b); }
 DF_INLINE V FN(min)(V a, V b) { return FN(select)((a < b) | (a != a), a, b); }
+#endif
 DF_INLINE V FN(max0)(V x) { return FN(select)(x <= (V){0}, (V){0}, x); }
 
 /* x limited to [low, high]; NaN stays NaN (x86 min and max return their second operand). */

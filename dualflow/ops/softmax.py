@@ -3,6 +3,7 @@
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims
+from dualflow.ops.creation import ones_like
 from dualflow.ops.exponential import exp
 from dualflow.ops.gather import gather
 from dualflow.ops.reduce import reduce_sum
@@ -33,7 +34,7 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
     Notes
     -----
     The maximum is subtracted first, so nothing overflows. The gradient is
-    ``y * (g - sum(g * y))``.
+    ``y * (g - sum(g * y))``; one op.
 
     Examples
     --------
@@ -46,7 +47,41 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 
 @gradient("softmax", saves="output")
 def _(g, y, x, axis):
-    return y * (g - reduce_sum(g * y, axis, keepdims=True))
+    return softmax_grad(g, y, axis)
+
+
+def softmax_grad(g: TensorLike, y: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """y * (g - sum(g * y)) along `axis`: what flows back through y = softmax(x).
+
+    Parameters
+    ----------
+    g, y : Tensor, floating, same shape
+    axis : int
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the same shape
+
+    Notes
+    -----
+    The gradient to g is this op again.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.softmax.softmax_grad([1., 0.], [0.5, 0.5]).numpy().tolist()
+    [0.25, -0.25]
+    """
+    return apply("softmax_grad", g, y, name=name, axis=axis)
+
+
+@gradient("softmax_grad", saves="inputs")
+def _(gg, out, g, y, axis):
+    def to_y():
+        dots = reduce_sum(g * y, axis, True), reduce_sum(gg * y, axis, True)
+        return gg * (g - dots[0]) - g * dots[1]
+
+    return lambda: softmax_grad(gg, y, axis), to_y
 
 
 def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
@@ -63,7 +98,8 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
 
     Notes
     -----
-    Accurate where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``.
+    Accurate where the softmax itself would round to 0. The gradient is ``g - e^y * sum(g)``; one
+    op.
 
     Examples
     --------
@@ -76,7 +112,35 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
 
 @gradient("log_softmax", saves="output")
 def _(g, y, x, axis):
-    return g - exp(y) * reduce_sum(g, axis, keepdims=True)
+    return log_softmax_grad(g, y, axis)
+
+
+def log_softmax_grad(g: TensorLike, y: TensorLike, axis: int = -1,
+                     name: str | None = None) -> Tensor:
+    """g - e^y * sum(g) along `axis`: what flows back through y = log_softmax(x).
+
+    Parameters
+    ----------
+    g, y : Tensor, floating, same shape
+    axis : int
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the same shape
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.softmax.log_softmax_grad([1., 1.], [0., -1000.]).numpy().tolist()
+    [-1.0, 1.0]
+    """
+    return apply("log_softmax_grad", g, y, name=name, axis=axis)
+
+
+@gradient("log_softmax_grad", saves="inputs")
+def _(gg, out, g, y, axis):
+    return (lambda: gg - reduce_sum(gg * exp(y), axis, True),
+            lambda: -gg * exp(y) * reduce_sum(g, axis, True))
 
 
 def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, axis: int = -1,
@@ -95,9 +159,15 @@ def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, ax
     -------
     Tensor, the shape without `axis`
 
+    Raises
+    ------
+    ShapeError
+        If the shapes differ.
+
     Notes
     -----
-    ``-sum(labels * log_softmax(logits))``. Gradients flow to both.
+    ``-sum(labels * log_softmax(logits))``. The gradients are ``g * (sum(labels) * softmax(logits) -
+    labels)`` to the logits, one op, and ``-g * log_softmax(logits)`` to the labels.
 
     Examples
     --------
@@ -105,7 +175,35 @@ def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, ax
     >>> df.nn.softmax_cross_entropy_with_logits([[0., 1.]], [[0., 0.]]).numpy().round(4).tolist()
     [0.6930999755859375]
     """
-    return -reduce_sum(labels * log_softmax(logits, axis), axis, name=name)
+    return apply("softmax_cross_entropy", labels, logits, name=name, axis=axis)
+
+
+@gradient("softmax_cross_entropy", saves="inputs")
+def _(g, y, labels, logits, axis):
+    return (lambda: expand_dims(-g, axis) * log_softmax(logits, axis),
+            lambda: cross_entropy_grad(labels, logits, g, axis))
+
+
+def cross_entropy_grad(labels: TensorLike, logits: TensorLike, g: TensorLike,
+                       axis: int = -1) -> Tensor:
+    """g * (sum(labels) * softmax(logits) - labels): what flows back through the cross entropy."""
+    return apply("softmax_cross_entropy_grad", labels, logits, g, axis=axis)
+
+
+@gradient("softmax_cross_entropy_grad", saves="inputs")
+def _(gg, y, labels, logits, g, axis):
+    def to_labels():
+        return wide * (reduce_sum(gg * softmax(logits, axis), axis, True) - gg)
+
+    def to_logits():
+        total = reduce_sum(labels, axis, True)
+        return softmax_grad(wide * total * gg, softmax(logits, axis), axis)
+
+    def to_g():
+        return reduce_sum(gg * cross_entropy_grad(labels, logits, ones_like(g), axis), axis)
+
+    wide = expand_dims(g, axis)
+    return to_labels, to_logits, to_g
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,

@@ -4,6 +4,8 @@ from tests.ops.case import FLOATS, case, normal, sample
 
 # Relative to the largest result: a few roundings of e^x, the sum and the quotient.
 REL = 5e-7
+# Sums of thousands of numbers of both signs.
+SUMS = 4e-6
 
 
 def softmax(x, axis=-1):
@@ -31,10 +33,26 @@ for op, ref in (("softmax", softmax), ("log_softmax", log_softmax)):
         case(op, args=[normal(*shape)], kwargs={"axis": axis}, ref=ref, function=f"nn.{op}",
              rel=REL, signed_zero=False, large=[normal(300, 7, 50)] if axis == 1 else None)
 
-for axis in (-1, 0):
-    case("log_softmax", args=[sample((4, 6), 0, 1), normal(4, 6)], kwargs={"axis": axis},
+for shape, axis in (((4, 6), -1), ((4, 6), 0), ((3, 2, 4), 1), ((2, 70), 1), ((5,), 0)):
+    case("softmax_grad", args=[normal(*shape), normal(*shape)], kwargs={"axis": axis},
+         ref=lambda g, y, axis: y * (g - np.sum(g * y, axis, keepdims=True)),
+         function="ops.softmax.softmax_grad", rel=SUMS, grad=(0, 1),
+         large=[normal(300, 7, 50)] * 2 if axis == 1 else None)
+    case("log_softmax_grad", args=[normal(*shape), normal(*shape)], kwargs={"axis": axis},
+         ref=lambda g, y, axis: g - np.exp(y) * np.sum(g, axis, keepdims=True),
+         function="ops.softmax.log_softmax_grad", rel=SUMS, grad=(0, 1), signed_zero=False,
+         large=[normal(300, 7, 50)] * 2 if axis == 1 else None)
+    case("softmax_cross_entropy", args=[sample(shape, 0, 1), normal(*shape)],
+         kwargs={"axis": axis},
          ref=lambda z, x, axis: -np.sum(z * log_softmax(x, axis), axis=axis),
-         function="nn.softmax_cross_entropy_with_logits", rel=REL, grad=(0, 1))
+         function="nn.softmax_cross_entropy_with_logits", rel=REL, grad=(0, 1),
+         large=[sample((300, 7, 50), 0, 1), normal(300, 7, 50)] if axis == 1 else None)
+    case("softmax_cross_entropy_grad",
+         args=[sample(shape, 0, 1), normal(*shape), normal(*np.delete(shape, axis))],
+         kwargs={"axis": axis},
+         ref=lambda z, x, g, axis: np.expand_dims(g, axis) * (
+             np.sum(z, axis, keepdims=True) * softmax(x, axis) - z),
+         function="ops.softmax.cross_entropy_grad", rel=SUMS, grad=(0, 1, 2), signed_zero=False)
 
 for rows, n in (((5,), 7), ((2, 3), 40), ((), 5), ((3,), 1)):
     case("sparse_softmax_cross_entropy", args=[labels(n, *rows), normal(*rows, n)], ref=sparse,
