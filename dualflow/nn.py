@@ -11,15 +11,17 @@ from dualflow.ops.activation import (
 from dualflow.ops.gather import embedding_lookup as embedding_lookup
 from dualflow.ops.hyperbolic import tanh as tanh
 from dualflow.ops.nn import (
-    batch_normalization as batch_normalization,
     bias_add as bias_add,
     dropout as dropout,
     l2_loss as l2_loss,
-    l2_normalize as l2_normalize,
-    layer_norm as layer_norm,
     moments as moments,
 )
 from dualflow.ops.norm import zero_fraction as zero_fraction
+from dualflow.ops.normalization import (
+    l2_normalize as l2_normalize,
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
 from dualflow.ops.pooling import (
     avg_pool as avg_pool,
     avg_pool1d as avg_pool1d,
@@ -38,7 +40,11 @@ from dualflow.ops.pooling_size import (
     global_avg_pool as global_avg_pool,
     global_max_pool as global_max_pool,
 )
-from dualflow.ops.relu import leaky_relu as leaky_relu, relu as relu, relu6 as relu6
+from dualflow.ops.relu import (
+    leaky_relu as leaky_relu,
+    relu as relu,
+    relu6 as relu6,
+)
 from dualflow.ops.softmax import (
     log_softmax as log_softmax,
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,

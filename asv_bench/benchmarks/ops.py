@@ -45,6 +45,13 @@ def pair(*rest, **attrs):
     return lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS), *(r() for r in rest)], attrs)
 
 
+def normalized(*rest, **attrs):
+    """A row of normalizations of a matrix's rows: parameters by their lengths, None another
+    matrix."""
+    return lambda: ([floats(ROWS, COLUMNS), *(floats(n) if n else floats(ROWS, COLUMNS)
+                                              for n in rest)], {"ndim": 1, **attrs})
+
+
 def bools():
     return [floats(ROWS, COLUMNS) > 0.5], {"axes": [1], "keepdims": False}
 
@@ -130,6 +137,12 @@ OTHERS = {
     "sparse_softmax_cross_entropy": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {}),
     "sparse_softmax_cross_entropy_grad": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS),
                                                    floats(ROWS)], {}),
+    "layer_norm": normalized(COLUMNS, COLUMNS, epsilon=1e-5),
+    "layer_norm_grad": normalized(None, COLUMNS, epsilon=1e-5),
+    "rms_norm": normalized(COLUMNS, epsilon=1e-6),
+    "rms_norm_grad": normalized(None, COLUMNS, epsilon=1e-6),
+    "l2_normalize": normalized(epsilon=1e-12),
+    "l2_normalize_grad": normalized(None, epsilon=1e-12),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
     "assign": variable,

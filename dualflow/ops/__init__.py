@@ -24,6 +24,7 @@ from dualflow.ops import (
     matmul as matmul,
     nn as nn,
     norm as norm,
+    normalization as normalization,
     optimizer as optimizer,
     random as random,
     random_generator as random_generator,

@@ -8,14 +8,11 @@ from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import reshape, same_size
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
-from dualflow.ops.exponential import rsqrt
-from dualflow.ops.limits import maximum
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.reduce_moments import reduce_mean, reduce_variance
 from dualflow.ops.types import Axis, TensorLike
 
-__all__ = ["batch_normalization", "bias_add", "dropout", "l2_loss", "l2_normalize", "layer_norm",
-           "moments"]
+__all__ = ["bias_add", "dropout", "l2_loss", "moments"]
 
 
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
@@ -104,91 +101,6 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     12.5
     """
     return multiply(reduce_sum(square(t)), 0.5, name)
-
-
-def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
-                 name: str | None = None) -> Tensor:
-    """`x` over its euclidean norm along `axis`.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-    axis : int or sequence of int, optional
-        Default all axes.
-    epsilon : float
-        The square of the norm is taken to be at least this.
-
-    Returns
-    -------
-    Tensor, same shape and dtype as `x`
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.nn.l2_normalize([3., 4.]).numpy().round(3).tolist()
-    [0.6000000238418579, 0.800000011920929]
-    """
-    norm = reduce_sum(square(x), axis, keepdims=True)
-    return multiply(x, rsqrt(maximum(norm, epsilon)), name)
-
-
-def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
-                        offset: TensorLike | None, scale: TensorLike | None,
-                        variance_epsilon: float, name: str | None = None) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-    mean, variance : Tensor, shapes that broadcast with `x`
-    offset, scale : Tensor or None
-        None leaves them out.
-    variance_epsilon : float
-        Keeps the divisor away from 0.
-
-    Returns
-    -------
-    Tensor, shape of `x`
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.nn.batch_normalization([1., 5.], 3., 4., None, 10., 0.).numpy().tolist()
-    [-10.0, 10.0]
-    """
-    factor = rsqrt(add(variance, variance_epsilon))
-    if scale is not None:
-        factor = multiply(factor, scale)
-    y = multiply(x - as_tensor(mean), factor)
-    return y if offset is None else add(y, offset, name)
-
-
-def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLike | None = None,
-               epsilon: float = 1e-5, axis: Axis = -1, name: str | None = None) -> Tensor:
-    """`x` with mean 0 and variance 1 along `axis`, times `scale`, plus `offset`.
-
-    Parameters
-    ----------
-    x : Tensor, floating
-    scale, offset : Tensor or None
-        Shapes that broadcast with `x`; None leaves them out.
-    epsilon : float
-        Added to the variance.
-    axis : int or sequence of int
-
-    Returns
-    -------
-    Tensor, shape of `x`
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.nn.layer_norm([[1., 3.], [2., 6.]], epsilon=0.).numpy().tolist()
-    [[-1.0, 1.0], [-1.0, 1.0]]
-    """
-    x = as_tensor(x)
-    mean, variance = moments(x, axis, keepdims=True)
-    return batch_normalization(x, mean, variance, offset, scale, epsilon, name)
 
 
 def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,

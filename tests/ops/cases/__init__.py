@@ -21,6 +21,7 @@ from tests.ops.cases import (  # noqa: F401
     matmul,
     pooling,
     pooling_size,
+    normalization,
     random,
     reduce,
     reduce_moments,

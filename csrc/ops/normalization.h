@@ -1,0 +1,62 @@
+/* What the normalizations share: the statistics of some numbers, how those of parts are joined, and
+ * what follows from those of all. */
+#ifndef DF_NORMALIZATION_H
+#define DF_NORMALIZATION_H
+
+#include "ops/elementwise.h"
+
+typedef enum {
+    BY_DEVIATION, /* the mean becomes 0 and the variance 1 */
+    BY_SQUARES,   /* the mean square becomes 1 */
+    BY_LENGTH     /* the sum of squares becomes 1 */
+} norm_mode;
+
+typedef struct {
+    norm_mode mode;
+    double epsilon; /* added to the variance or mean square; the least sum of squares */
+} norm_kind;
+
+/* Of n numbers x, and of what flows back to them, g. */
+typedef struct {
+    double n, mean;   /* the mean is 0 where it is not subtracted */
+    double deviation; /* sum of (x - mean)^2 */
+    double flow;      /* sum of g */
+    double moment;    /* sum of g (x - mean) */
+} norm_part;
+
+/* Of all that is normalized together: z = (x - mean) rate comes out, and g flows back as
+ * rate (g - level - z slope). */
+typedef struct {
+    double mean, rate, level, slope;
+} norm_whole;
+
+/* Adds a part, whose g are multiplied by `scale`. Sums around two means become sums around the
+ * common one, so nothing cancels. */
+static inline void norm_add(norm_part *sum, const norm_part *part, double scale)
+{
+    const double n = sum->n + part->n, shift = part->mean - sum->mean;
+    const double mean = sum->n == 0 ? part->mean : sum->mean + shift * (part->n / n);
+    if (part->n == 0) return;
+    sum->deviation += part->deviation;
+    if (sum->n > 0) sum->deviation += shift * shift * (sum->n * part->n / n);
+    sum->moment += (sum->mean - mean) * sum->flow +
+                   scale * (part->moment + (part->mean - mean) * part->flow);
+    sum->flow += scale * part->flow;
+    sum->mean = mean;
+    sum->n = n;
+}
+
+static inline norm_whole norm_finish(const norm_kind *kind, const norm_part *p)
+{
+    const bool by_length = kind->mode == BY_LENGTH;
+    const bool short_of = by_length && p->deviation < kind->epsilon;
+    const double square = short_of    ? kind->epsilon
+                          : by_length ? p->deviation
+                                      : p->deviation / p->n + kind->epsilon;
+    norm_whole w = {p->mean, 1 / sqrt(square), 0, 0};
+    if (kind->mode == BY_DEVIATION) w.level = p->flow / p->n;
+    if (!short_of) w.slope = p->moment * w.rate / (by_length ? 1 : p->n);
+    return w;
+}
+
+#endif
