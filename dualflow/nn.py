@@ -8,6 +8,22 @@ from dualflow.ops.activation import (
     softsign as softsign,
     swish as swish,
 )
+from dualflow.ops.convolution import (
+    atrous_conv2d as atrous_conv2d,
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv3d as conv3d,
+    convolution as convolution,
+)
+from dualflow.ops.convolution_transpose import (
+    atrous_conv2d_transpose as atrous_conv2d_transpose,
+    conv1d_transpose as conv1d_transpose,
+    conv2d_backprop_filter as conv2d_backprop_filter,
+    conv2d_backprop_input as conv2d_backprop_input,
+    conv2d_transpose as conv2d_transpose,
+    conv3d_transpose as conv3d_transpose,
+    conv_transpose as conv_transpose,
+)
 from dualflow.ops.gather import embedding_lookup as embedding_lookup
 from dualflow.ops.hyperbolic import tanh as tanh
 from dualflow.ops.nn import (

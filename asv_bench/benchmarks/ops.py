@@ -87,6 +87,7 @@ def update(n_slots, *rest, **attrs):
 # x[:, ::2]
 EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kind": [0, 0]}
 REDUCED = {"axes": [1], "keepdims": False}
+CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": []}
 CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
 HALVED = {"window": [2, 2], "strides": [2, 2], "dilations": [1, 1], "paddings": [0] * 4, "rule": 0}
@@ -145,6 +146,11 @@ OTHERS = {
     "l2_normalize_grad": normalized(None, epsilon=1e-12),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
+    "conv": lambda: ([floats(8, 28, 28, 32), floats(3, 3, 32, 64)], CONVOLVED),
+    "conv_backprop_input": lambda: ([floats(3, 3, 32, 64), floats(8, 28, 28, 64)],
+                                    {"shape": [8, 28, 28, 32], **CONVOLVED}),
+    "conv_backprop_filter": lambda: ([floats(8, 28, 28, 32), floats(8, 28, 28, 64)],
+                                     {"shape": [3, 3, 32, 64], **CONVOLVED}),
     "assign": variable,
     "assign_add": variable,
     "assign_sub": variable,

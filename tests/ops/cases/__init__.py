@@ -8,6 +8,7 @@ from tests.ops.cases import (  # noqa: F401
     bitwise,
     cast,
     compare,
+    convolution,
     creation,
     crop,
     cumulative,

@@ -1,0 +1,127 @@
+/* Which kernel computes a convolution. Decided by its sizes alone. */
+#include "conv/conv.h"
+#include "conv/kernels.h"
+
+#include <string.h>
+
+static int64_t size_of(const int64_t *v) { return v[0] * v[1] * v[2]; }
+
+/* Whether nothing is to be summed. */
+static bool is_empty(const df_conv *c)
+{
+    return c->n == 0 || c->c_in == 0 || c->c_out == 0 || size_of(c->out) == 0;
+}
+
+static void fill_zeros(const df_conv *c, void *to, int64_t size)
+{
+    if (size) memset(to, 0, (size_t)(size * df_conv_bytes(c)));
+}
+
+/* --- y --- */
+
+static df_gemm forward_product(const df_conv *c)
+{
+    return (df_gemm){.dtype = c->dtype, .m = c->n * df_conv_pixels(c), .k = c->c_in, .n = c->c_out,
+                     .lda = c->c_in, .ldb = c->c_out, .ldc = c->c_out};
+}
+
+int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
+{
+    if (is_empty(c)) return 0;
+    if (!DF_SYM(df_conv_is_product)(c)) return DF_SYM(df_conv_windows_workspace)(c);
+    const df_gemm g = forward_product(c);
+    return DF_SYM(df_gemm_workspace)(&g);
+}
+
+void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
+                             df_gemm_epilogue epilogue, const void *context, void *workspace)
+{
+    const int64_t pixels = c->n * size_of(c->out);
+    if (is_empty(c)) {
+        fill_zeros(c, y, pixels * c->c_out);
+        if (epilogue && pixels && c->c_out)
+            epilogue(context, 0, pixels, 0, c->c_out, y, c->c_out);
+    } else if (DF_SYM(df_conv_is_product)(c)) {
+        df_gemm g = forward_product(c);
+        g.a = x;
+        g.b = w;
+        g.c = y;
+        g.epilogue = epilogue;
+        g.context = context;
+        DF_SYM(df_gemm)(&g, workspace);
+    } else {
+        DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, context, workspace);
+    }
+}
+
+/* --- dx --- */
+
+static df_gemm input_product(const df_conv *c)
+{
+    return (df_gemm){.dtype = c->dtype, .transpose_b = true, .m = c->n * df_conv_pixels(c),
+                     .k = c->c_out, .n = c->c_in, .lda = c->c_out, .ldb = c->c_out,
+                     .ldc = c->c_in};
+}
+
+/* dx as windows of dy, with weights flipped: where the stride is 1, and input channels fill most of
+ * their vectors. */
+static bool is_flipped(const df_conv *c, df_conv *of_dy)
+{
+    const int64_t inputs = df_conv_group_in(c), lanes = DF_VEC_BYTES / df_conv_bytes(c);
+    *of_dy = *c;
+    of_dy->c_in = c->c_out;
+    of_dy->c_out = c->c_in;
+    for (int d = 0; d < 3; d++) {
+        of_dy->in[d] = c->out[d];
+        of_dy->out[d] = c->in[d];
+        of_dy->pad[d] = (c->kernel[d] - 1) * c->dilation[d] - c->pad[d];
+        if (c->stride[d] != 1 || of_dy->pad[d] < 0) return false;
+    }
+    return 4 * inputs >= 3 * df_ceil_div(inputs, lanes) * lanes;
+}
+
+int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c)
+{
+    df_conv of_dy;
+    if (is_empty(c)) return 0;
+    if (is_flipped(c, &of_dy) && !DF_SYM(df_conv_is_product)(c))
+        return DF_SYM(df_conv_windows_workspace)(&of_dy);
+    if (!DF_SYM(df_conv_is_product)(c)) return DF_SYM(df_conv_places_workspace)(c);
+    const df_gemm g = input_product(c);
+    return DF_SYM(df_gemm_workspace)(&g);
+}
+
+void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void *dx,
+                           void *workspace)
+{
+    df_conv of_dy;
+    if (is_empty(c)) {
+        fill_zeros(c, dx, c->n * size_of(c->in) * c->c_in);
+    } else if (DF_SYM(df_conv_is_product)(c)) {
+        df_gemm g = input_product(c);
+        g.a = dy;
+        g.b = w;
+        g.c = dx;
+        DF_SYM(df_gemm)(&g, workspace);
+    } else if (is_flipped(c, &of_dy)) {
+        DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, NULL, NULL, workspace);
+    } else {
+        DF_SYM(df_conv_places_run)(c, w, dy, dx, workspace);
+    }
+}
+
+/* --- dw --- */
+
+int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c)
+{
+    return is_empty(c) ? 0 : DF_SYM(df_conv_sums_workspace)(c);
+}
+
+void DF_SYM(df_conv_filter)(const df_conv *c, const void *x, const void *dy, void *dw,
+                            void *workspace)
+{
+    if (is_empty(c))
+        fill_zeros(c, dw, size_of(c->kernel) * df_conv_group_in(c) * c->c_out);
+    else
+        DF_SYM(df_conv_sums_run)(c, x, dy, dw, workspace);
+}

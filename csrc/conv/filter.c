@@ -1,0 +1,209 @@
+/* dw[t, c, m] = sum over pixels of x[window + t, c] dy[pixel, m]: the forward product with roles
+ * changed. Rows are weights, columns outputs, and the sum runs over pixels, a line of the image
+ * after the other.
+ *
+ * Pixels are cut into slices with sums of their own, which are added up in order at the end, so
+ * that each part of the images is read once, by one thread. */
+#include "conv/kernels.h"
+#include "base/thread.h"
+
+#include <string.h>
+
+#define JOBS 16                         /* aimed at */
+#define SUM_BYTES ((int64_t)512 << 10)  /* of a job's tile of dw (L2) */
+#define SLICE_PIXELS 512                /* at least, else sums cost more than they gain */
+#define CHUNK 256                       /* pixels summed in registers */
+
+typedef struct {
+    const df_conv *c;
+    df_conv_columns columns;
+    df_conv_view view;
+    int64_t weights;               /* per output */
+    int64_t tile, n_tiles, slices; /* rows of dw per job */
+    int64_t images;                /* at a time */
+    int64_t pieces, n_pieces;      /* of a line of output pixels, of the images worked on */
+    int64_t dy_row;                /* of the outputs of a group */
+    char *padded, *sums, *dw;
+    const char *dy;
+} filter;
+
+static filter plan(const df_conv *c)
+{
+    const int64_t bytes = df_conv_bytes(c);
+    filter f = {.c = c, .columns = df_conv_cut_columns(df_conv_group_out(c), bytes)};
+    f.weights = df_conv_taps(c) * df_conv_group_in(c);
+    const int64_t rows = df_max(1, SUM_BYTES / (f.columns.n * bytes) / DF_CONV_HEIGHT);
+    f.tile = df_min(rows * DF_CONV_HEIGHT, f.weights);
+    f.n_tiles = df_ceil_div(f.weights, f.tile);
+    f.slices = df_min(df_ceil_div(JOBS, c->groups * f.n_tiles),
+                      df_ceil_div(c->n * df_conv_pixels(c), SLICE_PIXELS));
+    f.pieces = df_ceil_div(c->out[2], CHUNK);
+    f.images = c->n;
+    if (DF_SYM(df_conv_is_padded)(c)) {
+        const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
+        f.images = df_max(1, df_min(c->n, DF_CONV_IMAGES_BYTES / df_max(image, 1)));
+    }
+    return f;
+}
+
+/* Of a slice of all groups, and of all slices; a single slice is dw itself. */
+static int64_t slice_bytes(const filter *f)
+{
+    return f->weights * f->c->c_out * df_conv_bytes(f->c);
+}
+static int64_t sums_bytes(const filter *f)
+{
+    return f->slices == 1 ? 0 : df_conv_align(df_conv_mul_bytes(slice_bytes(f), f->slices));
+}
+
+/* Where vectors of dy's last panel are slow to load, a job copies what it reads. */
+static bool copies_dy(const filter *f)
+{
+    return !DF_CONV_LOADS_PARTS && f->columns.n % f->columns.lanes;
+}
+
+static int64_t copy_bytes(const filter *f)
+{
+    return copies_dy(f) ? CHUNK * f->columns.vectors * DF_VEC_BYTES : 0;
+}
+
+int64_t DF_SYM(df_conv_sums_workspace)(const df_conv *c)
+{
+    const filter f = plan(c);
+    int64_t bytes = sums_bytes(&f);
+    const int64_t jobs = f.slices * c->groups * f.n_tiles;
+    bytes = df_conv_sum_bytes(bytes, df_conv_mul_bytes(copy_bytes(&f), jobs));
+    if (!DF_SYM(df_conv_is_padded)(c)) return bytes;
+    return df_conv_sum_bytes(
+        bytes, df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(c), f.images));
+}
+
+/* Piece number i: its place among the pixels, and as a segment of x. */
+static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
+{
+    const df_conv *c = f->c;
+    const int64_t line = i / f->pieces, part = i % f->pieces;
+    const int64_t col = part * CHUNK, first = line * c->out[2] + col;
+    DF_SYM(df_conv_windows)(c, &f->view, first, 1, &segment->offset);
+    segment->length = df_min(CHUNK, c->out[2] - col);
+    return first;
+}
+
+/* Rows of B, and of C, for a job. */
+typedef struct {
+    const char *dy;
+    int64_t dy_row;
+    char *sums;
+    int64_t sums_row;
+    char *copy;
+} places;
+
+/* Adds what `n` segments of pixels give to a tile of dw. */
+static void add_chunk(const filter *f, df_conv_panel *p, const places *at, int64_t first,
+                      int64_t pixels)
+{
+    const int64_t bytes = df_conv_bytes(f->c), width = f->columns.vectors * f->columns.lanes;
+    const char *dy = at->dy + first * at->dy_row * bytes;
+    p->b_row = at->dy_row;
+    if (at->copy) {
+        DF_SYM(df_conv_pack)(f->c->dtype, at->copy, width, dy, pixels, at->dy_row, f->columns.n, 1);
+        dy = at->copy;
+        p->b_row = width;
+    }
+    for (int64_t i = 0; i < f->columns.n_panels; i++) {
+        const int64_t col = df_conv_panel_start(&f->columns, i);
+        p->cols = df_min(df_conv_panel_start(&f->columns, i + 1), f->columns.n) - col;
+        p->b = dy + col * bytes;
+        p->c = at->sums + col * bytes;
+        DF_SYM(df_conv_panel_run)(f->c->dtype, p);
+    }
+}
+
+/* Rows [row, row + rows) of a group's dw, summed over pieces [begin, end). */
+static void sum_pieces(const filter *f, const places *at, int64_t group, int64_t row, int64_t rows,
+                       int64_t begin, int64_t end)
+{
+    const df_conv *c = f->c;
+    df_conv_segment segments[CHUNK];
+    int64_t starts[DF_CONV_TILE_ROWS];
+    for (int64_t piece = begin; piece < end;) {
+        int64_t n = 0, pixels = 0, first = 0;
+        while (piece + n < end) {
+            const int64_t at_pixel = piece_at(f, piece + n, &segments[n]);
+            if (n == 0) first = at_pixel;
+            else if (pixels + segments[n].length > CHUNK) break;
+            pixels += segments[n++].length;
+        }
+        for (int64_t r = 0; r < rows; r += DF_CONV_TILE_ROWS) {
+            df_conv_panel p = {
+                .n_rows = df_min(DF_CONV_TILE_ROWS, rows - r), .rows = starts,
+                .a = f->view.data + group * f->view.group * df_conv_bytes(c),
+                .segments = segments, .n_segments = n, .step = c->stride[2] * f->view.pixel,
+                .c_row = at->sums_row, .accumulate = true};
+            places here = *at;
+            here.sums += (row + r) * at->sums_row * df_conv_bytes(c);
+            DF_SYM(df_conv_weights)(c, &f->view, row + r, p.n_rows, starts);
+            add_chunk(f, &p, &here, first, pixels);
+        }
+        piece += n;
+    }
+}
+
+/* Job number j is tile j % n_tiles of slice j / n_tiles % slices of group j / n_tiles / slices. */
+static void job_task(void *context, int64_t begin, int64_t end)
+{
+    const filter *f = context;
+    const df_conv *c = f->c;
+    const int64_t bytes = df_conv_bytes(c), n = f->columns.n;
+    for (int64_t job = begin; job < end; job++) {
+        const int64_t row = job % f->n_tiles * f->tile, slice = job / f->n_tiles % f->slices;
+        const int64_t group = job / f->n_tiles / f->slices;
+        const int64_t from = f->n_pieces * slice / f->slices;
+        const int64_t to = f->n_pieces * (slice + 1) / f->slices;
+        places at = {.dy = f->dy + group * n * bytes, .dy_row = c->c_out, .sums_row = c->c_out};
+        at.sums = (f->slices == 1 ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes;
+        if (copies_dy(f)) at.copy = f->padded - (job + 1) * copy_bytes(f);
+        sum_pieces(f, &at, group, row, df_min(f->tile, f->weights - row), from, to);
+    }
+}
+
+/* Elements [begin, end) of dw from those of the slices. */
+static void add_task(void *context, int64_t begin, int64_t end)
+{
+    const filter *f = context;
+    const int64_t size = f->weights * f->c->c_out;
+    for (int64_t s = 0; s < f->slices; s++) {
+        const df_conv_segment run = {0, end - begin};
+        const int64_t zero = 0, bytes = df_conv_bytes(f->c);
+        char *to = f->dw + begin * bytes;
+        const char *from = f->sums + (s * size + begin) * bytes;
+        if (s == 0) memcpy(to, from, (size_t)((end - begin) * bytes));
+        else DF_SYM(df_conv_scatter)(f->c->dtype, to, &zero, 1, &run, 1, from, 0);
+    }
+}
+
+void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, void *dw,
+                              void *workspace)
+{
+    filter f = plan(c);
+    const bool is_padded = DF_SYM(df_conv_is_padded)(c);
+    const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
+    const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
+    const int64_t jobs = f.slices * c->groups * f.n_tiles;
+    f.dw = dw;
+    f.sums = workspace;
+    f.padded = f.sums + sums_bytes(&f) + jobs * copy_bytes(&f);
+    f.view = DF_SYM(df_conv_view_of)(c, is_padded ? f.padded : x);
+    memset(f.slices == 1 ? f.dw : f.sums, 0, (size_t)(f.slices * slice_bytes(&f)));
+    for (int64_t i = 0; i < c->n; i += f.images) {
+        const int64_t n = df_min(f.images, c->n - i);
+        const double macs = (double)(n * pixels) * (double)(f.tile * f.columns.n);
+        f.n_pieces = n * c->out[0] * c->out[1] * f.pieces;
+        f.dy = (const char *)dy + i * pixels * c->c_out * bytes;
+        if (is_padded) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f.padded);
+        df_parallel_for(jobs, 1, macs / (double)f.slices * 0.125 / (double)f.columns.lanes,
+                        job_task, &f);
+    }
+    if (f.slices > 1)
+        df_parallel_for(f.weights * c->c_out, 4096, 0.1 * (double)f.slices, add_task, &f);
+}

@@ -1,0 +1,74 @@
+/* Images as the kernels read them: with the zeros around them, and the channels of a group next to
+ * each other. Where an image already is so, it is read in place. */
+#ifndef DF_CONV_IMAGE_H
+#define DF_CONV_IMAGE_H
+
+#include "conv/conv.h"
+#include "conv/panel.h"
+
+#define DF_CONV_DEPTH_BYTES 4096 /* of a sum per pass: a panel of B is then at most 256 KB (L2) */
+#define DF_CONV_IMAGES_BYTES ((int64_t)2 << 20) /* of padded images that exist at a time */
+#define DF_CONV_TILE_ROWS 96                    /* rows of a product per job */
+
+/* Distances in elements. */
+typedef struct {
+    const char *data;
+    int64_t image, group, plane, row, pixel;
+} df_conv_view;
+
+/* Inputs and outputs of a group, weights per output, pixels of an image's output. */
+static inline int64_t df_conv_group_in(const df_conv *c) { return c->c_in / c->groups; }
+static inline int64_t df_conv_group_out(const df_conv *c) { return c->c_out / c->groups; }
+static inline int64_t df_conv_taps(const df_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] * c->kernel[2];
+}
+static inline int64_t df_conv_pixels(const df_conv *c)
+{
+    return c->out[0] * c->out[1] * c->out[2];
+}
+/* Elements along a dimension that windows touch, zeros included. */
+static inline int64_t df_conv_extent(const df_conv *c, int d)
+{
+    return (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
+}
+static inline int64_t df_conv_bytes(const df_conv *c) { return df_dtypes[c->dtype].bytes; }
+/* A product of pixels and channels: every window is one pixel. */
+bool DF_SYM(df_conv_is_product)(const df_conv *c);
+
+/* Whether images must be copied to be read: they have zeros around, or groups. */
+bool DF_SYM(df_conv_is_padded)(const df_conv *c);
+/* Bytes of an image with its zeros; -1 where they do not fit. */
+int64_t DF_SYM(df_conv_padded_bytes)(const df_conv *c);
+/* How x, or the copies of its images in x's place, is read. */
+df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x);
+/* Copies n images that start at x with their zeros to `padded`. */
+void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padded);
+
+/* Where the windows of n output pixels start, counted through the images from `first` on. */
+void DF_SYM(df_conv_windows)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
+                             int64_t *offsets);
+/* Distance from the start of a window to weight number `tap` (of taps x group_in). */
+void DF_SYM(df_conv_weights)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
+                             int64_t *offsets);
+/* Weights number first ... first + n - 1 as segments of a window; returns how many. */
+int64_t DF_SYM(df_conv_lines)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,
+                              df_conv_segment *segments);
+
+/* Sums in bytes of non-negative sizes; -1 where one is, or they do not fit. */
+static inline int64_t df_conv_sum_bytes(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return a < 0 || b < 0 || !df_add_size(a, b, &sum) ? -1 : sum;
+}
+static inline int64_t df_conv_mul_bytes(int64_t a, int64_t b)
+{
+    int64_t product;
+    return a < 0 || b < 0 || !df_mul_size(a, b, &product) ? -1 : product;
+}
+static inline int64_t df_conv_align(int64_t bytes)
+{
+    return bytes < 0 || bytes > INT64_MAX - DF_ALIGNMENT ? -1 : (bytes + 63) / 64 * 64;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* dx by sums into places, for strides and few channels: each output pixel's row of dy times the
+ * weights, transposed, gives what it adds to its window. The product is made a tile at a time and
+ * added to the image with its zeros, of which the inner part is dx. */
+#include "conv/kernels.h"
+#include "base/thread.h"
+
+#include <string.h>
+
+#define IMAGES_BYTES ((int64_t)8 << 20) /* of images with zeros that exist at a time */
+#define IMAGES 16                       /* at least, one for each thread */
+#define PANEL (DF_CONV_COLS * DF_VEC_BYTES)
+
+typedef struct {
+    const df_conv *c;
+    df_conv_columns columns; /* weights of an output */
+    df_conv_view view;       /* of the images with zeros */
+    int64_t images, first;   /* at a time, the first of these */
+    char *packed, *padded, *dx;
+    const char *w, *dy;
+} input;
+
+static input plan(const df_conv *c)
+{
+    const int64_t weights = df_conv_taps(c) * df_conv_group_in(c);
+    input f = {.c = c, .columns = df_conv_cut_columns(weights, df_conv_bytes(c))};
+    const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
+    f.images = df_min(c->n, df_max(IMAGES, IMAGES_BYTES / df_max(image, 1)));
+    return f;
+}
+
+static int64_t packed_bytes(const input *f)
+{
+    const int64_t width = f->columns.vectors * DF_VEC_BYTES;
+    return df_conv_align(df_conv_mul_bytes(width, f->c->c_out));
+}
+
+int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c)
+{
+    const input f = plan(c);
+    return df_conv_sum_bytes(packed_bytes(&f),
+                             df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(c), f.images));
+}
+
+static char *packed_panel(const input *f, int64_t group, int64_t panel)
+{
+    const int64_t outputs = df_conv_group_out(f->c), width = f->columns.vectors * f->columns.lanes;
+    const int64_t before = group * width + df_conv_panel_start(&f->columns, panel);
+    return f->packed + before * outputs * df_conv_bytes(f->c);
+}
+
+static void pack_task(void *context, int64_t begin, int64_t end)
+{
+    const input *f = context;
+    const df_conv *c = f->c;
+    const int64_t outputs = df_conv_group_out(c);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t group = i / f->columns.n_panels, panel = i % f->columns.n_panels;
+        const int64_t col = df_conv_panel_start(&f->columns, panel);
+        const int64_t width = df_conv_panel_start(&f->columns, panel + 1) - col;
+        const char *from = f->w + (col * c->c_out + group * outputs) * df_conv_bytes(c);
+        DF_SYM(df_conv_pack)(c->dtype, packed_panel(f, group, panel), width, from, outputs, 1,
+                             df_min(width, f->columns.n - col), c->c_out);
+    }
+}
+
+/* What `rows` output pixels from `pixel` on of an image add to its group. */
+static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pixel, int64_t rows,
+                       char *to)
+{
+    const df_conv *c = f->c;
+    const int64_t outputs = df_conv_group_out(c);
+    _Alignas(DF_ALIGNMENT) char product[DF_CONV_TILE_ROWS * PANEL];
+    int64_t from[DF_CONV_TILE_ROWS], windows[DF_CONV_TILE_ROWS];
+    df_conv_segment runs[PANEL / sizeof(float)], whole = {0, outputs};
+    const int64_t first = (f->first + image) * df_conv_pixels(c) + pixel;
+    for (int64_t i = 0; i < rows; i++) from[i] = (first + i) * c->c_out + group * outputs;
+    DF_SYM(df_conv_windows)(c, &f->view, pixel, rows, windows);
+    for (int64_t i = 0; i < f->columns.n_panels; i++) {
+        const int64_t col = df_conv_panel_start(&f->columns, i);
+        const int64_t width = df_conv_panel_start(&f->columns, i + 1) - col;
+        const int64_t cols = df_min(width, f->columns.n - col);
+        const df_conv_panel p = {.n_rows = rows, .cols = width, .a = f->dy, .rows = from,
+                                 .segments = &whole, .n_segments = 1, .step = 1,
+                                 .b = packed_panel(f, group, i), .b_row = width,
+                                 .c = product, .c_row = width};
+        DF_SYM(df_conv_panel_run)(c->dtype, &p);
+        const int64_t n_runs = DF_SYM(df_conv_lines)(c, &f->view, col, cols, runs);
+        DF_SYM(df_conv_scatter)(c->dtype, to, windows, rows, runs, n_runs, product, width);
+    }
+}
+
+/* The inner part of a group's image. */
+static void copy_inside(const input *f, int64_t image, int64_t group, const char *from)
+{
+    const df_conv *c = f->c;
+    const int64_t bytes = df_conv_bytes(c), pixel = f->view.pixel * bytes;
+    const int64_t step = c->c_in * bytes, width = df_conv_extent(c, 2);
+    const int64_t n = df_max(0, df_min(c->in[2], width - c->pad[2]));
+    char *to = f->dx + (((f->first + image) * c->in[0] * c->in[1] * c->in[2]) * c->c_in +
+                        group * f->view.pixel) * bytes;
+    for (int64_t line = 0; line < c->in[0] * c->in[1]; line++, to += c->in[2] * step) {
+        const int64_t d = line / c->in[1] + c->pad[0], h = line % c->in[1] + c->pad[1];
+        const bool inside = d < df_conv_extent(c, 0) && h < df_conv_extent(c, 1);
+        const int64_t filled = inside ? n : 0;
+        const char *row = from + (d * f->view.plane + h * f->view.row) * bytes + c->pad[2] * pixel;
+        for (int64_t i = 0; i < filled && c->groups > 1; i++)
+            memcpy(to + i * step, row + i * pixel, (size_t)pixel);
+        if (filled && c->groups == 1) memcpy(to, row, (size_t)(filled * pixel));
+        for (int64_t i = filled; i < c->in[2]; i++) memset(to + i * step, 0, (size_t)pixel);
+    }
+}
+
+/* Groups of images [begin, end). */
+static void image_task(void *context, int64_t begin, int64_t end)
+{
+    const input *f = context;
+    const df_conv *c = f->c;
+    const int64_t pixels = df_conv_pixels(c), bytes = f->view.group * df_conv_bytes(c);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t image = i / c->groups, group = i % c->groups;
+        char *to = f->padded + i * bytes;
+        memset(to, 0, (size_t)bytes);
+        for (int64_t pixel = 0; pixel < pixels; pixel += DF_CONV_TILE_ROWS)
+            add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, pixels - pixel), to);
+        copy_inside(f, image, group, to);
+    }
+}
+
+void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy, void *dx,
+                                void *workspace)
+{
+    input f = plan(c);
+    const double macs = (double)df_conv_pixels(c) * (double)(f.columns.n * df_conv_group_out(c));
+    f.w = w;
+    f.dy = dy;
+    f.dx = dx;
+    f.packed = workspace;
+    f.padded = f.packed + packed_bytes(&f);
+    f.view = (df_conv_view){.pixel = df_conv_group_in(c)};
+    f.view.row = df_conv_extent(c, 2) * f.view.pixel;
+    f.view.plane = df_conv_extent(c, 1) * f.view.row;
+    f.view.group = df_conv_extent(c, 0) * f.view.plane;
+    df_parallel_for(c->groups * f.columns.n_panels, 1,
+                    (double)(f.columns.lanes * df_conv_group_out(c)), pack_task, &f);
+    for (f.first = 0; f.first < c->n; f.first += f.images) {
+        const int64_t n = df_min(f.images, c->n - f.first);
+        df_parallel_for(n * c->groups, 1, macs * 0.125 / (double)f.columns.lanes, image_task, &f);
+    }
+}

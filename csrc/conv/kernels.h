@@ -1,0 +1,24 @@
+/* The general kernels, one for each result. */
+#ifndef DF_CONV_KERNELS_H
+#define DF_CONV_KERNELS_H
+
+#include "conv/image.h"
+
+/* y from windows of x. `flipped`: the weights are those of the convolution whose gradient with
+ * respect to its input this is. */
+int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c);
+void DF_SYM(df_conv_windows_run)(const df_conv *c, const void *x, const void *w, bool flipped,
+                                 void *y, df_gemm_epilogue epilogue, const void *context,
+                                 void *workspace);
+
+/* dx by sums into places. */
+int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c);
+void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy, void *dx,
+                                void *workspace);
+
+/* dw by sums over pixels. */
+int64_t DF_SYM(df_conv_sums_workspace)(const df_conv *c);
+void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, void *dw,
+                              void *workspace);
+
+#endif

@@ -1,0 +1,43 @@
+/* The arithmetic of convolutions; see panel.h. */
+#include "simd/lanes.h"
+#include "conv/panel.h"
+
+/* Heights of the kernels of up to three vectors, and of four. */
+#if DF_CONV_COLS == 4
+#define TALL 8
+#define LOW 6
+#else
+#define TALL 4
+#define LOW 4
+#endif
+#define HEIGHT TALL
+
+#define UNROLL _Pragma("GCC unroll 8")
+
+#define DTYPE f32
+#include "conv/panel_formulas.h"
+#undef DTYPE
+#define DTYPE f64
+#include "conv/panel_formulas.h"
+#undef DTYPE
+
+void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel)
+{
+    if (dtype == DF_F64) panel_f64(panel);
+    else panel_f32(panel);
+}
+
+void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
+                          int64_t row_step, int64_t cols, int64_t col_step)
+{
+    if (dtype == DF_F64) pack_f64(to, width, from, rows, row_step, cols, col_step);
+    else pack_f32(to, width, from, rows, row_step, cols, col_step);
+}
+
+void DF_SYM(df_conv_scatter)(df_dtype dtype, void *to, const int64_t *rows, int64_t n_rows,
+                             const df_conv_segment *runs, int64_t n_runs, const void *from,
+                             int64_t from_row)
+{
+    if (dtype == DF_F64) scatter_f64(to, rows, n_rows, runs, n_runs, from, from_row);
+    else scatter_f32(to, rows, n_rows, runs, n_runs, from, from_row);
+}

@@ -1,0 +1,114 @@
+/* Included once per dtype: the register-blocked kernel, packing, and sums into places. */
+
+/* Sums of height x (cols vectors) of C; height, cols and partial are constants at every call. A
+ * row beyond the last one repeats it, and is not stored. */
+DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
+                         const df_conv_panel *p, int64_t row)
+{
+    const int64_t n_last = p->cols - (cols - 1) * LANES, n_rows = df_min(p->n_rows - row, height);
+    const int64_t step = p->step, b_row = p->b_row;
+    const bool masked = partial && DF_CONV_LOADS_PARTS;
+    const T *b = p->b, *a[HEIGHT];
+    V sum[HEIGHT][DF_CONV_COLS];
+    UNROLL for (int i = 0; i < height; i++)
+        a[i] = (const T *)p->a + p->rows[row + df_min(i, n_rows - 1)];
+    UNROLL for (int i = 0; i < height; i++)
+        UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (V){0};
+
+    for (const df_conv_segment *s = p->segments; s < p->segments + p->n_segments; s++) {
+        const int64_t end = s->offset + s->length * step;
+        for (int64_t at = s->offset; at < end; at += step) {
+            V line[DF_CONV_COLS];
+            UNROLL for (int j = 0; j < cols; j++)
+                line[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
+                                                  : FN(load)(b + j * LANES);
+            UNROLL for (int i = 0; i < height; i++) {
+                const V x = FN(splat)(a[i][at]);
+                UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, line[j], sum[i][j]);
+            }
+            b += b_row;
+        }
+    }
+
+    T *c = (T *)p->c + row * p->c_row;
+    UNROLL for (int i = 0; i < height; i++) {
+        if (i >= n_rows) break;
+        UNROLL for (int j = 0; j < cols; j++) {
+            T *to = c + i * p->c_row + j * LANES;
+            if (partial && j == cols - 1) {
+                V old = p->accumulate ? FN(load_n)(to, n_last) : (V){0};
+                FN(store_n)(to, old + sum[i][j], n_last);
+            } else {
+                FN(store)(to, p->accumulate ? FN(load)(to) + sum[i][j] : sum[i][j]);
+            }
+        }
+    }
+}
+
+#define PANEL(height, cols, partial)                                                               \
+    for (int64_t row = 0; row < p->n_rows; row += height) FN(block)(height, cols, partial, p, row)
+
+static void FN(panel_whole)(const df_conv_panel *p)
+{
+    const int64_t vectors = p->cols / LANES;
+    if (vectors == 1) PANEL(TALL, 1, false);
+    else if (vectors == 2) PANEL(TALL, 2, false);
+    else if (vectors == 3) PANEL(TALL, 3, false);
+    else PANEL(LOW, DF_CONV_COLS, false);
+}
+
+static void FN(panel_partial)(const df_conv_panel *p)
+{
+    const int64_t vectors = df_ceil_div(p->cols, LANES);
+    if (vectors == 1) PANEL(TALL, 1, true);
+    else if (vectors == 2) PANEL(TALL, 2, true);
+    else if (vectors == 3) PANEL(TALL, 3, true);
+    else PANEL(LOW, DF_CONV_COLS, true);
+}
+
+#undef PANEL
+
+static void FN(panel)(const df_conv_panel *p)
+{
+    if (p->cols % LANES) FN(panel_partial)(p);
+    else FN(panel_whole)(p);
+}
+
+static void FN(pack)(void *packed, int64_t width, const void *source, int64_t rows,
+                     int64_t row_step, int64_t cols, int64_t col_step)
+{
+    T *to = packed;
+    const T *from = source;
+    for (int64_t p = 0; p < rows; p++)
+        memset(to + p * width + cols, 0, (size_t)(width - cols) * sizeof(T));
+    if (col_step == 1)
+        for (int64_t p = 0; p < rows; p++)
+            memcpy(to + p * width, from + p * row_step, (size_t)cols * sizeof(T));
+    else
+        for (int64_t p0 = 0; p0 < rows; p0 += LANES) /* as many as a line of cache holds */
+            for (int64_t j = 0; j < cols; j++)
+                for (int64_t p = p0; p < df_min(p0 + LANES, rows); p++)
+                    to[p * width + j] = from[p * row_step + j * col_step];
+}
+
+static void FN(scatter)(void *base, const int64_t *rows, int64_t n_rows,
+                        const df_conv_segment *runs, int64_t n_runs, const void *source,
+                        int64_t from_row)
+{
+    for (int64_t i = 0; i < n_rows; i++) {
+        const T *from = (const T *)source + i * from_row;
+        for (int64_t r = 0; r < n_runs; r++) {
+            T *to = (T *)base + rows[i] + runs[r].offset;
+            const int64_t n = runs[r].length;
+            int64_t j = 0;
+            for (; j + LANES <= n; j += LANES)
+                FN(store)(to + j, FN(load)(to + j) + FN(load)(from + j));
+            if (j < n && DF_CONV_LOADS_PARTS) {
+                FN(store_n)(to + j, FN(load_n)(to + j, n - j) + FN(load_n)(from + j, n - j), n - j);
+            } else {
+                for (; j < n; j++) to[j] += from[j];
+            }
+            from += n;
+        }
+    }
+}

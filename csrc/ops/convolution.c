@@ -1,0 +1,343 @@
+/* conv and its gradients, over one to three dimensions, channels last. Turns tensors into a df_conv
+ * and knows nothing of how that is computed. */
+#include "conv/conv.h"
+#include "ops/in_float.h"
+
+#include <string.h>
+
+/* Attributes of conv; its gradients have the shape of their result before them. `same`: as many
+ * zeros as give ceil(size / stride) outputs, the odd one after; else `pads` before and after. */
+enum { STRIDES, DILATIONS, SAME, PADS };
+
+#define GEOMETRY_ATTRS                                                                             \
+    {"strides", DF_ATTR_INTS}, {"dilations", DF_ATTR_INTS}, {"same", DF_ATTR_BOOL},                \
+    {"pads", DF_ATTR_INTS}
+
+/* The sizes a convolution is made of, as shapes; y's may be out. */
+typedef struct {
+    const df_call *call;
+    const df_attr *attrs; /* from the strides on */
+    int ndim;
+    const int64_t *x, *w;
+} shapes;
+
+static df_status fail_shapes(const shapes *s, const char *rule, df_error *err)
+{
+    return df_fail(err, DF_BAD_SHAPE, "%s: input has shape %s and filters %s, want %s",
+                   s->call->op->name, df_shape_text(s->ndim, s->x).text,
+                   df_shape_text(s->ndim, s->w).text, rule);
+}
+
+static df_status check_ranks(const shapes *s, int w_ndim, df_error *err)
+{
+    if (s->ndim >= 3 && s->ndim <= 5 && w_ndim == s->ndim) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE,
+                   "%s: input has shape %s and filters %s, want 3, 4 or 5 dimensions of both: "
+                   "(batch, sizes, channels) and (sizes, channels, outputs)", s->call->op->name,
+                   df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text);
+}
+
+/* `n` numbers of at least `least`. */
+static df_status check_list(const shapes *s, int attr, int64_t n, int64_t least, df_error *err)
+{
+    static const char *const NAMES[] = {"strides", "dilations", "same", "pads"};
+    const df_ints list = s->attrs[attr].list;
+    bool good = list.n == n;
+    for (int64_t i = 0; i < list.n && good; i++)
+        good = list.v[i] >= least || list.v[i] == DF_UNKNOWN;
+    if (good) return DF_OK;
+    const int shown = (int)df_min(list.n, DF_MAX_NDIM);
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s %s of input %s, want %lld of %lld or more",
+                   s->call->op->name, NAMES[attr], df_shape_text(shown, list.v).text,
+                   df_shape_text(s->ndim, s->x).text, (long long)n, (long long)least);
+}
+
+static df_status check_channels(const shapes *s, df_error *err)
+{
+    const int64_t c_in = s->x[s->ndim - 1], each = s->w[s->ndim - 2], c_out = s->w[s->ndim - 1];
+    if (c_in == DF_UNKNOWN || each == DF_UNKNOWN || c_in == each) return DF_OK;
+    if (each == 0 || c_in == 0 || c_in % each)
+        return fail_shapes(s, "the channels of the input to be those of the filters, or in groups "
+                              "a multiple", err);
+    if (c_out != DF_UNKNOWN && c_out % (c_in / each))
+        return fail_shapes(s, "the outputs to divide into as many groups as the channels", err);
+    return DF_OK;
+}
+
+static bool any_unknown(int64_t a, int64_t b, int64_t c)
+{
+    return a == DF_UNKNOWN || b == DF_UNKNOWN || c == DF_UNKNOWN;
+}
+
+/* Output size and zeros before along spatial dimension `d`. */
+static df_status measure(const shapes *s, int d, int64_t *out, int64_t *pad, df_error *err)
+{
+    const int64_t size = s->x[d + 1], kernel = s->w[d];
+    const int64_t stride = s->attrs[STRIDES].list.v[d], dilation = s->attrs[DILATIONS].list.v[d];
+    const bool same = s->attrs[SAME].i;
+    const int64_t *pads = s->attrs[PADS].list.v;
+    const int64_t before = same ? 0 : pads[2 * d], after = same ? 0 : pads[2 * d + 1];
+    int64_t window, padded;
+    *out = *pad = DF_UNKNOWN;
+    if (kernel == 0) return fail_shapes(s, "filters of 1 or more elements in each dimension", err);
+    if (any_unknown(size, kernel, stride) || any_unknown(dilation, before, after)) {
+        if (same && size != DF_UNKNOWN && stride != DF_UNKNOWN) *out = (size - 1) / stride + 1;
+        return DF_OK;
+    }
+    if (!df_mul_size(kernel - 1, dilation, &window) || !df_add_size(window, 1, &window) ||
+        !df_add_size(size, before, &padded) || !df_add_size(padded, after, &padded))
+        return df_fail(err, DF_OVERFLOW, "%s: kernel %lld at dilation %lld, zeros %lld and %lld: "
+                       "sizes do not fit 64 bits", s->call->op->name, (long long)kernel,
+                       (long long)dilation, (long long)before, (long long)after);
+    if (same) {
+        const int64_t gaps = size == 0 ? 0 : (size - 1) / stride; /* between outputs */
+        const int64_t missing = gaps * stride - (size - window);
+        *out = size == 0 ? 0 : gaps + 1;
+        *pad = size == 0 ? 0 : df_max(missing, 0) / 2;
+        return DF_OK;
+    }
+    if (padded < window)
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: input has shape %s and filters %s: in dimension %d the kernel, at "
+                       "dilation %lld, is %lld wide and the padded image %lld, want the kernel not "
+                       "to be larger",
+                       s->call->op->name, df_shape_text(s->ndim, s->x).text,
+                       df_shape_text(s->ndim, s->w).text, d + 1, (long long)dilation,
+                       (long long)window, (long long)padded);
+    *out = (padded - window) / stride + 1;
+    *pad = before;
+    return DF_OK;
+}
+
+/* The shape of y for those of x and w, checked, and the zeros before. */
+static df_status measure_all(const shapes *s, int w_ndim, int64_t *y, int64_t *pad, df_error *err)
+{
+    df_status status = check_ranks(s, w_ndim, err);
+    const int n = s->ndim - 2;
+    if (status == DF_OK) status = check_list(s, STRIDES, n, 1, err);
+    if (status == DF_OK) status = check_list(s, DILATIONS, n, 1, err);
+    if (status == DF_OK) status = check_list(s, PADS, s->attrs[SAME].i ? 0 : 2 * n, 0, err);
+    if (status == DF_OK) status = check_channels(s, err);
+    for (int d = 0; d < n && status == DF_OK; d++) status = measure(s, d, &y[d + 1], &pad[d], err);
+    if (status != DF_OK) return status;
+    y[0] = s->x[0];
+    y[n + 1] = s->w[n + 1];
+    return DF_OK;
+}
+
+/* Of sizes that were checked and are known. */
+static df_conv conv_of(const shapes *s, df_dtype dtype)
+{
+    const int n = s->ndim - 2;
+    int64_t y[5], pad[3];
+    df_error err;
+    df_conv c = {.dtype = dtype, .n = s->x[0], .c_in = s->x[n + 1], .c_out = s->w[n + 1],
+                 .groups = 1};
+    measure_all(s, s->ndim, y, pad, &err);
+    if (s->w[n] > 0) c.groups = df_max(c.c_in / s->w[n], 1);
+    for (int d = 0; d < 3; d++) {
+        const int i = d - (3 - n);
+        c.in[d] = i < 0 ? 1 : s->x[i + 1];
+        c.out[d] = i < 0 ? 1 : y[i + 1];
+        c.kernel[d] = i < 0 ? 1 : s->w[i];
+        c.stride[d] = c.out[d] <= 1 ? 1 : s->attrs[STRIDES].list.v[i];
+        c.dilation[d] = c.kernel[d] == 1 ? 1 : s->attrs[DILATIONS].list.v[i];
+        c.pad[d] = i < 0 ? 0 : pad[i];
+    }
+    return c;
+}
+
+static df_status check_dtypes(const df_call *call, df_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        if (call->in[i]->dtype != DF_F32 && call->in[i]->dtype != DF_F64)
+            return df_fail_dtype(call, i, "float32 or float64", err);
+    return call->in[0]->dtype == call->in[1]->dtype
+               ? DF_OK
+               : df_fail_dtype(call, 1, df_dtypes[call->in[0]->dtype].name, err);
+}
+
+static double flops_of(const df_conv *c)
+{
+    const double y = (double)c->n * (double)c->out[0] * (double)c->out[1] * (double)c->out[2];
+    const double w = (double)c->kernel[0] * (double)c->kernel[1] * (double)c->kernel[2];
+    return 2 * y * (double)c->c_out * w * (double)(c->c_in / c->groups);
+}
+
+/* --- conv: x, w -> y --- */
+
+static shapes shapes_of_conv(const df_call *call)
+{
+    return (shapes){call, call->attrs, call->in[0]->ndim, call->in[0]->shape, call->in[1]->shape};
+}
+
+static df_conv conv_of_forward(const df_call *call)
+{
+    const shapes s = shapes_of_conv(call);
+    return conv_of(&s, call->in[0]->dtype);
+}
+
+static df_status infer_conv(const df_call *call, df_error *err)
+{
+    const shapes s = shapes_of_conv(call);
+    int64_t y[5], pad[3];
+    df_status status = check_dtypes(call, err);
+    if (status == DF_OK) status = measure_all(&s, call->in[1]->ndim, y, pad, err);
+    if (status != DF_OK) return status;
+    return df_tensor_set(call->out[0], call->in[0]->dtype, s.ndim, y, call->op->name, err);
+}
+
+static int64_t workspace_conv(const df_call *call)
+{
+    const df_conv c = conv_of_forward(call);
+    return DF_SYM(df_conv_forward_workspace)(&c);
+}
+
+static df_status run_conv(const df_call *call, df_error *err)
+{
+    const df_conv c = conv_of_forward(call);
+    (void)err;
+    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, call->out[0]->data, NULL,
+                            NULL, call->workspace);
+    return DF_OK;
+}
+
+static double flops_conv(const df_call *call)
+{
+    const df_conv c = conv_of_forward(call);
+    return flops_of(&c);
+}
+
+DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+               .n_attrs = 4, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
+               .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, HALVES_IN_FLOAT};
+
+/* --- the gradients: shape and strides ... as attributes --- */
+
+#define SHAPE 0
+
+/* Checks that the gradient with respect to y has y's shape. */
+static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g, df_error *err)
+{
+    int64_t y[5], pad[3];
+    df_status status = measure_all(s, w_ndim, y, pad, err);
+    if (status != DF_OK) return status;
+    bool fits = g->ndim == s->ndim;
+    for (int d = 0; d < g->ndim && fits; d++)
+        fits = g->shape[d] == y[d] || g->shape[d] == DF_UNKNOWN || y[d] == DF_UNKNOWN;
+    if (fits) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE,
+                   "%s: input has shape %s, filters %s and the gradient %s, want the gradient to "
+                   "have the output's shape %s", s->call->op->name,
+                   df_shape_text(s->ndim, s->x).text, df_shape_text(w_ndim, s->w).text,
+                   df_shape_text(g->ndim, g->shape).text, df_shape_text(s->ndim, y).text);
+}
+
+/* Before the attribute's sizes are relied on: an output of this shape. */
+static df_status set_result(const df_call *call, df_error *err)
+{
+    const df_ints shape = call->attrs[SHAPE].list;
+    if (shape.n > 5)
+        return df_fail(err, DF_BAD_SHAPE, "%s: shape of %lld dimensions, want 3, 4 or 5",
+                       call->op->name, (long long)shape.n);
+    return df_tensor_set(call->out[0], call->in[0]->dtype, (int)shape.n, shape.v, call->op->name,
+                         err);
+}
+
+/* conv_backprop_input: w, g -> gradient with respect to x. */
+static shapes shapes_of_input(const df_call *call)
+{
+    const df_ints x = call->attrs[SHAPE].list;
+    return (shapes){call, call->attrs + 1, (int)x.n, x.v, call->in[0]->shape};
+}
+
+static df_conv conv_of_input(const df_call *call)
+{
+    const shapes s = shapes_of_input(call);
+    return conv_of(&s, call->in[0]->dtype);
+}
+
+static df_status infer_input(const df_call *call, df_error *err)
+{
+    df_status status = check_dtypes(call, err);
+    if (status == DF_OK) status = set_result(call, err);
+    if (status != DF_OK) return status;
+    const shapes s = shapes_of_input(call);
+    return check_gradient(&s, call->in[0]->ndim, call->in[1], err);
+}
+
+static int64_t workspace_input(const df_call *call)
+{
+    const df_conv c = conv_of_input(call);
+    return DF_SYM(df_conv_input_workspace)(&c);
+}
+
+static df_status run_input(const df_call *call, df_error *err)
+{
+    const df_conv c = conv_of_input(call);
+    (void)err;
+    DF_SYM(df_conv_input)(&c, call->in[0]->data, call->in[1]->data, call->out[0]->data,
+                          call->workspace);
+    return DF_OK;
+}
+
+static double flops_input(const df_call *call)
+{
+    const df_conv c = conv_of_input(call);
+    return flops_of(&c);
+}
+
+DF_OP(conv_backprop_input) = {
+    .name = "conv_backprop_input", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+    .n_attrs = 5, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
+    .infer = infer_input, .workspace = workspace_input, .run = run_input, .flops = flops_input,
+    HALVES_IN_FLOAT};
+
+/* conv_backprop_filter: x, g -> gradient with respect to w. */
+static shapes shapes_of_filter(const df_call *call)
+{
+    const df_tensor *x = call->in[0];
+    return (shapes){call, call->attrs + 1, x->ndim, x->shape, call->attrs[SHAPE].list.v};
+}
+
+static df_conv conv_of_filter(const df_call *call)
+{
+    const shapes s = shapes_of_filter(call);
+    return conv_of(&s, call->in[0]->dtype);
+}
+
+static df_status infer_filter(const df_call *call, df_error *err)
+{
+    const shapes s = shapes_of_filter(call);
+    df_status status = check_dtypes(call, err);
+    if (status == DF_OK) status = set_result(call, err);
+    if (status != DF_OK) return status;
+    return check_gradient(&s, (int)call->attrs[SHAPE].list.n, call->in[1], err);
+}
+
+static int64_t workspace_filter(const df_call *call)
+{
+    const df_conv c = conv_of_filter(call);
+    return DF_SYM(df_conv_filter_workspace)(&c);
+}
+
+static df_status run_filter(const df_call *call, df_error *err)
+{
+    const df_conv c = conv_of_filter(call);
+    (void)err;
+    DF_SYM(df_conv_filter)(&c, call->in[0]->data, call->in[1]->data, call->out[0]->data,
+                           call->workspace);
+    return DF_OK;
+}
+
+static double flops_filter(const df_call *call)
+{
+    const df_conv c = conv_of_filter(call);
+    return flops_of(&c);
+}
+
+DF_OP(conv_backprop_filter) = {
+    .name = "conv_backprop_filter", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
+    .n_attrs = 5, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
+    .infer = infer_filter, .workspace = workspace_filter, .run = run_filter, .flops = flops_filter,
+    HALVES_IN_FLOAT};

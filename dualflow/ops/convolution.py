@@ -1,0 +1,321 @@
+"""Convolutions over one to three dimensions, and their gradients.
+
+The kernels take channels last; other layouts are transposed around them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import shown
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.gradient_registry import gradient
+from dualflow.ops.array import ints, reshape, static_shape, transpose
+from dualflow.ops.types import TensorLike
+
+__all__ = ["Geometry", "atrous_conv2d", "channels_first", "channels_last", "conv1d", "conv2d",
+           "conv3d", "conv_backprop_filter", "conv_backprop_input", "convolution", "geometry"]
+
+FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+Padding = str | Sequence[Sequence[int]]
+
+
+class Geometry(NamedTuple):
+    """How windows lie on an image: attributes of the op conv, and where channels are outside it."""
+
+    attrs: dict[str, Any]
+    first: bool                     # channels come before the spatial dimensions
+
+
+def geometry(op: str, n: int, strides: TensorLike, padding: Padding, data_format: str | None,
+             dilations: TensorLike) -> Geometry:
+    """Checked arguments of a convolution over n dimensions."""
+    known = FORMATS[n]
+    data_format = known[0] if data_format is None else data_format
+    if data_format not in known:
+        raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)}, want {known[0]!r} "
+                                   f"or {known[1]!r}")
+    first = data_format == known[1]
+    attrs = {"strides": _per_dimension(op, "strides", strides, n, first),
+             "dilations": _per_dimension(op, "dilations", dilations, n, first),
+             **_padding(op, padding, n, first)}
+    return Geometry(attrs, first)
+
+
+def _spatial(items: Sequence[Any], first: bool) -> tuple[list[Any], list[Any]]:
+    """Entries for all dimensions: those of the spatial ones, and those of batch and channels."""
+    inside = items[2:] if first else items[1:-1]
+    return list(inside), [items[0], items[1 if first else -1]]
+
+
+def _per_dimension(op: str, what: str, value: TensorLike, n: int, first: bool) -> list[int]:
+    listed = [1] if value is None else list(ints(value, f"{op}: {what}"))
+    others = [1]
+    if len(listed) == 1:
+        listed *= n
+    elif len(listed) == n + 2:
+        listed, others = _spatial(listed, first)
+    if len(listed) != n or any(k < 1 for k in listed) or any(k != 1 for k in others):
+        raise InvalidArgumentError(f"{op}: {what} is {shown(value)}, want 1 or more for each of "
+                                   f"{n} spatial dimensions and 1 for batch and channels")
+    return listed
+
+
+def _padding(op: str, padding: Padding, n: int, first: bool) -> dict[str, Any]:
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        same = padding.upper() == "SAME"
+        return {"same": same, "pads": [] if same else [0] * 2 * n}
+    pairs: list[Any] = []
+    if isinstance(padding, list | tuple) and len(padding) == n + 2:
+        pairs = [ints(pair, f"{op}: padding") for pair in padding]
+    if not pairs or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, want 'SAME', 'VALID' or a "
+                                   f"pair (before, after) of 0 or more for each of {n + 2} "
+                                   "dimensions")
+    inside, others = _spatial(pairs, first)
+    if any(pair != (0, 0) for pair in others):
+        raise InvalidArgumentError(f"{op}: padding is {shown(padding)}, want (0, 0) for batch and "
+                                   "channels")
+    return {"same": False, "pads": [k for pair in inside for k in pair]}
+
+
+def channels_last(x: TensorBase, given: Geometry) -> TensorBase:
+    """`x` as the kernels take it."""
+    return transpose(x, [0, *range(2, x.ndim), 1]) if given.first else x
+
+
+def channels_first(y: Tensor, given: Geometry) -> Tensor:
+    """A result in the layout of the caller."""
+    return transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if given.first else y
+
+
+def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: TensorLike,
+             padding: Padding, data_format: str | None, dilations: TensorLike,
+             name: str | None) -> Tensor:
+    """The convolution over n dimensions; more dimensions before them are all batch."""
+    x, w = as_tensor(input, None, op), as_tensor(filters, None, op)
+    given = geometry(op, n, strides, padding, data_format, dilations)
+    if x.ndim < n + 2 or w.ndim != n + 2:
+        raise ShapeError(f"{op}: input has shape {x.shape} and filters {w.shape}, want {n + 2} or "
+                         f"more dimensions, and {n + 2}")
+    batch = static_shape(x)[:x.ndim - n - 1]
+    if len(batch) > 1:
+        x = reshape(x, (-1, *static_shape(x)[len(batch):]))
+    y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
+    y = channels_first(y, given)
+    return reshape(y, (*batch, *static_shape(y)[1:])) if len(batch) > 1 else y
+
+
+@gradient("conv", saves="inputs")
+def _(g, y, x, w, strides, dilations, same, pads):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+    return (lambda: conv_backprop_input(static_shape(x), w, g, at),
+            lambda: conv_backprop_filter(x, static_shape(w), g, at))
+
+
+def conv_backprop_input(shape: Sequence[int], filters: TensorLike, g: TensorLike,
+                        attrs: dict[str, Any], name: str | None = None) -> Tensor:
+    """The gradient of a convolution with respect to its input, which has `shape`."""
+    return apply("conv_backprop_input", filters, g, name=name, shape=shape, **attrs)
+
+
+@gradient("conv_backprop_input", saves="inputs")
+def _(gg, y, w, g, shape, strides, dilations, same, pads):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+    return (lambda: conv_backprop_filter(gg, static_shape(w), g, at),
+            lambda: apply("conv", gg, w, **at))
+
+
+def conv_backprop_filter(input: TensorLike, shape: Sequence[int], g: TensorLike,
+                         attrs: dict[str, Any], name: str | None = None) -> Tensor:
+    """The gradient of a convolution with respect to its filters, which have `shape`."""
+    return apply("conv_backprop_filter", input, g, name=name, shape=shape, **attrs)
+
+
+@gradient("conv_backprop_filter", saves="inputs")
+def _(gg, y, x, g, shape, strides, dilations, same, pads):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+    return (lambda: conv_backprop_input(static_shape(x), gg, g, at),
+            lambda: apply("conv", x, gg, **at))
+
+
+def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: Padding,
+           data_format: str = "NWC", dilations: TensorLike = None,
+           name: str | None = None) -> Tensor:
+    """Sums of products of `filters` with the windows of `input` along one dimension.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch..., width, channels)
+    filters : Tensor, same dtype, shape (width, channels / groups, outputs)
+    stride : int
+    padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 3 dimensions
+    data_format : "NWC" or "NCW"
+    dilations : int, optional
+
+    Returns
+    -------
+    Tensor, shape (batch..., positions, outputs), in `data_format`
+
+    See Also
+    --------
+    conv2d : says what the arguments mean.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.constant([1., 2., 4., 7.]), (1, 4, 1))
+    >>> df.nn.conv1d(x, df.reshape([-1., 1.], (2, 1, 1)), 1, "VALID").numpy().ravel().tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return convolve("conv1d", 1, input, filters, stride, padding, data_format, dilations, name)
+
+
+def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
+           data_format: str = "NHWC", dilations: TensorLike = None,
+           name: str | None = None) -> Tensor:
+    """Sums of products of `filters` with the windows of images.
+
+    ``y[b, i, j, m] = sum over k, l, c of x[b, i * stride + k, j * stride + l, c] filters[k, l, c,
+    m]``, where x is `input` with zeros around it.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch..., height, width, channels)
+    filters : Tensor, same dtype, shape (height, width, channels / groups, outputs)
+        The number of groups follows from the channels. Group i of the outputs reads group i of the
+        channels only.
+    strides : int or ints
+        Between windows: one number, one per spatial dimension, or one for each dimension.
+    padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions
+        "SAME" adds as many zeros as give ceil(size / stride) windows, an odd one after; "VALID"
+        adds none.
+    data_format : "NHWC" or "NCHW"
+        Whether channels are the last dimension of images or the first.
+    dilations : int or ints, optional
+        Distance between elements of the input that a filter's neighbours meet; given as strides.
+
+    Returns
+    -------
+    Tensor, shape (batch..., rows, columns, outputs), in `data_format`
+
+    Raises
+    ------
+    ShapeError
+        If the filters are larger than the image with its zeros, or channels do not fit.
+    InvalidArgumentError
+        If a stride or a dilation is less than 1, or the padding is none of these.
+
+    Notes
+    -----
+    "NCHW" is transposed to channels last and back. Sums run in the dtype, in an order that depends
+    on nothing but the sizes; halves are summed in float32. The gradients are
+    `conv2d_backprop_input` and `conv2d_backprop_filter`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.reshape(df.range(9.), (1, 3, 3, 1))
+    >>> df.nn.conv2d(x, df.ones((2, 2, 1, 1)), 1, "VALID")[0, :, :, 0].numpy().tolist()
+    [[8.0, 12.0], [20.0, 24.0]]
+    """
+    return convolve("conv2d", 2, input, filters, strides, padding, data_format, dilations, name)
+
+
+def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
+           data_format: str = "NDHWC", dilations: TensorLike = None,
+           name: str | None = None) -> Tensor:
+    """Sums of products of `filters` with the windows of volumes.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch..., depth, height, width, channels)
+    filters : Tensor, same dtype, shape (depth, height, width, channels / groups, outputs)
+    strides : int or ints
+    padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 5 dimensions
+    data_format : "NDHWC" or "NCDHW"
+    dilations : int or ints, optional
+
+    Returns
+    -------
+    Tensor, shape (batch..., planes, rows, columns, outputs), in `data_format`
+
+    See Also
+    --------
+    conv2d : says what the arguments mean.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.conv3d(df.ones((1, 4, 4, 4, 2)), df.ones((3, 3, 3, 2, 5)), 1, "SAME").shape
+    (1, 4, 4, 4, 5)
+    """
+    return convolve("conv3d", 3, input, filters, strides, padding, data_format, dilations, name)
+
+
+def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike = None,
+                padding: Padding = "VALID", data_format: str | None = None,
+                dilations: TensorLike = None, name: str | None = None) -> Tensor:
+    """`conv1d`, `conv2d` or `conv3d`, whichever the rank of `filters` asks for.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch..., sizes..., channels)
+    filters : Tensor, same dtype, shape (sizes..., channels / groups, outputs)
+    strides : int or ints, optional
+    padding : "VALID", "SAME" or a pair (zeros before, zeros after) for each dimension
+    data_format : str, optional
+        Of the function for this rank; channels are last by default.
+    dilations : int or ints, optional
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ShapeError
+        If `filters` do not have 3, 4 or 5 dimensions.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.convolution(df.ones((1, 8, 3)), df.ones((2, 3, 4)), strides=2).shape
+    (1, 4, 4)
+    """
+    w = as_tensor(filters, None, "convolution")
+    n = dimensions("convolution", w)
+    return convolve("convolution", n, input, w, strides, padding, data_format, dilations, name)
+
+
+def dimensions(op: str, filters: TensorBase) -> int:
+    """How many dimensions filters move along."""
+    if filters.ndim - 2 not in FORMATS:
+        raise ShapeError(f"{op}: filters have shape {filters.shape}, want 3, 4 or 5 dimensions")
+    return filters.ndim - 2
+
+
+def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: int, padding: Padding,
+                  name: str | None = None) -> Tensor:
+    """`conv2d` of stride 1 whose filters have ``rate - 1`` holes between neighbours.
+
+    Parameters
+    ----------
+    value : Tensor, floating, shape (batch..., height, width, channels)
+    filters : Tensor, same dtype, shape (height, width, channels / groups, outputs)
+    rate : int
+        The dilation of both dimensions.
+    padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions
+
+    Returns
+    -------
+    Tensor, shape (batch..., rows, columns, outputs)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.atrous_conv2d(df.ones((1, 5, 5, 1)), df.ones((2, 2, 1, 1)), 3, "VALID").shape
+    (1, 2, 2, 1)
+    """
+    return convolve("atrous_conv2d", 2, value, filters, 1, padding, None, rate, name)
