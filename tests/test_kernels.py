@@ -1,4 +1,4 @@
-"""Matrix products of csrc/gemm against a plain loop, at every SIMD level this CPU has."""
+"""Kernels of csrc/gemm and csrc/conv against plain loops, at every SIMD level this CPU has."""
 
 import pytest
 
@@ -9,14 +9,19 @@ LEVELS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
+ROOMS = {"gemm": ["gemm"], "conv": ["gemm", "conv"]}        # what each check is linked with
 UNSUPPORTED = 77
-SLOW = {("baseline", "address"), ("avx512", "address")}     # avx2 has the same loops
+# avx2 has the same loops; those of conv pass the sanitizers of the whole module as well.
+SLOW = {("gemm", "baseline", "address"), ("gemm", "avx512", "address"), ("conv", "avx2", "address"),
+        ("conv", "baseline", "plain"), ("conv", "baseline", "address"),
+        ("conv", "avx512", "address")}
 
 
 @pytest.mark.parametrize("variant", ["plain", "address"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_gemm(level, variant, tmp_path, request):
-    if (level, variant) in SLOW and not request.config.getoption("exhaustive"):
+@pytest.mark.parametrize("name", ROOMS)
+def test_kernels(name, level, variant, tmp_path, request):
+    if (name, level, variant) in SLOW and not request.config.getoption("exhaustive"):
         pytest.skip("compiles long: run with --exhaustive")
     # Debug information of the unrolled kernels doubles the time to compile them.
     flags = [f for f in VARIANTS[variant] if f != "-g"]
@@ -25,9 +30,9 @@ def test_gemm(level, variant, tmp_path, request):
     empty.write_text("int main(void) { return 0; }\n")
     if build([empty], tmp_path / "empty", flags).returncode:
         pytest.skip(f"the compiler knows no {' '.join(flags)}")
-    kernels = sorted((ROOT / "csrc/gemm").glob("*.c"))
-    program = tmp_path / "gemm"
-    built = build([ROOT / "tests/c/gemm_check.c", *kernels, *RUNTIME], program, flags)
+    kernels = sorted(path for room in ROOMS[name] for path in (ROOT / "csrc" / room).glob("*.c"))
+    program = tmp_path / name
+    built = build([ROOT / f"tests/c/{name}_check.c", *kernels, *RUNTIME], program, flags)
     assert built.returncode == 0, built.stderr
     ran = run([program])
     if ran.returncode == UNSUPPORTED:
