@@ -16,8 +16,9 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CSRC = Path("csrc")
+KERNELS = ["ops", "gemm", "conv", "attention"]         # rooms compiled once per SIMD level
 PER_ISA = [CSRC / "op/table.c",
-           *sorted(path for room in ("ops", "gemm", "conv") for path in CSRC.glob(f"{room}/*.c"))]
+           *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC), "-g0"]

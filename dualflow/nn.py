@@ -8,6 +8,7 @@ from dualflow.ops.activation import (
     softsign as softsign,
     swish as swish,
 )
+from dualflow.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from dualflow.ops.convolution import (
     atrous_conv2d as atrous_conv2d,
     conv1d as conv1d,

@@ -29,7 +29,8 @@ FLOORS = [
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls", "deferred"]   # lowest first
 
-C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "ops", "exec"]
+C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "ops", "exec"]
+C_KERNELS = ["gemm", "conv", "attention", "ops"]
 
 
 def name_of(path):
@@ -115,8 +116,7 @@ def test_formulas_are_apart_from_records(path):
     assert path.stem.startswith(users[0].stem), f"{users[0].name} includes them: name them after it"
 
 
-@pytest.mark.parametrize("path", [p for p in CSRC if p.parent.name in ("ops", "gemm", "conv")],
-                         ids=name_of)
+@pytest.mark.parametrize("path", [p for p in CSRC if p.parent.name in C_KERNELS], ids=name_of)
 def test_what_is_compiled_per_dtype_is_formulas(path):
     text = path.read_text()
     templates = re.findall(r'#define TEMPLATE "([^"]+)"', text)

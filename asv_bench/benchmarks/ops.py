@@ -84,6 +84,20 @@ def update(n_slots, *rest, **attrs):
                      floats(N), df.constant(0.01), *rest], attrs)
 
 
+ATTENTION = {"is_causal": True, "scale": 1.0, "over_root": True, "rate": 0.0,
+             "heads_inner": False}
+
+
+def attended():
+    """Query, key, value, mask and key of random numbers; 8 texts of 128 tokens, 4 heads of 64."""
+    return [floats(8, 4, 128, 64)] * 3 + [df.constant(True), df.constant([0, 0], dtype="int64")]
+
+
+def attention_grads():
+    made = _core.apply("scaled_dot_product_attention", *attended(), **ATTENTION)
+    return [*attended(), *made, floats(8, 4, 128, 64)], ATTENTION
+
+
 # x[:, ::2]
 EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kind": [0, 0]}
 REDUCED = {"axes": [1], "keepdims": False}
@@ -151,6 +165,8 @@ OTHERS = {
                                     {"shape": [8, 28, 28, 32], **CONVOLVED}),
     "conv_backprop_filter": lambda: ([floats(8, 28, 28, 32), floats(8, 28, 28, 64)],
                                      {"shape": [3, 3, 32, 64], **CONVOLVED}),
+    "scaled_dot_product_attention": lambda: (attended(), ATTENTION),
+    "scaled_dot_product_attention_grad": attention_grads,
     "assign": variable,
     "assign_add": variable,
     "assign_sub": variable,

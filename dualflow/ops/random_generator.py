@@ -170,6 +170,12 @@ def _source(seed: int | None, who: str) -> Generator:
     return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
 
 
+def draw_key(seed: int | None, who: str) -> Tensor:
+    """The key for one draw of the function `who`: the first of ``Generator(seed)``, or the next of
+    the global generator."""
+    return _source(seed, who).key()
+
+
 def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
             dtype: DTypeLike = dtypes.float32, seed: int | None = None,
             name: str | None = None) -> Tensor:

@@ -1,0 +1,361 @@
+/* Included once per dtype of sums: scores to weights, and the work of one task forward and
+ * backward. */
+
+/* x[j] += mask, or -inf where a bool mask hides the key. */
+static void FN(add_mask)(const square *s, int64_t row, T *x)
+{
+    const df_attention_mask *mask = &s->a->mask;
+    const int64_t *steps = mask->steps;
+    const int64_t at = s->b * steps[0] + s->h * steps[1] + (s->i + row) * steps[2] +
+                       s->j * steps[3];
+    const char *from = (const char *)mask->data + at * df_dtypes[mask->dtype].bytes;
+    const int64_t n = s->keys;
+    T added[KEYS];
+    if (mask->dtype == DF_BOOL && steps[3]) {
+        for (int64_t j = 0; j < n; j++) x[j] = from[j] ? x[j] : (T)-INFINITY;
+    } else if (mask->dtype == DF_BOOL) {
+        for (int64_t j = 0; j < n && !*from; j++) x[j] = (T)-INFINITY;
+    } else {
+        FN(widen)(added, from, mask->dtype, steps[3] ? n : 1);
+        for (int64_t j = 0; j < n; j++) x[j] += added[steps[3] ? j : 0];
+    }
+}
+
+/* Row `row` of products to scores: -inf for keys that are not seen, up to whole vectors. */
+DF_INLINE void FN(score)(const square *s, int64_t row, T *x)
+{
+    const int64_t end = padded_width(s->keys, LANES);
+    const V scale = FN(splat)((T)s->scale), hidden = FN(splat)((T)-INFINITY);
+    for (int64_t j = 0; j < end; j += LANES) FN(store)(x + j, FN(load)(x + j) * scale);
+    if (s->a->mask.data) FN(add_mask)(s, row, x);
+    int64_t seen = s->keys;
+    if (s->a->causal) seen = df_max(0, df_min(seen, s->i + row - s->j + 1));
+    if (seen == end) return;
+    M lane;
+    for (int64_t i = 0; i < LANES; i++) lane[i] = i;
+    for (int64_t j = seen / LANES * LANES; j < end; j += LANES) {
+        const __typeof__(lane[0]) left = (__typeof__(lane[0]))(seen - j);
+        FN(store)(x + j, FN(select)(lane < left, FN(load)(x + j), hidden));
+    }
+}
+
+/* keep[j] = 1 / (1 - rate), or 0 for weights that are dropped. */
+static void FN(draw)(const square *s, int64_t row, T *keep)
+{
+    uint64_t words[KEYS / 2];
+    uint32_t bits[KEYS];
+    const int64_t groups = df_ceil_div(s->keys, PHILOX_WORDS);
+    const int64_t per_row = df_ceil_div(s->a->keys, PHILOX_WORDS);
+    const int64_t flat = (s->b * s->a->heads + s->h) * s->a->queries + s->i + row;
+    const float rate = (float)s->a->rate;
+    const T kept = (T)(1 / (1 - s->a->rate));
+    const uint64_t first = (uint64_t)(flat * per_row + s->j / PHILOX_WORDS);
+    philox_fill(s->a->key, s->a->counter + first * PHILOX_COUNTERS, groups, words);
+    memcpy(bits, words, (size_t)(groups * PHILOX_WORDS) * 4);
+    for (int64_t j = 0; j < groups * PHILOX_WORDS; j++)
+        keep[j] = (float)(int32_t)(bits[j] >> 8) * 0x1p-24f >= rate ? kept : 0;
+}
+
+/* --- forward ---------------------------------------------------------------------------------- */
+
+/* The scratch of a task: room for tiles of q, k and v, k transposed, a tile of scores; and for all
+ * its queries the sums so far of weights times v, the greatest score, and the sum of weights, by
+ * lanes. */
+typedef struct {
+    T *q, *k, *v, *k_t, *x, *out, *top, *sum;
+    char *end;
+} FN(forward_room);
+
+/* A tile of products becomes weights relative to the greatest score so far; what was summed
+ * relative to an older one is scaled. */
+static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at, int64_t e)
+{
+    const int64_t end = padded_width(s->keys, LANES);
+    T keep[KEYS];
+    for (int64_t r = 0; r < s->rows; r++) {
+        T *x = room->x + r * KEYS, *top = room->top + at + r, *sum = room->sum + (at + r) * LANES;
+        FN(score)(s, r, x);
+        V most = FN(load)(x);
+        for (int64_t j = LANES; j < end; j += LANES) {
+            const V next = FN(load)(x + j);
+            most = FN(select)(next > most, next, most);
+        }
+        const T row_top = FN(top)(most), before = *top;
+        *top = row_top > before ? row_top : before;
+        const V base = FN(splat)(*top == (T)-INFINITY ? 0 : *top);
+        V total = {0};
+        if (s->j > 0 && *top > before) {
+            const V factor = FN(exp)(before - base);
+            total = FN(load)(sum) * factor;
+            T *out = room->out + (at + r) * e;
+            for (int64_t c = 0; c < e; c += LANES) FN(store)(out + c, FN(load)(out + c) * factor);
+        } else if (s->j > 0) {
+            total = FN(load)(sum);
+        }
+        for (int64_t j = 0; j < end; j += LANES) {
+            const V p = FN(exp)(FN(load)(x + j) - base);
+            FN(store)(x + j, p);
+            total += p;
+        }
+        FN(store)(sum, total);
+        if (s->a->rate > 0) {
+            FN(draw)(s, r, keep);
+            for (int64_t j = 0; j < s->keys; j++) x[j] *= keep[j];
+        }
+    }
+}
+
+/* Queries [at, at + s->rows) of a task, whose rows of q are at `q`, meet a tile of keys. */
+static void FN(meet)(const square *s, const FN(forward_room) *room, int64_t at, const T *q,
+                     int64_t q_step, const T *v, int64_t v_step)
+{
+    const df_attention *a = s->a;
+    const int64_t e = padded_width(a->e, LANES);
+    FN(multiply)(&(tile_product){.rows = s->rows, .vectors = df_ceil_div(s->keys, LANES),
+                                 .depth = a->d, .a = q, .a_row = q_step, .a_col = 1,
+                                 .b = room->k_t, .b_row = KEYS, .c = room->x, .c_row = KEYS});
+    FN(weigh)(s, room, at, e);
+    FN(multiply)(&(tile_product){.rows = s->rows, .vectors = e / LANES, .depth = s->keys,
+                                 .a = room->x, .a_row = KEYS, .a_col = 1, .b = v, .b_row = v_step,
+                                 .c = room->out + at * e, .c_row = e, .accumulate = s->j > 0});
+}
+
+/* What rounding takes from rows of out, which becomes that. */
+static void FN(keep_rest)(const heads *at, int64_t begin, int64_t n, T *out, T *room)
+{
+    int64_t step;
+    const T *rounded = FN(tile)(&at->out, begin, n, true, room, &step);
+    for (int64_t i = 0; i < n * step; i++) out[i] -= rounded[i];
+    FN(store_rows)(&at->rest, begin, n, out);
+}
+
+static void FN(finish_queries)(const df_attention *a, const FN(forward_room) *room,
+                               const heads *at, int64_t begin, int64_t n, T *lse)
+{
+    const int64_t e = padded_width(a->e, LANES);
+    for (int64_t r = 0; r < n; r++) {
+        const T sum = FN(sum)(FN(load)(room->sum + r * LANES));
+        const V inverse = FN(splat)(sum == 0 ? 0 : 1 / sum);
+        T *y = room->out + r * e;
+        for (int64_t c = 0; c < e; c += LANES) FN(store)(y + c, FN(load)(y + c) * inverse);
+        lse[begin + r] = sum == 0 ? 0 : room->top[r] + FN(log)(FN(splat)(sum))[0];
+    }
+    FN(store_rows)(&at->out, begin, n, room->out);
+    for (int64_t r = 0; at->rest.data && r < n; r += KEYS)
+        FN(keep_rest)(at, begin + r, df_min(KEYS, n - r), room->out + r * e, room->v);
+}
+
+static FN(forward_room) FN(forward_carve)(const df_attention *a, int64_t n, char *at)
+{
+    const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
+    const int64_t size = (int64_t)sizeof(T);
+    FN(forward_room) room;
+    room.q = carve(&at, n * d * size);
+    room.k = carve(&at, KEYS * d * size);
+    room.v = carve(&at, KEYS * e * size);
+    room.k_t = carve(&at, KEYS * a->d * size);
+    room.x = carve(&at, QUERIES * KEYS * size);
+    room.out = carve(&at, n * e * size);
+    room.top = carve(&at, n * size);
+    room.sum = carve(&at, n * LANES * size);
+    room.end = at;
+    return room;
+}
+
+/* Queries [begin, begin + n) of head h of batch b. */
+static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t h, int64_t begin,
+                        int64_t n)
+{
+    df_buffer *scratch = df_buffer_new((int64_t)(intptr_t)FN(forward_carve)(a, n, NULL).end);
+    if (!scratch) return false;
+    const FN(forward_room) room = FN(forward_carve)(a, n, scratch->data);
+    const heads at = heads_of(a, b, h, h / (a->heads / a->kv_heads));
+    int64_t q_step, k_step, v_step;
+    const T *q = FN(tile)(&at.q, begin, n, false, room.q, &q_step);
+    for (int64_t r = 0; r < n; r++) room.top[r] = (T)-INFINITY;
+    const int64_t keys = a->causal ? df_min(a->keys, begin + n) : a->keys;
+    if (keys == 0) {
+        memset(room.out, 0, (size_t)(n * padded_width(a->e, LANES)) * sizeof(T));
+        memset(room.sum, 0, (size_t)(n * LANES) * sizeof(T));
+    }
+    for (int64_t j = 0; j < keys; j += KEYS) {
+        const int64_t some = df_min(KEYS, keys - j);
+        const T *k = FN(tile)(&at.k, j, some, false, room.k, &k_step);
+        FN(transpose)(room.k_t, k, some, k_step, a->d);
+        const T *v = FN(tile)(&at.v, j, some, true, room.v, &v_step);
+        for (int64_t r = 0; r < n; r += QUERIES) {
+            square s = {a, scale, b, h, begin + r, df_min(QUERIES, n - r), j, some};
+            if (a->causal) s.keys = df_min(some, s.i + s.rows - j);
+            if (s.keys > 0) FN(meet)(&s, &room, r, q + r * q_step, q_step, v, v_step);
+        }
+    }
+    FN(finish_queries)(a, &room, &at, begin, n,
+                       (T *)a->lse + (b * a->heads + h) * a->queries);
+    df_buffer_release(scratch);
+    return true;
+}
+
+/* --- backward --------------------------------------------------------------------------------- */
+
+/* With weights P of a tile and its gradient dP = g v^T, dS = P (dP - sum of g out over the row):
+ * dv = P^T g, dq = scale dS k, dk = scale dS^T q. */
+
+/* The scratch of a task: room for tiles of k, v, q and g, k and v transposed, tiles of P and dS,
+ * sums of dk and dv, and per query of its heads the sum of g out. */
+typedef struct {
+    T *k, *v, *q, *g, *k_t, *v_t, *p, *ds, *dk, *dv, *delta;
+    char *end;
+} FN(backward_room);
+
+/* Tiles of products q k^T and g v^T become P and scale dS. */
+static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T *lse,
+                        const T *delta)
+{
+    const int64_t end = padded_width(s->keys, LANES);
+    const V scale = FN(splat)((T)s->scale);
+    T keep[KEYS];
+    for (int64_t r = 0; r < s->rows; r++) {
+        T *p = room->p + r * KEYS, *ds = room->ds + r * KEYS;
+        const V base = FN(splat)(lse[s->i + r]), less = FN(splat)(delta[s->i + r]);
+        FN(score)(s, r, p);
+        if (s->a->rate > 0) {
+            FN(draw)(s, r, keep);
+            for (int64_t j = 0; j < s->keys; j++) ds[j] *= keep[j];
+        }
+        for (int64_t j = 0; j < end; j += LANES) {
+            const V x = FN(load)(p + j), weight = FN(exp)(x - base);
+            const V slope = weight * (FN(load)(ds + j) - less) * scale;
+            FN(store)(p + j, weight);
+            FN(store)(ds + j, FN(select)(x == (T)-INFINITY, (V){0}, slope));
+        }
+        if (s->a->rate > 0)
+            for (int64_t j = 0; j < s->keys; j++) p[j] *= keep[j];
+    }
+}
+
+/* Some queries meet a tile of keys: adds to dq, dk and dv. */
+static void FN(meet_back)(const square *s, const FN(backward_room) *room, const heads *at,
+                          const T *k, int64_t k_step, const rows *dq, const T *delta)
+{
+    const df_attention *a = s->a;
+    const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
+    const int64_t vectors = df_ceil_div(s->keys, LANES);
+    int64_t q_step, g_step;
+    const T *q = FN(tile)(&at->q, s->i, s->rows, true, room->q, &q_step);
+    const T *g = FN(tile)(&at->g, s->i, s->rows, true, room->g, &g_step);
+    FN(multiply)(&(tile_product){.rows = s->rows, .vectors = vectors, .depth = a->d,
+                                 .a = q, .a_row = q_step, .a_col = 1, .b = room->k_t,
+                                 .b_row = KEYS, .c = room->p, .c_row = KEYS});
+    FN(multiply)(&(tile_product){.rows = s->rows, .vectors = vectors, .depth = a->e,
+                                 .a = g, .a_row = g_step, .a_col = 1, .b = room->v_t,
+                                 .b_row = KEYS, .c = room->ds, .c_row = KEYS});
+    FN(unweigh)(s, room, (const T *)a->lse + (s->b * a->heads + s->h) * a->queries, delta);
+    FN(multiply)(&(tile_product){.rows = s->keys, .vectors = e / LANES, .depth = s->rows,
+                                 .a = room->p, .a_row = 1, .a_col = KEYS, .b = g, .b_row = g_step,
+                                 .c = room->dv, .c_row = e, .accumulate = true});
+    FN(multiply)(&(tile_product){.rows = s->keys, .vectors = d / LANES, .depth = s->rows,
+                                 .a = room->ds, .a_row = 1, .a_col = KEYS, .b = q,
+                                 .b_row = q_step, .c = room->dk, .c_row = d, .accumulate = true});
+    FN(multiply)(&(tile_product){.rows = s->rows, .vectors = d / LANES, .depth = s->keys,
+                                 .a = room->ds, .a_row = KEYS, .a_col = 1, .b = k,
+                                 .b_row = k_step, .c = (T *)dq->data + s->i * dq->step,
+                                 .c_row = dq->step, .accumulate = true});
+}
+
+static FN(backward_room) FN(backward_carve)(const df_attention *a, char *at)
+{
+    const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
+    const int64_t size = (int64_t)sizeof(T);
+    FN(backward_room) room;
+    room.k = carve(&at, KEYS * d * size);
+    room.v = carve(&at, KEYS * e * size);
+    room.q = carve(&at, QUERIES * d * size);
+    room.g = carve(&at, QUERIES * e * size);
+    room.k_t = carve(&at, KEYS * a->d * size);
+    room.v_t = carve(&at, KEYS * a->e * size);
+    room.p = carve(&at, QUERIES * KEYS * size);
+    room.ds = carve(&at, QUERIES * KEYS * size);
+    room.dk = carve(&at, KEYS * d * size);
+    room.dv = carve(&at, KEYS * e * size);
+    room.delta = carve(&at, a->heads / a->kv_heads * a->queries * size);
+    room.end = at;
+    return room;
+}
+
+/* Clears dq and sums g out, per query of a head. */
+static void FN(start_head)(const df_attention *a, const FN(backward_room) *room, const heads *at,
+                           const rows *dq, T *delta)
+{
+    for (int64_t i = 0; i < a->queries; i += QUERIES) {
+        const int64_t n = df_min(QUERIES, a->queries - i), width = padded_width(dq->width, LANES);
+        int64_t g_step, y_step, rest_step = 0;
+        const T *g = FN(tile)(&at->g, i, n, true, room->g, &g_step);
+        const T *y = FN(tile)(&at->out, i, n, true, room->dv, &y_step), *rest = y;
+        if (at->rest.data) rest = FN(tile)(&at->rest, i, n, true, room->v, &rest_step);
+        for (int64_t r = 0; r < n; r++) {
+            V sum = {0};
+            for (int64_t c = 0; c < a->e; c += LANES)
+                sum = FN(fma)(FN(load)(g + r * g_step + c), FN(load)(y + r * y_step + c), sum);
+            for (int64_t c = 0; at->rest.data && c < a->e; c += LANES)
+                sum = FN(fma)(FN(load)(g + r * g_step + c), FN(load)(rest + r * rest_step + c), sum);
+            delta[i + r] = FN(sum)(sum);
+            memset((T *)dq->data + (i + r) * dq->step, 0, (size_t)width * sizeof(T));
+        }
+    }
+}
+
+/* Keys [begin, end) of kv head `kv` of batch b, with all queries of the heads that share it. Sums
+ * for dq start at 0 in `dq`, an array of `rows` per head. */
+static bool FN(backward)(const df_attention *a, double scale, int64_t b, int64_t kv, int64_t begin,
+                         int64_t end, rows (*dq_of)(const void *job, int64_t b, int64_t h),
+                         const void *job)
+{
+    df_buffer *scratch = df_buffer_new((int64_t)(intptr_t)FN(backward_carve)(a, NULL).end);
+    if (!scratch) return false;
+    const FN(backward_room) room = FN(backward_carve)(a, scratch->data);
+    const int64_t d = padded_width(a->d, LANES), e = padded_width(a->e, LANES);
+    const int64_t group = a->heads / a->kv_heads;
+    for (int64_t h = 0; h < group; h++) {
+        const heads at = heads_of(a, b, kv * group + h, kv);
+        const rows dq = dq_of(job, b, kv * group + h);
+        FN(start_head)(a, &room, &at, &dq, room.delta + h * a->queries);
+    }
+    for (int64_t j = begin; j < end; j += KEYS) {
+        const int64_t some = df_min(KEYS, end - j);
+        int64_t k_step, v_step;
+        const heads shared = heads_of(a, b, kv * group, kv);
+        const T *k = FN(tile)(&shared.k, j, some, true, room.k, &k_step);
+        const T *v = FN(tile)(&shared.v, j, some, false, room.v, &v_step);
+        FN(transpose)(room.k_t, k, some, k_step, a->d);
+        FN(transpose)(room.v_t, v, some, v_step, a->e);
+        memset(room.dk, 0, (size_t)(some * d) * sizeof(T));
+        memset(room.dv, 0, (size_t)(some * e) * sizeof(T));
+        for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
+            const heads at = heads_of(a, b, h, kv);
+            const rows dq = dq_of(job, b, h);
+            const T *delta = room.delta + (h - kv * group) * a->queries;
+            for (int64_t i = a->causal ? j : 0; i < a->queries; i += QUERIES) {
+                square s = {a, scale, b, h, i, df_min(QUERIES, a->queries - i), j, some};
+                if (a->causal) s.keys = df_min(some, i + s.rows - j);
+                FN(meet_back)(&s, &room, &at, k, k_step, &dq, delta);
+            }
+        }
+        FN(store_rows)(&shared.dk, j, some, room.dk);
+        FN(store_rows)(&shared.dv, j, some, room.dv);
+    }
+    df_buffer_release(scratch);
+    return true;
+}
+
+/* Rows [begin, end) of dq of a head: its parts, `distance` numbers apart, in order. */
+static void FN(sum_parts)(const rows *dq, const T *part, int64_t n_parts, int64_t distance,
+                          int64_t begin, int64_t end)
+{
+    const int64_t width = padded_width(dq->width, LANES);
+    for (int64_t i = begin; i < end; i++) {
+        T *y = (T *)part + i * width;
+        for (int64_t p = 1; p < n_parts; p++)
+            for (int64_t c = 0; c < width; c++) y[c] += y[p * distance + c];
+        FN(store_rows)(dq, i, 1, y);
+    }
+}

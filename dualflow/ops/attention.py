@@ -1,0 +1,248 @@
+"""Scaled dot-product attention, by tiles, and its gradients."""
+
+from typing import Any, NamedTuple
+
+from dualflow import dtypes
+from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, constant, larger
+from dualflow.arguments import shown
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.gradient_registry import gradient
+from dualflow.ops import random_generator
+from dualflow.ops.array import broadcast_to, expand_dims, reshape, transpose
+from dualflow.ops.bitwise import logical_and
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import greater_equal, not_equal, where
+from dualflow.ops.creation import ones
+from dualflow.ops.diagonal import band_part
+from dualflow.ops.exponential import rsqrt
+from dualflow.ops.matmul import matmul
+from dualflow.ops.random import stateless_uniform
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.slicing import slice as cut_out
+from dualflow.ops.softmax import softmax
+from dualflow.ops.types import TensorLike
+
+__all__ = ["attention_grads", "scaled_dot_product_attention"]
+
+EVERYTHING = constant(True)             # the mask of those who give none
+NO_KEY = constant([0, 0], dtypes.int64)
+LOWEST = {dtypes.float32: -3e38, dtypes.float64: -1.7e308}  # for -inf, where rows may be only that
+WORDS = 32                              # of a group of random numbers: csrc/simd/rng.h
+
+
+def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: TensorLike,
+                                 attn_mask: TensorLike | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None,
+                                 data_format: str = "BHTD", seed: int | None = None,
+                                 name: str | None = None) -> Tensor:
+    """softmax(query keyᵀ · scale + mask) value, for each head.
+
+    Parameters
+    ----------
+    query : Tensor, floating, shape (batch, heads, queries, d)
+    key : Tensor, shape (batch, groups, keys, d)
+    value : Tensor, shape (batch, groups, keys, e)
+        Each of the `groups` heads of `key` and `value` serves heads / groups heads of `query` that
+        follow each other: grouped-query attention, or multi-query attention with one group.
+    attn_mask : Tensor, optional
+        Broadcasts to (batch, heads, queries, keys). Bool: True where a key takes part. Floating:
+        added to the scores.
+    dropout_p : float, from 0 to below 1
+        The share of weights that is set to 0; the others are scaled up by 1 / (1 - dropout_p).
+    is_causal : bool
+        Whether query i sees only the keys 0 to i, besides what `attn_mask` says.
+    scale : float, optional
+        Default 1 / sqrt(d).
+    data_format : "BHTD" or "BTHD"
+        Whether `query`, `key`, `value` and the result have their heads before queries and keys, as
+        above, or after them, as (batch, queries, heads, d).
+    seed : int, optional
+        The same seed drops the same weights.
+
+    Returns
+    -------
+    Tensor, shape (batch, heads, queries, e), or (batch, queries, heads, e)
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit each other.
+    InvalidArgumentError
+        If `dropout_p` is not in [0, 1).
+
+    Notes
+    -----
+    The scores are computed by tiles (Dao, "FlashAttention-2", 2023), forwards and in the gradient,
+    which computes them again: memory grows with queries + keys, not with their product. Dropout
+    draws the same numbers again. float16 and bfloat16 are computed in float32, tile by tile, and
+    rounded once. A query that sees no key gives 0.
+
+    Plain ops compute the gradient of a floating mask, and gradients of gradients: these do hold a
+    number for each query and key.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> q = k = df.ones([1, 1, 3, 2])
+    >>> v = df.reshape([1., 2., 6.], [1, 1, 3, 1])
+    >>> df.nn.scaled_dot_product_attention(q, k, v).numpy().ravel().tolist()
+    [3.0, 3.0, 3.0]
+    >>> df.nn.scaled_dot_product_attention(q, k, v, is_causal=True).numpy().ravel().tolist()
+    [1.0, 1.5, 3.0]
+    """
+    op = "scaled_dot_product_attention"
+    if data_format not in ("BHTD", "BTHD"):
+        raise InvalidArgumentError(
+            f"{op}: data_format is {shown(data_format)}, want 'BHTD' or 'BTHD'")
+    if not 0 <= dropout_p < 1:
+        raise InvalidArgumentError(f"{op}: dropout_p is {dropout_p}, want 0 <= dropout_p < 1")
+    mask = EVERYTHING if attn_mask is None else as_tensor(attn_mask)
+    if mask.dtype.is_integer:
+        raise DTypeError(f"{op}: attn_mask is {mask.dtype} {mask.shape}, want bool (True: the key "
+                         "takes part) or a floating dtype (added to the scores)")
+    drawn = random_generator.draw_key(seed, op) if dropout_p else NO_KEY
+    out, _, _ = apply("scaled_dot_product_attention", query, key, value, mask, drawn, name=name,
+                   is_causal=is_causal, scale=1.0 if scale is None else scale,
+                   over_root=scale is None, rate=dropout_p, heads_inner=data_format == "BTHD")
+    return out
+
+
+@gradient("scaled_dot_product_attention", saves="both")
+def _(g, y, query, key, value, mask, drawn, **attrs):
+    dq, dk, dv = apply("scaled_dot_product_attention_grad", query, key, value, mask, drawn, *y,
+                       g[0], **attrs)
+    if not mask.dtype.is_floating:
+        return dq, dk, dv, None, None
+    return dq, dk, dv, lambda: mask_gradient(g[0], query, key, value, mask, drawn, attrs), None
+
+
+def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: TensorLike,
+                    mask: TensorLike = EVERYTHING, drawn: TensorLike = NO_KEY,
+                    is_causal: bool = False, scale: float = 1.0, over_root: bool = True,
+                    rate: float = 0.0, heads_inner: bool = False) -> tuple[Tensor, ...]:
+    """What flows back to query, key and value where `g` flows into the result of attention."""
+    attrs = {"is_causal": is_causal, "scale": scale, "over_root": over_root, "rate": rate,
+             "heads_inner": heads_inner}
+    for x in (query, key, value):
+        if not as_tensor(x).dtype.is_floating:
+            raise DTypeError(f"attention_grads: {as_tensor(x).dtype}, want a floating dtype")
+    made = apply("scaled_dot_product_attention", query, key, value, mask, drawn, **attrs)
+    return apply("scaled_dot_product_attention_grad", query, key, value, mask, drawn, *made, g,
+                 **attrs)
+
+
+# --- by plain ops -----------------------------------------------------------------------------
+
+# Per head, with M = 1 / (1 - rate) or 0 by dropout, r the scale and sum() over rows:
+#
+#     S = r q kᵀ + mask    P = softmax(S)    dP = (g vᵀ) M    dS = P (dP - sum(P dP))
+#     dv = (P M)ᵀ g        dq = r dS k       dk = r dSᵀ q
+
+
+class _Layout(NamedTuple):
+    """How tensors of a call become (batch, heads, length, width), of at least 32 bits, and back."""
+
+    heads_inner: bool
+    heads: Any
+    groups: Any
+
+    def _turned(self, x: Tensor) -> Tensor:
+        return transpose(x, [0, 2, 1, 3]) if self.heads_inner else x
+
+    def of_queries(self, x: TensorBase) -> Tensor:
+        return self._turned(cast(x, dtypes.float32) if x.dtype.itemsize == 2 else x)
+
+    def of_keys(self, x: TensorBase) -> Tensor:
+        """With a copy for each head that shares it."""
+        x = self.of_queries(x)
+        batch, _, length, width = x.shape
+        copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
+        return reshape(broadcast_to(expand_dims(x, 2), copies), (batch, self.heads, length, width))
+
+    def to_queries(self, x: Tensor, dtype: dtypes.DType) -> Tensor:
+        return cast(self._turned(x), dtype) if x.dtype != dtype else self._turned(x)
+
+    def to_keys(self, x: Tensor, dtype: dtypes.DType) -> Tensor:
+        """The sum over the heads that share it."""
+        batch, _, length, width = x.shape
+        copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
+        return self.to_queries(reduce_sum(reshape(x, copies), 2), dtype)
+
+
+def _layout(query: TensorBase, key: TensorBase, heads_inner: bool) -> _Layout:
+    axis = 2 if heads_inner else 1
+    return _Layout(heads_inner, query.shape[axis], key.shape[axis])
+
+
+def _scale(q: Tensor, scale: float, over_root: bool) -> TensorLike:
+    if not over_root:
+        return scale
+    width = q.shape[-1]
+    if isinstance(width, Dim):
+        return scale * rsqrt(cast(as_tensor(larger(width, 1)), q.dtype))
+    return scale / max(width, 1) ** 0.5
+
+
+def _weights(q: Tensor, k: Tensor, scale: TensorLike, mask: TensorBase,
+             is_causal: bool) -> Tensor:
+    """P, with zeros for keys that are not seen."""
+    scores = matmul(q, k, transpose_b=True) * scale
+    if mask.dtype.is_floating:
+        scores = scores + cast(mask, q.dtype)
+        seen = not_equal(scores, -float("inf"))
+    else:
+        seen = broadcast_to(mask, scores.shape)
+    if is_causal:
+        seen = logical_and(seen, cast(band_part(ones(scores.shape[-2:]), -1, 0), dtypes.bool_))
+    return where(seen, softmax(where(seen, scores, LOWEST[q.dtype])), 0.0)
+
+
+def _kept(p: Tensor, drawn: TensorBase, rate: float) -> TensorLike:
+    """M, from the numbers that the kernel draws."""
+    if not rate:
+        return 1.0
+    *rows, n = p.shape
+    numbers = stateless_uniform((*rows, (n + WORDS - 1) // WORDS * WORDS), drawn)
+    numbers = cut_out(numbers, [0, 0, 0, 0], [-1, -1, -1, n])
+    return cast(greater_equal(numbers, rate), p.dtype) * (1 / (1 - rate))
+
+
+def mask_gradient(g: TensorBase, query: TensorBase, key: TensorBase, value: TensorBase,
+                  mask: TensorBase, drawn: TensorBase, attrs: dict[str, Any]) -> Tensor:
+    """What flows back to a floating mask: dS."""
+    form = _layout(query, key, attrs["heads_inner"])
+    q, k, v, g = (form.of_queries(query), form.of_keys(key), form.of_keys(value),
+                  form.of_queries(g))
+    scale = _scale(q, attrs["scale"], attrs["over_root"])
+    p = _weights(q, k, scale, mask, attrs["is_causal"])
+    dp = matmul(g, v, transpose_b=True) * _kept(p, drawn, attrs["rate"])
+    return cast(p * (dp - reduce_sum(p * dp, -1, keepdims=True)), mask.dtype)
+
+
+# With a, b, c flowing into dq, dk, dv, what flows back are the slopes of
+# sum(X dS) + sum(Y P), where X = r (a kᵀ + q bᵀ) and Y = (g cᵀ) M.
+@gradient("scaled_dot_product_attention_grad", saves=(0, 1, 2, 3, 4, 8))
+def _(gg, y, query, key, value, mask, drawn, out, rest, lse, g, is_causal, scale, over_root,
+      rate, heads_inner):
+    form = _layout(query, key, heads_inner)
+    q, a, g_ = (form.of_queries(x) for x in (query, gg[0], g))
+    k, b, v, c = (form.of_keys(x) for x in (key, gg[1], value, gg[2]))
+    r = _scale(q, scale, over_root)
+    p = _weights(q, k, r, mask, is_causal)
+    m = _kept(p, drawn, rate)
+    dp = matmul(g_, v, transpose_b=True) * m
+    less = dp - reduce_sum(p * dp, -1, keepdims=True)
+    ds = p * less
+    x = (matmul(a, k, transpose_b=True) + matmul(q, b, transpose_b=True)) * r
+    x_mean = reduce_sum(p * x, -1, keepdims=True)
+    to_dp = p * (x - x_mean) * m
+    to_p = x * less - x_mean * dp + matmul(g_, c, transpose_b=True) * m
+    to_s = p * (to_p - reduce_sum(p * to_p, -1, keepdims=True))
+    to_q = (matmul(to_s, k) + matmul(ds, b)) * r
+    to_k = (matmul(to_s, q, transpose_a=True) + matmul(ds, a, transpose_a=True)) * r
+    to_v = matmul(to_dp, g_, transpose_a=True)
+    to_g = matmul(to_dp, v) + matmul(p * m, c)
+    return (form.to_queries(to_q, query.dtype), form.to_keys(to_k, key.dtype),
+            form.to_keys(to_v, value.dtype),
+            cast(to_s, mask.dtype) if mask.dtype.is_floating else None,
+            None, None, None, None, form.to_queries(to_g, g.dtype))
