@@ -88,6 +88,10 @@ static heads heads_of(const df_attention *a, int64_t b, int64_t h, int64_t kv)
                    .dv = rows_of(a, a->dv, a->kv_heads, a->keys, a->e, b, kv)};
 }
 
+/* The number of each lane. */
+static const int32_t lanes_f32[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const int64_t lanes_f64[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
 #define DTYPE f32
 #include "attention/attention_tiles_formulas.h"
 #include "attention/attention_formulas.h"

@@ -51,9 +51,9 @@ df_dtype DF_SYM(df_attention_sums)(df_dtype dtype);
 /* Writes out, rest and lse. False: no memory. */
 bool DF_SYM(df_attention_forward)(const df_attention *a);
 
-/* Writes dq, dk and dv from q, k, v, out, rest, lse and g. Each element is a sum in an order that depends
- * on nothing but the shapes. The workspace (its bytes: -1 where they do not fit) is aligned to 64
- * bytes. */
+/* Writes dq, dk and dv from q, k, v, out, rest, lse and g. Each element is a sum in an order that
+ * depends on nothing but the shapes. The workspace (its bytes: -1 where they do not fit) is aligned
+ * to 64 bytes. */
 int64_t DF_SYM(df_attention_workspace)(const df_attention *a);
 bool DF_SYM(df_attention_backward)(const df_attention *a, void *workspace);
 

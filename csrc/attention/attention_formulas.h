@@ -21,22 +21,36 @@ static void FN(add_mask)(const square *s, int64_t row, T *x)
     }
 }
 
-/* Row `row` of products to scores: -inf for keys that are not seen, up to whole vectors. */
-DF_INLINE void FN(score)(const square *s, int64_t row, T *x)
+/* Row `row` of products to scores: -inf for keys that are not seen, up to whole vectors. Returns
+ * the greatest ones. */
+DF_INLINE V FN(score)(const square *s, int64_t row, T *x)
 {
     const int64_t end = padded_width(s->keys, LANES);
     const V scale = FN(splat)((T)s->scale), hidden = FN(splat)((T)-INFINITY);
-    for (int64_t j = 0; j < end; j += LANES) FN(store)(x + j, FN(load)(x + j) * scale);
-    if (s->a->mask.data) FN(add_mask)(s, row, x);
-    int64_t seen = s->keys;
+    V top = hidden;
+    int64_t seen = s->keys, j = 0;
     if (s->a->causal) seen = df_max(0, df_min(seen, s->i + row - s->j + 1));
-    if (seen == end) return;
-    M lane;
-    for (int64_t i = 0; i < LANES; i++) lane[i] = i;
-    for (int64_t j = seen / LANES * LANES; j < end; j += LANES) {
-        const __typeof__(lane[0]) left = (__typeof__(lane[0]))(seen - j);
-        FN(store)(x + j, FN(select)(lane < left, FN(load)(x + j), hidden));
+    if (s->a->mask.data) {
+        for (; j < end; j += LANES) FN(store)(x + j, FN(load)(x + j) * scale);
+        FN(add_mask)(s, row, x);
+        for (j = 0; j + LANES <= seen; j += LANES) top = FN(greater)(FN(load)(x + j), top);
     }
+    for (; j + LANES <= seen; j += LANES) {
+        const V score = FN(load)(x + j) * scale;
+        FN(store)(x + j, score);
+        top = FN(greater)(score, top);
+    }
+    if (j < seen) {
+        const __typeof__(FN(lanes)[0]) left = (__typeof__(FN(lanes)[0]))(seen - j);
+        const V score = FN(load)(x + j) * (s->a->mask.data ? FN(splat)(1) : scale);
+        M lane;
+        memcpy(&lane, FN(lanes), sizeof lane);
+        FN(store)(x + j, FN(select)(lane < left, score, hidden));
+        top = FN(greater)(FN(load)(x + j), top);
+        j += LANES;
+    }
+    for (; j < end; j += LANES) FN(store)(x + j, hidden);
+    return top;
 }
 
 /* keep[j] = 1 / (1 - rate), or 0 for weights that are dropped. */
@@ -54,6 +68,14 @@ static void FN(draw)(const square *s, int64_t row, T *keep)
     memcpy(bits, words, (size_t)(groups * PHILOX_WORDS) * 4);
     for (int64_t j = 0; j < groups * PHILOX_WORDS; j++)
         keep[j] = (float)(int32_t)(bits[j] >> 8) * 0x1p-24f >= rate ? kept : 0;
+}
+
+/* e^x of a score relative to the greatest one or to the logarithm of their sum. What is below the
+ * normal numbers becomes 0: beside a weight near 1 it is nothing, and denormals are slow. */
+DF_INLINE V FN(weight)(V x)
+{
+    const T least = (T)(sizeof(T) == 4 ? -87 : -708);
+    return FN(select)(x < least, (V){0}, FN(exp_inside)(FN(clamp)(x, least, 1)));
 }
 
 /* --- forward ---------------------------------------------------------------------------------- */
@@ -74,18 +96,12 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
     T keep[KEYS];
     for (int64_t r = 0; r < s->rows; r++) {
         T *x = room->x + r * KEYS, *top = room->top + at + r, *sum = room->sum + (at + r) * LANES;
-        FN(score)(s, r, x);
-        V most = FN(load)(x);
-        for (int64_t j = LANES; j < end; j += LANES) {
-            const V next = FN(load)(x + j);
-            most = FN(select)(next > most, next, most);
-        }
-        const T row_top = FN(top)(most), before = *top;
+        const T row_top = FN(top)(FN(score)(s, r, x)), before = *top;
         *top = row_top > before ? row_top : before;
         const V base = FN(splat)(*top == (T)-INFINITY ? 0 : *top);
         V total = {0};
         if (s->j > 0 && *top > before) {
-            const V factor = FN(exp)(before - base);
+            const V factor = FN(weight)(before - base);
             total = FN(load)(sum) * factor;
             T *out = room->out + (at + r) * e;
             for (int64_t c = 0; c < e; c += LANES) FN(store)(out + c, FN(load)(out + c) * factor);
@@ -93,7 +109,7 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
             total = FN(load)(sum);
         }
         for (int64_t j = 0; j < end; j += LANES) {
-            const V p = FN(exp)(FN(load)(x + j) - base);
+            const V p = FN(weight)(FN(load)(x + j) - base);
             FN(store)(x + j, p);
             total += p;
         }
@@ -223,7 +239,7 @@ static void FN(unweigh)(const square *s, const FN(backward_room) *room, const T 
             for (int64_t j = 0; j < s->keys; j++) ds[j] *= keep[j];
         }
         for (int64_t j = 0; j < end; j += LANES) {
-            const V x = FN(load)(p + j), weight = FN(exp)(x - base);
+            const V x = FN(load)(p + j), weight = FN(weight)(x - base);
             const V slope = weight * (FN(load)(ds + j) - less) * scale;
             FN(store)(p + j, weight);
             FN(store)(ds + j, FN(select)(x == (T)-INFINITY, (V){0}, slope));
@@ -282,25 +298,35 @@ static FN(backward_room) FN(backward_carve)(const df_attention *a, char *at)
     return room;
 }
 
+/* delta += the sum of g times y, per row of a tile. */
+static void FN(add_products)(const T *g, int64_t g_step, const rows *y, int64_t begin, int64_t n,
+                             T *room, T *delta)
+{
+    int64_t step;
+    const T *from = FN(tile)(y, begin, n, true, room, &step);
+    for (int64_t r = 0; r < n; r++) {
+        V sum = {0};
+        for (int64_t c = 0; c < y->width; c += LANES)
+            sum = FN(fma)(FN(load)(g + r * g_step + c), FN(load)(from + r * step + c), sum);
+        delta[r] += FN(sum)(sum);
+    }
+}
+
 /* Clears dq and sums g out, per query of a head. */
 static void FN(start_head)(const df_attention *a, const FN(backward_room) *room, const heads *at,
                            const rows *dq, T *delta)
 {
+    const int64_t width = padded_width(dq->width, LANES);
     for (int64_t i = 0; i < a->queries; i += QUERIES) {
-        const int64_t n = df_min(QUERIES, a->queries - i), width = padded_width(dq->width, LANES);
-        int64_t g_step, y_step, rest_step = 0;
+        const int64_t n = df_min(QUERIES, a->queries - i);
+        int64_t g_step;
         const T *g = FN(tile)(&at->g, i, n, true, room->g, &g_step);
-        const T *y = FN(tile)(&at->out, i, n, true, room->dv, &y_step), *rest = y;
-        if (at->rest.data) rest = FN(tile)(&at->rest, i, n, true, room->v, &rest_step);
         for (int64_t r = 0; r < n; r++) {
-            V sum = {0};
-            for (int64_t c = 0; c < a->e; c += LANES)
-                sum = FN(fma)(FN(load)(g + r * g_step + c), FN(load)(y + r * y_step + c), sum);
-            for (int64_t c = 0; at->rest.data && c < a->e; c += LANES)
-                sum = FN(fma)(FN(load)(g + r * g_step + c), FN(load)(rest + r * rest_step + c), sum);
-            delta[i + r] = FN(sum)(sum);
+            delta[i + r] = 0;
             memset((T *)dq->data + (i + r) * dq->step, 0, (size_t)width * sizeof(T));
         }
+        FN(add_products)(g, g_step, &at->out, i, n, room->v, delta + i);
+        if (at->rest.data) FN(add_products)(g, g_step, &at->rest, i, n, room->v, delta + i);
     }
 }
 

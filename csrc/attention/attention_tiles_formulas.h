@@ -165,14 +165,22 @@ static void FN(transpose)(T *to, const T *from, int64_t n, int64_t step, int64_t
         for (int64_t p = 0; p < depth; p++) to[p * KEYS + i] = 0;
 }
 
-/* The greatest lane; that of lanes without NaN where there is one. */
+/* The greater of each lane, b where either is NaN. */
+DF_INLINE V FN(greater)(V a, V b)
+{
+#if defined(DF_X86)
+    return DF_MM(max)(a, b);
+#else
+    return FN(select)(a > b, a, b);
+#endif
+}
+
+/* The greatest lane, where none is NaN. */
 DF_INLINE T FN(top)(V x)
 {
-    UNROLL for (int64_t w = LANES / 2; w > 0; w /= 2) {
-        M turn;
-        for (int64_t i = 0; i < LANES; i++) turn[i] = (i + w) % LANES;
-        const V other = __builtin_shuffle(x, turn);
-        x = FN(select)(other > x, other, x);
-    }
-    return x[0];
+    T a[DF_VEC_BYTES / sizeof(T)];
+    memcpy(a, &x, sizeof x);
+    UNROLL for (int64_t w = LANES / 2; w > 0; w /= 2)
+        UNROLL for (int64_t i = 0; i < w; i++) a[i] = a[i] > a[i + w] ? a[i] : a[i + w];
+    return a[0];
 }

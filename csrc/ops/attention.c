@@ -12,7 +12,7 @@ enum { Q, K, VALUE, MASK, KEY, OUT, REST, LSE, G };
 /* Outputs of the forward op. */
 enum { MADE_OUT, MADE_REST, MADE_LSE, N_MADE };
 enum { CAUSAL, SCALE, OVER_ROOT, RATE, HEADS_INNER };
-static const char *const NAMES[] = {"query", "key", "value", "mask", "the key", "out", "rest", "lse", "g"};
+static const char *const NAMES[] = {[OUT] = "out", [REST] = "rest", [LSE] = "lse", [G] = "g"};
 
 /* Where the dimensions of q, k and v stand. */
 typedef struct {
@@ -124,8 +124,8 @@ static df_status infer(const df_call *call, df_error *err)
         status = df_tensor_set(call->out[MADE_REST], q->dtype, half ? 4 : 1, half ? out : none,
                                call->op->name, err);
     if (status != DF_OK) return status;
-    return df_tensor_set(call->out[MADE_LSE], DF_SYM(df_attention_sums)(q->dtype), 3, lse, call->op->name,
-                         err);
+    return df_tensor_set(call->out[MADE_LSE], DF_SYM(df_attention_sums)(q->dtype), 3, lse,
+                         call->op->name, err);
 }
 
 /* out, rest and lse must be as the forward op makes them, and g as out. */

@@ -121,8 +121,8 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
                     is_causal: bool = False, scale: float = 1.0, over_root: bool = True,
                     rate: float = 0.0, heads_inner: bool = False) -> tuple[Tensor, ...]:
     """What flows back to query, key and value where `g` flows into the result of attention."""
-    attrs = {"is_causal": is_causal, "scale": scale, "over_root": over_root, "rate": rate,
-             "heads_inner": heads_inner}
+    attrs: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "over_root": over_root,
+                             "rate": rate, "heads_inner": heads_inner}
     for x in (query, key, value):
         if not as_tensor(x).dtype.is_floating:
             raise DTypeError(f"attention_grads: {as_tensor(x).dtype}, want a floating dtype")
@@ -146,23 +146,23 @@ class _Layout(NamedTuple):
     heads: Any
     groups: Any
 
-    def _turned(self, x: Tensor) -> Tensor:
+    def _turned(self, x: TensorBase) -> TensorBase:
         return transpose(x, [0, 2, 1, 3]) if self.heads_inner else x
 
-    def of_queries(self, x: TensorBase) -> Tensor:
+    def of_queries(self, x: TensorBase) -> TensorBase:
         return self._turned(cast(x, dtypes.float32) if x.dtype.itemsize == 2 else x)
 
-    def of_keys(self, x: TensorBase) -> Tensor:
+    def of_keys(self, x: TensorBase) -> TensorBase:
         """With a copy for each head that shares it."""
         x = self.of_queries(x)
         batch, _, length, width = x.shape
         copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
         return reshape(broadcast_to(expand_dims(x, 2), copies), (batch, self.heads, length, width))
 
-    def to_queries(self, x: Tensor, dtype: dtypes.DType) -> Tensor:
+    def to_queries(self, x: TensorBase, dtype: dtypes.DType) -> TensorBase:
         return cast(self._turned(x), dtype) if x.dtype != dtype else self._turned(x)
 
-    def to_keys(self, x: Tensor, dtype: dtypes.DType) -> Tensor:
+    def to_keys(self, x: TensorBase, dtype: dtypes.DType) -> TensorBase:
         """The sum over the heads that share it."""
         batch, _, length, width = x.shape
         copies = (batch, self.groups, self.heads // larger(self.groups, 1), length, width)
@@ -174,7 +174,7 @@ def _layout(query: TensorBase, key: TensorBase, heads_inner: bool) -> _Layout:
     return _Layout(heads_inner, query.shape[axis], key.shape[axis])
 
 
-def _scale(q: Tensor, scale: float, over_root: bool) -> TensorLike:
+def _scale(q: TensorBase, scale: float, over_root: bool) -> TensorLike:
     if not over_root:
         return scale
     width = q.shape[-1]
@@ -183,7 +183,7 @@ def _scale(q: Tensor, scale: float, over_root: bool) -> TensorLike:
     return scale / max(width, 1) ** 0.5
 
 
-def _weights(q: Tensor, k: Tensor, scale: TensorLike, mask: TensorBase,
+def _weights(q: TensorBase, k: TensorBase, scale: TensorLike, mask: TensorBase,
              is_causal: bool) -> Tensor:
     """P, with zeros for keys that are not seen."""
     scores = matmul(q, k, transpose_b=True) * scale
@@ -197,7 +197,7 @@ def _weights(q: Tensor, k: Tensor, scale: TensorLike, mask: TensorBase,
     return where(seen, softmax(where(seen, scores, LOWEST[q.dtype])), 0.0)
 
 
-def _kept(p: Tensor, drawn: TensorBase, rate: float) -> TensorLike:
+def _kept(p: TensorBase, drawn: TensorBase, rate: float) -> TensorLike:
     """M, from the numbers that the kernel draws."""
     if not rate:
         return 1.0

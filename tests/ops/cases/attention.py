@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.ops.case import case, normal
+from tests.ops.case import case, normal, sample
 
 # Relative to the largest result: scores of up to 16,387 terms (test_blocks.py) and their e^x.
 REL = 5e-6
@@ -47,10 +47,11 @@ def seen(*shape):
 
 
 def add(name, q, k, v, *mask, large=None, **kwargs):
-    grad = (0, 1, 2, 3) if mask and not kwargs.pop("bool_mask", False) else (0, 1, 2)
-    case("scaled_dot_product_attention", name=name, args=[normal(*q), normal(*k), normal(*v), *mask],
-         kwargs=kwargs, ref=attention, function="nn.scaled_dot_product_attention", rel=REL,
-         grad=grad, signed_zero=False, large=large and [normal(*x) for x in large])
+    floating = bool(mask) and isinstance(mask[0], sample)
+    case("scaled_dot_product_attention", name=name, kwargs=kwargs, ref=attention,
+         args=[normal(*q), normal(*k), normal(*v), *mask], rel=REL, signed_zero=False,
+         function="nn.scaled_dot_product_attention", grad=(0, 1, 2, 3) if floating else (0, 1, 2),
+         large=large and [normal(*x) for x in large])
 
 
 add("attention", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 6),
@@ -60,9 +61,9 @@ add("attention-causal", (1, 2, 7, 4), (1, 2, 9, 4), (1, 2, 9, 4), is_causal=True
 add("attention-grouped", (1, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 2), scale=0.3)
 add("attention-heads-inner", (2, 6, 2, 3), (2, 5, 1, 3), (2, 5, 1, 3), is_causal=True,
     data_format="BTHD")
-add("attention-bool", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 5, 4), bool_mask=True)
+add("attention-bool", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 5, 4))
 add("attention-keys-hidden", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 1, 4),
-    bool_mask=True, is_causal=True)
+    is_causal=True)
 add("attention-float", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), normal(2, 5, 4))
 add("attention-float-row", (2, 2, 5, 3), (2, 1, 4, 3), (2, 1, 4, 3), normal(4), is_causal=True)
 
