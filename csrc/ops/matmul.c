@@ -30,18 +30,18 @@ static df_status check_inputs(const df_call *call, df_error *err)
     for (int i = 0; i < 2; i++)
         if (!DF_SYM(df_gemm_has)(call->in[i]->dtype) || a->dtype != b->dtype)
             return df_fail_dtype(call, i, "float32, float64, int32 or int64 for both", err);
-    const df_text a_text = df_shape_text(a->ndim, a->shape);
-    const df_text b_text = df_shape_text(b->ndim, b->shape);
     if (a->ndim < 2 || b->ndim < 2)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: a has shape %s and b %s, want at least 2 dimensions of each",
-                       call->op->name, a_text.text, b_text.text);
+                       call->op->name, df_shape_text(a->ndim, a->shape).text,
+                       df_shape_text(b->ndim, b->shape).text);
     const int64_t k = op_cols(a, transpose_a), k_b = op_rows(b, transpose_b);
     if (k != k_b && k != DF_UNKNOWN && k_b != DF_UNKNOWN)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: a has shape %s and b %s, want a's %s dimension (%lld) equal b's %s "
                        "(%lld)",
-                       call->op->name, a_text.text, b_text.text,
+                       call->op->name, df_shape_text(a->ndim, a->shape).text,
+                       df_shape_text(b->ndim, b->shape).text,
                        transpose_a ? "second to last" : "last", (long long)k,
                        transpose_b ? "last" : "second to last", (long long)k_b);
     return DF_OK;

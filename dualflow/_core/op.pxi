@@ -39,6 +39,7 @@ cdef class Op:
     cdef public object rule
     cdef public object why_no_gradient
     cdef public uint32_t saves
+    cdef tuple recent                  # see pack_attrs
 
     @property
     def attr_types(self):

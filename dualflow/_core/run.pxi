@@ -85,9 +85,9 @@ cdef int compute(Op op, df_call *call) except -1:
             elements += call.out[k].size
     for k in range(call.n_in):
         elements += call.in_[k].size
-    if op.c.workspace != NULL:
-        n_bytes = df_op_workspace(call)
-        workspace = df_buffer_new(n_bytes) if n_bytes >= 0 else NULL
+    n_bytes = df_op_workspace(call) if op.c.workspace != NULL else 0
+    if n_bytes != 0:
+        workspace = df_buffer_new(n_bytes) if n_bytes > 0 else NULL
         if workspace == NULL:
             raise _errors.ResourceExhaustedError(
                 f"{op.name}: no memory for {n_bytes} bytes of workspace")
