@@ -1,15 +1,19 @@
 /* Blocking, packing and the split over threads of a matrix product; the arithmetic is in
  * gemm_formulas.h, products with a vector in gemv.c.
  *
- * C is cut into column panels as wide as the kernel and row blocks as tall as it. Around them:
- * at most DEPTH of k at a time (a block of C is then one sum in registers, added to C), bounded
- * groups of panels and rows (they bound the packed copies), and jobs for the thread pool, which
- * are tiles of some rows x some panels. How a product is cut depends on its sizes alone. */
+ * C is cut into column panels as wide as the kernel and row blocks as tall as it, and jobs for the
+ * thread pool are tiles of some row blocks x some panels. A job takes at most `depth` of k at a
+ * time (a block of C is then one sum in registers, added to C). Rows of a panel of B lie far apart:
+ * the first row block of a job leaves a dense copy of what it loads for the blocks after it, which
+ * costs hardly more than reading. So nothing is packed ahead but a transposed A, and no thread
+ * waits for another between. Neither copies nor jobs change the order of a sum. */
 #include "simd/lanes.h"
 #include "base/thread.h"
 #include "gemm/gemm.h"
 #include "gemm/gemv.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Registers for C, B and one element of A: 8 x 3 of 32, 4 x 3 of 16. */
@@ -28,14 +32,20 @@
 #endif
 
 #define UNROLL _Pragma("GCC unroll 8")
+#define AHEAD 8 /* rows of B fetched ahead where they are copied */
 
-#define DEPTH_BYTES 4096  /* of k per pass: a panel of B is then at most 192 KB (L2) */
-#define ROW_GROUP 2048    /* rows whose packed copy exists at a time */
-#define PANEL_GROUP 42    /* panels of B whose packed copy exists at a time: 2016 floats */
-#define JOB_ROWS 96       /* with DEPTH_BYTES: 384 KB of A (L2) */
+#define DEPTH_BYTES 2048   /* of k at a time: a panel of B is then at most 96 KB (L2) */
+#define SHALLOW_BYTES 1024 /* the same for products of few rows: 48 KB (L1) */
+#define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
+#define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
+#define COPY_ROWS (4 * ROWS)
+#define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
+#define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
 #define JOB_PANELS 8
-#define MANY_JOBS 32      /* enough for any thread count to balance */
-#define SMALL_JOB 1e6     /* multiply-adds: not worth cutting further */
+#define JOBS_PER_THREAD 16 /* enough to balance: cut into fewer panels until there are so many, */
+#define LEAST_PER_THREAD 3 /* into fewer rows only until there are these */
+#define SMALL_JOB 1e6      /* multiply-adds: not worth cutting further */
+#define MAX_SLOTS 32       /* jobs that can have a copy of B at a time */
 #define BATCH_BLOCKS 16   /* workspaces when products of a batch run in parallel */
 #define SMALL_NS 2500     /* a product estimated below it runs in one piece: too short to share */
 #define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
@@ -48,6 +58,7 @@ typedef struct {
     void *c;
     int64_t a_block, a_row, a_col, b_row, c_row;
     bool accumulate;
+    void *copy; /* room for the panel of B in whole vectors, to copy it and go on there; or NULL */
 } gemm_panel;
 
 #define DTYPE f32
@@ -85,18 +96,18 @@ typedef struct {
     const gemm_kernel *kernel;
     const char *a, *b;
     char *c;
-    int64_t lanes;    /* elements of a vector */
+    int64_t bytes, lanes; /* of an element; elements of a vector */
     int64_t n_panels; /* column panels, each COLS vectors wide except the last one or two */
     int64_t last;     /* column where the last panel starts */
-    int64_t depth;    /* of k per pass */
-    bool packs_a;
-    int64_t packs_from; /* panels of B from this on are packed; n_panels: none */
-    int64_t packed_a_bytes, packed_b_bytes;
-    char *packed_a, *packed_b;
+    int64_t depth;    /* of k at a time */
+    bool packs_a, copies_b;
+    int64_t packs_from; /* panels of B from this on are packed, by each job; n_panels: none */
+    int64_t packed_a_bytes, slot_bytes, n_slots;
+    char *packed_a, *slots;
+    _Atomic uint64_t *free_slots; /* a bit for each */
     double mac_ns; /* estimated time of one multiply-add */
     int64_t batch_row; /* row of the batch where C starts */
-    /* the pass: */
-    int64_t row0, rows, panel0, panels, k0, k;
+    int64_t row0, rows, k0, k; /* worked on: all of it, or what of A is packed */
     int64_t job_rows, job_panels;
 } product;
 
@@ -107,121 +118,115 @@ static int64_t panel_start(const product *t, int64_t panel)
     return panel == t->n_panels - 1 ? t->last : panel * COLS * t->lanes;
 }
 
+/* Vectors that hold n elements. */
+static int64_t n_vectors(const product *t, int64_t n)
+{
+    return df_ceil_div(n * t->bytes, DF_VEC_BYTES);
+}
+
 /* Columns panel by panel: a remainder of COLS + 1 vectors becomes two panels of about equal width,
  * since a panel of one vector runs at half speed. */
 static void cut_columns(product *t)
 {
-    int64_t vectors = df_ceil_div(t->g->n, t->lanes);
+    int64_t vectors = n_vectors(t, t->g->n);
     t->n_panels = df_ceil_div(vectors, COLS);
     bool lonely = vectors > COLS && vectors % COLS == 1;
     t->last = ((t->n_panels - 1) * COLS - (lonely ? COLS / 2 : 0)) * t->lanes;
 }
 
-/* Bytes of the panels [begin, end) packed to `depth`, each padded to whole vectors. */
-static int64_t panels_bytes(const product *t, int64_t begin, int64_t end, int64_t depth)
-{
-    int64_t columns = df_ceil_div(panel_start(t, end), t->lanes) * t->lanes - panel_start(t, begin);
-    return columns * depth * t->kernel->bytes;
-}
-
-/* Packing B pays where its rows lie far apart and many row blocks read them: sooner where they lie
- * at multiples of a page, which all fall into few sets of the caches (64 x 1024 x 1024 with AVX2:
- * 72 GFLOP/s unpacked). A transposed B must be packed, as must a partial vector if slow to load. */
+/* A transposed B must be packed, as must a partial vector if slow to load. A transposed A is packed
+ * where many panels read it. */
 static void choose_packing(product *t)
 {
     const df_gemm *g = t->g;
-    const int64_t page = 4096, bytes = t->kernel->bytes;
-    bool a_collides = !g->transpose_a && g->lda * bytes % page == 0;
-    t->packs_a = g->n >= 256 && g->m > ROWS && (g->transpose_a || a_collides);
-    bool b_collides = g->m >= 16 * ROWS && g->ldb * bytes % page == 0;
-    bool b_is_far = g->m >= 512 && g->ldb * bytes >= page;
-    if (g->transpose_b || (g->k >= 256 && (b_collides || b_is_far)))
+    t->packs_a = g->transpose_a && g->n >= 256 && g->m > ROWS;
+    t->packs_from = t->n_panels;
+    if (g->transpose_b)
         t->packs_from = 0;
-    else
-        t->packs_from = t->n_panels - (!LOAD_N_IS_FAST && g->n % t->lanes != 0);
+    else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
+        t->packs_from = t->n_panels - 1;
+    t->copies_b = !g->transpose_b && t->n_panels > 1 && g->m >= COPY_ROWS &&
+                  g->k * g->ldb * t->bytes > COPY_BYTES;
 }
 
-static product plan(const df_gemm *g)
+static void plan(product *t, const df_gemm *g)
 {
-    product t = {.g = g, .kernel = &KERNELS[g->dtype]};
-    const int64_t bytes = t.kernel->bytes;
-    t.lanes = DF_VEC_BYTES / bytes;
-    t.mac_ns = 0.125 / (double)t.lanes;
-    cut_columns(&t);
-    int64_t passes = df_ceil_div(g->k * bytes, DEPTH_BYTES);
-    t.depth = df_ceil_div(g->k, passes);
-    choose_packing(&t);
-    if (t.packs_a)
-        t.packed_a_bytes = df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * t.depth * bytes;
-    for (int64_t p = t.packs_from; p < t.n_panels; p += PANEL_GROUP) {
-        int64_t end = df_min(p + PANEL_GROUP, t.n_panels);
-        t.packed_b_bytes = df_max(t.packed_b_bytes, panels_bytes(&t, p, end, t.depth));
+    *t = (product){.g = g, .kernel = &KERNELS[g->dtype]};
+    t->bytes = t->kernel->bytes;
+    t->lanes = t->bytes == 4 ? DF_VEC_BYTES / 4 : DF_VEC_BYTES / 8;
+    t->mac_ns = 0.125 / DF_VEC_BYTES * (double)t->bytes;
+    cut_columns(t);
+    choose_packing(t);
+    const int64_t limit = g->m <= FEW_ROWS ? SHALLOW_BYTES : DEPTH_BYTES;
+    t->depth = g->k;
+    if (g->k * t->bytes > limit)
+        t->depth = df_ceil_div(g->k, df_ceil_div(g->k * t->bytes, limit));
+    if (t->packs_a)
+        t->packed_a_bytes = df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * t->depth * t->bytes;
+    t->packed_a_bytes = df_ceil_div(t->packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    if (t->copies_b || t->packs_from < t->n_panels) {
+        t->slot_bytes = df_min(COLS, n_vectors(t, g->n)) * DF_VEC_BYTES * t->depth;
+        t->slot_bytes = df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+        t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, ROWS), MAX_SLOTS);
     }
-    t.packed_a_bytes = df_ceil_div(t.packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
-    t.packed_b_bytes = df_ceil_div(t.packed_b_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
-    return t;
+}
+
+static int64_t workspace_bytes(const product *t)
+{
+    return t->packed_a_bytes + t->n_slots * t->slot_bytes;
 }
 
 static void pack_a_task(void *context, int64_t begin, int64_t end)
 {
     const product *t = context;
     const df_gemm *g = t->g;
-    const int64_t bytes = t->kernel->bytes;
-    const int64_t step = g->transpose_a ? 1 : g->lda, depth_step = g->transpose_a ? g->lda : 1;
     for (int64_t block = begin; block < end; block++) {
-        int64_t row = t->row0 + block * ROWS;
-        const char *from = t->a + (row * step + t->k0 * depth_step) * bytes;
-        t->kernel->pack(t->packed_a + block * ROWS * t->k * bytes, ROWS, from,
-                        df_min(ROWS, t->g->m - row), step, t->k, depth_step);
+        const int64_t row = t->row0 + block * ROWS;
+        t->kernel->pack(t->packed_a + block * ROWS * t->k * t->bytes, ROWS,
+                        t->a + (row + t->k0 * g->lda) * t->bytes, df_min(ROWS, g->m - row), 1, t->k,
+                        g->lda);
     }
-}
-
-/* Panels of this pass's group lie one after another from the first packed one. */
-static char *packed_panel(const product *t, int64_t panel)
-{
-    int64_t first = df_max(t->panel0, t->packs_from);
-    return t->packed_b + panels_bytes(t, first, panel, t->k);
-}
-
-static void pack_b_task(void *context, int64_t begin, int64_t end)
-{
-    const product *t = context;
-    const df_gemm *g = t->g;
-    const int64_t bytes = t->kernel->bytes;
-    const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
-    const int64_t first = df_max(t->panel0, t->packs_from);
-    for (int64_t panel = first + begin; panel < first + end; panel++) {
-        int64_t col = panel_start(t, panel), n = panel_start(t, panel + 1) - col;
-        const char *from = t->b + (col * step + t->k0 * depth_step) * bytes;
-        t->kernel->pack(packed_panel(t, panel), df_ceil_div(n, t->lanes) * t->lanes, from, n, step,
-                        t->k, depth_step);
-    }
-}
-
-static void pack_b(product *t)
-{
-    int64_t panels = t->panel0 + t->panels - df_max(t->panel0, t->packs_from);
-    if (panels > 0)
-        df_parallel_for(panels, 1, 0.2 * COLS * (double)(t->lanes * t->k), pack_b_task, t);
 }
 
 static void pack_a(product *t)
 {
-    int64_t blocks = df_ceil_div(t->rows, ROWS);
-    if (t->packs_a)
-        df_parallel_for(blocks, 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
+    df_parallel_for(df_ceil_div(t->rows, ROWS), 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
 }
 
-static void panel_of_job(const product *t, int64_t row, int64_t rows, int64_t panel)
+/* A tile of C, and the slot for a panel of B at a time. */
+typedef struct {
+    int64_t row, rows, panel, panel_end;
+    char *slot;
+} tile;
+
+/* Where a panel of B is read: in place, to be copied, or packed now. */
+static void place_b(const product *t, const tile *job, int64_t panel, int64_t k0, gemm_panel *p)
 {
     const df_gemm *g = t->g;
-    const int64_t bytes = t->kernel->bytes;
-    const int64_t col = panel_start(t, panel), n = panel_start(t, panel + 1) - col;
-    gemm_panel p = {.rows = rows, .cols = n, .k = t->k, .c_row = g->ldc};
-    p.accumulate = g->accumulate || t->k0 > 0;
-    p.c = t->c + (row * g->ldc + col) * bytes;
+    const int64_t col = panel_start(t, panel);
+    const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
+    const char *from = t->b + (col * step + k0 * depth_step) * t->bytes;
+    if (panel < t->packs_from) {
+        p->b = from;
+        p->b_row = g->ldb;
+        p->copy = t->copies_b && job->rows >= COPY_ROWS ? job->slot : NULL;
+        return;
+    }
+    p->b = job->slot;
+    p->b_row = n_vectors(t, p->cols) * t->lanes;
+    t->kernel->pack(job->slot, p->b_row, from, p->cols, step, p->k, depth_step);
+}
+
+static void run_panel(const product *t, const tile *job, int64_t panel, int64_t k0)
+{
+    const df_gemm *g = t->g;
+    const int64_t col = panel_start(t, panel);
+    gemm_panel p = {.rows = job->rows, .cols = panel_start(t, panel + 1) - col, .c_row = g->ldc};
+    p.k = df_min(t->depth, t->k0 + t->k - k0);
+    p.accumulate = g->accumulate || k0 > 0;
+    p.c = t->c + (job->row * g->ldc + col) * t->bytes;
     if (t->packs_a) {
-        p.a = t->packed_a + (row - t->row0) * t->k * bytes;
+        p.a = t->packed_a + (job->row - t->row0) * t->k * t->bytes;
         p.a_row = 1;
         p.a_col = ROWS;
         p.a_block = ROWS * t->k;
@@ -229,47 +234,67 @@ static void panel_of_job(const product *t, int64_t row, int64_t rows, int64_t pa
         p.a_row = g->transpose_a ? 1 : g->lda;
         p.a_col = g->transpose_a ? g->lda : 1;
         p.a_block = ROWS * p.a_row;
-        p.a = t->a + (row * p.a_row + t->k0 * p.a_col) * bytes;
+        p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->bytes;
     }
-    if (panel >= t->packs_from) {
-        p.b = packed_panel(t, panel);
-        p.b_row = df_ceil_div(n, t->lanes) * t->lanes;
-    } else {
-        p.b = t->b + (t->k0 * g->ldb + col) * bytes;
-        p.b_row = g->ldb;
-    }
+    place_b(t, job, panel, k0, &p);
     t->kernel->panel(&p);
 }
 
-static void finish_job(const product *t, int64_t row, int64_t rows, int64_t panel,
-                       int64_t panel_end)
+static void run_tile(const product *t, const tile *job)
 {
     const df_gemm *g = t->g;
-    const int64_t col = panel_start(t, panel), cols = panel_start(t, panel_end) - col;
-    char *c = t->c + (row * g->ldc + col) * t->kernel->bytes;
-    g->epilogue(g->context, t->batch_row + row, rows, col, cols, c, g->ldc);
+    for (int64_t panel = job->panel; panel < job->panel_end; panel++)
+        for (int64_t k0 = t->k0; k0 < t->k0 + t->k; k0 += t->depth) run_panel(t, job, panel, k0);
+    if (!g->epilogue || t->k0 + t->k < g->k)
+        return;
+    const int64_t col = panel_start(t, job->panel);
+    g->epilogue(g->context, t->batch_row + job->row, job->rows, col,
+                panel_start(t, job->panel_end) - col,
+                t->c + (job->row * g->ldc + col) * t->bytes, g->ldc);
 }
 
-/* Job number j is row tile j % row_tiles of column tile j / row_tiles: neighbours share B. */
+/* The lowest free slot, so that memory in use stays small; more threads than slots take turns. */
+static int take_slot(const product *t)
+{
+    uint64_t free = atomic_load_explicit(t->free_slots, memory_order_relaxed);
+    for (;;) {
+        if (!free) {
+            sched_yield();
+            free = atomic_load_explicit(t->free_slots, memory_order_relaxed);
+        } else if (atomic_compare_exchange_weak_explicit(t->free_slots, &free, free & (free - 1),
+                                                         memory_order_acquire,
+                                                         memory_order_relaxed)) {
+            return __builtin_ctzll(free);
+        }
+    }
+}
+
+static void give_slot(const product *t, int slot)
+{
+    atomic_fetch_or_explicit(t->free_slots, UINT64_C(1) << slot, memory_order_release);
+}
+
+/* Job number j is column tile j % column_tiles of row tile j / column_tiles: neighbours share A. */
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const product *t = context;
-    const bool is_last_pass = t->k0 + t->k == t->g->k;
-    const int64_t row_tiles = df_ceil_div(t->rows, t->job_rows);
-    for (int64_t job = begin; job < end; job++) {
-        int64_t row = t->row0 + job % row_tiles * t->job_rows;
-        int64_t panel = t->panel0 + job / row_tiles * t->job_panels;
-        int64_t rows = df_min(t->job_rows, t->row0 + t->rows - row);
-        int64_t panel_end = df_min(panel + t->job_panels, t->panel0 + t->panels);
-        for (int64_t p = panel; p < panel_end; p++) panel_of_job(t, row, rows, p);
-        if (is_last_pass && t->g->epilogue)
-            finish_job(t, row, rows, panel, panel_end);
+    const int64_t column_tiles = df_ceil_div(t->n_panels, t->job_panels);
+    const int slot = t->n_slots ? take_slot(t) : 0;
+    for (int64_t j = begin; j < end; j++) {
+        tile job = {.row = t->row0 + j / column_tiles * t->job_rows,
+                    .panel = j % column_tiles * t->job_panels,
+                    .slot = t->slots + slot * t->slot_bytes};
+        job.rows = df_min(t->job_rows, t->row0 + t->rows - job.row);
+        job.panel_end = df_min(job.panel + t->job_panels, t->n_panels);
+        run_tile(t, &job);
     }
+    if (t->n_slots)
+        give_slot(t, slot);
 }
 
 static int64_t n_jobs(const product *t)
 {
-    return df_ceil_div(t->rows, t->job_rows) * df_ceil_div(t->panels, t->job_panels);
+    return df_ceil_div(t->rows, t->job_rows) * df_ceil_div(t->n_panels, t->job_panels);
 }
 
 static double job_macs(const product *t)
@@ -277,18 +302,25 @@ static double job_macs(const product *t)
     return (double)(t->job_rows * t->job_panels * COLS * t->lanes) * (double)t->k;
 }
 
-/* Tiles as large as the caches like, halved until there are enough of them for the threads. */
+/* Rows of equal tiles of at most `most` rows. */
+static int64_t even_rows(const product *t, int64_t most)
+{
+    const int64_t blocks = df_ceil_div(t->rows, ROWS), tiles = df_ceil_div(blocks * ROWS, most);
+    return df_ceil_div(blocks, tiles) * ROWS;
+}
+
+/* Tiles as large as the caches like, cut until there are enough of them for the threads: into
+ * fewer panels first, because each row tile copies B anew. */
 static void cut_jobs(product *t)
 {
-    t->job_rows = df_min(df_ceil_div(t->rows, ROWS) * ROWS, JOB_ROWS);
-    t->job_panels = df_min(t->panels, JOB_PANELS);
-    while (n_jobs(t) < MANY_JOBS && job_macs(t) > SMALL_JOB) {
-        if (t->job_panels > 1 && t->job_panels * COLS * t->lanes >= t->job_rows)
+    const int threads = df_num_threads();
+    t->job_rows = even_rows(t, JOB_ROWS);
+    t->job_panels = df_min(t->n_panels, JOB_PANELS);
+    while (threads > 1 && job_macs(t) > SMALL_JOB) {
+        if (t->job_panels > 1 && n_jobs(t) < threads * JOBS_PER_THREAD)
             t->job_panels = df_ceil_div(t->job_panels, 2);
-        else if (t->job_rows > ROWS)
-            t->job_rows = df_ceil_div(t->job_rows / ROWS, 2) * ROWS;
-        else if (t->job_panels > 1)
-            t->job_panels = df_ceil_div(t->job_panels, 2);
+        else if (t->job_rows > ROWS && n_jobs(t) < threads * LEAST_PER_THREAD)
+            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / ROWS, 2) * ROWS);
         else
             break;
     }
@@ -300,41 +332,41 @@ static void compute(product *t)
     df_parallel_for(n_jobs(t), 1, job_macs(t) * t->mac_ns, job_task, t);
 }
 
+static void place_workspace(product *t, void *workspace, _Atomic uint64_t *free_slots)
+{
+    t->packed_a = workspace;
+    t->slots = t->packed_a + t->packed_a_bytes;
+    t->free_slots = free_slots;
+}
+
 /* One product that is not left to gemv, k > 0. */
 static void multiply(product *t, void *workspace)
 {
-    t->packed_a = workspace;
-    t->packed_b = t->packed_a + t->packed_a_bytes;
-    for (t->panel0 = 0; t->panel0 < t->n_panels; t->panel0 += PANEL_GROUP) {
-        t->panels = df_min(PANEL_GROUP, t->n_panels - t->panel0);
-        for (t->k0 = 0; t->k0 < t->g->k; t->k0 += t->depth) {
-            t->k = df_min(t->depth, t->g->k - t->k0);
-            pack_b(t);
-            for (t->row0 = 0; t->row0 < t->g->m; t->row0 += ROW_GROUP) {
-                t->rows = df_min(ROW_GROUP, t->g->m - t->row0);
+    _Atomic uint64_t free_slots = (UINT64_C(1) << t->n_slots) - 1;
+    place_workspace(t, workspace, &free_slots);
+    const int64_t k_step = t->packs_a || t->g->m > FEW_ROWS ? t->depth : t->g->k;
+    const int64_t row_step = t->packs_a ? ROW_GROUP : t->g->m;
+    for (t->k0 = 0; t->k0 < t->g->k; t->k0 += k_step) {
+        t->k = df_min(k_step, t->g->k - t->k0);
+        for (t->row0 = 0; t->row0 < t->g->m; t->row0 += row_step) {
+            t->rows = df_min(row_step, t->g->m - t->row0);
+            if (t->packs_a)
                 pack_a(t);
-                compute(t);
-            }
+            compute(t);
         }
     }
 }
 
-/* The same for a product that is_small: one pass on this thread, nothing to cut. */
+/* The same for a product that is_small: one tile on this thread, nothing to cut. */
 static void multiply_small(product *t, void *workspace)
 {
-    const int64_t n_blocks = df_ceil_div(t->g->m, ROWS);
-    t->packed_a = workspace;
-    t->packed_b = t->packed_a + t->packed_a_bytes;
-    t->panels = t->n_panels;
+    place_workspace(t, workspace, NULL);
     t->rows = t->g->m;
     t->k = t->g->k;
-    if (t->packs_from < t->n_panels)
-        pack_b_task(t, 0, t->n_panels - t->packs_from);
     if (t->packs_a)
-        pack_a_task(t, 0, n_blocks);
-    for (int64_t p = 0; p < t->n_panels; p++) panel_of_job(t, 0, t->rows, p);
-    if (t->g->epilogue)
-        finish_job(t, 0, t->rows, 0, t->n_panels);
+        pack_a_task(t, 0, df_ceil_div(t->rows, ROWS));
+    const tile all = {.rows = t->rows, .panel_end = t->n_panels, .slot = t->slots};
+    run_tile(t, &all);
 }
 
 /* Products of a batch; blocks of `grain` of them share a workspace of `bytes`. */
@@ -361,7 +393,7 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     if (p->n == 0 || g->m == 0 || g->n == 0 || g->k == 0)
         return;
     const double macs = (double)g->m * (double)g->n * (double)g->k;
-    p->cost = macs * 0.125 / (double)(DF_VEC_BYTES / KERNELS[g->dtype].bytes) + 50;
+    p->cost = macs * 0.125 / DF_VEC_BYTES * KERNELS[g->dtype].bytes + 50;
     p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
     p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
     p->is_vector = df_gemv_applies(g);
@@ -369,10 +401,12 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
         p->bytes = DF_SYM(df_gemv_workspace)(g);
         return;
     }
-    p->one = plan(g);
-    p->bytes = p->one.packed_a_bytes + p->one.packed_b_bytes;
-    p->is_small = p->cost < SMALL_NS && p->one.depth == g->k && g->m <= ROW_GROUP &&
-                  p->one.n_panels <= PANEL_GROUP;
+    plan(&p->one, g);
+    p->is_small = p->cost < SMALL_NS &&
+                  (!p->one.packs_a || (g->m <= ROW_GROUP && p->one.depth == g->k));
+    if (p->is_small || p->in_parallel)
+        p->one.n_slots = df_min(p->one.n_slots, 1); /* of one thread */
+    p->bytes = workspace_bytes(&p->one);
 }
 
 df_gemm_plan *DF_SYM(df_gemm_plan_new)(const df_gemm *g)

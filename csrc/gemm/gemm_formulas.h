@@ -4,27 +4,39 @@
  * step it loads COLS vectors of B and broadcasts ROWS elements of A. Both operands are read where
  * they lie or from a packed copy: only strides differ. */
 
-/* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols and partial are constants
- * at every call, so each combination becomes straight-line code. A's rows go by three per pointer,
- * because base + {0, 1, 2} * a_row is one address each. */
-DF_INLINE void FN(block)(const int rows, const int cols, const bool partial,
+/* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols, partial and copies are
+ * constants at every call, so each combination becomes straight-line code. A's rows go by three per
+ * pointer, because base + {0, 1, 2} * a_row is one address each. */
+DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, const bool copies,
                          const gemm_panel *panel, const T *a, T *c)
 {
     const int64_t a_row = panel->a_row, a_col = panel->a_col;
     const int64_t n_last = panel->cols - (cols - 1) * LANES;
     const bool masked = partial && LOAD_N_IS_FAST; /* else B is packed, padded with zeros */
     const T *b = panel->b;
+    T *copy = panel->copy;
     const T *a_three[(ROWS + 2) / 3];
     V sum[ROWS][COLS];
     UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] = a + i * a_row;
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (V){0};
+    if (panel->accumulate)
+        UNROLL for (int i = 0; i < rows; i++)
+            UNROLL for (int j = 0; j < cols; j++)
+                __builtin_prefetch(c + i * panel->c_row + j * LANES, 1);
 
     for (int64_t p = 0; p < panel->k; p++) {
         V row[COLS];
         UNROLL for (int j = 0; j < cols; j++)
             row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
                                              : FN(load)(b + j * LANES);
+        if (copies) {
+            UNROLL for (int j = 0; j < cols; j++) {
+                FN(store)(copy + j * LANES, row[j]);
+                __builtin_prefetch(b + AHEAD * panel->b_row + j * LANES);
+            }
+            copy += cols * LANES;
+        }
         UNROLL for (int i = 0; i < rows; i++) {
             const V x = FN(splat)(a_three[i / 3][i % 3 * a_row]);
             UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, row[j], sum[i][j]);
@@ -51,25 +63,36 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
     const T *a = panel->a;
     T *c = panel->c;
     int64_t left = panel->rows;
+    gemm_panel rest;
+    if (panel->copy) {
+        FN(block)(ROWS, cols, partial, true, panel, a, c);
+        a += panel->a_block;
+        c += ROWS * panel->c_row;
+        left -= ROWS;
+        rest = *panel;
+        rest.b = panel->copy;
+        rest.b_row = cols * LANES;
+        panel = &rest;
+    }
     for (; left >= ROWS; left -= ROWS) {
-        FN(block)(ROWS, cols, partial, panel, a, c);
+        FN(block)(ROWS, cols, partial, false, panel, a, c);
         a += panel->a_block;
         c += ROWS * panel->c_row;
     }
     if (ROWS > 4 && left >= 4) {
-        FN(block)(4, cols, partial, panel, a, c);
+        FN(block)(4, cols, partial, false, panel, a, c);
         left -= 4;
         a += 4 * panel->a_row;
         c += 4 * panel->c_row;
     }
     if (left >= 2) {
-        FN(block)(2, cols, partial, panel, a, c);
+        FN(block)(2, cols, partial, false, panel, a, c);
         left -= 2;
         a += 2 * panel->a_row;
         c += 2 * panel->c_row;
     }
     if (left)
-        FN(block)(1, cols, partial, panel, a, c);
+        FN(block)(1, cols, partial, false, panel, a, c);
 }
 
 static void FN(panel_whole)(const gemm_panel *panel)
@@ -148,6 +171,9 @@ static void FN(pack)(void *packed, int64_t width, const void *source, int64_t n,
     const T *from = source;
     if (step != 1)
         FN(pack_transposed)(to, width, from, n, step, depth);
+    else if (n == ROWS && width == ROWS)
+        for (int64_t p = 0; p < depth; p++)
+            memcpy(to + p * ROWS, from + p * depth_step, ROWS * sizeof(T));
     else
         for (int64_t p = 0; p < depth; p++)
             memcpy(to + p * width, from + p * depth_step, (size_t)n * sizeof(T));
