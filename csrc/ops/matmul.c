@@ -56,21 +56,28 @@ static df_tensor batch_of(const df_tensor *x)
     return batch;
 }
 
-static df_status infer(const df_call *call, df_error *err)
+static df_status infer_batch(const df_call *call, df_tensor *batch, df_error *err)
 {
-    df_status status = check_inputs(call, err);
-    if (status != DF_OK) return status;
     const df_tensor *a = call->in[0], *b = call->in[1];
     const df_tensor batch_a = batch_of(a), batch_b = batch_of(b);
-    df_tensor batch;
-    df_tensor_init(&batch);
-    status = df_broadcast_shape(&batch_a, &batch_b, &batch, call->op->name, err);
+    df_status status = df_broadcast_shape(&batch_a, &batch_b, batch, call->op->name, err);
     if (status == DF_BAD_SHAPE)
         return df_fail(err, status,
                        "%s: a has shape %s and b %s, want the dimensions before the last two to "
                        "broadcast",
                        call->op->name, df_shape_text(a->ndim, a->shape).text,
                        df_shape_text(b->ndim, b->shape).text);
+    return status;
+}
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    df_status status = check_inputs(call, err);
+    if (status != DF_OK) return status;
+    const df_tensor *a = call->in[0], *b = call->in[1];
+    df_tensor batch;
+    df_tensor_init(&batch);
+    if (a->ndim > 2 || b->ndim > 2) status = infer_batch(call, &batch, err);
     if (status != DF_OK) return status;
     int64_t shape[DF_MAX_NDIM];
     for (int d = 0; d < batch.ndim; d++) shape[d] = batch.shape[d];

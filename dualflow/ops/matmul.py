@@ -1,12 +1,14 @@
 """The matrix product and its gradients."""
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor, bind
+from dualflow._core import Tensor, TensorBase, apply_ordered, as_tensor, bind, get_op
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims, squeeze
 from dualflow.ops.types import TensorLike
 
 __all__ = ["matmul", "matvec"]
+
+MATMUL = get_op("matmul")
 
 
 def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False,
@@ -42,7 +44,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     >>> df.matmul([[1., 2.]], [[3., 4.]], transpose_b=True).numpy().tolist()
     [[11.0]]
     """
-    return apply("matmul", a, b, name=name, transpose_a=transpose_a, transpose_b=transpose_b)
+    return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
 
 
 @gradient("matmul", saves="inputs")

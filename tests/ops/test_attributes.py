@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow._core import get_op, make_attrs
+from dualflow._core import apply_ordered, get_op, make_attrs
 
 X = df.constant([[-2., 4.], [-0., 1.]])
 
@@ -53,3 +53,16 @@ def test_wrong_attributes_after_right_ones():
         with pytest.raises(TypeError):
             make_attrs(op, **bad)
     assert make_attrs(op, **good).values == ((0,), 1)
+
+
+def test_attributes_in_the_order_of_the_record():
+    got = apply_ordered(get_op("reduce_sum"), (X,), ([0], True), None)
+    np.testing.assert_array_equal(got.numpy(), X.numpy().sum(0, keepdims=True))
+    with pytest.raises(TypeError, match="reduce_sum: got 1 attributes"):
+        apply_ordered(get_op("reduce_sum"), (X,), ([0],))
+    with pytest.raises(df.errors.DTypeError, match="reduce_sum: axes"):
+        apply_ordered(get_op("reduce_sum"), (X,), ("no", True))
+    for wrong in (("reduce_sum", (X,), ((), True)), (None, (X,), ((), True)),
+                  (get_op("reduce_sum"), [X], ((), True)), (get_op("reduce_sum"), (X,), None)):
+        with pytest.raises(TypeError):
+            apply_ordered(*wrong)

@@ -162,8 +162,7 @@ static void FN(pack_transposed)(T *to, int64_t width, const T *from, int64_t n, 
         for (int64_t p = 0; p < depth; p++) to[p * width + i] = from[i * step + p];
 }
 
-/* Packs a panel: to[p * width + i] = from[i * step + p * depth_step] for i < n and p < depth, and
- * zeros for n <= i < width. One of the steps is 1. */
+/* See kernel.h. */
 static void FN(pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
                      int64_t depth, int64_t depth_step)
 {

@@ -1,0 +1,46 @@
+/* The register-blocked kernels of a SIMD level, one per dtype, and their packers. Used in this
+ * folder alone. */
+#ifndef DF_GEMM_KERNEL_H
+#define DF_GEMM_KERNEL_H
+
+#include "gemm/gemm.h"
+
+/* Registers for C, B and one element of A: 8 x 3 of 32, 4 x 3 of 16. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define ROWS 8
+#else
+#define ROWS 4
+#endif
+#define COLS 3
+
+/* Is load_n one instruction? Else a partial column panel of B is packed and padded with zeros. */
+#if defined(__AVX512BW__)
+#define LOAD_N_IS_FAST 1
+#else
+#define LOAD_N_IS_FAST 0
+#endif
+
+/* One column panel of C over all rows of a job. Element (i, p) of op(A) is at
+ * a[i / ROWS * a_block + i % ROWS * a_row + p * a_col], (p, j) of op(B) at b[p * b_row + j]. */
+typedef struct {
+    int64_t rows, cols, k;
+    const void *a, *b;
+    void *c;
+    int64_t a_block, a_row, a_col, b_row, c_row;
+    bool accumulate;
+    void *copy; /* room for the panel of B in whole vectors, to copy it and go on there; or NULL */
+} gemm_panel;
+
+typedef struct {
+    void (*panel)(const gemm_panel *panel);
+    /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and
+     * p < depth, and zeros for n <= i < width. One of the steps is 1. */
+    void (*pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                 int64_t depth, int64_t depth_step);
+    int bytes; /* of an element */
+} gemm_kernel;
+
+/* The kernel of a dtype; its functions are NULL where there is none. */
+const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype);
+
+#endif

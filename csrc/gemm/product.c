@@ -1,0 +1,294 @@
+/* Blocking, packing and the split over threads of a matrix product.
+ *
+ * C is cut into column panels as wide as the kernel and row blocks as tall as it, and jobs for the
+ * thread pool are tiles of some row blocks x some panels. A job takes at most `depth` of k at a
+ * time (a block of C is then one sum in registers, added to C). Rows of a panel of B lie far apart:
+ * the first row block of a job leaves a dense copy of what it loads for the blocks after it, which
+ * costs hardly more than reading. So nothing is packed ahead but a transposed A, and no thread
+ * waits for another between. Neither copies nor jobs change the order of a sum. */
+#include "simd/simd.h"
+#include "base/thread.h"
+#include "gemm/product.h"
+
+#include <sched.h>
+
+#define DEPTH_BYTES 2048   /* of k at a time: a panel of B is then at most 96 KB (L2) */
+#define SHALLOW_BYTES 1024 /* the same for products of few rows: 48 KB (L1) */
+#define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
+#define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
+#define COPY_ROWS (4 * ROWS)
+#define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
+#define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
+#define JOB_PANELS 8
+#define JOBS_PER_THREAD 16 /* enough to balance: cut into fewer panels until there are so many, */
+#define LEAST_PER_THREAD 3 /* into fewer rows only until there are these */
+#define SMALL_JOB 1e6      /* multiply-adds: not worth cutting further */
+#define MAX_SLOTS 32       /* jobs that can have a copy of B at a time */
+
+static int64_t panel_start(const gemm_product *t, int64_t panel)
+{
+    if (panel == t->n_panels)
+        return t->g->n;
+    return panel == t->n_panels - 1 ? t->last : panel * COLS * t->lanes;
+}
+
+/* Vectors that hold n elements. */
+static int64_t n_vectors(const gemm_product *t, int64_t n)
+{
+    return df_ceil_div(n * t->bytes, DF_VEC_BYTES);
+}
+
+/* Columns panel by panel: a remainder of COLS + 1 vectors becomes two panels of about equal width,
+ * since a panel of one vector runs at half speed. */
+static void cut_columns(gemm_product *t)
+{
+    int64_t vectors = n_vectors(t, t->g->n);
+    t->n_panels = df_ceil_div(vectors, COLS);
+    bool lonely = vectors > COLS && vectors % COLS == 1;
+    t->last = ((t->n_panels - 1) * COLS - (lonely ? COLS / 2 : 0)) * t->lanes;
+}
+
+/* A transposed B must be packed, as must a partial vector if slow to load. A transposed A is packed
+ * where many panels read it. */
+static void choose_packing(gemm_product *t)
+{
+    const df_gemm *g = t->g;
+    t->packs_a = g->transpose_a && g->n >= 256 && g->m > ROWS;
+    t->packs_from = t->n_panels;
+    if (g->transpose_b)
+        t->packs_from = 0;
+    else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
+        t->packs_from = t->n_panels - 1;
+    t->copies_b = !g->transpose_b && t->n_panels > 1 && g->m >= COPY_ROWS &&
+                  g->k * g->ldb * t->bytes > COPY_BYTES;
+}
+
+bool DF_SYM(df_product_packs_nothing)(const df_gemm *g)
+{
+    return LOAD_N_IS_FAST && !g->transpose_a && !g->transpose_b && g->m < COPY_ROWS;
+}
+
+void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
+{
+    *t = (gemm_product){.g = g, .kernel = DF_SYM(df_gemm_kernel)(g->dtype)};
+    t->bytes = t->kernel->bytes;
+    t->lanes = t->bytes == 4 ? DF_VEC_BYTES / 4 : DF_VEC_BYTES / 8;
+    t->mac_ns = 0.125 / DF_VEC_BYTES * (double)t->bytes;
+    cut_columns(t);
+    choose_packing(t);
+    const int64_t limit = g->m <= FEW_ROWS ? SHALLOW_BYTES : DEPTH_BYTES;
+    t->depth = g->k;
+    if (g->k * t->bytes > limit)
+        t->depth = df_ceil_div(g->k, df_ceil_div(g->k * t->bytes, limit));
+    if (t->packs_a)
+        t->packed_a_bytes =
+            df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * t->depth * t->bytes;
+    t->packed_a_bytes = df_ceil_div(t->packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    if (t->copies_b || t->packs_from < t->n_panels) {
+        t->slot_bytes = df_min(COLS, n_vectors(t, g->n)) * DF_VEC_BYTES * t->depth;
+        t->slot_bytes = df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+        t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, ROWS), MAX_SLOTS);
+    }
+}
+
+int64_t DF_SYM(df_product_workspace)(const gemm_product *t)
+{
+    return t->packed_a_bytes + t->n_slots * t->slot_bytes;
+}
+
+static void pack_a_task(void *context, int64_t begin, int64_t end)
+{
+    const gemm_product *t = context;
+    const df_gemm *g = t->g;
+    for (int64_t block = begin; block < end; block++) {
+        const int64_t row = t->row0 + block * ROWS;
+        t->kernel->pack(t->packed_a + block * ROWS * t->k * t->bytes, ROWS,
+                        t->a + (row + t->k0 * g->lda) * t->bytes, df_min(ROWS, g->m - row), 1, t->k,
+                        g->lda);
+    }
+}
+
+static void pack_a(gemm_product *t)
+{
+    df_parallel_for(df_ceil_div(t->rows, ROWS), 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
+}
+
+/* A tile of C, and the slot for a panel of B at a time. */
+typedef struct {
+    int64_t row, rows, panel, panel_end;
+    char *slot;
+} tile;
+
+/* Where a panel of B is read: in place, to be copied, or packed now. */
+static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64_t k0,
+                    gemm_panel *p)
+{
+    const df_gemm *g = t->g;
+    const int64_t col = panel_start(t, panel);
+    const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
+    const char *from = t->b + (col * step + k0 * depth_step) * t->bytes;
+    if (panel < t->packs_from) {
+        p->b = from;
+        p->b_row = g->ldb;
+        p->copy = t->copies_b && job->rows >= COPY_ROWS ? job->slot : NULL;
+        return;
+    }
+    p->b = job->slot;
+    p->b_row = n_vectors(t, p->cols) * t->lanes;
+    t->kernel->pack(job->slot, p->b_row, from, p->cols, step, p->k, depth_step);
+}
+
+static void run_panel(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
+{
+    const df_gemm *g = t->g;
+    const int64_t col = panel_start(t, panel);
+    gemm_panel p = {.rows = job->rows, .cols = panel_start(t, panel + 1) - col, .c_row = g->ldc};
+    p.k = df_min(t->depth, t->k0 + t->k - k0);
+    p.accumulate = g->accumulate || k0 > 0;
+    p.c = t->c + (job->row * g->ldc + col) * t->bytes;
+    if (t->packs_a) {
+        p.a = t->packed_a + (job->row - t->row0) * t->k * t->bytes;
+        p.a_row = 1;
+        p.a_col = ROWS;
+        p.a_block = ROWS * t->k;
+    } else {
+        p.a_row = g->transpose_a ? 1 : g->lda;
+        p.a_col = g->transpose_a ? g->lda : 1;
+        p.a_block = ROWS * p.a_row;
+        p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->bytes;
+    }
+    place_b(t, job, panel, k0, &p);
+    t->kernel->panel(&p);
+}
+
+static void run_tile(const gemm_product *t, const tile *job)
+{
+    const df_gemm *g = t->g;
+    for (int64_t panel = job->panel; panel < job->panel_end; panel++)
+        for (int64_t k0 = t->k0; k0 < t->k0 + t->k; k0 += t->depth) run_panel(t, job, panel, k0);
+    if (!g->epilogue || t->k0 + t->k < g->k)
+        return;
+    const int64_t col = panel_start(t, job->panel);
+    g->epilogue(g->context, t->batch_row + job->row, job->rows, col,
+                panel_start(t, job->panel_end) - col,
+                t->c + (job->row * g->ldc + col) * t->bytes, g->ldc);
+}
+
+/* The lowest free slot, so that memory in use stays small; more threads than slots take turns. */
+static int take_slot(const gemm_product *t)
+{
+    uint64_t free = atomic_load_explicit(t->free_slots, memory_order_relaxed);
+    for (;;) {
+        if (!free) {
+            sched_yield();
+            free = atomic_load_explicit(t->free_slots, memory_order_relaxed);
+        } else if (atomic_compare_exchange_weak_explicit(t->free_slots, &free, free & (free - 1),
+                                                         memory_order_acquire,
+                                                         memory_order_relaxed)) {
+            return __builtin_ctzll(free);
+        }
+    }
+}
+
+static void give_slot(const gemm_product *t, int slot)
+{
+    atomic_fetch_or_explicit(t->free_slots, UINT64_C(1) << slot, memory_order_release);
+}
+
+/* Job number j is column tile j % column_tiles of row tile j / column_tiles: neighbours share A. */
+static void job_task(void *context, int64_t begin, int64_t end)
+{
+    const gemm_product *t = context;
+    const int64_t column_tiles = df_ceil_div(t->n_panels, t->job_panels);
+    const int slot = t->n_slots ? take_slot(t) : 0;
+    for (int64_t j = begin; j < end; j++) {
+        tile job = {.row = t->row0 + j / column_tiles * t->job_rows,
+                    .panel = j % column_tiles * t->job_panels,
+                    .slot = t->slots + slot * t->slot_bytes};
+        job.rows = df_min(t->job_rows, t->row0 + t->rows - job.row);
+        job.panel_end = df_min(job.panel + t->job_panels, t->n_panels);
+        run_tile(t, &job);
+    }
+    if (t->n_slots)
+        give_slot(t, slot);
+}
+
+static int64_t n_jobs(const gemm_product *t)
+{
+    return df_ceil_div(t->rows, t->job_rows) * df_ceil_div(t->n_panels, t->job_panels);
+}
+
+static double job_macs(const gemm_product *t)
+{
+    return (double)(t->job_rows * t->job_panels * COLS * t->lanes) * (double)t->k;
+}
+
+/* Rows of equal tiles of at most `most` rows. */
+static int64_t even_rows(const gemm_product *t, int64_t most)
+{
+    const int64_t blocks = df_ceil_div(t->rows, ROWS), tiles = df_ceil_div(blocks * ROWS, most);
+    return df_ceil_div(blocks, tiles) * ROWS;
+}
+
+/* Tiles as large as the caches like, cut until there are enough of them for the threads: into
+ * fewer panels first, because each row tile copies B anew. */
+static void cut_jobs(gemm_product *t)
+{
+    const int threads = df_num_threads();
+    t->job_rows = even_rows(t, JOB_ROWS);
+    t->job_panels = df_min(t->n_panels, JOB_PANELS);
+    while (threads > 1 && job_macs(t) > SMALL_JOB) {
+        if (t->job_panels > 1 && n_jobs(t) < threads * JOBS_PER_THREAD)
+            t->job_panels = df_ceil_div(t->job_panels, 2);
+        else if (t->job_rows > ROWS && n_jobs(t) < threads * LEAST_PER_THREAD)
+            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / ROWS, 2) * ROWS);
+        else
+            break;
+    }
+}
+
+static void compute(gemm_product *t)
+{
+    cut_jobs(t);
+    df_parallel_for(n_jobs(t), 1, job_macs(t) * t->mac_ns, job_task, t);
+}
+
+static void place_workspace(gemm_product *t, void *workspace, _Atomic uint64_t *free_slots)
+{
+    t->packed_a = workspace;
+    t->slots = t->packed_a + t->packed_a_bytes;
+    t->free_slots = free_slots;
+}
+
+void DF_SYM(df_product_run)(gemm_product *t, void *workspace)
+{
+    _Atomic uint64_t free_slots = (UINT64_C(1) << t->n_slots) - 1;
+    place_workspace(t, workspace, &free_slots);
+    const int64_t k_step = t->packs_a || t->g->m > FEW_ROWS ? t->depth : t->g->k;
+    const int64_t row_step = t->packs_a ? ROW_GROUP : t->g->m;
+    for (t->k0 = 0; t->k0 < t->g->k; t->k0 += k_step) {
+        t->k = df_min(k_step, t->g->k - t->k0);
+        for (t->row0 = 0; t->row0 < t->g->m; t->row0 += row_step) {
+            t->rows = df_min(row_step, t->g->m - t->row0);
+            if (t->packs_a)
+                pack_a(t);
+            compute(t);
+        }
+    }
+}
+
+bool DF_SYM(df_product_can_run_whole)(const gemm_product *t)
+{
+    return !t->packs_a || (t->g->m <= ROW_GROUP && t->depth == t->g->k);
+}
+
+void DF_SYM(df_product_run_whole)(gemm_product *t, void *workspace)
+{
+    place_workspace(t, workspace, NULL);
+    t->rows = t->g->m;
+    t->k = t->g->k;
+    if (t->packs_a)
+        pack_a_task(t, 0, df_ceil_div(t->rows, ROWS));
+    const tile all = {.rows = t->rows, .panel_end = t->n_panels, .slot = t->slots};
+    run_tile(t, &all);
+}
