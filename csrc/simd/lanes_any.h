@@ -60,19 +60,37 @@ DF_INLINE void FN(store_mask_n)(uint8_t *p, M mask, int64_t n)
     memcpy(p, &bytes, (size_t)n);
 }
 
-DF_INLINE M FN(load_mask)(const uint8_t *p)
+/* Unsigned bytes, one per lane. GCC 12 widens by more than two one lane after the other. */
+DF_INLINE M FN(load_bytes)(const uint8_t *p)
 {
     B bytes;
     memcpy(&bytes, p, sizeof bytes);
-    return __builtin_convertvector(bytes, M) != 0;
+#if defined(__AVX2__)
+    __m256i x = {0};
+    memcpy(&x, &bytes, sizeof bytes < sizeof x ? sizeof bytes : sizeof x);
+    const __m128i low = _mm256_castsi256_si128(x);
+#if defined(__AVX512BW__)
+    if (sizeof(T) == 8) return (M)_mm512_cvtepu8_epi64(low);
+    if (sizeof(T) == 4) return (M)_mm512_cvtepu8_epi32(low);
+    if (sizeof(T) == 2) return (M)_mm512_cvtepu8_epi16(x);
+#else
+    if (sizeof(T) == 8) return (M)_mm256_cvtepu8_epi64(low);
+    if (sizeof(T) == 4) return (M)_mm256_cvtepu8_epi32(low);
+    if (sizeof(T) == 2) return (M)_mm256_cvtepu8_epi16(low);
+#endif
+#endif
+    return __builtin_convertvector(bytes, M);
 }
 
-DF_INLINE M FN(load_mask_n)(const uint8_t *p, int64_t n)
+DF_INLINE M FN(load_bytes_n)(const uint8_t *p, int64_t n)
 {
-    B bytes = {0};
-    memcpy(&bytes, p, (size_t)n);
-    return __builtin_convertvector(bytes, M) != 0;
+    uint8_t bytes[sizeof(B)] = {0};
+    memcpy(bytes, p, (size_t)n);
+    return FN(load_bytes)(bytes);
 }
+
+DF_INLINE M FN(load_mask)(const uint8_t *p) { return FN(load_bytes)(p) != 0; }
+DF_INLINE M FN(load_mask_n)(const uint8_t *p, int64_t n) { return FN(load_bytes_n)(p, n) != 0; }
 
 /* Is any lane of a comparison's result true? */
 DF_INLINE bool FN(any)(M mask)
