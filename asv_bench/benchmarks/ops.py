@@ -114,7 +114,7 @@ def pooled(pixels, places=False):
     """A row of an op that reads images or makes them, with windows of 2x2 pixels."""
     def make():
         x = floats(16, 28, 28, 32)
-        y, at = _core.apply("max_pool", x, **HALVED)
+        y, at = _core.apply("max_pool", x, places="uint8", **HALVED)
         given, attrs = (x, {}) if pixels == "read" else (y, {"shape": x.shape})
         return [given, at][:1 + places], {**attrs, **HALVED}
     return make
@@ -133,7 +133,7 @@ OTHERS = {
     "linspace": lambda: ([df.constant(0.0), df.constant(1.0)], {"num": N}),
     "one_hot": lambda: ([indices(ROWS, COLUMNS), df.constant(1.0), df.constant(0.0)],
                         {"depth": COLUMNS, "axis": -1}),
-    "max_pool": pooled("read"),
+    "max_pool": lambda: ([floats(16, 28, 28, 32)], {"places": "uint8", **HALVED}),
     "max_pool_pick": pooled("read", places=True),
     "max_pool_grad": pooled("made", places=True),
     "avg_pool": pooled("read"),

@@ -164,10 +164,9 @@ static void sum_pixels(void *context, int64_t begin, int64_t end)
         int64_t window = image, tap = 0;
         for (int d = 0; d < DF_SPACE; d++) {
             const df_reach reach = df_windows_at(&dim[d], i[d]);
-            const int64_t start = reach.first * dim[d].stride - dim[d].before;
             n[d] = reach.n;
             window = window * dim[d].count + reach.first;
-            tap = tap * dim[d].window + (reach.n ? (i[d] - start) / dim[d].dilation : 0);
+            tap = tap * dim[d].window + reach.tap;
         }
         j->sum(j->to + item * j->pixel_bytes, j->from + (window * depth + tap) * j->pixel_bytes, n,
                j->jump, c);
@@ -180,8 +179,7 @@ static void find_jumps(job *j)
     const df_window_dim *dim = j->w.dim;
     int64_t windows = dim[0].window * dim[1].window * dim[2].window, taps = 1;
     for (int d = DF_SPACE - 1; d >= 0; d--) {
-        const int64_t step = df_windows_step(&dim[d]);
-        j->jump[d] = (step * windows - step * dim[d].stride / dim[d].dilation * taps) *
+        j->jump[d] = (df_windows_step(&dim[d]) * windows - df_taps_step(&dim[d]) * taps) *
                      j->w.channels;
         windows *= dim[d].count;
         taps *= dim[d].window;

@@ -2,31 +2,59 @@
  *
  * Each pixel of a result, all channels, is made by one call of a formula from a patch of pixels of
  * the input: forwards the pixels of a window, backwards the windows of a pixel. So nothing is ever
- * written from two sides, and sums have one order on any number of threads. The largest number's
- * pixel is kept for the gradient as its number within the image, depth * height * width of them. */
+ * written from two sides, and sums have one order on any number of threads.
+ *
+ * Where a maximum came from is kept for the gradient: as a byte, the number of its pixel within the
+ * window, or as an int32, its number within the image, depth * height * width of them. */
 #include "ops/in_float.h"
 #include "ops/windows.h"
 #include "base/thread.h"
 #include "simd/lanes.h"
 
-enum { WINDOW_ATTRS = 0, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
+enum { WINDOW_ATTRS = 0, PLACES = DF_N_WINDOW_ATTRS, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
 enum { RUN = 64 }; /* pixels of a row summed up before they join the rest */
 
 /* What one pixel of the result is made of: along each dimension `n` pixels of the input, `jump`
  * elements apart. */
 typedef struct {
     int64_t channels, n[DF_SPACE], jump[DF_SPACE];
-    int64_t place;                   /* number of the first pixel; backwards of the result's own */
-    int64_t place_jump[DF_SPACE];
-    double share;                    /* 1 / number of pixels */
+    int place_bytes;
+    int64_t place;                    /* of the first pixel; backwards of this one in the first */
+    int64_t place_jump[DF_SPACE];     /* window, and how it changes from one to the next */
+    double share;                     /* 1 / number of pixels */
     const df_reach *shares[DF_SPACE]; /* backwards: each window's, */
     int64_t step[DF_SPACE];           /* and how far apart they are */
 } patch;
 
-typedef void (*pixel_fn)(void *out, int32_t *places_out, const void *in, const int32_t *places_in,
-                         const patch *p);
-typedef void (*pick_fn)(void *out, const void *image, const int32_t *places, int64_t pixels,
-                        int64_t channels);
+/* A row of pixels of the result. */
+typedef struct {
+    patch p;   /* along height and depth; `place` and `share` without the width's part */
+    bool back; /* the result has the image's pixels, the input the windows */
+    int64_t width;
+    const df_reach *wide;    /* of each pixel of the row */
+    const df_reach *windows; /* backwards, along the width */
+    void *out, *places;             /* of the result's first pixel; NULL: there are no places */
+    const void *in, *places_in;     /* of the first pixel that the row is made of, were it wide */
+} row;
+
+typedef void (*row_fn)(const row *r);
+
+/* How many elements behind the first pixel of a patch a place is, the c-th of `places`; -1: it is
+ * not in the patch. A place comes from memory that anybody may have written. */
+static int64_t offset_of(const patch *p, const void *places, int64_t c)
+{
+    int64_t rest = p->place_bytes == 1 ? ((const uint8_t *)places)[c]
+                                       : ((const int32_t *)places)[c];
+    int64_t at = 0;
+    rest -= p->place;
+    for (int d = 0; d < DF_SPACE; d++) {
+        const int64_t k = p->n[d] > 1 ? rest / p->place_jump[d] : 0;
+        if (k < 0 || k >= p->n[d]) return -1;
+        at += k * p->jump[d];
+        rest -= k * p->place_jump[d];
+    }
+    return rest == 0 ? at : -1;
+}
 
 #define TEMPLATE "ops/pooling_formulas.h"
 #include "ops/each_float.h"
@@ -40,13 +68,13 @@ typedef void (*pick_fn)(void *out, const void *image, const int32_t *places, int
 #undef DTYPE_FLOAT
 #undef TEMPLATE
 
-#define OF_FLOATS(name) [DF_F32] = name##_pixel_f32, [DF_F64] = name##_pixel_f64
-#define OF_INTS(name) [DF_I32] = name##_pixel_i32, [DF_I64] = name##_pixel_i64
-static const pixel_fn largest[DF_N_DTYPES] = {OF_FLOATS(max), OF_INTS(max)};
-static const pixel_fn largest_grad[DF_N_DTYPES] = {OF_FLOATS(max_grad), OF_INTS(max_grad)};
-static const pixel_fn mean[DF_N_DTYPES] = {OF_FLOATS(avg)};
-static const pixel_fn mean_grad[DF_N_DTYPES] = {OF_FLOATS(avg_grad)};
-static const pick_fn pick[DF_N_DTYPES] = {OF_FLOATS(pick), OF_INTS(pick)};
+#define OF_FLOATS(name) [DF_F32] = name##_row_f32, [DF_F64] = name##_row_f64
+#define OF_INTS(name) [DF_I32] = name##_row_i32, [DF_I64] = name##_row_i64
+static const row_fn largest[DF_N_DTYPES] = {OF_FLOATS(max), OF_INTS(max)};
+static const row_fn largest_grad[DF_N_DTYPES] = {OF_FLOATS(max_grad), OF_INTS(max_grad)};
+static const row_fn mean[DF_N_DTYPES] = {OF_FLOATS(avg)};
+static const row_fn mean_grad[DF_N_DTYPES] = {OF_FLOATS(avg_grad)};
+static const row_fn pick[DF_N_DTYPES] = {OF_FLOATS(pick), OF_INTS(pick)};
 
 /* --- shapes ------------------------------------------------------------------------------------*/
 
@@ -68,12 +96,22 @@ static int64_t pixels_of(const df_windows *w)
     return pixels;
 }
 
-static df_status check_places(const df_call *call, const df_windows *w, df_error *err)
+/* Whether places of a dtype can name the pixels. */
+static df_status check_places(const df_call *call, df_dtype places, const df_windows *w,
+                              df_error *err)
 {
     const int64_t pixels = pixels_of(w);
-    if (pixels <= INT32_MAX) return DF_OK;
-    return df_fail(err, DF_OVERFLOW, "%s: images of %lld pixels, want at most %d, as int32 holds",
-                   call->op->name, (long long)pixels, INT32_MAX);
+    int64_t taps = 1;
+    bool fit = !w->dim[DF_SPACE - 1].spread; /* or pixels have no number in their window */
+    for (int d = 0; d < DF_SPACE; d++)
+        fit = fit && df_mul_size(taps, w->dim[d].window, &taps) && taps <= 256;
+    if (places == DF_U8 ? fit : places == DF_I32 && pixels <= INT32_MAX) return DF_OK;
+    if (places != DF_U8 && places != DF_I32)
+        return df_fail(err, DF_BAD_DTYPE, "%s: places are %s, want uint8 or int32", call->op->name,
+                       df_dtypes[places].name);
+    return df_fail(err, DF_OVERFLOW, "%s: images of %lld pixels, windows of %lld, want no more "
+                   "than %s holds", call->op->name, (long long)pixels, (long long)taps,
+                   df_dtypes[places].name);
 }
 
 /* Whether a tensor may have a value per window. */
@@ -91,7 +129,7 @@ static df_status check_pooled(const df_call *call, const df_tensor *t, const df_
                    df_shape_text(ndim, want).text);
 }
 
-static df_status infer_pool(const df_call *call, const pixel_fn *fns, const char *wanted,
+static df_status infer_pool(const df_call *call, const row_fn *fns, const char *wanted,
                             df_error *err)
 {
     const df_tensor *x = call->in[0];
@@ -99,11 +137,12 @@ static df_status infer_pool(const df_call *call, const pixel_fn *fns, const char
     int64_t shape[DF_SPACE + 2];
     if (!fns[x->dtype]) return df_fail_dtype(call, 0, wanted, err);
     df_status status = df_windows_of(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, &w, err);
-    if (status == DF_OK && call->n_out == 2) status = check_places(call, &w, err);
+    const df_dtype places = call->n_out == 2 ? (df_dtype)call->attrs[PLACES].i : DF_I32;
+    if (status == DF_OK && call->n_out == 2) status = check_places(call, places, &w, err);
     if (status != DF_OK) return status;
     pooled_shape(&w, x->ndim, shape);
     for (int k = 0; k < call->n_out && status == DF_OK; k++)
-        status = df_tensor_set(call->out[k], k ? DF_I32 : x->dtype, x->ndim, shape,
+        status = df_tensor_set(call->out[k], k ? places : x->dtype, x->ndim, shape,
                                call->op->name, err);
     return status;
 }
@@ -127,11 +166,10 @@ static df_status infer_grad(const df_call *call, df_error *err)
         return df_fail_dtype(call, 0, "float, int32 or int64", err);
     if (call->n_in == 1 && !mean_grad[g->dtype])
         return df_fail_dtype(call, 0, "a floating dtype", err);
-    if (call->n_in == 2 && call->in[1]->dtype != DF_I32)
-        return df_fail_dtype(call, 1, "int32", err);
     df_status status = df_windows_of(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, &w,
                                      err);
-    if (status == DF_OK && call->n_in == 2) status = check_places(call, &w, err);
+    if (status == DF_OK && call->n_in == 2)
+        status = check_places(call, call->in[1]->dtype, &w, err);
     for (int k = 0; k < call->n_in && status == DF_OK; k++)
         status = check_pooled(call, call->in[k], &w, (int)shape.n, err);
     if (status != DF_OK) return status;
@@ -143,8 +181,8 @@ static df_status infer_pick(const df_call *call, df_error *err)
     const df_tensor *x = call->in[0], *places = call->in[1];
     df_windows w;
     if (!pick[x->dtype]) return df_fail_dtype(call, 0, "float, int32 or int64", err);
-    if (places->dtype != DF_I32) return df_fail_dtype(call, 1, "int32", err);
     df_status status = df_windows_of(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, &w, err);
+    if (status == DF_OK) status = check_places(call, places->dtype, &w, err);
     if (status == DF_OK) status = check_pooled(call, places, &w, x->ndim, err);
     if (status != DF_OK) return status;
     return df_tensor_set(call->out[0], x->dtype, places->ndim, places->shape, call->op->name, err);
@@ -153,52 +191,49 @@ static df_status infer_pick(const df_call *call, df_error *err)
 /* --- running -----------------------------------------------------------------------------------*/
 
 typedef struct {
-    pixel_fn fn;
+    row_fn fn;
     bool back; /* the result has the image's pixels, the input the windows */
     int64_t channels, to[DF_SPACE], from[DF_SPACE], step[DF_SPACE];
+    int64_t jump[DF_SPACE];          /* from one pixel of a patch to the next, in pixels */
+    int64_t taps[DF_SPACE];          /* the jumps of a pixel's number within its window */
+    int64_t place_jump[DF_SPACE];
     const df_reach *reach[DF_SPACE]; /* of each pixel of the result */
     const df_reach *windows[DF_SPACE];
-    int bytes;
-    char *out;
-    int32_t *places_out;
-    const char *in;
-    const int32_t *places_in;
+    int bytes, place_bytes;
+    char *out, *places;
+    const char *in, *places_in;
 } job;
 
 /* Rows [begin, end) of the result, of (batch, depth, height). */
 static void pool_rows(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    const int64_t height = j->from[1], width = j->from[2];
-    const int64_t jump[DF_SPACE] = {j->step[0] * height * width, j->step[1] * width, j->step[2]};
-    patch p = {.channels = j->channels};
+    row r = {.p = {.channels = j->channels, .place_bytes = j->place_bytes}, .back = j->back,
+             .width = j->to[2], .wide = j->reach[2], .windows = j->windows[2]};
     for (int k = 0; k < DF_SPACE; k++) {
-        p.place_jump[k] = jump[k];
-        p.jump[k] = jump[k] * j->channels;
-        p.step[k] = j->step[k];
+        r.p.jump[k] = j->jump[k] * j->channels;
+        r.p.place_jump[k] = j->place_jump[k];
+        r.p.step[k] = j->step[k];
     }
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t h = row % j->to[1], d = row / j->to[1] % j->to[0];
-        const int64_t image = row / j->to[1] / j->to[0];
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t h = i % j->to[1], d = i / j->to[1] % j->to[0];
+        const int64_t image = i / j->to[1] / j->to[0];
         const df_reach deep = j->reach[0][d], high = j->reach[1][h];
-        p.n[0] = deep.n;
-        p.n[1] = high.n;
-        for (int64_t w = 0; w < j->to[2]; w++) {
-            const df_reach wide = j->reach[2][w];
-            const int64_t first = (deep.first * height + high.first) * width + wide.first;
-            const int64_t to = (row * j->to[2] + w) * j->channels;
-            const int64_t from = (image * j->from[0] * height * width + first) * j->channels;
-            p.n[2] = wide.n;
-            p.place = j->back ? (d * j->to[1] + h) * j->to[2] + w : first;
-            p.share = deep.share * high.share * wide.share;
-            if (j->back) {
-                p.shares[0] = j->windows[0] + deep.first;
-                p.shares[1] = j->windows[1] + high.first;
-                p.shares[2] = j->windows[2] + wide.first;
-            }
-            j->fn(j->out + to * j->bytes, j->places_out ? j->places_out + to : NULL,
-                  j->in + from * j->bytes, j->places_in ? j->places_in + from : NULL, &p);
-        }
+        const int64_t first = (deep.first * j->from[1] + high.first) * j->from[2];
+        const int64_t to = i * j->to[2] * j->channels;
+        const int64_t from = (image * j->from[0] * j->from[1] * j->from[2] + first) * j->channels;
+        r.p.n[0] = deep.n;
+        r.p.n[1] = high.n;
+        r.p.share = deep.share * high.share;
+        r.p.shares[0] = j->windows[0] + deep.first;
+        r.p.shares[1] = j->windows[1] + high.first;
+        if (j->place_bytes == 1) r.p.place = deep.tap * j->taps[0] + high.tap * j->taps[1];
+        else r.p.place = j->back ? (d * j->to[1] + h) * j->to[2] : first;
+        r.out = j->out + to * j->bytes;
+        r.in = j->in + from * j->bytes;
+        if (j->places) r.places = j->places + to * j->place_bytes;
+        if (j->places_in) r.places_in = j->places_in + from * j->place_bytes;
+        j->fn(&r);
     }
 }
 
@@ -232,6 +267,36 @@ static int64_t workspace_grad(const df_call *call)
     return workspace_of(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
 }
 
+/* Lists the reaches along dimension d, and returns the end of the list. */
+static df_reach *list_reaches(job *j, const df_window_dim *dim, int d, df_reach *list)
+{
+    j->windows[d] = j->reach[d] = list;
+    for (int64_t o = 0; o < dim->count; o++) *list++ = df_pixels_of(dim, o);
+    if (j->back) {
+        j->reach[d] = list;
+        for (int64_t i = 0; i < dim->image; i++) *list++ = df_windows_at(dim, i);
+    }
+    j->to[d] = j->back ? dim->image : dim->count;
+    j->from[d] = j->back ? dim->count : dim->image;
+    j->step[d] = j->back ? df_windows_step(dim) : dim->spread ? 1 : dim->dilation;
+    return list;
+}
+
+/* How numbers of pixels and places change along each dimension. */
+static void find_jumps(job *j, const df_windows *w)
+{
+    int64_t pixels = 1, taps = 1;
+    for (int d = DF_SPACE - 1; d >= 0; d--) {
+        const df_window_dim *dim = &w->dim[d];
+        j->jump[d] = j->step[d] * pixels;
+        j->taps[d] = taps;
+        if (j->place_bytes == 1) j->place_jump[d] = j->back ? -df_taps_step(dim) * taps : taps;
+        else j->place_jump[d] = j->back ? 0 : j->jump[d];
+        pixels *= j->from[d];
+        taps *= dim->window;
+    }
+}
+
 static df_status run_windows(const df_call *call, job *j, int64_t ndim, const int64_t *shape,
                              const df_attr *attrs, df_error *err)
 {
@@ -242,18 +307,10 @@ static df_status run_windows(const df_call *call, job *j, int64_t ndim, const in
     df_status status = df_windows_of(call, ndim, shape, attrs, &w, err);
     if (status != DF_OK) return status;
     for (int d = 0; d < DF_SPACE; d++) {
-        const df_window_dim *dim = &w.dim[d];
-        j->windows[d] = j->reach[d] = list;
-        for (int64_t o = 0; o < dim->count; o++) *list++ = df_pixels_of(dim, o);
-        if (j->back) {
-            j->reach[d] = list;
-            for (int64_t i = 0; i < dim->image; i++) *list++ = df_windows_at(dim, i);
-        }
-        j->to[d] = j->back ? dim->image : dim->count;
-        j->from[d] = j->back ? dim->count : dim->image;
-        j->step[d] = j->back ? df_windows_step(dim) : dim->spread ? 1 : dim->dilation;
+        list = list_reaches(j, &w.dim[d], d, list);
         taps *= (double)df_max(j->reach[d][j->to[d] / 2].n, 1);
     }
+    find_jumps(j, &w);
     j->channels = w.channels;
     j->bytes = df_dtypes[call->in[0]->dtype].bytes;
     j->in = call->in[0]->data;
@@ -264,24 +321,37 @@ static df_status run_windows(const df_call *call, job *j, int64_t ndim, const in
     return DF_OK;
 }
 
-static df_status run_pool(const df_call *call, const pixel_fn *fns, df_error *err)
+/* `places`: of the result's pixels, or NULL. */
+static df_status run_pool(const df_call *call, const row_fn *fns, const df_tensor *places,
+                          df_error *err)
 {
     const df_tensor *x = call->in[0];
-    job j = {.fn = fns[x->dtype], .places_out = call->n_out == 2 ? call->out[1]->data : NULL};
+    job j = {.fn = fns[x->dtype]};
+    if (places) {
+        j.places = places->data;
+        j.place_bytes = df_dtypes[places->dtype].bytes;
+    }
     return run_windows(call, &j, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, err);
 }
 
-static df_status run_grad(const df_call *call, const pixel_fn *fns, df_error *err)
+static df_status run_grad(const df_call *call, const row_fn *fns, df_error *err)
 {
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
-    job j = {.fn = fns[call->in[0]->dtype], .back = true,
-             .places_in = call->n_in == 2 ? call->in[1]->data : NULL};
+    job j = {.fn = fns[call->in[0]->dtype], .back = true};
+    if (call->n_in == 2) {
+        j.places_in = call->in[1]->data;
+        j.place_bytes = df_dtypes[call->in[1]->dtype].bytes;
+    }
     return run_windows(call, &j, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, err);
 }
 
 static df_status run_max_pool(const df_call *call, df_error *err)
 {
-    return run_pool(call, largest, err);
+    return run_pool(call, largest, call->out[1], err);
+}
+static df_status run_max_pool_pick(const df_call *call, df_error *err)
+{
+    return run_pool(call, pick, call->in[1], err);
 }
 static df_status run_max_pool_grad(const df_call *call, df_error *err)
 {
@@ -289,51 +359,22 @@ static df_status run_max_pool_grad(const df_call *call, df_error *err)
 }
 static df_status run_avg_pool(const df_call *call, df_error *err)
 {
-    return run_pool(call, mean, err);
+    return run_pool(call, mean, NULL, err);
 }
 static df_status run_avg_pool_grad(const df_call *call, df_error *err)
 {
     return run_grad(call, mean_grad, err);
 }
 
-typedef struct {
-    const df_call *call;
-    pick_fn fn;
-    int64_t pixels, windows, channels;
-} pick_job;
-
-/* Windows [begin, end) of all images. */
-static void pick_windows(void *context, int64_t begin, int64_t end)
-{
-    const pick_job *j = context;
-    const df_tensor *x = j->call->in[0], *places = j->call->in[1];
-    const int bytes = df_dtypes[x->dtype].bytes;
-    for (int64_t i = begin; i < end; i++)
-        j->fn((char *)j->call->out[0]->data + i * j->channels * bytes,
-              (const char *)x->data + i / j->windows * j->pixels * j->channels * bytes,
-              (const int32_t *)places->data + i * j->channels, j->pixels, j->channels);
-}
-
-static df_status run_pick(const df_call *call, df_error *err)
-{
-    const df_tensor *x = call->in[0], *y = call->out[0];
-    (void)err;
-    if (y->size == 0) return DF_OK;
-    const int64_t batch = x->shape[0], channels = x->shape[x->ndim - 1];
-    pick_job j = {call, pick[x->dtype], x->size / batch / channels, y->size / batch / channels,
-                  channels};
-    df_parallel_for(batch * j.windows, 4096 / channels + 1, 1.5 * (double)channels, pick_windows,
-                    &j);
-    return DF_OK;
-}
-
 DF_OP(max_pool) = {.name = "max_pool", .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 2,
-                   .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS}, HALVES_IN_FLOAT,
+                   .n_attrs = DF_N_WINDOW_ATTRS + 1,
+                   .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, HALVES_IN_FLOAT,
                    .infer = infer_max_pool, .workspace = workspace_pool, .run = run_max_pool};
-/* The numbers at the pixels that a maximum came from. */
+/* The numbers at the places of maxima. */
 DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .total = true, .n_in = 2,
                         .n_out = 1, .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS},
-                        HALVES_IN_FLOAT, .infer = infer_pick, .run = run_pick};
+                        HALVES_IN_FLOAT, .infer = infer_pick, .workspace = workspace_pool,
+                        .run = run_max_pool_pick};
 DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .total = true, .n_in = 2,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                         .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, HALVES_IN_FLOAT,

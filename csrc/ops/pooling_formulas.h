@@ -1,4 +1,4 @@
-/* One target pixel of pooling.c, all channels; compiled once per dtype. */
+/* The pixels of a result of pooling.c; compiled once per dtype. */
 
 #if DTYPE_FLOAT
 #define LOWEST (-(T)INFINITY)
@@ -9,22 +9,26 @@ DF_INLINE M FN(beats)(V v, V best) { return (v > best) | ((v != v) & (best == be
 DF_INLINE M FN(beats)(V v, V best) { return v > best; }
 #endif
 
-/* Numbers of pixels, int32 in memory, in lanes as wide as an element. */
-typedef int32_t FN(numbers) __attribute__((vector_size(DF_VEC_BYTES / sizeof(T) * 4)));
+/* Places, bytes or int32 in memory, in lanes as wide as an element. */
+typedef int32_t FN(places) __attribute__((vector_size(DF_VEC_BYTES / sizeof(T) * 4)));
 
-DF_INLINE M FN(load_places)(const int32_t *p, int64_t n)
+DF_INLINE M FN(load_places)(const void *p, bool bytes, int64_t n)
 {
-    FN(numbers) v = {0};
-    if (n == LANES) memcpy(&v, p, sizeof v);
-    else memcpy(&v, p, (size_t)n * sizeof *p);
-    return __builtin_convertvector(v, M);
+    FN(places) wide = {0};
+    if (bytes) return n == LANES ? FN(load_bytes)(p) : FN(load_bytes_n)(p, n);
+    if (n == LANES) memcpy(&wide, p, sizeof wide);
+    else memcpy(&wide, p, (size_t)n * sizeof(int32_t));
+    return __builtin_convertvector(wide, M);
 }
 
-DF_INLINE void FN(store_places)(int32_t *p, M places, int64_t n)
+DF_INLINE void FN(store_places)(void *p, M places, bool bytes, int64_t n)
 {
-    const FN(numbers) v = __builtin_convertvector(places, FN(numbers));
-    if (n == LANES) memcpy(p, &v, sizeof v);
-    else memcpy(p, &v, (size_t)n * sizeof *p);
+    const B narrow = __builtin_convertvector(places, B);
+    const FN(places) wide = __builtin_convertvector(places, FN(places));
+    if (bytes && n == LANES) memcpy(p, &narrow, sizeof narrow);
+    else if (bytes) memcpy(p, &narrow, (size_t)n);
+    else if (n == LANES) memcpy(p, &wide, sizeof wide);
+    else memcpy(p, &wide, (size_t)n * sizeof(int32_t));
 }
 
 DF_INLINE V FN(load_some)(const T *p, int64_t n)
@@ -43,9 +47,10 @@ DF_INLINE M FN(splat_place)(int64_t place)
     return (__typeof__(((M){0})[0]))place - (M){0};
 }
 
-/* The largest of a patch and its pixel; of equal ones the first, and of NaNs. `u` vectors, the last
+/* The largest of a patch and its place; of equal ones the first, and of NaNs. `u` vectors, the last
  * of n lanes. */
-DF_INLINE void FN(max_vectors)(T *y, int32_t *places, const T *x, const patch *p, int u, int64_t n)
+DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, bool bytes, int u,
+                               int64_t n)
 {
     V best[4];
     M place[4];
@@ -74,7 +79,7 @@ DF_INLINE void FN(max_vectors)(T *y, int32_t *places, const T *x, const patch *p
 #pragma GCC unroll 4
     for (int k = 0; k < u; k++) {
         FN(store_some)(y + k * LANES, best[k], n);
-        FN(store_places)(places + k * LANES, place[k], n);
+        FN(store_places)(places + k * LANES * (bytes ? 1 : 4), place[k], bytes, n);
     }
 }
 
@@ -92,54 +97,63 @@ DF_INLINE void FN(max_vectors)(T *y, int32_t *places, const T *x, const patch *p
     }                                                                                            \
     if (c < channels) vectors(1, channels - c);
 
-static void FN(max_pixel)(void *out, int32_t *places, const void *in, const int32_t *unused,
-                          const patch *p)
+DF_INLINE void FN(max_pixel)(T *y, char *at, const T *x, const char *unused, const patch *p)
 {
-    T *y = out;
-    const T *x = in;
     (void)unused;
     if (p->n[0] * p->n[1] * p->n[2] == 0) { /* padding alone */
-        for (int64_t c = 0; c < p->channels; c++) {
-            y[c] = LOWEST;
-            places[c] = -1;
-        }
+        for (int64_t c = 0; c < p->channels; c++) y[c] = LOWEST;
+        memset(at, -1, (size_t)(p->channels * p->place_bytes));
         return;
     }
-#define VECTORS(u, lanes) FN(max_vectors)(y + c, places + c, x + c, p, u, lanes)
-    OVER_CHANNELS(p->channels, VECTORS)
-#undef VECTORS
+#define WIDE(u, lanes) FN(max_vectors)(y + c, at + 4 * c, x + c, p, false, u, lanes)
+#define BYTES(u, lanes) FN(max_vectors)(y + c, at + c, x + c, p, true, u, lanes)
+    if (p->place_bytes == 1) {
+        OVER_CHANNELS(p->channels, BYTES)
+    } else {
+        OVER_CHANNELS(p->channels, WIDE)
+    }
+#undef WIDE
+#undef BYTES
 }
 
 /* Sum of what flows into windows whose largest pixel is this one. */
-DF_INLINE void FN(max_grad_vectors)(T *dx, const T *g, const int32_t *places, const patch *p, int u,
-                                    int64_t n)
+DF_INLINE void FN(max_grad_vectors)(T *dx, const T *g, const char *places, const patch *p,
+                                    bool bytes, int u, int64_t n)
 {
     V sum[4] = {0};
-    const M here = FN(splat_place)(p->place);
     for (int64_t d = 0; d < p->n[0]; d++)
         for (int64_t h = 0; h < p->n[1]; h++) {
             int64_t at = d * p->jump[0] + h * p->jump[1];
-            for (int64_t w = 0; w < p->n[2]; w++, at += p->jump[2])
+            int64_t place = p->place + d * p->place_jump[0] + h * p->place_jump[1];
+            for (int64_t w = 0; w < p->n[2]; w++) {
+                const M here = FN(splat_place)(place);
 #pragma GCC unroll 4
                 for (int k = 0; k < u; k++) {
-                    const M same = FN(load_places)(places + at + k * LANES, n) == here;
+                    const char *of = places + (at + k * LANES) * (bytes ? 1 : 4);
+                    const M same = FN(load_places)(of, bytes, n) == here;
                     const V v = FN(load_some)(g + at + k * LANES, n);
                     sum[k] += FN(select)(same, v, (V){0});
                 }
+                at += p->jump[2];
+                place += p->place_jump[2];
+            }
         }
 #pragma GCC unroll 4
     for (int k = 0; k < u; k++) FN(store_some)(dx + k * LANES, sum[k], n);
 }
 
-static void FN(max_grad_pixel)(void *out, int32_t *unused, const void *in, const int32_t *places,
-                               const patch *p)
+DF_INLINE void FN(max_grad_pixel)(T *dx, char *unused, const T *g, const char *at, const patch *p)
 {
-    T *dx = out;
-    const T *g = in;
     (void)unused;
-#define VECTORS(u, lanes) FN(max_grad_vectors)(dx + c, g + c, places + c, p, u, lanes)
-    OVER_CHANNELS(p->channels, VECTORS)
-#undef VECTORS
+#define WIDE(u, lanes) FN(max_grad_vectors)(dx + c, g + c, at + 4 * c, p, false, u, lanes)
+#define BYTES(u, lanes) FN(max_grad_vectors)(dx + c, g + c, at + c, p, true, u, lanes)
+    if (p->place_bytes == 1) {
+        OVER_CHANNELS(p->channels, BYTES)
+    } else {
+        OVER_CHANNELS(p->channels, WIDE)
+    }
+#undef WIDE
+#undef BYTES
 }
 
 #if DTYPE_FLOAT
@@ -165,11 +179,9 @@ DF_INLINE void FN(avg_vectors)(T *y, const T *x, const patch *p, int u, int64_t 
     for (int k = 0; k < u; k++) FN(store_some)(y + k * LANES, sum[k] * share, n);
 }
 
-static void FN(avg_pixel)(void *out, int32_t *unused, const void *in, const int32_t *unused_too,
-                          const patch *p)
+DF_INLINE void FN(avg_pixel)(T *y, char *unused, const T *x, const char *unused_too,
+                             const patch *p)
 {
-    T *y = out;
-    const T *x = in;
     (void)unused;
     (void)unused_too;
 #define VECTORS(u, lanes) FN(avg_vectors)(y + c, x + c, p, u, lanes)
@@ -196,11 +208,9 @@ DF_INLINE void FN(avg_grad_vectors)(T *dx, const T *g, const patch *p, int u, in
     for (int k = 0; k < u; k++) FN(store_some)(dx + k * LANES, sum[k], n);
 }
 
-static void FN(avg_grad_pixel)(void *out, int32_t *unused, const void *in,
-                               const int32_t *unused_too, const patch *p)
+DF_INLINE void FN(avg_grad_pixel)(T *dx, char *unused, const T *g, const char *unused_too,
+                                  const patch *p)
 {
-    T *dx = out;
-    const T *g = in;
     (void)unused;
     (void)unused_too;
 #define VECTORS(u, lanes) FN(avg_grad_vectors)(dx + c, g + c, p, u, lanes)
@@ -213,14 +223,44 @@ static void FN(avg_grad_pixel)(void *out, int32_t *unused, const void *in,
 #undef OVER_CHANNELS
 #undef LOWEST
 
-/* The numbers at given pixels of an image, 0 where there is no such pixel. */
-static void FN(pick_pixel)(void *out, const void *image, const int32_t *places, int64_t pixels,
-                           int64_t channels)
+/* The numbers at given places of a patch, 0 where a place is not one of its own. */
+DF_INLINE void FN(pick_pixel)(T *y, char *places, const T *x, const char *unused, const patch *p)
 {
-    T *y = out;
-    const T *x = image;
-    for (int64_t c = 0; c < channels; c++) {
-        const int64_t at = places[c];
-        y[c] = at >= 0 && at < pixels ? x[at * channels + c] : 0;
+    (void)unused;
+    for (int64_t c = 0; c < p->channels; c++) {
+        const int64_t at = offset_of(p, places, c);
+        y[c] = at < 0 ? 0 : x[at + c];
     }
 }
+
+/* All pixels of a row, each by a formula. */
+DF_INLINE void FN(over_row)(const row *r, void (*pixel)(T *, char *, const T *, const char *,
+                                                        const patch *))
+{
+    patch p = r->p;
+    T *out = r->out;
+    char *places = r->places;
+    for (int64_t w = 0; w < r->width; w++, out += p.channels) {
+        const df_reach wide = r->wide[w];
+        const int64_t at = wide.first * p.channels;
+        const char *places_in = r->places_in;
+        p.n[2] = wide.n;
+        p.place = r->p.place + (p.place_bytes == 1 ? wide.tap : r->back ? w : wide.first);
+        p.share = r->p.share * wide.share;
+        p.shares[2] = r->windows + wide.first;
+        pixel(out, places, (const T *)r->in + at,
+              places_in ? places_in + at * p.place_bytes : NULL, &p);
+        if (places) places += p.channels * p.place_bytes;
+    }
+}
+
+#define ROW(name) \
+    static void FN(name##_row)(const row *r) { FN(over_row)(r, FN(name##_pixel)); }
+ROW(max)
+ROW(max_grad)
+ROW(pick)
+#if DTYPE_FLOAT
+ROW(avg)
+ROW(avg_grad)
+#endif
+#undef ROW

@@ -35,9 +35,10 @@ typedef struct {
 } df_windows;
 
 /* Along one dimension: the n pixels of a window, or the n windows of a pixel, the first and then
- * equally far apart. `share` is 1 / n. */
+ * equally far apart. `tap` is the number of the first pixel within its window; of windows, that of
+ * the pixel within the first. `share` is 1 / n. */
 typedef struct {
-    int64_t first, n;
+    int64_t first, n, tap;
     double share;
 } df_reach;
 
@@ -142,7 +143,7 @@ static inline df_status df_windows_of(const df_call *call, int64_t ndim, const i
 /* The pixels of window o; w->dilation apart. */
 static inline df_reach df_pixels_of(const df_window_dim *w, int64_t o)
 {
-    df_reach r;
+    df_reach r = {0, 0, 0, 0};
     if (w->spread) {
         const __int128 image = w->image; /* floor(o image / count) to ceil((o + 1) image / count) */
         r.first = (int64_t)(o * image / w->count);
@@ -153,6 +154,7 @@ static inline df_reach df_pixels_of(const df_window_dim *w, int64_t o)
         const int64_t end = df_min(w->window, df_ceil_div(w->image - start, w->dilation));
         r.n = df_max(end - skip, 0);
         r.first = r.n ? start + skip * w->dilation : 0;
+        r.tap = skip;
     }
     r.share = r.n ? 1.0 / (double)r.n : 0;
     return r;
@@ -174,10 +176,16 @@ static inline int64_t df_windows_step(const df_window_dim *w)
     return w->spread ? 1 : w->dilation / df_common_divisor(w->stride, w->dilation);
 }
 
+/* How much lower the pixel's tap is in the next of them. */
+static inline int64_t df_taps_step(const df_window_dim *w)
+{
+    return w->stride / df_common_divisor(w->stride, w->dilation);
+}
+
 /* The windows of pixel i; df_windows_step(w) apart. */
 static inline df_reach df_windows_at(const df_window_dim *w, int64_t i)
 {
-    df_reach r = {0, 0, 0};
+    df_reach r = {0, 0, 0, 0};
     if (w->spread) {
         const __int128 count = w->count;
         r.first = (int64_t)(i * count / w->image);
@@ -186,13 +194,14 @@ static inline df_reach df_windows_at(const df_window_dim *w, int64_t i)
     }
     /* Tap k of window o is pixel o * stride - before + k * dilation: the largest k that gives a
      * whole o gives the first window. */
-    const int64_t tap_step = w->stride / df_common_divisor(w->stride, w->dilation);
+    const int64_t tap_step = df_taps_step(w);
     const int64_t at = i + w->before;
     const int64_t most = df_min(w->window - 1, at / w->dilation);
     for (int64_t k = most; k >= 0 && k > most - tap_step; k--) {
         const int64_t start = at - k * w->dilation;
         if (start % w->stride) continue;
         r.first = start / w->stride;
+        r.tap = k;
         if (r.first < w->count)
             r.n = df_min(k / tap_step, (w->count - 1 - r.first) / df_windows_step(w)) + 1;
         break;

@@ -3,6 +3,7 @@
 The ops below see channels last; functions transpose what comes with channels first.
 """
 
+import math
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply
@@ -15,6 +16,7 @@ from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as numbers
 from dualflow.ops.types import DTypeLike, TensorLike
 from dualflow.ops.windows import (
+    SPREAD,
     Attrs,
     Images,
     images,
@@ -30,7 +32,7 @@ _NARROW = (uint8, int8, int16)      # pooled as int32
 
 
 @gradient("max_pool", saves="output")
-def _(g, y, x, window, strides, dilations, paddings, rule):
+def _(g, y, x, window, strides, dilations, paddings, rule, places):
     return max_pool_grad(g[0], y[1], static_shape(x), window, strides, dilations, paddings, rule)
 
 
@@ -79,19 +81,27 @@ def _windows(at: Images, op: str, ksize: TensorLike, strides: TensorLike, paddin
                   per_dimension(dilations, at, f"{op}: dilations"), amounts, rule)
 
 
-def _largest(x: TensorBase, attrs: Attrs, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The largest number of each window, and the number of its pixel within the image."""
+def _largest(x: TensorBase, attrs: Attrs, places: DType,
+             name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The largest number of each window, and its pixel: within the image as int32, within the
+    window as uint8."""
     if x.dtype not in _NARROW:
-        return apply("max_pool", x, name=name, **attrs)
-    y, places = apply("max_pool", cast(x, int32), name=name, **attrs)
-    return cast(y, x.dtype), places
+        return apply("max_pool", x, name=name, places=places, **attrs)
+    y, at = apply("max_pool", cast(x, int32), name=name, places=places, **attrs)
+    return cast(y, x.dtype), at
+
+
+def _compact(attrs: Attrs) -> DType:
+    """What places fit in that only the gradient reads."""
+    bytes_do = attrs["rule"] != SPREAD and math.prod(attrs["window"]) <= 256
+    return uint8 if bytes_do else int32
 
 
 def pooled(at: Images, op: str, attrs: Attrs, name: str | None) -> Tensor:
     """`op`, max_pool or avg_pool, on images in any format."""
     inner = None if at.channels_first else name
     if op == "max_pool":
-        y = _largest(at.x, attrs, inner)[0]
+        y = _largest(at.x, attrs, _compact(attrs), inner)[0]
     else:
         y = apply("avg_pool", at.x, name=inner, **attrs)
     return at.restore(y)
@@ -223,7 +233,7 @@ def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLi
     if at.channels_first or dtype not in (int32, int64):
         raise InvalidArgumentError(f"{op}: data_format is {shown(data_format)} and output_dtype "
                                    f"{dtype}, want 'NHWC' and int64 or int32")
-    y, places = _largest(at.x, _windows(at, op, ksize, strides, padding), name)
+    y, places = _largest(at.x, _windows(at, op, ksize, strides, padding), int32, name)
     return y, _flat_index(at.x, places, dtype, include_batch_in_index)
 
 
