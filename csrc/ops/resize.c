@@ -11,14 +11,24 @@
 enum { AXIS, SIZE, METHOD, ANTIALIAS };
 enum { RUN = 64 }; /* rows summed up before they join the rest */
 
-typedef void (*weigh_fn)(void *out, const void *in, int64_t inner, const double *weights,
-                         int64_t n);
+enum { NARROW = 4 }; /* rows up to this long have loops of their own */
+
+/* Which rows make a row of the result: n from `first` on, their weights from `at` on. */
+typedef struct {
+    int64_t first, n, at;
+} span;
+
+/* n rows of the result, each of `inner` numbers. */
+typedef void (*weigh_fn)(void *to, const void *from, int64_t inner, const span *spans,
+                         const double *weights, int64_t n);
 
 #define TEMPLATE "ops/resize_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static const weigh_fn weigh[DF_N_DTYPES] = {[DF_F32] = weigh_rows_f32, [DF_F64] = weigh_rows_f64};
+static const weigh_fn weigh[DF_N_DTYPES] = {[DF_F32] = weigh_wide_f32, [DF_F64] = weigh_wide_f64};
+static const weigh_fn weigh_few[DF_N_DTYPES] = {[DF_F32] = weigh_narrow_f32,
+                                                [DF_F64] = weigh_narrow_f64};
 
 /* --- kernels: the weight of a pixel at a distance x >= 0 ---------------------------------------*/
 
@@ -58,11 +68,6 @@ static const struct {
 enum { N_METHODS = sizeof methods / sizeof *methods };
 
 /* --- the table ---------------------------------------------------------------------------------*/
-
-/* Which rows make a row of the result: n from `first` on, their weights from `at` on. */
-typedef struct {
-    int64_t first, n, at;
-} span;
 
 typedef struct {
     span *spans;     /* a span per row of the result */
@@ -199,10 +204,11 @@ static void weigh_items(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t row_bytes = j->inner * j->bytes;
-    for (int64_t i = begin; i < end; i++) {
-        const span *s = &j->t.spans[i % j->to];
-        j->fn(j->y + i * row_bytes, j->x + (i / j->to * j->from + s->first) * row_bytes, j->inner,
-              j->t.weights + s->at, s->n);
+    while (begin < end) {
+        const int64_t first = begin % j->to, n = df_min(j->to - first, end - begin);
+        j->fn(j->y + begin * row_bytes, j->x + begin / j->to * j->from * row_bytes, j->inner,
+              j->t.spans + first, j->t.weights, n);
+        begin += n;
     }
 }
 
@@ -239,7 +245,8 @@ static df_status weigh_all(const df_call *call, table t)
 {
     const df_tensor *x = call->in[0], *y = call->out[0];
     const df_span from = span_of(call, x), to = span_of(call, y);
-    job j = {weigh[x->dtype], t, from.n, to.n, from.inner, df_dtypes[x->dtype].bytes, x->data,
+    const weigh_fn fn = from.inner <= NARROW ? weigh_few[x->dtype] : weigh[x->dtype];
+    job j = {fn, t, from.n, to.n, from.inner, df_dtypes[x->dtype].bytes, x->data,
              y->data};
     const double taps = (double)t.n_weights / (double)to.n;
     const double each = 3 + 0.1 * (1 + taps) * (double)j.inner;
