@@ -1,15 +1,20 @@
 /* The pool of worker threads.
  *
- * A job is a row of claims, each some whole blocks. `ticket` holds the job's number and how many
- * claims are left; caller and workers take claims by compare-and-swap until none is left, and the
- * caller then waits for those that workers are still running. So the caller never waits for a
- * worker that has not begun: if one is asleep or another process has its core, a job takes as long
- * as on one thread, not as long as the scheduler pleases (measured: fork and join take 123 us if
- * the join waits for a sleeping worker; 8 us, the time to wake it, with this one).
+ * A job is a row of claims, each some whole blocks. `ticket` holds the job's number, how many
+ * claims are left and how many were taken from the front; caller and workers take claims by
+ * compare-and-swap until none is left, and the caller then waits for those that workers are still
+ * running. So the caller never waits for a worker that has not begun: if one is asleep or another
+ * process has its core, a job takes as long as on one thread, not as long as the scheduler pleases
+ * (measured: fork and join take 123 us if the join waits for a sleeping worker; 8 us, the time to
+ * wake it, with this one).
+ *
+ * The caller takes claims from the front, workers from the back. So two threads meet the same part
+ * of the data in one job after another, in their own caches: a product with weights that another
+ * product has just updated takes 28 us instead of 37.
  *
  * A worker reads the fields of a job before it takes a claim, and they belong to that job if the
  * compare-and-swap succeeds: the caller rewrites them only after every claim has been taken, and
- * job numbers (48 bits) never recur.
+ * job numbers (38 bits) recur after days of nothing but jobs.
  *
  * One caller holds the pool at a time, from publishing a job to its end, and tasks run only within
  * that time. Hence a call from inside a task finds the pool held and runs on its own thread. */
@@ -32,8 +37,8 @@
 
 #define MAX_THREADS 256
 #define STACK_BYTES ((size_t)4 << 20) /* the same on every C library; musl's default is 128 KiB */
-#define MAX_CLAIMS 4096               /* fits LEFT_BITS; 16 for each of 256 threads */
-#define LEFT_BITS 16
+#define MAX_CLAIMS 4096               /* fits COUNT_BITS; 16 for each of 256 threads */
+#define COUNT_BITS 13
 
 /* All in nanoseconds of one thread. */
 #define SERIAL_NS 3000.0    /* a shorter job runs on the caller; 4 us become 2.8 on two threads */
@@ -64,7 +69,7 @@ static struct {
     _Atomic(void *) context;
     _Atomic int64_t n, grain, claim_blocks, n_claims;
 
-    alignas(DF_ALIGNMENT) _Atomic uint64_t ticket; /* job number << LEFT_BITS | claims left */
+    alignas(DF_ALIGNMENT) _Atomic uint64_t ticket; /* job number, front, left: see claims_left */
     alignas(DF_ALIGNMENT) _Atomic int64_t done;    /* claims finished */
 
     alignas(DF_ALIGNMENT) atomic_bool held; /* by the caller whose job runs */
@@ -97,7 +102,9 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int64_t claims_left(uint64_t ticket) { return ticket & ((1u << LEFT_BITS) - 1); }
+/* The job's number is above the two counts. */
+static int64_t claims_left(uint64_t ticket) { return ticket & ((1u << COUNT_BITS) - 1); }
+static int64_t claims_of_front(uint64_t ticket) { return claims_left(ticket >> COUNT_BITS); }
 
 /* Blocks [first, last) of a job over n items, one call each. */
 static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, int64_t first,
@@ -112,8 +119,9 @@ static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, in
 static int64_t count_blocks(int64_t n, int64_t grain) { return n / grain + (n % grain != 0); }
 
 /* Takes and runs claims of the current job, if there is one, until none is left. */
-static void run_claims(void)
+static void run_claims(bool from_front)
 {
+    const uint64_t taken = from_front ? 1 - (UINT64_C(1) << COUNT_BITS) : 1;
     uint64_t ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
     while (claims_left(ticket)) {
         df_task task = atomic_load_explicit(&pool.task, memory_order_relaxed);
@@ -121,11 +129,11 @@ static void run_claims(void)
         int64_t n = atomic_load_explicit(&pool.n, memory_order_relaxed);
         int64_t grain = atomic_load_explicit(&pool.grain, memory_order_relaxed);
         int64_t blocks = atomic_load_explicit(&pool.claim_blocks, memory_order_relaxed);
-        int64_t n_claims = atomic_load_explicit(&pool.n_claims, memory_order_relaxed);
-        if (!atomic_compare_exchange_weak_explicit(&pool.ticket, &ticket, ticket - 1,
+        if (!atomic_compare_exchange_weak_explicit(&pool.ticket, &ticket, ticket - taken,
                                                    memory_order_acq_rel, memory_order_acquire))
             continue;
-        int64_t first = (n_claims - claims_left(ticket)) * blocks;
+        int64_t claim = claims_of_front(ticket) + (from_front ? 0 : claims_left(ticket) - 1);
+        int64_t first = claim * blocks;
         run_blocks(task, context, n, grain, first, df_min(first + blocks, count_blocks(n, grain)));
         atomic_fetch_add_explicit(&pool.done, 1, memory_order_release);
         ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
@@ -209,7 +217,7 @@ static void *work(void *argument)
     for (;;) {
         avoid_core_of_caller(&cores);
         spin_for_work();
-        if (in_use(worker) && has_work()) run_claims();
+        if (in_use(worker) && has_work()) run_claims(false);
         else sleep_for_work(worker);
     }
     return NULL;
@@ -270,8 +278,8 @@ static void publish(int64_t n, int64_t grain, double total_ns, df_task task, voi
     atomic_store_explicit(&pool.claim_blocks, blocks, memory_order_relaxed);
     atomic_store_explicit(&pool.n_claims, n_claims, memory_order_relaxed);
     atomic_store_explicit(&pool.done, 0, memory_order_relaxed);
-    uint64_t job = (atomic_load_explicit(&pool.ticket, memory_order_relaxed) >> LEFT_BITS) + 1;
-    atomic_store_explicit(&pool.ticket, job << LEFT_BITS | (uint64_t)n_claims,
+    uint64_t job = (atomic_load_explicit(&pool.ticket, memory_order_relaxed) >> 2 * COUNT_BITS) + 1;
+    atomic_store_explicit(&pool.ticket, job << 2 * COUNT_BITS | (uint64_t)n_claims,
                           memory_order_release);
 }
 
@@ -316,7 +324,7 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
             wake_workers();
         }
     }
-    run_claims();
+    run_claims(true);
     join();
     let_pool_go();
 }

@@ -13,7 +13,8 @@ typedef struct {
     const char *a, *b;
     char *c;
     int64_t bytes, lanes; /* of an element; elements of a vector */
-    int64_t n_panels; /* column panels, each COLS vectors wide except the last one or two */
+    int64_t width;    /* of a column panel, except for the last one or two: COLS vectors or less */
+    int64_t n_panels;
     int64_t last;     /* column where the last panel starts */
     int64_t depth;    /* of k at a time */
     bool packs_a, copies_b;
