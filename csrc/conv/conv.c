@@ -19,18 +19,9 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
 
 /* --- y --- */
 
-static df_gemm forward_product(const df_conv *c)
-{
-    return (df_gemm){.dtype = c->dtype, .m = c->n * df_conv_pixels(c), .k = c->c_in, .n = c->c_out,
-                     .lda = c->c_in, .ldb = c->c_out, .ldc = c->c_out};
-}
-
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
-    if (is_empty(c)) return 0;
-    if (!DF_SYM(df_conv_is_product)(c)) return DF_SYM(df_conv_windows_workspace)(c);
-    const df_gemm g = forward_product(c);
-    return DF_SYM(df_gemm_workspace)(&g);
+    return is_empty(c) ? 0 : DF_SYM(df_conv_windows_workspace)(c);
 }
 
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
@@ -41,27 +32,12 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
         fill_zeros(c, y, pixels * c->c_out);
         if (epilogue && pixels && c->c_out)
             epilogue(context, 0, pixels, 0, c->c_out, y, c->c_out);
-    } else if (DF_SYM(df_conv_is_product)(c)) {
-        df_gemm g = forward_product(c);
-        g.a = x;
-        g.b = w;
-        g.c = y;
-        g.epilogue = epilogue;
-        g.context = context;
-        DF_SYM(df_gemm)(&g, workspace);
     } else {
         DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, context, workspace);
     }
 }
 
 /* --- dx --- */
-
-static df_gemm input_product(const df_conv *c)
-{
-    return (df_gemm){.dtype = c->dtype, .transpose_b = true, .m = c->n * df_conv_pixels(c),
-                     .k = c->c_out, .n = c->c_in, .lda = c->c_out, .ldb = c->c_out,
-                     .ldc = c->c_in};
-}
 
 /* dx as windows of dy, with weights flipped: where the stride is 1, and input channels fill most of
  * their vectors. */
@@ -84,11 +60,8 @@ int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c)
 {
     df_conv of_dy;
     if (is_empty(c)) return 0;
-    if (is_flipped(c, &of_dy) && !DF_SYM(df_conv_is_product)(c))
-        return DF_SYM(df_conv_windows_workspace)(&of_dy);
-    if (!DF_SYM(df_conv_is_product)(c)) return DF_SYM(df_conv_places_workspace)(c);
-    const df_gemm g = input_product(c);
-    return DF_SYM(df_gemm_workspace)(&g);
+    return is_flipped(c, &of_dy) ? DF_SYM(df_conv_windows_workspace)(&of_dy)
+                                 : DF_SYM(df_conv_places_workspace)(c);
 }
 
 void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void *dx,
@@ -97,12 +70,6 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     df_conv of_dy;
     if (is_empty(c)) {
         fill_zeros(c, dx, c->n * size_of(c->in) * c->c_in);
-    } else if (DF_SYM(df_conv_is_product)(c)) {
-        df_gemm g = input_product(c);
-        g.a = dy;
-        g.b = w;
-        g.c = dx;
-        DF_SYM(df_gemm)(&g, workspace);
     } else if (is_flipped(c, &of_dy)) {
         DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, NULL, NULL, workspace);
     } else {

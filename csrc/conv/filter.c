@@ -12,7 +12,9 @@
 #define JOBS 16                         /* aimed at */
 #define SUM_BYTES ((int64_t)512 << 10)  /* of a job's tile of dw (L2) */
 #define SLICE_PIXELS 512                /* at least, else sums cost more than they gain */
-#define CHUNK 256                       /* pixels summed in registers */
+#define CHUNK 128                       /* pixels summed in registers */
+#define ROWS 48                         /* of dw at a time; with CHUNK: 24 KB of x (L1) */
+#define FAR 512                         /* bytes between pixels, beyond which they are packed */
 
 typedef struct {
     const df_conv *c;
@@ -22,7 +24,6 @@ typedef struct {
     int64_t tile, n_tiles, slices; /* rows of dw per job */
     int64_t images;                /* at a time */
     int64_t pieces, n_pieces;      /* of a line of output pixels, of the images worked on */
-    int64_t dy_row;                /* of the outputs of a group */
     char *padded, *sums, *dw;
     const char *dy;
 } filter;
@@ -38,6 +39,7 @@ static filter plan(const df_conv *c)
     f.slices = df_min(df_ceil_div(JOBS, c->groups * f.n_tiles),
                       df_ceil_div(c->n * df_conv_pixels(c), SLICE_PIXELS));
     f.pieces = df_ceil_div(c->out[2], CHUNK);
+    f.view = DF_SYM(df_conv_view_of)(c, NULL);
     f.images = c->n;
     if (DF_SYM(df_conv_is_padded)(c)) {
         const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
@@ -56,15 +58,24 @@ static int64_t sums_bytes(const filter *f)
     return f->slices == 1 ? 0 : df_conv_align(df_conv_mul_bytes(slice_bytes(f), f->slices));
 }
 
-/* Where vectors of dy's last panel are slow to load, a job copies what it reads. */
+/* Where vectors of dy's last panel are slow to load, a job copies what it reads of dy; where
+ * pixels of x are far apart, what it reads of x. */
 static bool copies_dy(const filter *f)
 {
     return !DF_CONV_LOADS_PARTS && f->columns.n % f->columns.lanes;
 }
+static bool copies_x(const filter *f)
+{
+    return f->c->stride[2] * f->view.pixel * df_conv_bytes(f->c) > FAR;
+}
 
-static int64_t copy_bytes(const filter *f)
+static int64_t dy_bytes(const filter *f)
 {
     return copies_dy(f) ? CHUNK * f->columns.vectors * DF_VEC_BYTES : 0;
+}
+static int64_t copy_bytes(const filter *f)
+{
+    return dy_bytes(f) + (copies_x(f) ? ROWS * CHUNK * df_conv_bytes(f->c) : 0);
 }
 
 int64_t DF_SYM(df_conv_sums_workspace)(const df_conv *c)
@@ -89,43 +100,69 @@ static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
     return first;
 }
 
-/* Rows of B, and of C, for a job. */
+/* What a job reads and writes. */
 typedef struct {
-    const char *dy;
-    int64_t dy_row;
-    char *sums;
-    int64_t sums_row;
-    char *copy;
+    const char *x, *dy;
+    char *sums, *copy; /* rows of both are c_out apart */
 } places;
 
-/* Adds what `n` segments of pixels give to a tile of dw. */
-static void add_chunk(const filter *f, df_conv_panel *p, const places *at, int64_t first,
-                      int64_t pixels)
+/* Adds what pixels in `segments` of x and at `dy` give to rows [row, row + n) of dw. */
+static void add_rows(const filter *f, const places *at, const df_conv_segment *segments,
+                     int64_t n_segments, int64_t pixels, const char *dy, int64_t dy_row,
+                     int64_t row, int64_t n)
 {
-    const int64_t bytes = df_conv_bytes(f->c), width = f->columns.vectors * f->columns.lanes;
-    const char *dy = at->dy + first * at->dy_row * bytes;
-    p->b_row = at->dy_row;
-    if (at->copy) {
-        DF_SYM(df_conv_pack)(f->c->dtype, at->copy, width, dy, pixels, at->dy_row, f->columns.n, 1);
-        dy = at->copy;
-        p->b_row = width;
+    const df_conv *c = f->c;
+    const int64_t bytes = df_conv_bytes(c);
+    const df_conv_segment all = {0, pixels};
+    int64_t starts[ROWS];
+    df_conv_panel p = {.n_rows = n, .rows = starts, .a = at->x, .segments = segments,
+                       .n_segments = n_segments, .step = c->stride[2] * f->view.pixel,
+                       .b_row = dy_row, .c_row = c->c_out, .accumulate = true};
+    if (copies_x(f)) {
+        df_conv_segment runs[ROWS];
+        char *copy = at->copy + dy_bytes(f);
+        const int64_t n_runs = DF_SYM(df_conv_lines)(c, &f->view, row, n, runs);
+        DF_SYM(df_conv_pack_runs)(c->dtype, copy, ROWS, at->x, runs, n_runs, segments, n_segments,
+                                  p.step);
+        for (int64_t i = 0; i < n; i++) starts[i] = i;
+        p.a = copy;
+        p.segments = &all;
+        p.n_segments = 1;
+        p.step = ROWS;
+    } else {
+        DF_SYM(df_conv_weights)(c, &f->view, row, n, starts);
     }
     for (int64_t i = 0; i < f->columns.n_panels; i++) {
         const int64_t col = df_conv_panel_start(&f->columns, i);
-        p->cols = df_min(df_conv_panel_start(&f->columns, i + 1), f->columns.n) - col;
-        p->b = dy + col * bytes;
-        p->c = at->sums + col * bytes;
-        DF_SYM(df_conv_panel_run)(f->c->dtype, p);
+        p.cols = df_min(df_conv_panel_start(&f->columns, i + 1), f->columns.n) - col;
+        p.b = dy + col * bytes;
+        p.c = at->sums + (row * c->c_out + col) * bytes;
+        DF_SYM(df_conv_panel_run)(c->dtype, &p);
     }
 }
 
-/* Rows [row, row + rows) of a group's dw, summed over pieces [begin, end). */
-static void sum_pieces(const filter *f, const places *at, int64_t group, int64_t row, int64_t rows,
-                       int64_t begin, int64_t end)
+/* Rows [row, end) of a group's dw, summed over `n` segments from pixel `first` on. */
+static void add_chunk(const filter *f, const places *at, const df_conv_segment *segments, int64_t n,
+                      int64_t first, int64_t pixels, int64_t row, int64_t end)
 {
     const df_conv *c = f->c;
+    const char *dy = at->dy + first * c->c_out * df_conv_bytes(c);
+    int64_t dy_row = c->c_out;
+    if (copies_dy(f)) {
+        const int64_t width = f->columns.vectors * f->columns.lanes;
+        DF_SYM(df_conv_pack)(c->dtype, at->copy, width, dy, pixels, dy_row, f->columns.n, 1);
+        dy = at->copy;
+        dy_row = width;
+    }
+    for (; row < end; row += ROWS)
+        add_rows(f, at, segments, n, pixels, dy, dy_row, row, df_min(ROWS, end - row));
+}
+
+/* Rows [row, row_end) of a group's dw, summed over pieces [begin, end). */
+static void sum_pieces(const filter *f, const places *at, int64_t row, int64_t row_end,
+                       int64_t begin, int64_t end)
+{
     df_conv_segment segments[CHUNK];
-    int64_t starts[DF_CONV_TILE_ROWS];
     for (int64_t piece = begin; piece < end;) {
         int64_t n = 0, pixels = 0, first = 0;
         while (piece + n < end) {
@@ -134,17 +171,7 @@ static void sum_pieces(const filter *f, const places *at, int64_t group, int64_t
             else if (pixels + segments[n].length > CHUNK) break;
             pixels += segments[n++].length;
         }
-        for (int64_t r = 0; r < rows; r += DF_CONV_TILE_ROWS) {
-            df_conv_panel p = {
-                .n_rows = df_min(DF_CONV_TILE_ROWS, rows - r), .rows = starts,
-                .a = f->view.data + group * f->view.group * df_conv_bytes(c),
-                .segments = segments, .n_segments = n, .step = c->stride[2] * f->view.pixel,
-                .c_row = at->sums_row, .accumulate = true};
-            places here = *at;
-            here.sums += (row + r) * at->sums_row * df_conv_bytes(c);
-            DF_SYM(df_conv_weights)(c, &f->view, row + r, p.n_rows, starts);
-            add_chunk(f, &p, &here, first, pixels);
-        }
+        add_chunk(f, at, segments, n, first, pixels, row, row_end);
         piece += n;
     }
 }
@@ -160,10 +187,11 @@ static void job_task(void *context, int64_t begin, int64_t end)
         const int64_t group = job / f->n_tiles / f->slices;
         const int64_t from = f->n_pieces * slice / f->slices;
         const int64_t to = f->n_pieces * (slice + 1) / f->slices;
-        places at = {.dy = f->dy + group * n * bytes, .dy_row = c->c_out, .sums_row = c->c_out};
-        at.sums = (f->slices == 1 ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes;
-        if (copies_dy(f)) at.copy = f->padded - (job + 1) * copy_bytes(f);
-        sum_pieces(f, &at, group, row, df_min(f->tile, f->weights - row), from, to);
+        const places at = {
+            .x = f->view.data + group * f->view.group * bytes, .dy = f->dy + group * n * bytes,
+            .sums = (f->slices == 1 ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes,
+            .copy = f->padded - (job + 1) * copy_bytes(f)};
+        sum_pieces(f, &at, row, df_min(row + f->tile, f->weights), from, to);
     }
 }
 

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-static bool is_one(const int64_t *v) { return v[0] == 1 && v[1] == 1 && v[2] == 1; }
-
-bool DF_SYM(df_conv_is_product)(const df_conv *c)
-{
-    return is_one(c->kernel) && is_one(c->stride) && !DF_SYM(df_conv_is_padded)(c) &&
-           df_same_dims(3, c->in, c->out);
-}
-
 bool DF_SYM(df_conv_is_padded)(const df_conv *c)
 {
     for (int d = 0; d < 3; d++)

@@ -33,8 +33,6 @@ static inline int64_t df_conv_extent(const df_conv *c, int d)
     return (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
 }
 static inline int64_t df_conv_bytes(const df_conv *c) { return df_dtypes[c->dtype].bytes; }
-/* A product of pixels and channels: every window is one pixel. */
-bool DF_SYM(df_conv_is_product)(const df_conv *c);
 
 /* Whether images must be copied to be read: they have zeros around, or groups. */
 bool DF_SYM(df_conv_is_padded)(const df_conv *c);

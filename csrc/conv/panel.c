@@ -34,6 +34,14 @@ void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *f
     else pack_f32(to, width, from, rows, row_step, cols, col_step);
 }
 
+void DF_SYM(df_conv_pack_runs)(df_dtype dtype, void *to, int64_t width, const void *a,
+                               const df_conv_segment *runs, int64_t n_runs,
+                               const df_conv_segment *segments, int64_t n_segments, int64_t step)
+{
+    if (dtype == DF_F64) pack_runs_f64(to, width, a, runs, n_runs, segments, n_segments, step);
+    else pack_runs_f32(to, width, a, runs, n_runs, segments, n_segments, step);
+}
+
 void DF_SYM(df_conv_scatter)(df_dtype dtype, void *to, const int64_t *rows, int64_t n_rows,
                              const df_conv_segment *runs, int64_t n_runs, const void *from,
                              int64_t from_row)

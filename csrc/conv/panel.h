@@ -68,6 +68,13 @@ static inline int64_t df_conv_panel_start(const df_conv_columns *c, int64_t pane
 void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
                           int64_t row_step, int64_t cols, int64_t col_step);
 
+/* Packs the elements of A that `runs` of rows have in common, segment by segment: they are
+ * neighbours at a + run.offset + segment.offset + k * step, and `width` from the next ones in
+ * `to`. */
+void DF_SYM(df_conv_pack_runs)(df_dtype dtype, void *to, int64_t width, const void *a,
+                               const df_conv_segment *runs, int64_t n_runs,
+                               const df_conv_segment *segments, int64_t n_segments, int64_t step);
+
 /* to[rows[i] + run.offset + j] += from[i * from_row + j] for j < run.length, for each run in turn;
  * the runs follow each other in `from`. */
 void DF_SYM(df_conv_scatter)(df_dtype dtype, void *to, const int64_t *rows, int64_t n_rows,

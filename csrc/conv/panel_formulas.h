@@ -91,6 +91,32 @@ static void FN(pack)(void *packed, int64_t width, const void *source, int64_t ro
                     to[p * width + j] = from[p * row_step + j * col_step];
 }
 
+DF_INLINE void FN(copy)(T *to, const T *from, int64_t n)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) FN(store)(to + j, FN(load)(from + j));
+    if (j < n && DF_CONV_LOADS_PARTS) {
+        FN(store_n)(to + j, FN(load_n)(from + j, n - j), n - j);
+    } else {
+        for (; j < n; j++) to[j] = from[j];
+    }
+}
+
+static void FN(pack_runs)(void *packed, int64_t width, const void *a, const df_conv_segment *runs,
+                          int64_t n_runs, const df_conv_segment *segments, int64_t n_segments,
+                          int64_t step)
+{
+    for (int64_t r = 0; r < n_runs; r++) {
+        T *to = packed;
+        for (int64_t s = 0; s < n_segments; s++) {
+            const T *from = (const T *)a + runs[r].offset + segments[s].offset;
+            for (int64_t k = 0; k < segments[s].length; k++, from += step, to += width)
+                FN(copy)(to, from, runs[r].length);
+        }
+        packed = (T *)packed + runs[r].length;
+    }
+}
+
 static void FN(scatter)(void *base, const int64_t *rows, int64_t n_rows,
                         const df_conv_segment *runs, int64_t n_runs, const void *source,
                         int64_t from_row)
