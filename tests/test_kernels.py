@@ -9,7 +9,7 @@ LEVELS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
-ROOMS = {"gemm": ["gemm"], "conv": ["gemm", "conv"]}        # what each check is linked with
+ROOMS = {"gemm": ["gemm"], "conv": ["conv"]}        # what each check is linked with
 UNSUPPORTED = 77
 # avx2 has the same loops; those of conv pass the sanitizers of the whole module as well.
 SLOW = {("gemm", "baseline", "address"), ("gemm", "avx512", "address"), ("conv", "avx2", "address"),
