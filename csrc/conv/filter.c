@@ -164,12 +164,12 @@ static void sum_pieces(const filter *f, const places *at, int64_t row, int64_t r
 {
     df_conv_segment segments[CHUNK];
     for (int64_t piece = begin; piece < end;) {
-        int64_t n = 0, pixels = 0, first = 0;
-        while (piece + n < end) {
-            const int64_t at_pixel = piece_at(f, piece + n, &segments[n]);
-            if (n == 0) first = at_pixel;
-            else if (pixels + segments[n].length > CHUNK) break;
-            pixels += segments[n++].length;
+        const int64_t first = piece_at(f, piece, &segments[0]);
+        int64_t n = 1, pixels = segments[0].length;
+        for (; piece + n < end && pixels < CHUNK; n++) { /* at least a pixel each */
+            piece_at(f, piece + n, &segments[n]);
+            if (pixels + segments[n].length > CHUNK) break;
+            pixels += segments[n].length;
         }
         add_chunk(f, at, segments, n, first, pixels, row, row_end);
         piece += n;
