@@ -1,13 +1,12 @@
-/* conv and its gradients, over one to three dimensions, channels last. Turns tensors into a df_conv
- * and knows nothing of how that is computed. */
+/* conv and its gradients, over one to three dimensions, channels last. conv_cluster: conv followed
+ * by elementwise steps. Turns tensors into a df_conv and knows nothing of how that is computed. */
 #include "conv/conv.h"
+#include "ops/epilogue.h"
 #include "ops/in_float.h"
-
-#include <string.h>
 
 /* Attributes of conv; its gradients have the shape of their result before them. `same`: as many
  * zeros as give ceil(size / stride) outputs, the odd one after; else `pads` before and after. */
-enum { STRIDES, DILATIONS, SAME, PADS };
+enum { STRIDES, DILATIONS, SAME, PADS, CODE };
 
 #define GEOMETRY_ATTRS                                                                             \
     {"strides", DF_ATTR_INTS}, {"dilations", DF_ATTR_INTS}, {"same", DF_ATTR_BOOL},                \
@@ -211,6 +210,46 @@ static double flops_conv(const df_call *call)
 DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
                .n_attrs = 4, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
                .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, HALVES_IN_FLOAT};
+
+/* --- conv_cluster: the same with an epilogue --- */
+
+static void run_product(const df_call *call, const void *prepared, void *to, const void *context,
+                        void *workspace)
+{
+    const df_conv c = conv_of_forward(call);
+    (void)prepared;
+    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to,
+                            DF_SYM(df_epilogue_piece), context, workspace);
+}
+
+static const df_product PRODUCT = {CODE, infer_conv, workspace_conv, NULL, run_product};
+
+static df_status infer_cluster(const df_call *call, df_error *err)
+{
+    return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
+}
+
+static int64_t workspace_cluster(const df_call *call)
+{
+    return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
+}
+
+static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
+{
+    return DF_SYM(df_epilogue_prepare)(&PRODUCT, call, prepared, err);
+}
+
+static df_status run_cluster(const df_call *call, df_error *err)
+{
+    return DF_SYM(df_epilogue_run)(&PRODUCT, call, err);
+}
+
+DF_OP(conv_cluster) = {.name = "conv_cluster", .kind = DF_GENERAL, .total = true,
+                       .n_in = DF_VARIADIC, .n_out = 1, .n_attrs = 5, .internal = true,
+                       .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .infer = infer_cluster,
+                       .workspace = workspace_cluster, .run = run_cluster,
+                       .prepare = prepare_cluster, .release = DF_SYM(df_epilogue_release),
+                       .flops = flops_conv};
 
 /* --- the gradients: shape and strides ... as attributes --- */
 

@@ -1,17 +1,13 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
  * matmul_cluster: the same, followed by elementwise steps.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
-#include "ops/in_float.h"
-#include "fuse/cluster.h"
 #include "gemm/gemm.h"
-#include "op/op.h"
+#include "ops/epilogue.h"
+#include "ops/in_float.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { TRANSPOSE_A, TRANSPOSE_B, CODE };
-
-#define MAX_INPUTS 64 /* of a product with an epilogue */
 
 /* Rows and columns of op(x) of a matrix or a batch of them. */
 static int64_t op_rows(const df_tensor *x, bool transpose)
@@ -206,146 +202,42 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 
-/* The cluster after a product, as a call of its own: value 0 is the product, a tensor that lies in
- * the output's memory if its elements have the same size, else in the workspace. */
-typedef struct {
-    df_call call;
-    df_tensor product;
-    const df_tensor *in[MAX_INPUTS];
-    df_attr attrs[2]; /* those of `cluster`: shape, code */
-    const df_cluster *cluster;
-    atomic_bool failed; /* some piece found no memory */
-} epilogue;
-
-/* The call of `e` once the product has its shape; `e` may not move afterwards. */
-static void set_call(epilogue *e, const df_call *call)
+static df_status prepare_product(const df_call *call, void **prepared, df_error *err)
 {
-    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = 1, .in = e->in,
-                        .out = call->out, .attrs = e->attrs};
-    e->in[0] = &e->product;
-    for (int i = 2; i < call->n_in; i++) e->in[i - 1] = call->in[i];
-    e->attrs[0].list = (df_ints){e->product.shape, e->product.ndim};
-    e->attrs[1].list = call->attrs[CODE].list;
+    matmul m;
+    describe(call, &m);
+    m.gemm.epilogue = DF_SYM(df_epilogue_piece);
+    *prepared = DF_SYM(df_gemm_plan_new)(&m.gemm);
+    return *prepared ? DF_OK : fail_memory(call, err);
 }
 
-static df_status infer_epilogue(const df_call *call, epilogue *e, df_error *err)
+static void run_product(const df_call *call, const void *prepared, void *to, const void *context,
+                        void *workspace)
 {
-    if (call->n_in < 2 || call->n_in > MAX_INPUTS)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want 2 to %d", call->op->name,
-                       call->n_in, MAX_INPUTS);
-    const df_ints code = call->attrs[CODE].list;
-    if (code.n < 1 || code.v[0] != 1)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element",
-                       call->op->name);
-    df_tensor *out = &e->product;
-    df_call plain = *call;
-    plain.out = &out;
-    df_status status = infer(&plain, err);
-    if (status == DF_OK) set_call(e, call);
-    return status;
+    const df_gemm_data data = {call->in[0]->data, call->in[1]->data, to, context};
+    DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
+
+static const df_product PRODUCT = {CODE, infer, workspace, prepare_product, run_product};
 
 static df_status infer_cluster(const df_call *call, df_error *err)
 {
-    epilogue e;
-    df_tensor_init(&e.product);
-    df_status status = infer_epilogue(call, &e, err);
-    if (status == DF_OK) status = df_cluster_infer(&e.call, err);
-    df_tensor_clear(&e.product);
-    return status;
-}
-
-static bool in_place(const df_call *call)
-{
-    return df_dtypes[call->in[0]->dtype].bytes == df_dtypes[call->out[0]->dtype].bytes;
-}
-
-static int64_t product_bytes(const df_call *call)
-{
-    const int64_t bytes = call->out[0]->size * df_dtypes[call->in[0]->dtype].bytes;
-    return in_place(call) ? 0 : df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
 }
 
 static int64_t workspace_cluster(const df_call *call)
 {
-    return product_bytes(call) + workspace(call);
-}
-
-/* Rows of a piece follow each other in memory where it is as wide as the product. */
-static void run_epilogue(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
-                         void *c, int64_t ldc)
-{
-    epilogue *e = (epilogue *)context;
-    df_error err;
-    (void)c;
-    if (cols == ldc) {
-        cols *= rows;
-        rows = 1;
-    }
-    if (df_cluster_run_part(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc, &err) != DF_OK)
-        atomic_store(&e->failed, true);
-}
-
-/* What is worked out once for many runs. */
-typedef struct {
-    df_gemm_plan *plan;
-    df_cluster *cluster;
-} prepared_cluster;
-
-static void release_cluster(void *prepared)
-{
-    prepared_cluster *p = prepared;
-    free(p->plan);
-    df_cluster_free(p->cluster);
-    free(p);
+    return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
 }
 
 static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
 {
-    epilogue e;
-    matmul m;
-    prepared_cluster *p = calloc(1, sizeof *p);
-    if (!p) return fail_memory(call, err);
-    df_tensor_init(&e.product);
-    df_status status = infer_epilogue(call, &e, err);
-    if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
-    if (status == DF_OK) {
-        describe(call, &m);
-        m.gemm.epilogue = run_epilogue;
-        p->plan = DF_SYM(df_gemm_plan_new)(&m.gemm);
-        if (!p->plan) status = fail_memory(call, err);
-    }
-    df_tensor_clear(&e.product);
-    if (status == DF_OK) *prepared = p;
-    else release_cluster(p);
-    return status;
-}
-
-static df_status run_prepared(const df_call *call, const prepared_cluster *p, df_error *err)
-{
-    epilogue e;
-    e.cluster = p->cluster;
-    atomic_init(&e.failed, false);
-    e.product = *call->out[0]; /* has the product's shape, borrowed */
-    e.product.dtype = call->in[0]->dtype;
-    if (!in_place(call)) e.product.data = call->workspace;
-    set_call(&e, call);
-    const df_gemm_data data = {call->in[0]->data, call->in[1]->data, e.product.data, &e};
-    DF_SYM(df_gemm_run)(p->plan, &data, (char *)call->workspace + product_bytes(call));
-    return atomic_load(&e.failed) ? df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for registers",
-                                            call->op->name)
-                                  : DF_OK;
+    return DF_SYM(df_epilogue_prepare)(&PRODUCT, call, prepared, err);
 }
 
 static df_status run_cluster(const df_call *call, df_error *err)
 {
-    if (call->prepared) return run_prepared(call, call->prepared, err);
-    void *prepared;
-    df_status status = prepare_cluster(call, &prepared, err);
-    if (status != DF_OK) return status;
-    status = run_prepared(call, prepared, err);
-    release_cluster(prepared);
-    return status;
+    return DF_SYM(df_epilogue_run)(&PRODUCT, call, err);
 }
 
 /* Inputs after the first two may have any shape that broadcasts to the product's. */
@@ -356,4 +248,4 @@ DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .total = 
                                    {"code", DF_ATTR_INTS}},
                          .infer = infer_cluster, .workspace = workspace_cluster,
                          .run = run_cluster, .prepare = prepare_cluster,
-                         .release = release_cluster, .flops = flops};
+                         .release = DF_SYM(df_epilogue_release), .flops = flops};

@@ -1,6 +1,7 @@
-"""Elementwise work on a matrix product is done while the product's blocks are in cache.
+"""Elementwise work on a product is done while the product's blocks are in cache.
 
     matmul -> add bias -> relu      becomes one matmul_cluster
+    conv -> add bias -> relu        becomes one conv_cluster
 
 An epilogue is made of elementwise nodes that depend on the product and have its shape, as long as
 only one value comes out of them: a pre-activation that a gradient needs ends it, as its output.
@@ -18,9 +19,8 @@ from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 
-MATMUL = get_op("matmul")
-PRODUCT = get_op("matmul_cluster")
-INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/matmul.c
+WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster") for name in ("matmul", "conv")}
+INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
 NODES_MAX = 64           # looked at after one product, so that chains of products take linear time
 
 
@@ -33,7 +33,7 @@ class Chain(NamedTuple):
 
 def run(graph: Graph, options: Options) -> Graph:
     """Merges products with the nodes after them."""
-    if not any([node.op is MATMUL for node in graph.nodes]):
+    if not any([node.op in WITH_EPILOGUE for node in graph.nodes]):
         return graph
     chains = Finder(graph).chains()
     if not chains:
@@ -68,7 +68,8 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbo
     code = assemble(Code(1, tuple(steps), (number[last.outputs[0]],)))
     inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
     given: dict[str, Any] = chain.product.attrs.as_dict() if chain.product.attrs else {}
-    return graph.add(PRODUCT, inputs, make_attrs(PRODUCT, **given, code=code), last.name,
+    op = WITH_EPILOGUE[chain.product.op]
+    return graph.add(op, inputs, make_attrs(op, **given, code=code), last.name,
                      last.line).outputs[0]
 
 
@@ -100,7 +101,8 @@ class Finder:
         found = {}
         for at in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[at]
-            if node.op is MATMUL and None not in node.outputs[0].known_shape and is_final(node):
+            if (node.op in WITH_EPILOGUE and None not in node.outputs[0].known_shape
+                    and is_final(node)):
                 places = self._behind(node)
                 if places:
                     self.taken.update(places)

@@ -27,6 +27,17 @@ def test_bias_and_activation():
     """, fused(lambda a, w, b: df.nn.relu(a @ w + b), *LAYER))
 
 
+def test_bias_residual_and_activation_of_a_convolution():
+    def block(a, w, b):
+        return df.nn.relu(df.nn.bias_add(df.nn.conv2d(a, w, 1, "SAME"), b) + a)
+
+    is_block("""
+        %3 = conv_cluster(%0, %1, %2, %0, strides=(1, 1), dilations=(1, 1), same=True, pads=(), \
+{$3 = add($0, $1); $4 = add($3, $2); $5 = relu($4); return $5})
+        return %3
+    """, fused(block, x(2, 5, 5, 3), x(3, 3, 3, 3), x(3)))
+
+
 @pytest.mark.parametrize("f", [df.tanh, df.nn.gelu, df.nn.silu,
                                lambda z: 0.5 * z * (1.0 + df.math.erf(z / 1.4))])
 def test_activations(f):

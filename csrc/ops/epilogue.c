@@ -1,0 +1,149 @@
+/* Elementwise steps behind a product; see epilogue.h. */
+#include "ops/epilogue.h"
+#include "fuse/cluster.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define MAX_INPUTS 64
+
+/* The cluster after a product, as a call of its own: value 0 is the product, a tensor that lies in
+ * the output's memory if its elements have the same size, else in the workspace. */
+typedef struct {
+    df_call call;
+    df_tensor product;
+    const df_tensor *in[MAX_INPUTS];
+    df_attr attrs[2]; /* those of `cluster`: shape, code */
+    const df_cluster *cluster;
+    atomic_bool failed; /* some piece found no memory */
+} epilogue;
+
+/* The call of `e` once the product has its shape; `e` may not move afterwards. */
+static void set_call(epilogue *e, const df_product *product, const df_call *call)
+{
+    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = 1, .in = e->in,
+                        .out = call->out, .attrs = e->attrs};
+    e->in[0] = &e->product;
+    for (int i = 2; i < call->n_in; i++) e->in[i - 1] = call->in[i];
+    e->attrs[0].list = (df_ints){e->product.shape, e->product.ndim};
+    e->attrs[1].list = call->attrs[product->code].list;
+}
+
+static df_status describe(const df_product *product, const df_call *call, epilogue *e,
+                          df_error *err)
+{
+    if (call->n_in < 2 || call->n_in > MAX_INPUTS)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want 2 to %d", call->op->name,
+                       call->n_in, MAX_INPUTS);
+    const df_ints code = call->attrs[product->code].list;
+    if (code.n < 1 || code.v[0] != 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element",
+                       call->op->name);
+    df_tensor *out = &e->product;
+    df_call plain = *call;
+    plain.out = &out;
+    df_status status = product->infer(&plain, err);
+    if (status == DF_OK) set_call(e, product, call);
+    return status;
+}
+
+df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *call, df_error *err)
+{
+    epilogue e;
+    df_tensor_init(&e.product);
+    df_status status = describe(product, call, &e, err);
+    if (status == DF_OK) status = df_cluster_infer(&e.call, err);
+    df_tensor_clear(&e.product);
+    return status;
+}
+
+static bool in_place(const df_call *call)
+{
+    return df_dtypes[call->in[0]->dtype].bytes == df_dtypes[call->out[0]->dtype].bytes;
+}
+
+static int64_t product_bytes(const df_call *call)
+{
+    const int64_t bytes = call->out[0]->size * df_dtypes[call->in[0]->dtype].bytes;
+    return in_place(call) ? 0 : df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+}
+
+int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *call)
+{
+    const int64_t bytes = product->workspace(call);
+    return bytes < 0 ? bytes : product_bytes(call) + bytes;
+}
+
+/* Rows of a piece follow each other in memory where it is as wide as the product. */
+void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, int64_t col0,
+                               int64_t cols, void *c, int64_t ldc)
+{
+    epilogue *e = (epilogue *)context;
+    df_error err;
+    (void)c;
+    if (cols == ldc) {
+        cols *= rows;
+        rows = 1;
+    }
+    if (df_cluster_run_part(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc, &err) != DF_OK)
+        atomic_store(&e->failed, true);
+}
+
+/* What is worked out once for many runs. */
+typedef struct {
+    void *product;
+    df_cluster *cluster;
+} prepared_cluster;
+
+void DF_SYM(df_epilogue_release)(void *prepared)
+{
+    prepared_cluster *p = prepared;
+    free(p->product);
+    df_cluster_free(p->cluster);
+    free(p);
+}
+
+df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *call,
+                                      void **prepared, df_error *err)
+{
+    epilogue e;
+    prepared_cluster *p = calloc(1, sizeof *p);
+    if (!p)
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory to prepare it", call->op->name);
+    df_tensor_init(&e.product);
+    df_status status = describe(product, call, &e, err);
+    if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
+    if (status == DF_OK && product->prepare) status = product->prepare(call, &p->product, err);
+    df_tensor_clear(&e.product);
+    if (status == DF_OK) *prepared = p;
+    else DF_SYM(df_epilogue_release)(p);
+    return status;
+}
+
+static df_status run_prepared(const df_product *product, const df_call *call,
+                              const prepared_cluster *p, df_error *err)
+{
+    epilogue e;
+    e.cluster = p->cluster;
+    atomic_init(&e.failed, false);
+    e.product = *call->out[0]; /* has the product's shape, borrowed */
+    e.product.dtype = call->in[0]->dtype;
+    if (!in_place(call)) e.product.data = call->workspace;
+    set_call(&e, product, call);
+    product->run(call, p->product, e.product.data, &e,
+                 (char *)call->workspace + product_bytes(call));
+    return atomic_load(&e.failed) ? df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for registers",
+                                            call->op->name)
+                                  : DF_OK;
+}
+
+df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call, df_error *err)
+{
+    if (call->prepared) return run_prepared(product, call, call->prepared, err);
+    void *prepared;
+    df_status status = DF_SYM(df_epilogue_prepare)(product, call, &prepared, err);
+    if (status != DF_OK) return status;
+    status = run_prepared(product, call, prepared, err);
+    DF_SYM(df_epilogue_release)(prepared);
+    return status;
+}

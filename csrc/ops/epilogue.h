@@ -1,0 +1,34 @@
+/* The elementwise steps behind a product, run on its pieces while they are in cache: what the ops
+ * matmul_cluster and conv_cluster have in common. Knows no kernel of a product. */
+#ifndef DF_EPILOGUE_H
+#define DF_EPILOGUE_H
+
+#include "op/op.h"
+
+/* An op whose inputs 0 and 1 make a product, and whose attribute number `code` is tile code in which
+ * value 0 is the product and the others are the rest of the inputs. These may have any shape that
+ * broadcasts to the product's. The functions are about the product alone. */
+typedef struct {
+    int code;
+    df_status (*infer)(const df_call *call, df_error *err);
+    int64_t (*workspace)(const df_call *call);
+    /* What can be worked out once; NULL: nothing. To be freed. */
+    df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
+    /* Computes it at `to`, handing df_epilogue_piece each finished piece with `context`. */
+    void (*run)(const df_call *call, const void *prepared, void *to, const void *context,
+                void *workspace);
+} df_product;
+
+/* A df_gemm_epilogue. */
+void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, int64_t col0,
+                               int64_t cols, void *c, int64_t ldc);
+
+/* For the fields of the op's record. */
+df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *call, df_error *err);
+int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *call);
+df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *call,
+                                      void **prepared, df_error *err);
+void DF_SYM(df_epilogue_release)(void *prepared);
+df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call, df_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+"""`conv_cluster` gives, bit for bit, what conv followed by its elementwise ops gives."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
+from tests.ops import harness
+
+# x, w, attributes: several tiles and panels, strides, groups, nothing to sum, no images
+CONVOLUTIONS = [
+    ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
+    ((9, 14, 15, 3), (5, 5, 3, 70), {"same": True}),
+    ((2, 30, 31, 8), (3, 3, 8, 150), {"strides": [2, 2]}),
+    ((3, 9, 9, 6), (3, 3, 2, 9), {"pads": [1, 2, 0, 1]}),
+    ((2, 7, 6, 40), (1, 1, 40, 33), {}),
+    ((2, 7, 3), (2, 3, 17), {}),
+    ((2, 4, 4, 5, 3), (2, 2, 2, 3, 20), {"same": True}),
+    ((2, 5, 5, 0), (3, 3, 0, 4), {}),
+    ((0, 5, 5, 3), (3, 3, 3, 4), {}),
+]
+
+
+def attributes(w, strides=None, same=False, pads=None):
+    n = len(w) - 2
+    return {"strides": strides or [1] * n, "dilations": [1] * n, "same": same,
+            "pads": [] if same else pads or [0] * 2 * n}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 8])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("x, w, given", CONVOLUTIONS)
+def test_bias_residual_and_activation(n_threads, dtype, x, w, given):
+    rng = np.random.default_rng(1)
+    given = attributes(w, **given)
+    images, filters, bias = normal(rng, x, dtype), normal(rng, w, dtype), normal(rng, w[-1:], dtype)
+    plain = _core.apply("conv", images, filters, **given)
+    residual = normal(rng, plain.shape, dtype)
+    code = tile_code([("add", [0, 1]), ("add", [3, 2]), ("relu", [4])], 3)
+    with harness.threads(n_threads):
+        got = _core.apply("conv_cluster", images, filters, bias, residual, code=code, **given)
+    same_bits(got, df.nn.relu(plain + bias + residual))
+
+
+def test_output_of_another_dtype():
+    rng = np.random.default_rng(2)
+    x, w = normal(rng, (2, 9, 9, 3), "float32"), normal(rng, (3, 3, 3, 20), "float32")
+    code = tile_code([("cast", [0], df.float64.index)], 1)
+    given = attributes(w.shape)
+    same_bits(_core.apply("conv_cluster", x, w, code=code, **given),
+              df.cast(_core.apply("conv", x, w, **given), df.float64))
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5, 5, 4), (1, 2, 5, 5, 4)])
+def test_operands_that_do_not_fit_are_refused(shape):
+    x, w = df.zeros((2, 5, 5, 3)), df.zeros((3, 3, 3, 4))
+    with pytest.raises(df.errors.ShapeError, match="conv_cluster"):
+        _core.apply("conv_cluster", x, w, df.zeros(shape), code=GOOD,
+                    **attributes(w.shape, same=True))
+    with pytest.raises(ValueError, match="conv_cluster"):
+        _core.apply("conv_cluster", x, w, x, code=[], **attributes(w.shape))
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("strides", [1, 2])
+def test_a_block_of_a_network_traced(data_format, strides):
+    rng = np.random.default_rng(3)
+    w = df.Variable(rng.standard_normal((3, 3, 8, 8), "float32"))
+    bias = df.Variable(rng.standard_normal(8, "float32"))
+
+    def step(x, target):
+        with df.GradientTape() as tape:
+            y = df.nn.conv2d(x, w, 1, "SAME", data_format)
+            y = df.nn.relu(df.nn.bias_add(y, bias, data_format) + x)
+            y = df.nn.conv2d(y, w, strides, "SAME", data_format)
+            loss = df.reduce_sum(df.square(df.nn.gelu(y) - target))
+        return loss, *tape.gradient(loss, [w, bias])
+
+    x = df.constant(rng.standard_normal((4, 8, 8, 8), "float32"))
+    target = df.zeros(df.nn.conv2d(x, w, strides, "SAME", data_format).shape)
+    traced = df.function(step)
+    for n_threads in (1, 2, 8):
+        with harness.threads(n_threads):
+            for got, want in zip(traced(x, target), step(x, target), strict=True):
+                same_bits(got, want)
