@@ -26,7 +26,7 @@
 #define QUERIES 48      /* of a tile */
 #define KEYS 128        /* of a tile; whole groups of random words */
 #define DEPTH 512       /* of a product: longer sums would lose digits */
-#define TASK_QUERIES 240
+#define TASK_QUERIES (5 * QUERIES)
 #define MANY_TASKS 8
 
 /* C = A B, or C += A B: rows x (vectors * LANES). Element (i, p) of A is at
@@ -87,6 +87,26 @@ static heads heads_of(const df_attention *a, int64_t b, int64_t h, int64_t kv)
                    .dk = rows_of(a, a->dk, a->kv_heads, a->keys, a->d, b, kv),
                    .dv = rows_of(a, a->dv, a->kv_heads, a->keys, a->e, b, kv)};
 }
+
+#if defined(__AVX512F__)
+/* to[p * KEYS + i] = from[i * step + p] for 16 rows and 4 columns: 4 x 4 in each quarter. */
+static inline void transpose_sixteen(float *to, const float *from, int64_t step)
+{
+    __m512 r[4];
+    UNROLL for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_castps128_ps512(_mm_loadu_ps(from + i * step));
+        r[i] = _mm512_insertf32x4(r[i], _mm_loadu_ps(from + (i + 4) * step), 1);
+        r[i] = _mm512_insertf32x4(r[i], _mm_loadu_ps(from + (i + 8) * step), 2);
+        r[i] = _mm512_insertf32x4(r[i], _mm_loadu_ps(from + (i + 12) * step), 3);
+    }
+    const __m512 low01 = _mm512_unpacklo_ps(r[0], r[1]), high01 = _mm512_unpackhi_ps(r[0], r[1]);
+    const __m512 low23 = _mm512_unpacklo_ps(r[2], r[3]), high23 = _mm512_unpackhi_ps(r[2], r[3]);
+    _mm512_storeu_ps(to, _mm512_shuffle_ps(low01, low23, 0x44));
+    _mm512_storeu_ps(to + KEYS, _mm512_shuffle_ps(low01, low23, 0xee));
+    _mm512_storeu_ps(to + 2 * KEYS, _mm512_shuffle_ps(high01, high23, 0x44));
+    _mm512_storeu_ps(to + 3 * KEYS, _mm512_shuffle_ps(high01, high23, 0xee));
+}
+#endif
 
 /* The number of each lane. */
 static const int32_t lanes_f32[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

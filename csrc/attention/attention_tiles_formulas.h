@@ -105,14 +105,16 @@ static void FN(narrow)(void *to, df_dtype dtype, const T *from, int64_t n)
 }
 
 /* Rows of a stored matrix as a tile: where they lie if they can be read so, else copied to `room`.
- * Their distance is written to `step`. `padded`: they are read by whole vectors. */
+ * Their distance is written to `step`. `padded`: they are read by whole vectors, again and again, so
+ * that rows which lie apart, at multiples of a power of two mostly, would push each other out of
+ * the cache. */
 static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T *room,
                          int64_t *step)
 {
     const int64_t width = padded_width(x->width, LANES), bytes = df_dtypes[x->dtype].bytes;
     const char *from = (const char *)x->data + begin * x->step * bytes;
     *step = x->step;
-    if (bytes == sizeof(T) && (!padded || width == x->width)) return (const T *)from;
+    if (bytes == sizeof(T) && (!padded || width == x->step)) return (const T *)from;
     *step = width;
     for (int64_t i = 0; i < n; i++, from += x->step * bytes) {
         T *to = room + i * width;
@@ -132,8 +134,8 @@ static void FN(store_rows)(const rows *x, int64_t begin, int64_t n, const T *fro
 
 typedef T FN(four) __attribute__((vector_size(4 * sizeof(T))));
 
-/* to[p * width + i] = from[i * step + p], a 4 x 4 block of it. */
-DF_INLINE void FN(transpose_four)(T *to, int64_t width, const T *from, int64_t step)
+/* to[p * KEYS + i] = from[i * step + p] for 4 rows and 4 columns. */
+DF_INLINE void FN(transpose_four)(T *to, const T *from, int64_t step)
 {
     FN(four) r[4], t[4];
     UNROLL for (int i = 0; i < 4; i++) memcpy(&r[i], from + i * step, sizeof r[i]);
@@ -145,19 +147,31 @@ DF_INLINE void FN(transpose_four)(T *to, int64_t width, const T *from, int64_t s
     r[1] = __builtin_shufflevector(t[0], t[2], 2, 3, 6, 7);
     r[2] = __builtin_shufflevector(t[1], t[3], 0, 1, 4, 5);
     r[3] = __builtin_shufflevector(t[1], t[3], 2, 3, 6, 7);
-    UNROLL for (int i = 0; i < 4; i++) memcpy(to + i * width, &r[i], sizeof r[i]);
+    UNROLL for (int i = 0; i < 4; i++) memcpy(to + i * KEYS, &r[i], sizeof r[i]);
+}
+
+/* The same for 16 rows. */
+DF_INLINE void FN(transpose_rows)(T *to, const T *from, int64_t step)
+{
+#if defined(__AVX512F__)
+    if (sizeof(T) == 4) {
+        transpose_sixteen((float *)to, (const float *)from, step);
+        return;
+    }
+#endif
+    for (int64_t i = 0; i < 16; i += 4) FN(transpose_four)(to + i, from + i * step, step);
 }
 
 /* to[p * KEYS + i] = from[i * step + p] for p < depth; zeros for n <= i, up to whole vectors. */
 static void FN(transpose)(T *to, const T *from, int64_t n, int64_t step, int64_t depth)
 {
     int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
+    for (; i + 16 <= n; i += 16) {
         int64_t p = 0;
         for (; p + 4 <= depth; p += 4)
-            FN(transpose_four)(to + p * KEYS + i, KEYS, from + i * step + p, step);
+            FN(transpose_rows)(to + p * KEYS + i, from + i * step + p, step);
         for (; p < depth; p++)
-            for (int64_t r = i; r < i + 4; r++) to[p * KEYS + r] = from[r * step + p];
+            for (int64_t r = i; r < i + 16; r++) to[p * KEYS + r] = from[r * step + p];
     }
     for (; i < n; i++)
         for (int64_t p = 0; p < depth; p++) to[p * KEYS + i] = from[i * step + p];
