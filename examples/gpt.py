@@ -1,0 +1,152 @@
+"""Train a small GPT on the sources of Python's standard library, byte by byte, and let it write.
+
+    python examples/gpt.py                    # 4 layers of width 256: about 3 million numbers
+    python examples/gpt.py --steps 200        # a first impression
+
+Prints the loss on text that is held out, saves the curves of both losses as a picture, and prints
+what the model writes.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import dualflow as df
+
+
+def library_sources() -> np.ndarray:
+    """The modules of the standard library, one after another, as bytes."""
+    files = sorted(Path(os.__file__).parent.glob("*.py"))
+    return np.frombuffer(b"\n".join(f.read_bytes() for f in files), np.uint8).astype(np.int32)
+
+
+class GPT:
+    """Radford et al., "Language models are unsupervised multitask learners" (2019), small."""
+
+    def __init__(self, vocabulary: int, length: int, layers: int, width: int, heads: int,
+                 dropout: float = 0.0) -> None:
+        self.length, self.width, self.heads, self.dropout = length, width, heads, dropout
+        self.variables: list[df.Variable] = []
+        self.tokens = self.variable("tokens", vocabulary, width)
+        self.places = self.variable("places", length, width)
+        last = 0.02 / (2 * layers) ** 0.5           # of what is added to the residual stream
+        self.blocks = [{"norm_1": self.norm(), "attend": self.linear(width, 3 * width),
+                        "project": self.linear(width, width, last), "norm_2": self.norm(),
+                        "widen": self.linear(width, 4 * width),
+                        "narrow": self.linear(4 * width, width, last)} for _ in range(layers)]
+        self.final, self.head = self.norm(), self.linear(width, vocabulary)
+
+    def variable(self, name: str, *shape: int, stddev: float = 0.02, mean: float = 0.0):
+        start = df.random.normal(shape, mean=mean, stddev=stddev)
+        self.variables.append(df.Variable(start, name=name))
+        return self.variables[-1]
+
+    def linear(self, n_in: int, n_out: int, stddev: float = 0.02) -> tuple:
+        return (self.variable("weights", n_in, n_out, stddev=stddev),
+                self.variable("bias", n_out, stddev=0))
+
+    def norm(self) -> tuple:
+        return (self.variable("scale", self.width, stddev=0, mean=1.0),
+                self.variable("offset", self.width, stddev=0))
+
+    def attend(self, x: df.Tensor, block: dict, rate: float) -> df.Tensor:
+        """Each place looks at itself and those before it, with several heads."""
+        weights, bias = block["attend"]
+        by_head = (-1, self.length, self.heads, self.width // self.heads)
+        q, k, v = (df.reshape(y, by_head) for y in df.split(x @ weights + bias, 3, axis=-1))
+        y = df.nn.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=rate,
+                                               data_format="BTHD")
+        weights, bias = block["project"]
+        return df.reshape(y, (-1, self.width)) @ weights + bias
+
+    def feed(self, x: df.Tensor, block: dict) -> df.Tensor:
+        (widen, bias_1), (narrow, bias_2) = block["widen"], block["narrow"]
+        return df.nn.gelu(x @ widen + bias_1, approximate=True) @ narrow + bias_2
+
+    def __call__(self, tokens: df.Tensor, training: bool = False) -> df.Tensor:
+        """Logits of the token after each one, shape (batch * length, vocabulary)."""
+        rate = self.dropout if training else 0.0
+        x = df.gather(self.tokens, tokens) + self.places
+        x = df.nn.dropout(df.reshape(x, (-1, self.width)), rate)
+        for block in self.blocks:
+            y = self.attend(df.nn.layer_norm(x, *block["norm_1"]), block, rate)
+            x += df.nn.dropout(y, rate)
+            x += df.nn.dropout(self.feed(df.nn.layer_norm(x, *block["norm_2"]), block), rate)
+        weights, bias = self.head
+        return df.nn.layer_norm(x, *self.final) @ weights + bias
+
+    def loss(self, tokens: df.Tensor, training: bool = False) -> df.Tensor:
+        """Mean cross entropy, in nats, of texts of shape (batch, length + 1)."""
+        labels, logits = df.reshape(tokens[:, 1:], (-1,)), self(tokens[:, :-1], training)
+        return df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+
+
+def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
+    """`start` and n tokens drawn after it, one by one."""
+    logits, text = df.function(model), list(start)
+    for _ in tqdm(range(n), desc="writing", leave=False):
+        window = np.zeros((1, model.length), np.int32)
+        recent = text[-model.length:]               # what follows them is not seen
+        window[0, :len(recent)] = recent
+        scores = logits(df.constant(window))[len(recent) - 1] / temperature
+        noise = -df.math.log(-df.math.log(df.random.uniform(scores.shape, 1e-7, 1.0)))
+        text.append(int(df.argmax(scores + noise).item()))
+    return bytes(text).decode(errors="replace")
+
+
+def save_curve(path: Path, losses: list[float], held_out: dict[int, float]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="tight")
+    ax = figure.subplots()
+    ax.plot(losses, linewidth=0.6, label="training")
+    ax.plot(list(held_out), list(held_out.values()), "o-", label="held out")
+    ax.set(xlabel="step", ylabel="nats per byte", title="A small GPT on the standard library")
+    ax.legend()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    for name, default in {"steps": 1500, "batch": 8, "length": 128, "layers": 4, "width": 256,
+                          "heads": 4, "dropout": 0.0, "learning_rate": 1e-3, "temperature": 0.7,
+                          "write": 400, "seed": 1}.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    parser.add_argument("--picture", type=Path, default=Path("gpt_loss.png"))
+    options = parser.parse_args()
+    df.random.set_seed(options.seed)
+    rng, text = np.random.default_rng(options.seed), library_sources()
+    model = GPT(256, options.length, options.layers, options.width, options.heads, options.dropout)
+    optimizer = df.optimizers.Adam(
+        df.optimizers.schedules.CosineDecay(options.learning_rate, options.steps))
+
+    def texts(begin: int, end: int, n: int) -> df.Tensor:
+        starts = rng.integers(begin, end - options.length, n)
+        return df.constant(text[starts[:, None] + np.arange(options.length + 1)])
+
+    @df.function
+    def step(tokens: df.Tensor) -> df.Tensor:
+        with df.GradientTape() as tape:
+            loss = model.loss(tokens, training=True)
+        gradients = tape.gradient(loss, model.variables)
+        optimizer.apply_gradients(zip(gradients, model.variables, strict=True))
+        return loss
+
+    n_training = len(text) * 9 // 10
+    held_out, losses = texts(n_training, len(text), 32), []
+    evaluate, curve = df.function(model.loss), {}
+    for i in (bar := tqdm(range(options.steps), desc="training")):
+        losses.append(step(texts(0, n_training, options.batch)).item())
+        if i + 1 == options.steps or i % 250 == 249:
+            curve[i] = evaluate(held_out).item()
+            bar.set_postfix(held_out=f"{curve[i]:.3f}")
+    print(f"{len(text):,} bytes; held out: {curve[i]:.3f} nats per byte")
+    save_curve(options.picture, losses, curve)
+    print(write(model, b"import ", options.write, options.temperature))
+
+
+if __name__ == "__main__":
+    main()
