@@ -59,8 +59,7 @@ class GPT:
         q, k, v = (df.reshape(y, by_head) for y in df.split(x @ weights + bias, 3, axis=-1))
         y = df.nn.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=rate,
                                                data_format="BTHD")
-        weights, bias = block["project"]
-        return df.reshape(y, (-1, self.width)) @ weights + bias
+        return df.reshape(y, (-1, self.width)) @ block["project"][0] + block["project"][1]
 
     def feed(self, x: df.Tensor, block: dict) -> df.Tensor:
         (widen, bias_1), (narrow, bias_2) = block["widen"], block["narrow"]
@@ -75,8 +74,7 @@ class GPT:
             y = self.attend(df.nn.layer_norm(x, *block["norm_1"]), block, rate)
             x += df.nn.dropout(y, rate)
             x += df.nn.dropout(self.feed(df.nn.layer_norm(x, *block["norm_2"]), block), rate)
-        weights, bias = self.head
-        return df.nn.layer_norm(x, *self.final) @ weights + bias
+        return df.nn.layer_norm(x, *self.final) @ self.head[0] + self.head[1]
 
     def loss(self, tokens: df.Tensor, training: bool = False) -> df.Tensor:
         """Mean cross entropy, in nats, of texts of shape (batch, length + 1)."""
@@ -99,9 +97,7 @@ def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
 
 def save_curve(path: Path, losses: list[float], held_out: dict[int, float]) -> None:
     from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="tight")
-    ax = figure.subplots()
+    ax = (figure := Figure(figsize=(7, 4), layout="tight")).subplots()
     ax.plot(losses, linewidth=0.6, label="training")
     ax.plot(list(held_out), list(held_out.values()), "o-", label="held out")
     ax.set(xlabel="step", ylabel="nats per byte", title="A small GPT on the standard library")

@@ -35,7 +35,7 @@ def run(command):
 def build(sources, program, flags):
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     folders = [f"-I{ROOT}/csrc", f"-I{ROOT}/tests/c"]
-    return run([*compiler, *FLAGS, *flags, *folders, *map(str, sources), "-o", str(program)])
+    return run([*compiler, *FLAGS, *flags, *folders, *map(str, sources), "-o", str(program), "-lm"])
 
 
 @pytest.fixture(scope="module", params=VARIANTS)

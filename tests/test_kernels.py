@@ -1,4 +1,4 @@
-"""Kernels of csrc/gemm and csrc/conv against plain loops, at every SIMD level this CPU has."""
+"""Kernels of gemm, conv and attention against plain loops, at every SIMD level this CPU has."""
 
 import pytest
 
@@ -9,12 +9,15 @@ LEVELS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
-ROOMS = {"gemm": ["gemm"], "conv": ["conv"]}        # what each check is linked with
+# What each check is linked with.
+ROOMS = {"gemm": ["gemm"], "conv": ["conv"], "attention": ["attention"]}
 UNSUPPORTED = 77
 # avx2 has the same loops; those of conv pass the sanitizers of the whole module as well.
 SLOW = {("gemm", "baseline", "address"), ("gemm", "avx512", "address"), ("conv", "avx2", "address"),
         ("conv", "baseline", "plain"), ("conv", "baseline", "address"),
-        ("conv", "avx512", "address")}
+        ("conv", "avx512", "address"), ("attention", "avx512", "address"),
+        ("attention", "baseline", "address"), ("attention", "avx2", "plain"),
+        ("attention", "baseline", "plain")}
 
 
 @pytest.mark.parametrize("variant", ["plain", "address"])

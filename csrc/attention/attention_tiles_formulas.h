@@ -105,16 +105,16 @@ static void FN(narrow)(void *to, df_dtype dtype, const T *from, int64_t n)
 }
 
 /* Rows of a stored matrix as a tile: where they lie if they can be read so, else copied to `room`.
- * Their distance is written to `step`. `padded`: they are read by whole vectors, again and again, so
- * that rows which lie apart, at multiples of a power of two mostly, would push each other out of
- * the cache. */
+ * Their distance is written to `step`. `padded`: they are read by whole vectors, again and again:
+ * rows that lie apart, mostly by powers of two, would push each other out of the cache. */
 static const T *FN(tile)(const rows *x, int64_t begin, int64_t n, bool padded, T *room,
                          int64_t *step)
 {
     const int64_t width = padded_width(x->width, LANES), bytes = df_dtypes[x->dtype].bytes;
     const char *from = (const char *)x->data + begin * x->step * bytes;
+    const bool whole = width == x->width && width == x->step;
     *step = x->step;
-    if (bytes == sizeof(T) && (!padded || width == x->step)) return (const T *)from;
+    if (bytes == sizeof(T) && (whole || !padded)) return (const T *)from;
     *step = width;
     for (int64_t i = 0; i < n; i++, from += x->step * bytes) {
         T *to = room + i * width;

@@ -61,6 +61,8 @@ add("attention-causal", (1, 2, 7, 4), (1, 2, 9, 4), (1, 2, 9, 4), is_causal=True
 add("attention-grouped", (1, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 2), scale=0.3)
 add("attention-heads-inner", (2, 6, 2, 3), (2, 5, 1, 3), (2, 5, 1, 3), is_causal=True,
     data_format="BTHD")
+# A row of a head is half a vector of AVX-512, and so is the one of the next head beside it.
+add("attention-heads-beside", (1, 3, 2, 8), (1, 5, 2, 8), (1, 5, 2, 8), data_format="BTHD")
 add("attention-bool", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 5, 4))
 add("attention-keys-hidden", (2, 2, 5, 3), (2, 2, 4, 3), (2, 2, 4, 3), seen(2, 1, 1, 4),
     is_causal=True)
