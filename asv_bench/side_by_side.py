@@ -14,6 +14,7 @@ import time
 import timeit
 
 import numpy as np
+from benchmarks.train import GPT
 
 import dualflow as df
 
@@ -41,8 +42,10 @@ def rows():
     yield from dispatch()
     yield from elementwise()
     yield from kernels()
+    yield from attention()
     yield from products()
     yield from traced()
+    yield "GPT step, 4 layers of 256, 8 x 128 tokens, Adam", gpt()
 
 
 def torch_of(array, **options):
@@ -171,6 +174,40 @@ def kernels():
         jax and (lambda t, i: t[i]))
     yield "sort, 1 M", libraries(arrays(1_000_000), df.sort, np.sort,
                                  lambda x: torch.sort(x).values, jax and jnp.sort)
+
+
+def attention():
+    """Causal; forward alone, and with the gradients of query, key and value."""
+    for batch, heads, n, d in ((8, 4, 128, 64), (2, 4, 1024, 64), (1, 4, 4096, 64)):
+        q, k, v, g = arrays(*[(batch, heads, n, d)] * 4)
+        what = f"attention, {batch} x {heads} heads x {n} x {d}"
+
+        def ours(*qkv):
+            return df.nn.scaled_dot_product_attention(*qkv, is_causal=True)
+
+        def ours_back(q, k, v, g):
+            with df.GradientTape() as tape:
+                tape.watch([q, k, v])
+                y = ours(q, k, v)
+            return tape.gradient(y, [q, k, v], output_gradients=g)
+
+        def torchs(*qkv):
+            return torch.nn.functional.scaled_dot_product_attention(*qkv, is_causal=True)
+
+        def torchs_back(q, k, v, g):
+            qkv = [x.detach().requires_grad_() for x in (q, k, v)]
+            return torch.autograd.grad(torchs(*qkv), qkv, g)
+
+        def jaxs(*qkv):
+            turned = [jnp.swapaxes(x, 1, 2) for x in qkv]
+            return jnp.swapaxes(jax.nn.dot_product_attention(*turned, is_causal=True), 1, 2)
+
+        def jaxs_back(q, k, v, g):
+            return jax.vjp(jaxs, q, k, v)[1](g)
+
+        yield what, libraries([q, k, v], ours, None, torchs, jax and jaxs)
+        yield f"{what}, gradient", libraries([q, k, v, g], ours_back, None, torchs_back,
+                                             jax and jaxs_back)
 
 
 def products():
@@ -310,6 +347,55 @@ def torch_step(weights, biases, images, labels, optimizer):
         loss = torch.nn.functional.cross_entropy(h @ ws[-1] + bs[-1], y)
         loss.backward()
         made.step()
+
+    return step
+
+
+def gpt():
+    ours = GPT()
+    ours.setup()
+    return {"dualflow": ours.time_step, **({"torch": torch_gpt(ours)} if torch else {})}
+
+
+def torch_gpt(like):
+    """The same network, written as PyTorch's users do."""
+    nn, n = torch.nn, like.width
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm_1, self.norm_2 = nn.LayerNorm(n), nn.LayerNorm(n)
+            self.qkv, self.project = nn.Linear(n, 3 * n), nn.Linear(n, n)
+            self.widen, self.narrow = nn.Linear(n, 4 * n), nn.Linear(4 * n, n)
+
+        def forward(self, x):
+            split = self.qkv(self.norm_1(x)).split(n, 2)
+            q, k, v = (y.unflatten(2, (like.heads, -1)).transpose(1, 2) for y in split)
+            y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.project(y.transpose(1, 2).flatten(2))
+            y = nn.functional.gelu(self.widen(self.norm_2(x)), approximate="tanh")
+            return x + self.narrow(y)
+
+    class Places(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Parameter(torch.zeros(like.length, n))
+
+        def forward(self, x):
+            return x + self.places
+
+    model = nn.Sequential(nn.Embedding(like.vocabulary, n), Places(),
+                          *(Block() for _ in range(like.layers)), nn.LayerNorm(n),
+                          nn.Linear(n, like.vocabulary))
+    adam, batch = torch.optim.Adam(model.parameters(), lr=1e-3), torch.from_numpy(
+        like.batch.numpy().astype(np.int64))
+
+    def step():
+        adam.zero_grad()
+        loss = nn.functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1),
+                                           batch[:, 1:].flatten())
+        loss.backward()
+        adam.step()
 
     return step
 

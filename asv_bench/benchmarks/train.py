@@ -1,4 +1,4 @@
-"""Whole training steps, as in examples/digits.py."""
+"""Whole training steps, as in examples/digits.py and examples/gpt.py."""
 
 import dualflow as df
 
@@ -36,3 +36,60 @@ class Step:
 
     def peakmem_adam(self, batch, layers):
         self.step(self.adam)
+
+
+class GPT:
+    """Vocabulary 256, texts of 128 tokens in batches of 8, width 256, 4 heads, 4 layers, traced."""
+
+    length, width, heads, layers, vocabulary = 128, 256, 4, 4, 256
+
+    def setup(self):
+        def weights(*shape):
+            return df.Variable(df.random.normal(shape, stddev=0.02, seed=1))
+
+        def linear(n_in, n_out):
+            return weights(n_in, n_out), df.Variable(df.zeros([n_out]))
+
+        def norm():
+            return df.Variable(df.ones([self.width])), df.Variable(df.zeros([self.width]))
+
+        n = self.width
+        self.tokens, self.places = weights(self.vocabulary, n), weights(self.length, n)
+        self.blocks = [(norm(), linear(n, 3 * n), linear(n, n), norm(), linear(n, 4 * n),
+                        linear(4 * n, n)) for _ in range(self.layers)]
+        self.final, self.head = norm(), linear(n, self.vocabulary)
+        self.variables = df.nest.flatten(
+            [self.tokens, self.places, self.blocks, self.final, self.head])
+        self.adam = df.optimizers.Adam(1e-3)
+        self.batch = df.random.uniform([8, self.length + 1], 0, self.vocabulary, dtype=df.int32,
+                                       seed=2)
+        self.traced = df.function(self.step)
+        self.traced(self.batch)
+
+    def attend(self, x, qkv, project):
+        split = df.split(x @ qkv[0] + qkv[1], 3, axis=-1)
+        shape = (-1, self.length, self.heads, self.width // self.heads)
+        y = df.nn.scaled_dot_product_attention(*(df.reshape(y, shape) for y in split),
+                                               is_causal=True, data_format="BTHD")
+        return df.reshape(y, (-1, self.width)) @ project[0] + project[1]
+
+    def logits(self, tokens):
+        x = df.reshape(df.gather(self.tokens, tokens) + self.places, (-1, self.width))
+        for norm_1, qkv, project, norm_2, widen, narrow in self.blocks:
+            x = x + self.attend(df.nn.layer_norm(x, *norm_1), qkv, project)
+            y = df.nn.layer_norm(x, *norm_2) @ widen[0] + widen[1]
+            x = x + (df.nn.gelu(y, approximate=True) @ narrow[0] + narrow[1])
+        return df.nn.layer_norm(x, *self.final) @ self.head[0] + self.head[1]
+
+    def step(self, batch):
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=df.reshape(batch[:, 1:], (-1,)), logits=self.logits(batch[:, :-1])))
+        self.adam.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))
+        return loss
+
+    def time_step(self):
+        self.traced(self.batch)
+
+    def peakmem_step(self):
+        self.traced(self.batch)
