@@ -16,7 +16,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CSRC = Path("csrc")
-KERNELS = ["ops", "gemm", "conv", "attention"]         # rooms compiled once per SIMD level
+KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # rooms compiled once per SIMD level
 PER_ISA = [CSRC / "op/table.c",
            *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})

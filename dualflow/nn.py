@@ -57,6 +57,11 @@ from dualflow.ops.pooling_size import (
     global_avg_pool as global_avg_pool,
     global_max_pool as global_max_pool,
 )
+from dualflow.ops.recurrent import (
+    gru as gru,
+    lstm as lstm,
+    simple_rnn as simple_rnn,
+)
 from dualflow.ops.relu import (
     leaky_relu as leaky_relu,
     relu as relu,

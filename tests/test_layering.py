@@ -29,8 +29,9 @@ FLOORS = [
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls", "deferred"]   # lowest first
 
-C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "ops", "exec"]
-C_KERNELS = ["gemm", "conv", "attention", "ops"]
+C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
+            "exec"]
+C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
 
 
 def name_of(path):

@@ -239,6 +239,25 @@ OTHERS = {
 }
 
 
+def recurrent(gates, n_biases, n_states, **attrs):
+    """16 steps of 32 sequences, 64 features to 128 units."""
+    def inputs():
+        weights = [floats(64, gates * 128), floats(128, gates * 128), floats(gates * 128)]
+        states = [floats(128)] * (n_biases - 1) + [floats(32, 128)] * n_states
+        lengths = df.fill([32], df.constant(16, dtype="int64"))
+        return ([floats(32, 16, 64), *weights, *states, lengths],
+                {"reverse": False, "time_major": False, **attrs})
+
+    return inputs
+
+
+OTHERS |= {
+    "simple_rnn": recurrent(1, 1, 1, relu=False),
+    "lstm": recurrent(4, 1, 2),
+    "gru": recurrent(3, 2, 1, reset_after=True),
+}
+
+
 def has_benchmark(name):
     return _core.get_op(name).kind == "elementwise" or name in OTHERS
 

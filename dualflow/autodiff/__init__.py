@@ -1,5 +1,6 @@
 """Reverse-mode differentiation: one backward walker, GradientTape and plain functions on top."""
 
+import dualflow.autodiff.recurrent  # noqa: F401  the rules of its ops
 from dualflow.autodiff.functional import custom_gradient, grad, hessian, jacobian, value_and_grad
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 

@@ -28,6 +28,7 @@ from dualflow.ops import (
     optimizer as optimizer,
     random as random,
     random_generator as random_generator,
+    recurrent as recurrent,
     reduce as reduce,
     reduce_arg as reduce_arg,
     reduce_moments as reduce_moments,

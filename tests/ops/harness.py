@@ -63,7 +63,10 @@ def wide(value: Any) -> Any:
 
 
 def results(value: Any) -> list:
-    return list(value) if isinstance(value, tuple | list) else [value]
+    """The leaves of nested lists and tuples."""
+    found: list = []
+    each(found.append, value)
+    return found
 
 
 def run(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> list[np.ndarray]:

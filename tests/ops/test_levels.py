@@ -32,7 +32,8 @@ def test_level(level, request):
     few = [] if request.config.getoption("exhaustive") else ["-k", some]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
-              "tests/graph/test_matmul_epilogue.py", "tests/graph/test_conv_epilogue.py", *few)
+              "tests/graph/test_matmul_epilogue.py", "tests/graph/test_conv_epilogue.py",
+              "tests/ops/test_recurrent.py", *few)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
 

@@ -25,6 +25,7 @@ from tests.ops.cases import (  # noqa: F401
     pooling,
     pooling_size,
     random,
+    recurrent,
     reduce,
     reduce_moments,
     relu,

@@ -1,0 +1,377 @@
+/* simple_rnn, lstm and gru: a layer in one direction over whole sequences, and its gradient. The
+ * kernels are in csrc/recurrent.
+ *
+ * T steps, B rows of the batch, F features, H units, G gates. Inputs are x (B, T, F) or, if
+ * time_major, (T, B, F), the kernel (F, GH), the recurrent kernel (H, GH), the bias (GH), gru's
+ * bias of the recurrent product of its h (H), the initial state h (B, H), lstm's c, and lengths
+ * (B).
+ * Outputs are those of all steps, in x's order, the last state h, lstm's c, and what the gradient
+ * needs besides, as bytes (T, B, ...).
+ *
+ * A gradient's inputs begin with those of the float outputs, and end with the first output and the
+ * bytes; its outputs are gradients of the float inputs, that of x empty unless it is wanted. */
+#include "ops/in_float.h"
+#include "recurrent/recurrent.h"
+
+enum { REVERSE, TIME_MAJOR, VARIANT }; /* attributes; the last is relu or reset_after */
+
+typedef struct {
+    df_cell cell;
+    bool reverse, time_major;
+    bool wants_x; /* a gradient, of x too */
+    const df_tensor *x, *kernel, *recurrent, *bias, *inner_bias, *h0, *c0, *lengths;
+    const df_tensor *g_out, *g_h, *g_c, *out, *kept; /* of a gradient */
+    int64_t steps, rows, features, units;            /* or DF_UNKNOWN */
+} operands;
+
+static operands operands_of(const df_call *call, df_cell cell, bool gradient)
+{
+    operands o = {.cell = cell};
+    const df_tensor *const *in = call->in;
+    o.reverse = call->attrs[REVERSE].i;
+    o.time_major = call->attrs[TIME_MAJOR].i;
+    o.wants_x = gradient && call->attrs[call->op->n_attrs - 1].i;
+    if (gradient) {
+        o.g_out = *in++;
+        o.g_h = *in++;
+        o.g_c = cell == DF_LSTM ? *in++ : NULL;
+    }
+    o.x = *in++;
+    o.kernel = *in++;
+    o.recurrent = *in++;
+    o.bias = *in++;
+    o.inner_bias = df_cell_gates(cell) == 3 ? *in++ : NULL;
+    o.h0 = *in++;
+    o.c0 = cell == DF_LSTM ? *in++ : NULL;
+    o.lengths = *in++;
+    if (gradient) {
+        o.out = *in++;
+        o.kept = df_cell_kept(cell) ? *in++ : NULL;
+    }
+    return o;
+}
+
+/* --- shapes ----------------------------------------------------------------------------------- */
+
+/* Whether dimension d of x may be *n, which becomes known if it was not. */
+static bool agrees(int64_t *n, const df_tensor *x, int d)
+{
+    if (*n == DF_UNKNOWN) *n = x->shape[d];
+    return x->shape[d] == DF_UNKNOWN || x->shape[d] == *n;
+}
+
+/* The same for a dimension of G * *n. */
+static bool agrees_by(int64_t *n, const df_tensor *x, int d, int64_t gates)
+{
+    if (x->shape[d] == DF_UNKNOWN) return true;
+    if (*n == DF_UNKNOWN) *n = x->shape[d] / gates;
+    return x->shape[d] % gates == 0 && x->shape[d] / gates == *n;
+}
+
+static df_status fail_shape(const df_call *call, const char *what, const df_tensor *x,
+                            const char *want, df_error *err)
+{
+    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, want %s", call->op->name, what,
+                   df_shape_text(x->ndim, x->shape).text, want);
+}
+
+static df_status check_dtypes(const df_call *call, const operands *o, df_error *err)
+{
+    for (int i = 0; i < call->n_in; i++) {
+        const df_tensor *x = call->in[i];
+        if (x == o->kept) continue;
+        if (x == o->lengths) {
+            if (x->dtype != DF_I32 && x->dtype != DF_I64)
+                return df_fail_dtype(call, i, "lengths of int32 or int64", err);
+        } else if ((x->dtype != DF_F32 && x->dtype != DF_F64) || x->dtype != o->x->dtype) {
+            return df_fail_dtype(call, i, "one floating dtype", err);
+        }
+    }
+    return DF_OK;
+}
+
+/* x is a state: (B, H). */
+static df_status check_state(const df_call *call, operands *o, const df_tensor *x, const char *what,
+                             df_error *err)
+{
+    if (x && (x->ndim != 2 || !agrees(&o->rows, x, 0) || !agrees(&o->units, x, 1)))
+        return fail_shape(call, what, x, "(batch, units) as the input and the recurrent kernel "
+                          "have them", err);
+    return DF_OK;
+}
+
+/* x is of all steps, `width` numbers each. */
+static df_status check_steps(const df_call *call, operands *o, const df_tensor *x, int64_t *width,
+                             const char *what, df_error *err)
+{
+    if (x->ndim == 3 && agrees(o->time_major ? &o->steps : &o->rows, x, 0) &&
+        agrees(o->time_major ? &o->rows : &o->steps, x, 1) && agrees(width, x, 2))
+        return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE, "%s: the %s has shape %s, want %s, %s)", call->op->name, what,
+                   df_shape_text(x->ndim, x->shape).text,
+                   o->time_major ? "(time, batch" : "(batch, time",
+                   width == &o->units ? "units" : "features");
+}
+
+static df_status check_kernels(const df_call *call, operands *o, df_error *err)
+{
+    const long long gates = df_cell_gates(o->cell);
+    const df_tensor *u = o->recurrent, *w = o->kernel, *b = o->bias;
+    if (u->ndim != 2 || !agrees(&o->units, u, 0) || !agrees_by(&o->units, u, 1, gates))
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: the recurrent kernel has shape %s, want (units, %lld * units)",
+                       call->op->name, df_shape_text(u->ndim, u->shape).text, gates);
+    if (w->ndim != 2 || !agrees(&o->features, w, 0) || !agrees_by(&o->units, w, 1, gates))
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: the kernel has shape %s, want (features, %lld * units), for x of shape "
+                       "%s and a recurrent kernel of %s",
+                       call->op->name, df_shape_text(w->ndim, w->shape).text, gates,
+                       df_shape_text(o->x->ndim, o->x->shape).text,
+                       df_shape_text(u->ndim, u->shape).text);
+    if (b->ndim != 1 || !agrees_by(&o->units, b, 0, gates))
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: the bias has shape %s, want (%lld * units,) for a recurrent kernel of "
+                       "shape %s",
+                       call->op->name, df_shape_text(b->ndim, b->shape).text, gates,
+                       df_shape_text(u->ndim, u->shape).text);
+    if (o->inner_bias && (o->inner_bias->ndim != 1 || !agrees(&o->units, o->inner_bias, 0)))
+        return fail_shape(call, "recurrent bias", o->inner_bias, "(units,)", err);
+    return DF_OK;
+}
+
+static df_status check(const df_call *call, operands *o, df_error *err)
+{
+    o->steps = o->rows = o->features = o->units = DF_UNKNOWN;
+    df_status status = check_dtypes(call, o, err);
+    if (status == DF_OK) status = check_steps(call, o, o->x, &o->features, "input x", err);
+    if (status == DF_OK) status = check_kernels(call, o, err);
+    if (status == DF_OK) status = check_state(call, o, o->h0, "initial state", err);
+    if (status == DF_OK) status = check_state(call, o, o->c0, "initial cell state", err);
+    if (status != DF_OK) return status;
+    if (o->lengths->ndim != 1 || !agrees(&o->rows, o->lengths, 0))
+        return fail_shape(call, "lengths", o->lengths, "(batch,), one of each sequence of x", err);
+    return DF_OK;
+}
+
+/* Bytes kept of a row at a step. */
+static df_status kept_bytes(const df_call *call, const operands *o, int64_t *bytes, df_error *err)
+{
+    *bytes = DF_UNKNOWN;
+    if (o->units == DF_UNKNOWN ||
+        df_mul_size(o->units, df_cell_kept(o->cell) * df_dtypes[o->x->dtype].bytes, bytes))
+        return DF_OK;
+    return df_fail(err, DF_OVERFLOW, "%s: %lld units are too many", call->op->name,
+                   (long long)o->units);
+}
+
+/* The shape of what is of all steps. */
+static df_status set_steps(const df_call *call, const operands *o, df_tensor *out, int64_t width,
+                           df_error *err)
+{
+    const int64_t shape[] = {o->time_major ? o->steps : o->rows,
+                             o->time_major ? o->rows : o->steps, width};
+    return df_tensor_set(out, o->x->dtype, 3, shape, call->op->name, err);
+}
+
+static df_status infer(const df_call *call, df_cell cell, df_error *err)
+{
+    operands o = operands_of(call, cell, false);
+    int64_t bytes;
+    df_status status = check(call, &o, err);
+    if (status == DF_OK) status = kept_bytes(call, &o, &bytes, err);
+    if (status == DF_OK) status = set_steps(call, &o, call->out[0], o.units, err);
+    if (status != DF_OK) return status;
+    const int64_t state[] = {o.rows, o.units}, kept[] = {o.steps, o.rows, bytes};
+    const int states = cell == DF_LSTM ? 2 : 1;
+    for (int i = 1; i <= states && status == DF_OK; i++)
+        status = df_tensor_set(call->out[i], o.x->dtype, 2, state, call->op->name, err);
+    if (status == DF_OK && df_cell_kept(cell))
+        status = df_tensor_set(call->out[states + 1], DF_U8, 3, kept, call->op->name, err);
+    return status;
+}
+
+static df_status check_grad(const df_call *call, operands *o, df_error *err)
+{
+    int64_t bytes;
+    df_status status = check(call, o, err);
+    if (status == DF_OK)
+        status = check_steps(call, o, o->g_out, &o->units, "gradient of the outputs", err);
+    if (status == DF_OK) status = check_state(call, o, o->g_h, "gradient of the last state", err);
+    if (status == DF_OK) status = check_state(call, o, o->g_c, "gradient of the last cell", err);
+    if (status == DF_OK) status = check_steps(call, o, o->out, &o->units, "output", err);
+    if (status == DF_OK) status = kept_bytes(call, o, &bytes, err);
+    if (status != DF_OK) return status;
+    if (o->kept && (o->kept->dtype != DF_U8 || o->kept->ndim != 3 ||
+                    !agrees(&o->steps, o->kept, 0) || !agrees(&o->rows, o->kept, 1) ||
+                    !agrees(&bytes, o->kept, 2)))
+        return fail_shape(call, "record of the steps", o->kept, "the bytes that the op made", err);
+    return DF_OK;
+}
+
+static df_status infer_grad(const df_call *call, df_cell cell, df_error *err)
+{
+    operands o = operands_of(call, cell, true);
+    df_status status = check_grad(call, &o, err);
+    if (status != DF_OK) return status;
+    const df_tensor *like[] = {o.kernel, o.recurrent, o.bias, o.inner_bias, o.h0, o.c0};
+    const int64_t none[] = {0, 0, 0};
+    df_tensor *const *out = call->out;
+    status = o.wants_x ? set_steps(call, &o, *out++, o.features, err)
+                       : df_tensor_set(*out++, o.x->dtype, 3, none, call->op->name, err);
+    for (int i = 0; i < 6 && status == DF_OK; i++)
+        if (like[i])
+            status = df_tensor_set(*out++, like[i]->dtype, like[i]->ndim, like[i]->shape,
+                                   call->op->name, err);
+    return status;
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+static void *data_of(const df_tensor *x) { return x ? x->data : NULL; }
+
+/* The next output, or NULL if the cell has none there. */
+static void *next(df_tensor *const **out, bool there) { return there ? (*(*out)++)->data : NULL; }
+
+static df_recurrence describe(const df_call *call, df_cell cell, bool gradient)
+{
+    const operands o = operands_of(call, cell, gradient);
+    df_tensor *const *out = call->out;
+    df_recurrence r = {.cell = cell, .dtype = o.x->dtype, .reverse = o.reverse,
+                       .time_major = o.time_major, .steps = o.x->shape[o.time_major ? 0 : 1],
+                       .rows = o.x->shape[o.time_major ? 1 : 0], .features = o.x->shape[2],
+                       .units = o.recurrent->shape[0], .x = o.x->data, .kernel = o.kernel->data,
+                       .recurrent = o.recurrent->data, .bias = o.bias->data,
+                       .inner_bias = data_of(o.inner_bias), .h0 = o.h0->data,
+                       .c0 = data_of(o.c0), .wants_x = o.wants_x};
+    if (!gradient) {
+        r.out = next(&out, true);
+        r.last_h = next(&out, true);
+        r.last_c = next(&out, o.c0);
+        r.kept = next(&out, df_cell_kept(cell));
+        return r;
+    }
+    r.out = o.out->data;
+    r.kept = data_of(o.kept);
+    r.g_out = o.g_out->data;
+    r.g_h = o.g_h->data;
+    r.g_c = data_of(o.g_c);
+    r.d_x = next(&out, true);
+    r.d_kernel = next(&out, true);
+    r.d_recurrent = next(&out, true);
+    r.d_bias = next(&out, true);
+    r.d_inner_bias = next(&out, o.inner_bias);
+    r.d_h0 = next(&out, true);
+    r.d_c0 = next(&out, o.c0);
+    return r;
+}
+
+static int64_t lengths_bytes(const df_recurrence *r)
+{
+    return df_ceil_div(r->rows * (int64_t)sizeof(int64_t), DF_ALIGNMENT) * DF_ALIGNMENT;
+}
+
+static int64_t workspace(const df_call *call, df_cell cell, bool gradient)
+{
+    const df_recurrence r = describe(call, cell, gradient);
+    return lengths_bytes(&r) + (gradient ? DF_SYM(df_recurrence_grad_workspace)(&r)
+                                         : DF_SYM(df_recurrence_workspace)(&r));
+}
+
+/* A product with each kernel at each step; backwards another one for its gradient. */
+static double flops(const df_call *call, df_cell cell, bool gradient)
+{
+    const df_recurrence r = describe(call, cell, gradient);
+    const double width = (double)r.units * df_cell_gates(cell);
+    const double states = (gradient ? 4 : 2) * (double)r.units;
+    const double inputs = (gradient && r.wants_x ? 4 : 2) * (double)r.features;
+    return (double)r.steps * (double)r.rows * width * (states + inputs);
+}
+
+static df_status read_lengths(const df_call *call, const df_tensor *x, int64_t steps, int64_t *to,
+                              df_error *err)
+{
+    for (int64_t i = 0; i < x->size; i++) {
+        to[i] = x->dtype == DF_I64 ? ((const int64_t *)x->data)[i] : ((const int32_t *)x->data)[i];
+        if (to[i] < 0 || to[i] > steps)
+            return df_fail(err, DF_INVALID_ARGUMENT,
+                           "%s: length %lld, of row %lld, is not in 0 to %lld, the number of steps",
+                           call->op->name, (long long)to[i], (long long)i, (long long)steps);
+    }
+    return DF_OK;
+}
+
+static df_status run(const df_call *call, df_cell cell, bool gradient, df_error *err)
+{
+    df_recurrence r = describe(call, cell, gradient);
+    int64_t *lengths = call->workspace;
+    const operands o = operands_of(call, cell, gradient);
+    df_status status = read_lengths(call, o.lengths, r.steps, lengths, err);
+    if (status != DF_OK) return status;
+    r.lengths = lengths;
+    (gradient ? DF_SYM(df_recurrence_grad) : DF_SYM(df_recurrence_run))(
+        &r, (char *)call->workspace + lengths_bytes(&r));
+    return DF_OK;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static df_cell rnn_cell(const df_call *call)
+{
+    return call->attrs[VARIANT].i ? DF_RNN_RELU : DF_RNN_TANH;
+}
+static df_cell lstm_cell(const df_call *call)
+{
+    (void)call;
+    return DF_LSTM;
+}
+static df_cell gru_cell(const df_call *call)
+{
+    return call->attrs[VARIANT].i ? DF_GRU_AFTER : DF_GRU_BEFORE;
+}
+
+/* The functions of a family's two records. */
+#define FUNCTIONS(name)                                                                          \
+    static df_status infer_##name(const df_call *call, df_error *err)                            \
+    { return infer(call, name##_cell(call), err); }                                              \
+    static df_status infer_##name##_grad(const df_call *call, df_error *err)                     \
+    { return infer_grad(call, name##_cell(call), err); }                                         \
+    static df_status run_##name(const df_call *call, df_error *err)                              \
+    { return run(call, name##_cell(call), false, err); }                                         \
+    static df_status run_##name##_grad(const df_call *call, df_error *err)                       \
+    { return run(call, name##_cell(call), true, err); }                                          \
+    static int64_t workspace_##name(const df_call *call)                                         \
+    { return workspace(call, name##_cell(call), false); }                                        \
+    static int64_t workspace_##name##_grad(const df_call *call)                                  \
+    { return workspace(call, name##_cell(call), true); }                                         \
+    static double flops_##name(const df_call *call)                                              \
+    { return flops(call, name##_cell(call), false); }                                            \
+    static double flops_##name##_grad(const df_call *call)                                       \
+    { return flops(call, name##_cell(call), true); }
+FUNCTIONS(rnn)
+FUNCTIONS(lstm)
+FUNCTIONS(gru)
+
+#define FORWARD(family)                                                                          \
+    .kind = DF_GENERAL, .infer = infer_##family, .workspace = workspace_##family,                \
+    .run = run_##family, .flops = flops_##family, HALVES_IN_FLOAT
+#define BACKWARD(family)                                                                         \
+    .kind = DF_GENERAL, .internal = true, .infer = infer_##family##_grad,                        \
+    .workspace = workspace_##family##_grad, .run = run_##family##_grad,                          \
+    .flops = flops_##family##_grad, HALVES_IN_FLOAT
+#define ORDER {"reverse", DF_ATTR_BOOL}, {"time_major", DF_ATTR_BOOL}
+#define WANTS_X {"wants_x", DF_ATTR_BOOL}
+
+DF_OP(simple_rnn) = {.name = "simple_rnn", FORWARD(rnn), .n_in = 6, .n_out = 2, .n_attrs = 3,
+                     .promote = 31, .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
+DF_OP(simple_rnn_grad) = {.name = "simple_rnn_grad", BACKWARD(rnn), .n_in = 9, .n_out = 5,
+                          .n_attrs = 4, .shape_only = 1 << 5,
+                          .attrs = {ORDER, {"relu", DF_ATTR_BOOL}, WANTS_X}};
+DF_OP(lstm) = {.name = "lstm", FORWARD(lstm), .n_in = 7, .n_out = 4, .n_attrs = 2, .promote = 63,
+               .attrs = {ORDER}};
+DF_OP(lstm_grad) = {.name = "lstm_grad", BACKWARD(lstm), .n_in = 12, .n_out = 6, .n_attrs = 3,
+                    .shape_only = 1 << 6, .attrs = {ORDER, WANTS_X}};
+DF_OP(gru) = {.name = "gru", FORWARD(gru), .n_in = 7, .n_out = 3, .n_attrs = 3, .promote = 63,
+              .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}}};
+DF_OP(gru_grad) = {.name = "gru_grad", BACKWARD(gru), .n_in = 11, .n_out = 6, .n_attrs = 4,
+                   .shape_only = 1 << 5 | 1 << 6,
+                   .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}, WANTS_X}};
