@@ -45,5 +45,5 @@ def _packs(node: Node) -> bool:
     b, y = node.inputs[1], node.outputs[0]
     if len(b.known_shape) != 2 or not is_known(b) or not is_known(y) or b.dtype.itemsize < 4:
         return False
-    rows, columns = y.known_shape[-2:]
+    rows, columns = y.shape[-2:]
     return rows > 1 and columns > 1 and y.size <= MAX_ROWS * columns
