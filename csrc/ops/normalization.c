@@ -7,8 +7,10 @@
 #include "op/operand.h"
 
 #define CHUNK 16384       /* numbers */
-#define BLOCKS 32         /* of rows, about, whose gradients of scale and offset are summed apart */
+#define BLOCKS 16         /* of rows, about, whose gradients of scale and offset are summed apart */
+#define BLOCK_MIN 16
 #define BLOCK_MAX 256     /* rows: longer sums would lose digits */
+#define SUMS_APART 64     /* numbers: sums 4 KB apart would be taken for one another by the CPU */
 #define TASK_ELEMENTS 8192
 #define NS_PER_BYTE 0.05
 
@@ -19,10 +21,10 @@ typedef struct {
     norm_kind kind;
     const void *x, *g, *scale, *offset; /* g NULL forwards; scale, offset of n numbers or NULL */
     void *out, *to_scale, *to_offset;
-    void *sums; /* (blocks, n_params, n) */
+    void *sums; /* (blocks, n_params, width) */
     norm_part *parts;   /* (n_rows, n_chunks) */
     norm_whole *wholes; /* (n_rows) */
-    int64_t n_rows, n, n_chunks, block, n_params;
+    int64_t n_rows, n, n_chunks, block, n_params, width;
     df_dtype dtype;
 } rows;
 
@@ -136,7 +138,8 @@ static rows rows_of(const df_call *call, const form *f)
     for (int d = 0; d < x->ndim; d++)
         *(d < x->ndim - call->attrs[NDIM].i ? &r.n_rows : &r.n) *= x->shape[d];
     r.n_chunks = df_ceil_div(r.n, CHUNK);
-    r.block = df_min(df_max(df_ceil_div(r.n_rows, BLOCKS), 8), BLOCK_MAX);
+    r.width = r.n + SUMS_APART;
+    r.block = df_min(df_max(df_ceil_div(r.n_rows, BLOCKS), BLOCK_MIN), BLOCK_MAX);
     if (f->back) r.g = call->in[0]->data;
     if (!has_params(call, f)) return r;
     r.n_params = f->n_params;
@@ -149,7 +152,7 @@ static rows rows_of(const df_call *call, const form *f)
 
 static int64_t bytes_of_sums(const rows *r)
 {
-    return df_ceil_div(r->n_rows, r->block) * r->n_params * r->n * df_dtypes[r->dtype].bytes;
+    return df_ceil_div(r->n_rows, r->block) * r->n_params * r->width * df_dtypes[r->dtype].bytes;
 }
 
 /* Parameters with fewer numbers than a row are repeated, into the beginning of the workspace. */
@@ -211,14 +214,14 @@ static void run_chunks(rows *r, void *workspace, double cost)
 
 static void run_blocks(rows *r, void *workspace, double cost)
 {
-    const int64_t blocks = df_ceil_div(r->n_rows, r->block), width = r->n_params * r->n;
+    const int64_t blocks = df_ceil_div(r->n_rows, r->block), width = r->n_params * r->width;
     r->sums = workspace;
     df_parallel_for(r->n_rows, r->block, cost * (double)r->n + 20, flow_back_rows_task, r);
     void (*sum)(void *, const void *, int64_t, int64_t, int64_t) =
         r->dtype == DF_F32 ? sum_blocks_f32 : sum_blocks_f64;
     if (r->to_scale) sum(r->to_scale, r->sums, blocks, r->n, width);
     if (r->to_offset)
-        sum(r->to_offset, (char *)r->sums + r->n * df_dtypes[r->dtype].bytes, blocks, r->n, width);
+        sum(r->to_offset, (char *)r->sums + r->width * df_dtypes[r->dtype].bytes, blocks, r->n, width);
 }
 
 static df_status run(const df_call *call, const form *f)

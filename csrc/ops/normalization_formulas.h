@@ -40,48 +40,80 @@ static norm_part FN(part_of)(norm_mode mode, const T *x, const T *g, const T *sc
     return p;
 }
 
-/* y = (x - mean) rate scale + offset; the last two may be NULL. What lies `ahead`, in the next row,
- * is on its way meanwhile. */
-DF_INLINE void FN(normalize)(T *y, const T *x, const norm_whole *w, const T *scale,
+/* `n` lanes of memory; LANES of them is a constant where this is inlined. */
+DF_INLINE V FN(get)(const T *p, int64_t n) { return n == LANES ? FN(load)(p) : FN(load_n)(p, n); }
+DF_INLINE void FN(put)(T *p, V v, int64_t n)
+{
+    if (n == LANES) FN(store)(p, v);
+    else FN(store_n)(p, v, n);
+}
+
+/* Both functions below are compiled once per number of parameters, a constant: 0, 1 (scale) or 2
+ * (offset, too). What lies `ahead`, in the next row, is on its way meanwhile. */
+
+/* y = (x - mean) rate scale + offset. */
+DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w, const T *scale,
                              const T *offset, int64_t n, int64_t ahead)
 {
     const V mean = FN(splat)((T)w->mean), rate = FN(splat)((T)w->rate);
     for (int64_t i = 0; i < n; i += LANES) {
-        const int64_t rest = df_min(LANES, n - i);
-        const bool whole = rest == LANES;
+        const int64_t some = i + LANES <= n ? LANES : n - i;
         __builtin_prefetch(x + ahead + i);
-        V z = ((whole ? FN(load)(x + i) : FN(load_n)(x + i, rest)) - mean) * rate;
-        if (scale) z *= whole ? FN(load)(scale + i) : FN(load_n)(scale + i, rest);
-        if (offset) z += whole ? FN(load)(offset + i) : FN(load_n)(offset + i, rest);
-        if (whole) FN(store)(y + i, z);
-        else FN(store_n)(y + i, z, rest);
+        V z = (FN(get)(x + i, some) - mean) * rate;
+        if (n_params > 0) z *= FN(get)(scale + i, some);
+        if (n_params > 1) z += FN(get)(offset + i, some);
+        FN(put)(y + i, z, some);
     }
 }
 
-/* d = rate (g scale - level - z slope); g z is added to `to_scale` and g to `to_offset`, if there
- * are any. */
-DF_INLINE void FN(flow_back)(T *d, const T *x, const T *g, const norm_whole *w, const T *scale,
-                             T *to_scale, T *to_offset, int64_t n, int64_t ahead)
+#define ROWS_MAX 2
+
+typedef struct {
+    V mean, rate, level, slope;
+} FN(whole);
+
+/* One vector of each of a few rows. All loads of the sums come first: they are often a multiple of
+ * 4 KB away from the rows, and a load behind a store to an address with the same last 12 bits waits
+ * for it. */
+DF_INLINE void FN(flow_back_at)(int n_params, int n_rows, T *d, const T *x, const T *g,
+                                int64_t stride, const FN(whole) *w, const T *scale, T *to_scale,
+                                T *to_offset, int64_t n)
 {
-    const V mean = FN(splat)((T)w->mean), rate = FN(splat)((T)w->rate);
-    const V level = FN(splat)((T)w->level), slope = FN(splat)((T)w->slope);
-    for (int64_t i = 0; i < n; i += LANES) {
-        const int64_t rest = df_min(LANES, n - i);
-        const bool whole = rest == LANES;
-        __builtin_prefetch(x + ahead + i);
-        __builtin_prefetch(g + ahead + i);
-        const V z = ((whole ? FN(load)(x + i) : FN(load_n)(x + i, rest)) - mean) * rate;
-        const V flow = whole ? FN(load)(g + i) : FN(load_n)(g + i, rest);
-        V gs = flow;
-        if (scale) gs *= whole ? FN(load)(scale + i) : FN(load_n)(scale + i, rest);
-        const V back = (gs - level - z * slope) * rate;
-        if (whole) FN(store)(d + i, back);
-        else FN(store_n)(d + i, back, rest);
-        if (to_scale && whole) FN(store)(to_scale + i, FN(load)(to_scale + i) + flow * z);
-        else if (to_scale) FN(store_n)(to_scale + i, FN(load_n)(to_scale + i, rest) + flow * z, rest);
-        if (to_offset && whole) FN(store)(to_offset + i, FN(load)(to_offset + i) + flow);
-        else if (to_offset) FN(store_n)(to_offset + i, FN(load_n)(to_offset + i, rest) + flow, rest);
+    V by_scale = {0}, scale_sum = {0}, offset_sum = {0};
+    if (n_params > 0) by_scale = FN(get)(scale, n), scale_sum = FN(get)(to_scale, n);
+    if (n_params > 1) offset_sum = FN(get)(to_offset, n);
+#pragma GCC unroll 4
+    for (int r = 0; r < n_rows; r++) {
+        const V flow = FN(get)(g + r * stride, n);
+        const V z = (FN(get)(x + r * stride, n) - w[r].mean) * w[r].rate;
+        const V gs = n_params > 0 ? flow * by_scale : flow;
+        FN(put)(d + r * stride, (gs - w[r].level - z * w[r].slope) * w[r].rate, n);
+        scale_sum += flow * z;
+        offset_sum += flow;
     }
+    if (n_params > 0) FN(put)(to_scale, scale_sum, n);
+    if (n_params > 1) FN(put)(to_offset, offset_sum, n);
+}
+
+/* d = rate (g scale - level - z slope) in each of a few rows, a constant number; g z is added to
+ * `to_scale` and g to `to_offset`. Two rows save loads and stores of these sums; more would not stay
+ * in L1 where rows are a multiple of 4 KB apart. */
+DF_INLINE void FN(flow_back)(int n_params, int n_rows, T *d, const T *x, const T *g,
+                             int64_t stride, const norm_whole *wholes, const T *scale, T *to_scale,
+                             T *to_offset, int64_t n)
+{
+    FN(whole) w[ROWS_MAX];
+#pragma GCC unroll 4
+    for (int r = 0; r < n_rows; r++)
+        w[r] = (FN(whole)){FN(splat)((T)wholes[r].mean), FN(splat)((T)wholes[r].rate),
+                           FN(splat)((T)wholes[r].level), FN(splat)((T)wholes[r].slope)};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        FN(flow_back_at)(n_params, n_rows, d + i, x + i, g + i, stride, w, scale + i, to_scale + i,
+                         to_offset + i, LANES);
+    if (i < n)
+        FN(flow_back_at)(n_params, n_rows, d + i, x + i, g + i, stride, w, scale + i, to_scale + i,
+                         to_offset + i, n - i);
 }
 
 /* --- rows of one chunk: all that is done to one while it is in L1 --- */
@@ -94,9 +126,9 @@ static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const norm_part p = FN(part_of)(r->kind.mode, x + i * n, NULL, NULL, n);
         const norm_whole w = norm_finish(&r->kind, &p);
-        if (offset) FN(normalize)(y + i * n, x + i * n, &w, scale, offset, n, n);
-        else if (scale) FN(normalize)(y + i * n, x + i * n, &w, scale, NULL, n, n);
-        else FN(normalize)(y + i * n, x + i * n, &w, NULL, NULL, n, n);
+        if (r->n_params == 2) FN(normalize)(2, y + i * n, x + i * n, &w, scale, offset, n, n);
+        else if (r->n_params) FN(normalize)(1, y + i * n, x + i * n, &w, scale, scale, n, n);
+        else FN(normalize)(0, y + i * n, x + i * n, &w, x, x, n, n);
     }
 }
 
@@ -107,18 +139,29 @@ static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
     T *d = r->out, *sums = NULL;
     const int64_t n = r->n;
     if (scale) {
-        sums = (T *)r->sums + begin / r->block * r->n_params * n;
-        memset(sums, 0, (size_t)(r->n_params * n) * sizeof(T));
+        sums = (T *)r->sums + begin / r->block * r->n_params * r->width;
+        memset(sums, 0, (size_t)(r->n_params * r->width) * sizeof(T));
     }
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end;) {
         const int64_t at = i * n;
-        const norm_part p = FN(part_of)(r->kind.mode, x + at, g + at, scale, n);
-        const norm_whole w = norm_finish(&r->kind, &p);
-        if (r->n_params == 2)
-            FN(flow_back)(d + at, x + at, g + at, &w, scale, sums, sums + n, n, n);
+        const int few = sums && i + ROWS_MAX <= end ? ROWS_MAX : 1;
+        norm_whole w[ROWS_MAX];
+        for (int k = 0; k < few; k++) {
+            const norm_part p =
+                FN(part_of)(r->kind.mode, x + at + k * n, g + at + k * n, scale, n);
+            w[k] = norm_finish(&r->kind, &p);
+        }
+        T *more = sums ? sums + r->width : sums;
+        if (r->n_params == 2 && few > 1)
+            FN(flow_back)(2, ROWS_MAX, d + at, x + at, g + at, n, w, scale, sums, more, n);
+        else if (r->n_params == 1 && few > 1)
+            FN(flow_back)(1, ROWS_MAX, d + at, x + at, g + at, n, w, scale, sums, d, n);
+        else if (r->n_params == 2)
+            FN(flow_back)(2, 1, d + at, x + at, g + at, n, w, scale, sums, more, n);
         else if (r->n_params == 1)
-            FN(flow_back)(d + at, x + at, g + at, &w, scale, sums, NULL, n, n);
-        else FN(flow_back)(d + at, x + at, g + at, &w, NULL, NULL, NULL, n, n);
+            FN(flow_back)(1, 1, d + at, x + at, g + at, n, w, scale, sums, d, n);
+        else FN(flow_back)(0, 1, d + at, x + at, g + at, n, w, x, d, d, n);
+        i += few;
     }
 }
 
@@ -146,8 +189,13 @@ static void FN(normalize_chunks)(const rows *r, int64_t begin, int64_t end)
     T *y = r->out;
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = i % r->n_chunks * CHUNK, at = i / r->n_chunks * r->n + from;
-        FN(normalize)(y + at, x + at, &r->wholes[i / r->n_chunks], scale ? scale + from : NULL,
-                      offset ? offset + from : NULL, df_min(CHUNK, r->n - from), 0);
+        const int64_t some = df_min(CHUNK, r->n - from);
+        const norm_whole *w = &r->wholes[i / r->n_chunks];
+        if (r->n_params == 2)
+            FN(normalize)(2, y + at, x + at, w, scale + from, offset + from, some, 0);
+        else if (r->n_params == 1)
+            FN(normalize)(1, y + at, x + at, w, scale + from, scale, some, 0);
+        else FN(normalize)(0, y + at, x + at, w, x, x, some, 0);
     }
 }
 
@@ -161,9 +209,15 @@ static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
         if (to_offset) memset(to_offset + from, 0, (size_t)n * sizeof(T));
         for (int64_t i = 0; i < r->n_rows; i++) {
             const int64_t at = i * r->n + from;
-            FN(flow_back)(d + at, x + at, g + at, &r->wholes[i], scale ? scale + from : NULL,
-                          to_scale ? to_scale + from : NULL, to_offset ? to_offset + from : NULL,
-                          n, 0);
+            const norm_whole *w = &r->wholes[i];
+            if (r->n_params == 2)
+                FN(flow_back)(2, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from,
+                              to_offset + from, n);
+            else if (r->n_params == 1)
+                FN(flow_back)(1, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from, d, n);
+            else FN(flow_back)(0, 1, d + at, x + at, g + at, 0, w, x, d, d, n);
         }
     }
 }
+
+#undef ROWS_MAX
