@@ -9,6 +9,12 @@ from dualflow.ops.activation import (
     swish as swish,
 )
 from dualflow.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from dualflow.ops.batch_norm import (
+    batch_normalization as batch_normalization,
+    fused_batch_norm as fused_batch_norm,
+    group_norm as group_norm,
+    instance_norm as instance_norm,
+)
 from dualflow.ops.convolution import (
     atrous_conv2d as atrous_conv2d,
     conv1d as conv1d,

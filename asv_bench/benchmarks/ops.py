@@ -52,6 +52,15 @@ def normalized(*rest, **attrs):
                                               for n in rest)], {"ndim": 1, **attrs})
 
 
+def image(*rest, **attrs):
+    """Likewise of its channels, as of 4 images."""
+    def shaped():
+        return floats(4, ROWS // 4, COLUMNS)
+
+    return lambda: ([shaped(), *(floats(n) if n else shaped() for n in rest)],
+                    {"channels_first": False, **attrs})
+
+
 def bools():
     return [floats(ROWS, COLUMNS) > 0.5], {"axes": [1], "keepdims": False}
 
@@ -158,6 +167,10 @@ OTHERS = {
     "rms_norm_grad": normalized(None, COLUMNS, epsilon=1e-6),
     "l2_normalize": normalized(epsilon=1e-12),
     "l2_normalize_grad": normalized(None, epsilon=1e-12),
+    "fused_batch_norm": image(COLUMNS, COLUMNS, epsilon=1e-3),
+    "fused_batch_norm_grad": image(None, COLUMNS, epsilon=1e-3),
+    "group_norm": image(COLUMNS, COLUMNS, epsilon=1e-5, groups=32),
+    "group_norm_grad": image(None, COLUMNS, epsilon=1e-5, groups=32),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
     "conv": lambda: ([floats(8, 28, 28, 32), floats(3, 3, 32, 64)], CONVOLVED),

@@ -50,6 +50,8 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     TILE_HEAD(name, 2) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
 #define TILE_TERNARY(name) \
     TILE_HEAD(name, 3) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
+#define TILE_QUATERNARY(name) \
+    TILE_HEAD(name, 4) { (void)attrs; FN(map4)(n, out, in[0], in[1], in[2], in[3], FN(name)); }
 /* with the op's first attribute, a float, as last argument of the formula */
 #define TILE_UNARY_WITH(name) \
     TILE_HEAD(name, 1) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
@@ -90,6 +92,8 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     .may_alias = true, .infer = df_infer_broadcast
 #define TERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
     .may_alias = true, .infer = df_infer_broadcast
+#define QUATERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 4, .n_out = 1, \
+    .promote = 15, .may_alias = true, .infer = df_infer_broadcast
 #define TEST_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .infer = df_infer_compare
 #define COMPARE_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \

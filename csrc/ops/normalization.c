@@ -1,12 +1,11 @@
 /* layer_norm, rms_norm and l2_normalize, which normalize rows, and what flows back through them.
  *
- * A row of up to CHUNK numbers stays in L1 for all passes over it. Longer ones are cut into chunks,
+ * A row of up to NORM_CHUNK numbers stays in L1 for all passes over it. Longer ones are cut into chunks,
  * whose statistics are joined; chunks and blocks depend on shapes only, and so do results. */
 #include "ops/normalization.h"
 #include "base/thread.h"
 #include "op/operand.h"
 
-#define CHUNK 16384       /* numbers */
 #define BLOCKS 16         /* of rows, about, whose gradients of scale and offset are summed apart */
 #define BLOCK_MIN 16
 #define BLOCK_MAX 256     /* rows: longer sums would lose digits */
@@ -29,6 +28,9 @@ typedef struct {
 } rows;
 
 #define TEMPLATE "ops/reduction.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/normalization_parts.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/normalization_formulas.h"
@@ -137,7 +139,7 @@ static rows rows_of(const df_call *call, const form *f)
               .x = x->data, .out = call->out[0]->data};
     for (int d = 0; d < x->ndim; d++)
         *(d < x->ndim - call->attrs[NDIM].i ? &r.n_rows : &r.n) *= x->shape[d];
-    r.n_chunks = df_ceil_div(r.n, CHUNK);
+    r.n_chunks = df_ceil_div(r.n, NORM_CHUNK);
     r.width = r.n + SUMS_APART;
     r.block = df_min(df_max(df_ceil_div(r.n_rows, BLOCKS), BLOCK_MIN), BLOCK_MAX);
     if (f->back) r.g = call->in[0]->data;
@@ -204,12 +206,12 @@ static void run_chunks(rows *r, void *workspace, double cost)
 {
     r->parts = workspace;
     r->wholes = (norm_whole *)(r->parts + r->n_rows * r->n_chunks);
-    df_parallel_for(r->n_rows * r->n_chunks, 1, CHUNK * cost, measure_chunks_task, r);
+    df_parallel_for(r->n_rows * r->n_chunks, 1, NORM_CHUNK * cost, measure_chunks_task, r);
     join_rows(r);
     if (r->g)
-        df_parallel_for(r->n_chunks, 1, CHUNK * cost * (double)r->n_rows, flow_back_chunks_task, r);
+        df_parallel_for(r->n_chunks, 1, NORM_CHUNK * cost * (double)r->n_rows, flow_back_chunks_task, r);
     else
-        df_parallel_for(r->n_rows * r->n_chunks, 1, CHUNK * cost, normalize_chunks_task, r);
+        df_parallel_for(r->n_rows * r->n_chunks, 1, NORM_CHUNK * cost, normalize_chunks_task, r);
 }
 
 static void run_blocks(rows *r, void *workspace, double cost)

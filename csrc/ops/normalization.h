@@ -5,6 +5,8 @@
 
 #include "ops/elementwise.h"
 
+#define NORM_CHUNK 16384 /* numbers of a row whose statistics are taken while they are in L1 */
+
 typedef enum {
     BY_DEVIATION, /* the mean becomes 0 and the variance 1 */
     BY_SQUARES,   /* the mean square becomes 1 */
@@ -27,7 +29,7 @@ typedef struct {
 /* Of all that is normalized together: z = (x - mean) rate comes out, and g flows back as
  * rate (g - level - z slope). */
 typedef struct {
-    double mean, rate, level, slope;
+    double mean, variance, rate, level, slope;
 } norm_whole;
 
 /* Adds a part, whose g are multiplied by `scale`. Sums around two means become sums around the
@@ -53,7 +55,7 @@ static inline norm_whole norm_finish(const norm_kind *kind, const norm_part *p)
     const double square = short_of    ? kind->epsilon
                           : by_length ? p->deviation
                                       : p->deviation / p->n + kind->epsilon;
-    norm_whole w = {p->mean, 1 / sqrt(square), 0, 0};
+    norm_whole w = {.mean = p->mean, .variance = p->deviation / p->n, .rate = 1 / sqrt(square)};
     if (kind->mode == BY_DEVIATION) w.level = p->flow / p->n;
     if (!short_of) w.slope = p->moment * w.rate / (by_length ? 1 : p->n);
     return w;

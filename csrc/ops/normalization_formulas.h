@@ -1,57 +1,9 @@
 /* Part of normalization.c, included once per floating dtype: rows that are normalized. */
 
-DF_INLINE V FN(square_around)(V x, V mean) { return (x - mean) * (x - mean); }
+/* The functions below are compiled once per number of parameters, a constant: 0, 1 (scale) or 2
+ * (offset, too); other pointers are not followed. */
 
-/* sum of g and of g (x - mean); g is multiplied by `scale` where there is one. */
-DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale, int64_t n)
-{
-    const V mean = FN(splat)((T)p->mean);
-    V flow[4] = {{0}, {0}, {0}, {0}}, moment[4] = {{0}, {0}, {0}, {0}};
-    int64_t i = 0;
-    for (; i + 4 * LANES <= n; i += 4 * LANES)
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; k++) {
-            const int64_t at = i + k * LANES;
-            const V gs = scale ? FN(load)(g + at) * FN(load)(scale + at) : FN(load)(g + at);
-            flow[k] += gs;
-            moment[k] = FN(fma)(gs, FN(load)(x + at) - mean, moment[k]);
-        }
-    for (; i < n; i += LANES) {
-        const int64_t rest = df_min(LANES, n - i);
-        const bool whole = rest == LANES;
-        V gs = whole ? FN(load)(g + i) : FN(load_n)(g + i, rest); /* 0 beyond the end */
-        if (scale) gs *= whole ? FN(load)(scale + i) : FN(load_n)(scale + i, rest);
-        flow[0] += gs;
-        moment[0] = FN(fma)(gs, (whole ? FN(load)(x + i) : FN(load_n)(x + i, rest)) - mean,
-                            moment[0]);
-    }
-    p->flow = FN(reduce_lanes)((flow[0] + flow[1]) + (flow[2] + flow[3]), FN(plus));
-    p->moment = FN(reduce_lanes)((moment[0] + moment[1]) + (moment[2] + moment[3]), FN(plus));
-}
-
-/* The statistics of n <= CHUNK numbers, in two passes: nothing cancels. */
-static norm_part FN(part_of)(norm_mode mode, const T *x, const T *g, const T *scale, int64_t n)
-{
-    norm_part p = {.n = (double)n};
-    if (mode == BY_DEVIATION)
-        p.mean = FN(reduce_row)(x, n, (V){0}, (V){0}, FN(plain), FN(plus)) / (T)n;
-    p.deviation = FN(reduce_row)(x, n, FN(splat)((T)p.mean), (V){0}, FN(square_around), FN(plus));
-    if (g) FN(flow_of)(&p, x, g, scale, n);
-    return p;
-}
-
-/* `n` lanes of memory; LANES of them is a constant where this is inlined. */
-DF_INLINE V FN(get)(const T *p, int64_t n) { return n == LANES ? FN(load)(p) : FN(load_n)(p, n); }
-DF_INLINE void FN(put)(T *p, V v, int64_t n)
-{
-    if (n == LANES) FN(store)(p, v);
-    else FN(store_n)(p, v, n);
-}
-
-/* Both functions below are compiled once per number of parameters, a constant: 0, 1 (scale) or 2
- * (offset, too). What lies `ahead`, in the next row, is on its way meanwhile. */
-
-/* y = (x - mean) rate scale + offset. */
+/* y = (x - mean) rate scale + offset. What lies `ahead`, in the next row, is on its way meanwhile. */
 DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w, const T *scale,
                              const T *offset, int64_t n, int64_t ahead)
 {
@@ -177,9 +129,9 @@ static void FN(measure_chunks)(const rows *r, int64_t begin, int64_t end)
 {
     const T *x = r->x, *g = r->g, *scale = r->scale;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t from = i % r->n_chunks * CHUNK, at = i / r->n_chunks * r->n + from;
+        const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
         r->parts[i] = FN(part_of)(r->kind.mode, x + at, g ? g + at : NULL,
-                                  g && scale ? scale + from : NULL, df_min(CHUNK, r->n - from));
+                                  g && scale ? scale + from : NULL, df_min(NORM_CHUNK, r->n - from));
     }
 }
 
@@ -188,8 +140,8 @@ static void FN(normalize_chunks)(const rows *r, int64_t begin, int64_t end)
     const T *x = r->x, *scale = r->scale, *offset = r->offset;
     T *y = r->out;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t from = i % r->n_chunks * CHUNK, at = i / r->n_chunks * r->n + from;
-        const int64_t some = df_min(CHUNK, r->n - from);
+        const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
+        const int64_t some = df_min(NORM_CHUNK, r->n - from);
         const norm_whole *w = &r->wholes[i / r->n_chunks];
         if (r->n_params == 2)
             FN(normalize)(2, y + at, x + at, w, scale + from, offset + from, some, 0);
@@ -204,7 +156,7 @@ static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
     const T *x = r->x, *g = r->g, *scale = r->scale;
     T *d = r->out, *to_scale = r->to_scale, *to_offset = r->to_offset;
     for (int64_t chunk = begin; chunk < end; chunk++) {
-        const int64_t from = chunk * CHUNK, n = df_min(CHUNK, r->n - from);
+        const int64_t from = chunk * NORM_CHUNK, n = df_min(NORM_CHUNK, r->n - from);
         if (to_scale) memset(to_scale + from, 0, (size_t)n * sizeof(T));
         if (to_offset) memset(to_offset + from, 0, (size_t)n * sizeof(T));
         for (int64_t i = 0; i < r->n_rows; i++) {

@@ -5,6 +5,7 @@ from dualflow.ops import (
     activation as activation,
     arithmetic as arithmetic,
     array as array,
+    batch_norm as batch_norm,
     bitwise as bitwise,
     cast as cast,
     clip as clip,

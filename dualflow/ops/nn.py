@@ -1,11 +1,11 @@
 """Functions of neural networks that are composed of other ops; their gradients follow."""
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops import random_generator
 from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import reshape, same_size
+from dualflow.ops.batch_norm import channels_first
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.reduce import reduce_sum
@@ -42,11 +42,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str = "NHWC",
     [[11.0, 22.0], [13.0, 24.0]]
     """
     value, bias = as_tensor(value), as_tensor(bias)
-    named = data_format if isinstance(data_format, str) else ""
-    first = named.startswith("NC")
-    if not first and not (named.startswith("N") and named.endswith("C")):
-        raise InvalidArgumentError(
-            f"bias_add: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
+    first = channels_first(data_format, "bias_add")
     if value.ndim < 2 or bias.ndim != 1 or not same_size(bias.shape[0],
                                                          value.shape[1 if first else -1]):
         raise ShapeError(f"bias_add: value has shape {value.shape} and bias {bias.shape}, want "

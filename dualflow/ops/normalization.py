@@ -54,7 +54,7 @@ def _over(op: str, x: Any, axes: list[int], epsilon: float) -> Tensor:
     return transpose(y, sorted(range(x.ndim), key=order.__getitem__))
 
 
-def _in_float(rule: Rule) -> Rule:
+def in_float(rule: Rule) -> Rule:
     """A rule of many ops, between which halves would lose too much: computed in float32."""
     def wide(v):
         return cast(v, float32) if v.dtype in (float16, bfloat16) else v
@@ -152,7 +152,7 @@ def layer_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, ndim: int 
 
 
 @gradient("layer_norm_grad", saves="inputs")
-@_in_float
+@in_float
 def _(gg, out, g, x, *scale, ndim, epsilon):
     z = apply("layer_norm", x, ndim=ndim, epsilon=epsilon)
     rate = rsqrt(reduce_variance(x, tuple(range(-ndim, 0)), True) + epsilon)
@@ -160,14 +160,14 @@ def _(gg, out, g, x, *scale, ndim, epsilon):
     def back(v):
         return layer_norm_grad(v, x, ndim=ndim, epsilon=epsilon)[0]
 
-    return _second("layer_norm", back, gg, g, z, rate, scale, ndim)
+    return second_order(back, gg, g, z, rate, scale, tuple(range(-ndim, 0)))
 
 
-def _second(op, back, gg, g, z, rate, scale, ndim):
+def second_order(back, gg, g, z, rate, scale, axes, centred=True):
     """Gradients to g, x and scale of <h, rate P(g scale)> + <to_scale, g z> + <to_offset, g>, where
-    gg = (h, to_scale, to_offset) and back(v) = rate P(v)."""
+    gg = (h, to_scale, to_offset) and back(v) = rate P(v); what flows to scale is not summed."""
     def mean(v):
-        return reduce_mean(v, tuple(range(-ndim, 0)), True)
+        return reduce_mean(v, axes, True)
 
     def to_g():
         flow = back(h)
@@ -179,7 +179,7 @@ def _second(op, back, gg, g, z, rate, scale, ndim):
         gs = g * scale[0] if scale else g
         a, b = mean(h * z), mean(gs * z)
         q = mean(h * gs) - a * b
-        if op == "layer_norm":
+        if centred:
             q = q - mean(h) * mean(gs)
         inner = -rate * (b * h + a * gs)
         return back(g * gg[1] + inner if scale else inner) - square(rate) * z * q
@@ -262,7 +262,7 @@ def rms_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, ndim: int = 
 
 
 @gradient("rms_norm_grad", saves="inputs")
-@_in_float
+@in_float
 def _(gg, out, g, x, *scale, ndim, epsilon):
     z = apply("rms_norm", x, ndim=ndim, epsilon=epsilon)
     rate = rsqrt(reduce_mean(square(x), tuple(range(-ndim, 0)), True) + epsilon)
@@ -270,7 +270,7 @@ def _(gg, out, g, x, *scale, ndim, epsilon):
     def back(v):
         return rms_norm_grad(v, x, ndim=ndim, epsilon=epsilon)[0]
 
-    return _second("rms_norm", back, gg, g, z, rate, scale, ndim)
+    return second_order(back, gg, g, z, rate, scale, tuple(range(-ndim, 0)), centred=False)
 
 
 def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
@@ -331,7 +331,7 @@ def l2_normalize_grad(g: TensorLike, x: TensorLike, ndim: int = 1,
 
 
 @gradient("l2_normalize_grad", saves="inputs")
-@_in_float
+@in_float
 def _(gg, out, g, x, ndim, epsilon):
     gg = gg[0]
 

@@ -6,6 +6,7 @@ from tests.ops.cases import (  # noqa: F401
     arithmetic,
     array,
     attention,
+    batch_norm,
     bitwise,
     cast,
     compare,

@@ -1,0 +1,355 @@
+/* fused_batch_norm and group_norm, which normalize channels, alone or in groups, over the places of
+ * one image or of a batch; and what flows back through them.
+ *
+ * Memory is read twice. The first time statistics are taken of areas that stay in cache: some rows
+ * of a block of columns (channels last) or a piece of a row (channels first). They are joined by
+ * channel, or group of channels, and planned into a few numbers per channel, with which all of x is
+ * gone through again. Areas depend on shapes only, and so do results. */
+#include "ops/normalization.h"
+#include "base/thread.h"
+
+#define BLOCK 512           /* columns of an area */
+#define AREA 32768          /* numbers of an area, about */
+#define AREA_ROWS_MIN 64    /* so that parts are few beside numbers */
+#define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
+#define FOLDED 64           /* columns: narrower rows are taken as parts of longer ones */
+#define TASK_ELEMENTS 8192
+#define NS_PER_BYTE 0.05
+
+/* (n, s, c) or, channels first, (n, c, s). */
+typedef struct {
+    norm_kind kind;
+    bool first;
+    int64_t n, s, c, groups; /* per n; 0: channels by themselves, over all n */
+    const void *x, *g, *scale, *offset; /* g NULL forwards; scale, offset of c numbers or NULL */
+    void *out, *mean, *variance, *to_scale, *to_offset;
+    int64_t width;            /* channels last: columns, a multiple of c */
+    int64_t chunk, n_chunks;  /* rows of an area; channels first: numbers */
+    int64_t n_blocks;         /* of columns */
+    int64_t n_wholes, n_planned;
+    norm_part *parts;   /* (n, n_chunks, c) */
+    norm_whole *wholes; /* (c) or (n, groups) */
+    void *plan;         /* (4, c) or (4, n, c) */
+    df_dtype dtype;
+} channels;
+
+/* What a task takes at once: where it begins, its part, its place in the plan. */
+typedef struct {
+    int64_t at, part, planned, rows, cols;
+} area;
+
+static area area_of(const channels *ch, int64_t item)
+{
+    area a;
+    int64_t n, from;
+    if (ch->first) {
+        const int64_t chunk = item % ch->n_chunks, row = item / ch->n_chunks, c = row % ch->c;
+        n = row / ch->c, from = chunk * ch->chunk;
+        a = (area){row * ch->s + from, (n * ch->n_chunks + chunk) * ch->c + c, c, 1,
+                   df_min(ch->chunk, ch->s - from)};
+    } else {
+        const int64_t block = item % ch->n_blocks, chunks = item / ch->n_blocks;
+        const int64_t rows = ch->s * ch->c / ch->width, column = block * BLOCK;
+        n = chunks / ch->n_chunks, from = chunks % ch->n_chunks * ch->chunk;
+        a = (area){n * ch->s * ch->c + from * ch->width + column, chunks * ch->c + column, column,
+                   df_min(ch->chunk, rows - from), df_min(BLOCK, ch->width - column)};
+    }
+    if (ch->groups) a.planned += n * ch->c;
+    return a;
+}
+
+static const norm_whole *whole_of(const channels *ch, int64_t n, int64_t c)
+{
+    return &ch->wholes[ch->groups ? n * ch->groups + c / (ch->c / ch->groups) : c];
+}
+
+#define TEMPLATE "ops/reduction.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/normalization_parts.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/batch_norm_elementwise_formulas.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/batch_norm_formulas.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+
+#define TASK(name)                                                                               \
+    static void name##_task(void *context, int64_t begin, int64_t end)                           \
+    {                                                                                            \
+        const channels *ch = context;                                                            \
+        (ch->dtype == DF_F32 ? name##_f32 : name##_f64)(ch, begin, end);                         \
+    }
+TASK(measure_columns)
+TASK(measure_rows)
+TASK(plan_channels)
+TASK(apply_columns)
+TASK(apply_rows)
+
+/* --- joining parts --- */
+
+static double scale_of(const channels *ch, int64_t c)
+{
+    if (!ch->scale) return 1;
+    return ch->dtype == DF_F32 ? (double)((const float *)ch->scale)[c]
+                               : ((const double *)ch->scale)[c];
+}
+
+#define CHANNELS_AT_ONCE 16
+
+/* Wholes [begin, end) of (c): over all n and chunks, a few channels at once as they lie together. */
+static void join_batch(void *context, int64_t begin, int64_t end)
+{
+    const channels *ch = context;
+    norm_part sum[CHANNELS_AT_ONCE] = {0};
+    for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
+        for (int64_t c = begin; c < end; c++)
+            norm_add(&sum[c - begin], &ch->parts[k * ch->c + c], scale_of(ch, c));
+    for (int64_t c = begin; c < end; c++)
+        ch->wholes[c] = norm_finish(&ch->kind, &sum[c - begin]);
+}
+
+/* Wholes [begin, end) of (n, groups). */
+static void join_groups(void *context, int64_t begin, int64_t end)
+{
+    const channels *ch = context;
+    const int64_t size = ch->c / ch->groups;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t n = i / ch->groups, first = i % ch->groups * size;
+        norm_part sum = {0};
+        for (int64_t k = n * ch->n_chunks; k < (n + 1) * ch->n_chunks; k++)
+            for (int64_t c = first; c < first + size; c++)
+                norm_add(&sum, &ch->parts[k * ch->c + c], scale_of(ch, c));
+        ch->wholes[i] = norm_finish(&ch->kind, &sum);
+    }
+}
+
+/* What flows to scale, the sum of g z, and to offset, the sum of g. */
+static void sum_channels(void *context, int64_t begin, int64_t end)
+{
+    const channels *ch = context;
+    double to_scale[CHANNELS_AT_ONCE] = {0}, to_offset[CHANNELS_AT_ONCE] = {0};
+    for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
+        for (int64_t c = begin; c < end; c++) {
+            const norm_part *p = &ch->parts[k * ch->c + c];
+            const norm_whole *w = whole_of(ch, k / ch->n_chunks, c);
+            to_scale[c - begin] += (p->moment + (p->mean - w->mean) * p->flow) * w->rate;
+            to_offset[c - begin] += p->flow;
+        }
+    for (int64_t c = begin; c < end; c++)
+        (ch->dtype == DF_F32 ? write_sums_f32 : write_sums_f64)(
+            ch, c, to_scale[c - begin], to_offset[c - begin]);
+}
+
+static void join(channels *ch)
+{
+    const double per_channel = 10 * (double)(ch->n * ch->n_chunks);
+    if (ch->groups)
+        df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / ch->c, 1),
+                        10 * (double)(ch->n_chunks * ch->c / ch->groups), join_groups, ch);
+    else df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, join_batch, ch);
+    df_parallel_for(ch->n_planned, TASK_ELEMENTS, 1, plan_channels_task, ch);
+    if (ch->to_scale) df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, sum_channels, ch);
+    for (int64_t c = 0; c < ch->c && ch->mean; c++)
+        (ch->dtype == DF_F32 ? write_moments_f32 : write_moments_f64)(ch, c);
+}
+
+/* --- shapes --- */
+
+enum { FIRST, EPSILON, GROUPS };
+
+/* Inputs: x, scale, offset; flowing back: g, x, scale. There are all parameters or none. */
+typedef struct {
+    bool groups, back;
+} form;
+
+static const df_tensor *x_of(const df_call *call, const form *f) { return call->in[f->back]; }
+
+static int64_t channels_of(const df_call *call, const form *f)
+{
+    const df_tensor *x = x_of(call, f);
+    return x->shape[call->attrs[FIRST].i ? 1 : x->ndim - 1];
+}
+
+static df_status check_groups(const df_call *call, const form *f, df_error *err)
+{
+    const int64_t groups = call->attrs[GROUPS].i, c = channels_of(call, f);
+    if (groups == -1 || (groups >= 1 && (c == DF_UNKNOWN || c % groups == 0))) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT,
+                   "%s: %lld groups of %lld channels, want a number that divides them, or -1: one "
+                   "for each", call->op->name, (long long)groups, (long long)c);
+}
+
+static df_status check_params(const df_call *call, const form *f, df_error *err)
+{
+    const df_tensor *x = x_of(call, f);
+    const int64_t c = channels_of(call, f);
+    for (int i = f->back + 1; i < call->n_in; i++) {
+        const df_tensor *p = call->in[i];
+        if (p->ndim == 1 && (p->shape[0] == c || p->shape[0] == DF_UNKNOWN || c == DF_UNKNOWN))
+            continue;
+        return df_fail(err, DF_BAD_SHAPE,
+                       "%s: %s has shape %s, want (%lld,), a number per channel of x, which has "
+                       "shape %s, channels %s", call->op->name,
+                       i == f->back + 1 ? "scale" : "offset",
+                       df_shape_text(p->ndim, p->shape).text, (long long)c,
+                       df_shape_text(x->ndim, x->shape).text,
+                       call->attrs[FIRST].i ? "first" : "last");
+    }
+    return DF_OK;
+}
+
+static df_status check(const df_call *call, const form *f, df_error *err)
+{
+    const int none = f->back + 1, all = 3;
+    const char *op = call->op->name;
+    if (call->n_in != none && call->n_in != all)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d or %d", op,
+                       call->n_in, none, all);
+    const df_tensor *x = x_of(call, f);
+    if (x->dtype != DF_F32 && x->dtype != DF_F64)
+        return df_fail_dtype(call, f->back, "a floating dtype", err);
+    if (x->ndim < 2)
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want two dimensions or more", op,
+                       df_shape_text(x->ndim, x->shape).text);
+    if (f->back && !df_may_be_same_shape(call->in[0], x))
+        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want x's shape %s", op,
+                       df_tensor_text(call->in[0]).text, df_shape_text(x->ndim, x->shape).text);
+    df_status status = f->groups ? check_groups(call, f, err) : DF_OK;
+    return status == DF_OK ? check_params(call, f, err) : status;
+}
+
+static df_status infer(const df_call *call, const form *f, df_error *err)
+{
+    df_status status = check(call, f, err);
+    if (status != DF_OK) return status;
+    const df_tensor *x = x_of(call, f);
+    const int64_t c = channels_of(call, f);
+    status = df_tensor_set(call->out[0], x->dtype, x->ndim, x->shape, call->op->name, err);
+    for (int i = 1; i < call->n_out && status == DF_OK; i++)
+        status = df_tensor_set(call->out[i], x->dtype, 1, &c, call->op->name, err);
+    return status;
+}
+
+/* Rows and columns of areas. Narrow rows are folded, as many to one as a power of two allows. */
+static void set_areas(channels *ch)
+{
+    ch->width = ch->c;
+    ch->n_blocks = 1;
+    if (ch->first) {
+        ch->chunk = NORM_CHUNK;
+        ch->n_chunks = df_ceil_div(ch->s, ch->chunk);
+        return;
+    }
+    if (!ch->groups) ch->s *= ch->n, ch->n = 1;
+    while (ch->width < FOLDED && ch->s * ch->c / ch->width % 2 == 0) ch->width *= 2;
+    ch->n_blocks = df_ceil_div(ch->width, BLOCK);
+    ch->chunk = df_min(df_max(AREA / df_min(ch->width, BLOCK), AREA_ROWS_MIN), AREA_ROWS_MAX);
+    ch->n_chunks = df_ceil_div(ch->s * ch->c / ch->width, ch->chunk);
+}
+
+static channels channels_in(const df_call *call, const form *f)
+{
+    const df_tensor *x = x_of(call, f);
+    channels ch = {.kind = {BY_DEVIATION, call->attrs[EPSILON].f}, .n = x->shape[0], .s = 1,
+                   .c = channels_of(call, f), .dtype = x->dtype, .x = x->data,
+                   .out = call->out[0]->data};
+    for (int d = 1; d < x->ndim; d++) ch.s *= x->shape[d];
+    ch.s /= df_max(ch.c, 1);
+    ch.first = call->attrs[FIRST].i && ch.s > 1;
+    if (f->groups) ch.groups = call->attrs[GROUPS].i == -1 ? ch.c : call->attrs[GROUPS].i;
+    if (x->size == 0) return ch;
+    set_areas(&ch);
+    ch.n_wholes = ch.groups ? ch.n * ch.groups : ch.c;
+    ch.n_planned = ch.groups ? ch.n * ch.c : ch.c;
+    const bool params = call->n_in > f->back + 1;
+    if (params) ch.scale = call->in[f->back + 1]->data;
+    if (params && !f->back) ch.offset = call->in[2]->data;
+    if (f->back) ch.g = call->in[0]->data;
+    if (f->back && params) ch.to_scale = call->out[1]->data, ch.to_offset = call->out[2]->data;
+    if (!f->back && !f->groups) ch.mean = call->out[1]->data, ch.variance = call->out[2]->data;
+    return ch;
+}
+
+static int64_t workspace(const df_call *call, const form *f)
+{
+    const channels ch = channels_in(call, f);
+    if (x_of(call, f)->size == 0) return 0;
+    return ch.n * ch.n_chunks * ch.c * (int64_t)sizeof *ch.parts +
+           ch.n_wholes * (int64_t)sizeof *ch.wholes + 4 * ch.n_planned * df_dtypes[ch.dtype].bytes;
+}
+
+/* --- running --- */
+
+/* Sums of nothing are 0, means are not numbers. */
+static df_status run_empty(const df_call *call, const form *f)
+{
+    for (int i = 1; i < call->n_out; i++)
+        for (int64_t c = 0; c < call->out[i]->size; c++) {
+            const double value = f->back ? 0 : NAN;
+            if (call->out[i]->dtype == DF_F32) ((float *)call->out[i]->data)[c] = (float)value;
+            else ((double *)call->out[i]->data)[c] = value;
+        }
+    return DF_OK;
+}
+
+static df_status run(const df_call *call, const form *f)
+{
+    channels ch = channels_in(call, f);
+    if (x_of(call, f)->size == 0) return run_empty(call, f);
+    ch.parts = call->workspace;
+    ch.wholes = (norm_whole *)(ch.parts + ch.n * ch.n_chunks * ch.c);
+    ch.plan = ch.wholes + ch.n_wholes;
+    const int64_t items = ch.n * ch.n_chunks * (ch.first ? ch.c : ch.n_blocks);
+    const int64_t each = ch.first ? df_min(ch.s, ch.chunk) : ch.chunk * df_min(ch.width, BLOCK);
+    const int64_t grain = df_max(TASK_ELEMENTS / each, 1);
+    const double cost = NS_PER_BYTE * df_dtypes[ch.dtype].bytes * (double)each * (1 + f->back) + 20;
+    df_parallel_for(items, grain, cost, ch.first ? measure_rows_task : measure_columns_task, &ch);
+    join(&ch);
+    df_parallel_for(items, grain, cost, ch.first ? apply_rows_task : apply_columns_task, &ch);
+    return DF_OK;
+}
+
+static int count_back(const df_call *call) { return call->n_in > 2 ? 3 : 1; }
+
+#define CHANNEL_NORM(op, groups, back)                                                           \
+    static const form op##_form = {groups, back};                                                \
+    static df_status op##_infer(const df_call *call, df_error *err)                              \
+    {                                                                                            \
+        return infer(call, &op##_form, err);                                                     \
+    }                                                                                            \
+    static int64_t op##_workspace(const df_call *call)                                           \
+    {                                                                                            \
+        return workspace(call, &op##_form);                                                      \
+    }                                                                                            \
+    static df_status op##_run(const df_call *call, df_error *err)                                \
+    {                                                                                            \
+        (void)err;                                                                               \
+        return run(call, &op##_form);                                                            \
+    }
+CHANNEL_NORM(fused_batch_norm, false, false)
+CHANNEL_NORM(fused_batch_norm_grad, false, true)
+CHANNEL_NORM(group_norm, true, false)
+CHANNEL_NORM(group_norm_grad, true, true)
+
+#define CHANNEL_OP(op)                                                                           \
+    .name = #op, .kind = DF_GENERAL, .total = true, .n_in = DF_VARIADIC, .promote = 1,           \
+    .infer = op##_infer, .workspace = op##_workspace, .run = op##_run, HALVES_IN_FLOAT
+#define BATCH_ATTRS                                                                              \
+    .n_attrs = 2, .attrs = {{"channels_first", DF_ATTR_BOOL}, {"epsilon", DF_ATTR_FLOAT}}
+#define GROUP_ATTRS                                                                              \
+    .n_attrs = 3, .attrs = {{"channels_first", DF_ATTR_BOOL}, {"epsilon", DF_ATTR_FLOAT},        \
+                            {"groups", DF_ATTR_INT}}
+
+DF_OP(fused_batch_norm) = {CHANNEL_OP(fused_batch_norm), BATCH_ATTRS, .n_out = 3};
+DF_OP(fused_batch_norm_grad) = {CHANNEL_OP(fused_batch_norm_grad), BATCH_ATTRS,
+                                .n_out = DF_VARIADIC, .count_out = count_back};
+DF_OP(group_norm) = {CHANNEL_OP(group_norm), GROUP_ATTRS, .n_out = 1};
+DF_OP(group_norm_grad) = {CHANNEL_OP(group_norm_grad), GROUP_ATTRS, .n_out = DF_VARIADIC,
+                          .count_out = count_back};
+
+/* --- with moments that are given: (x, mean, factor, offset) --- */
+
+DF_OP(normalize_by) = {QUATERNARY_OP("normalize_by"), .tile = {FLOATS(normalize_by)}};

@@ -1,0 +1,134 @@
+/* Part of batch_norm.c, included once per floating dtype: statistics of channels, and what is done
+ * with them. */
+
+/* flow[c] = sum of g, moment[c] = sum of g (x - mean[c]), over rows that are `stride` apart. */
+static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, const T *mean,
+                                int64_t rows, int64_t cols, int64_t stride)
+{
+    memset(flow, 0, (size_t)cols * sizeof(T));
+    memset(moment, 0, (size_t)cols * sizeof(T));
+    for (int64_t first = 0; first < rows; first += 8)
+        for (int64_t c = 0; c < cols; c += LANES) {
+            const int64_t n = df_min(LANES, cols - c), end = df_min(first + 8, rows);
+            const V m = FN(get)(mean + c, n);
+            V f = FN(get)(flow + c, n), mo = FN(get)(moment + c, n);
+            for (int64_t r = first; r < end; r++) {
+                const V one = FN(get)(g + r * stride + c, n);
+                f += one;
+                mo = FN(fma)(one, FN(get)(x + r * stride + c, n) - m, mo);
+            }
+            FN(put)(flow + c, f, n);
+            FN(put)(moment + c, mo, n);
+        }
+}
+
+/* Items [begin, end) of (n, chunks, blocks of columns), channels last. */
+static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
+{
+    T mean[BLOCK], deviation[BLOCK], flow[BLOCK] = {0}, moment[BLOCK] = {0};
+    for (int64_t i = begin; i < end; i++) {
+        const area a = area_of(ch, i);
+        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
+        norm_part *parts = ch->parts + a.part;
+        FN(reduce_columns)(mean, x, NULL, a.rows, a.cols, ch->width, 0, FN(plain), FN(plus));
+        for (int64_t c = 0; c < a.cols; c++) mean[c] /= (T)a.rows;
+        FN(reduce_columns)(deviation, x, mean, a.rows, a.cols, ch->width, 0, FN(square_around),
+                           FN(plus));
+        if (g) FN(flow_of_columns)(flow, moment, x, g, mean, a.rows, a.cols, ch->width);
+        memset(parts, 0, (size_t)df_min(a.cols, ch->c) * sizeof *parts);
+        for (int64_t c = 0; c < a.cols; c++) {
+            const norm_part p = {(double)a.rows, mean[c], deviation[c], flow[c], moment[c]};
+            norm_add(&parts[c % ch->c], &p, 1);
+        }
+    }
+}
+
+/* Items [begin, end) of (n, channels, chunks), channels first. */
+static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const area a = area_of(ch, i);
+        ch->parts[a.part] =
+            FN(part_of)(BY_DEVIATION, (const T *)ch->x + a.at,
+                        ch->g ? (const T *)ch->g + a.at : NULL, NULL, a.cols);
+    }
+}
+
+/* Whose (x - mean) factor + offset is the result; what flows back is
+ * g factor - (x - mean) slope - offset. */
+static void FN(plan_channels)(const channels *ch, int64_t begin, int64_t end)
+{
+    const T *scale = ch->scale, *offset = ch->offset;
+    T *mean = ch->plan, *factor = mean + ch->n_planned, *shift = factor + ch->n_planned;
+    T *slope = shift + ch->n_planned;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t c = i % ch->c;
+        const norm_whole *w = whole_of(ch, i / ch->c, c);
+        mean[i] = (T)w->mean;
+        factor[i] = (T)(w->rate * (scale ? (double)scale[c] : 1));
+        shift[i] = ch->g ? (T)(w->rate * w->level) : offset ? offset[c] : 0;
+        slope[i] = (T)(w->rate * w->rate * w->slope);
+    }
+}
+
+DF_INLINE V FN(back)(V x, V g, V mean, V factor, V offset, V slope)
+{
+    return g * factor - (x - mean) * slope - offset;
+}
+
+static void FN(apply_columns)(const channels *ch, int64_t begin, int64_t end)
+{
+    T plan[4][BLOCK];
+    const T *all = ch->plan;
+    for (int64_t i = begin; i < end; i++) {
+        const area a = area_of(ch, i);
+        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
+        T *y = (T *)ch->out + a.at;
+        for (int k = 0; k < 4; k++)
+            for (int64_t c = 0; c < a.cols; c++)
+                plan[k][c] = all[k * ch->n_planned + a.planned + c % ch->c];
+        for (int64_t r = 0; r < a.rows * ch->width; r += ch->width) {
+            if (!g) {
+                FN(map4)(a.cols, y + r, x + r, plan[0], plan[1], plan[2], FN(normalize_by));
+                continue;
+            }
+            for (int64_t c = 0; c < a.cols; c += LANES) {
+                const int64_t n = df_min(LANES, a.cols - c);
+                FN(put)(y + r + c,
+                        FN(back)(FN(get)(x + r + c, n), FN(get)(g + r + c, n),
+                                 FN(get)(plan[0] + c, n), FN(get)(plan[1] + c, n),
+                                 FN(get)(plan[2] + c, n), FN(get)(plan[3] + c, n)), n);
+            }
+        }
+    }
+}
+
+static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const area a = area_of(ch, i);
+        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
+        const T *plan = (const T *)ch->plan + a.planned;
+        T *y = (T *)ch->out + a.at;
+        V p[4];
+        for (int k = 0; k < 4; k++) p[k] = FN(splat)(plan[k * ch->n_planned]);
+        for (int64_t c = 0; c < a.cols; c += LANES) {
+            const int64_t n = df_min(LANES, a.cols - c);
+            const V at = FN(get)(x + c, n);
+            FN(put)(y + c, g ? FN(back)(at, FN(get)(g + c, n), p[0], p[1], p[2], p[3])
+                             : FN(normalize_by)(at, p[0], p[1], p[2]), n);
+        }
+    }
+}
+
+static void FN(write_sums)(const channels *ch, int64_t c, double to_scale, double to_offset)
+{
+    ((T *)ch->to_scale)[c] = (T)to_scale;
+    ((T *)ch->to_offset)[c] = (T)to_offset;
+}
+
+static void FN(write_moments)(const channels *ch, int64_t c)
+{
+    ((T *)ch->mean)[c] = (T)ch->wholes[c].mean;
+    ((T *)ch->variance)[c] = (T)ch->wholes[c].variance;
+}

@@ -1,0 +1,47 @@
+/* Included once per floating dtype, behind reduction.h: the statistics of numbers in a row. */
+
+/* `n` lanes of memory; LANES of them is a constant where this is inlined. */
+DF_INLINE V FN(get)(const T *p, int64_t n) { return n == LANES ? FN(load)(p) : FN(load_n)(p, n); }
+DF_INLINE void FN(put)(T *p, V v, int64_t n)
+{
+    if (n == LANES) FN(store)(p, v);
+    else FN(store_n)(p, v, n);
+}
+
+DF_INLINE V FN(square_around)(V x, V mean) { return (x - mean) * (x - mean); }
+
+/* sum of g and of g (x - mean); g is multiplied by `scale` where there is one. */
+DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale, int64_t n)
+{
+    const V mean = FN(splat)((T)p->mean);
+    V flow[4] = {{0}, {0}, {0}, {0}}, moment[4] = {{0}, {0}, {0}, {0}};
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) {
+            const int64_t at = i + k * LANES;
+            const V gs = scale ? FN(load)(g + at) * FN(load)(scale + at) : FN(load)(g + at);
+            flow[k] += gs;
+            moment[k] = FN(fma)(gs, FN(load)(x + at) - mean, moment[k]);
+        }
+    for (; i < n; i += LANES) {
+        const int64_t rest = df_min(LANES, n - i);
+        V gs = FN(get)(g + i, rest); /* 0 beyond the end */
+        if (scale) gs *= FN(get)(scale + i, rest);
+        flow[0] += gs;
+        moment[0] = FN(fma)(gs, FN(get)(x + i, rest) - mean, moment[0]);
+    }
+    p->flow = FN(reduce_lanes)((flow[0] + flow[1]) + (flow[2] + flow[3]), FN(plus));
+    p->moment = FN(reduce_lanes)((moment[0] + moment[1]) + (moment[2] + moment[3]), FN(plus));
+}
+
+/* The statistics of up to NORM_CHUNK numbers, in two passes: nothing cancels. */
+static norm_part FN(part_of)(norm_mode mode, const T *x, const T *g, const T *scale, int64_t n)
+{
+    norm_part p = {.n = (double)n};
+    if (mode == BY_DEVIATION)
+        p.mean = FN(reduce_row)(x, n, (V){0}, (V){0}, FN(plain), FN(plus)) / (T)n;
+    p.deviation = FN(reduce_row)(x, n, FN(splat)((T)p.mean), (V){0}, FN(square_around), FN(plus));
+    if (g) FN(flow_of)(&p, x, g, scale, n);
+    return p;
+}

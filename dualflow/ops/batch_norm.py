@@ -1,0 +1,393 @@
+"""Batch, group and instance normalization of channels, with their gradients."""
+
+from typing import Any
+
+from dualflow._core import Tensor, apply, as_tensor, larger
+from dualflow.arguments import integer, shown
+from dualflow.dtypes import bfloat16, float16
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.gradient_registry import gradient
+from dualflow.ops.arithmetic import add, multiply
+from dualflow.ops.array import reshape, stop_gradient
+from dualflow.ops.cast import cast
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.exponential import rsqrt
+from dualflow.ops.normalization import in_float, second_order
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.reduce_moments import reduce_variance
+from dualflow.ops.types import TensorLike
+
+__all__ = ["batch_normalization", "fused_batch_norm", "fused_batch_norm_grad", "group_norm",
+           "group_norm_grad", "instance_norm", "normalize_by"]
+
+
+def channels_first(data_format: str, op: str) -> bool:
+    """Whether channels are dimension 1, as in "NCHW"; else they are the last, as in "NHWC"."""
+    named = data_format if isinstance(data_format, str) else ""
+    if named.startswith("NC"):
+        return True
+    if named.startswith("N") and named.endswith("C"):
+        return False
+    raise InvalidArgumentError(
+        f"{op}: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
+
+
+def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
+                        offset: TensorLike | None, scale: TensorLike | None,
+                        variance_epsilon: float, name: str | None = None) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    mean, variance : Tensor, shapes that broadcast with `x`
+    offset, scale : Tensor or None
+        None leaves them out.
+    variance_epsilon : float
+        Keeps the divisor away from 0.
+
+    Returns
+    -------
+    Tensor, shape of `x`
+
+    Notes
+    -----
+    One op on numbers as many as in `x`, and one gradient of one op to each argument; the divisor is
+    made before, where there are fewer.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.batch_normalization([1., 5.], 3., 4., None, 10., 0.).numpy().tolist()
+    [-10.0, 10.0]
+    """
+    x = as_tensor(x)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"batch_normalization: x is {x.dtype} {x.shape}, want a floating dtype")
+    factor = rsqrt(add(variance, variance_epsilon))
+    if scale is not None:
+        factor = multiply(factor, scale)
+    return normalize_by(x, mean, factor, 0. if offset is None else offset, name)
+
+
+def normalize_by(x: TensorLike, mean: TensorLike, factor: TensorLike, offset: TensorLike,
+                 name: str | None = None) -> Tensor:
+    """(x - mean) * factor + offset, elementwise.
+
+    Parameters
+    ----------
+    x, mean, factor, offset : Tensor, floating, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.ops.batch_norm.normalize_by([1., 2.], 1., 3., 0.5).numpy().tolist()
+    [0.5, 3.5]
+    """
+    return apply("normalize_by", x, mean, factor, offset, name=name)
+
+
+@gradient("normalize_by", saves="inputs")
+def _(g, y, x, mean, factor, offset):
+    return lambda: g * factor, lambda: -(g * factor), lambda: g * (x - mean), lambda: g
+
+
+def fused_batch_norm(x: TensorLike, scale: TensorLike, offset: TensorLike,
+                     mean: TensorLike | None = None, variance: TensorLike | None = None,
+                     epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
+                     name: str | None = None,
+                     exponential_avg_factor: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    """`x` with mean 0 and variance 1 in each channel, times `scale`, plus `offset`; and moments.
+
+    Parameters
+    ----------
+    x : Tensor, floating, two dimensions or more
+    scale, offset : Tensor, a number per channel
+    mean, variance : Tensor, a number per channel, optional
+        Not training: what `x` is normalized with. Training: the moving averages until now, wanted
+        unless `exponential_avg_factor` is 1.
+    epsilon : float
+        Added to the variance.
+    data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
+        Whether channels are the last dimension or the second one.
+    is_training : bool
+        Whether moments are those of `x`.
+    exponential_avg_factor : float
+        The share of the moments of `x` in the new moving averages.
+
+    Returns
+    -------
+    y : Tensor, like `x`
+    mean, variance : Tensor, a number per channel
+        Training: the new moving averages, ``(1 - factor) * old + factor * of x``. The variance in
+        them is the sum of squares over n - 1, that in `y` is the one over n. Not training: as
+        given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `mean` or `variance` is missing, or `data_format` is neither.
+    ShapeError
+        If `x` has less than two dimensions, or another argument not a number per channel.
+
+    Notes
+    -----
+    One op, as is its gradient, which flows to `x`, `scale` and `offset`; the averages pass none.
+    The moments are taken around the means of areas of `x` that depend on its shape alone: nothing
+    cancels, and the thread count changes nothing. A float16 or bfloat16 `x` may come with float32
+    moments. Unlike TensorFlow's, `epsilon` may be as small as wanted. Source: Ioffe and Szegedy,
+    Batch Normalization (2015).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = [[1., 0.], [3., 4.]]
+    >>> y, mean, variance = df.nn.fused_batch_norm(x, [1., 1.], [0., 0.], epsilon=0.)
+    >>> y.numpy().tolist(), mean.numpy().tolist(), variance.numpy().tolist()
+    ([[-1.0, -1.0], [1.0, 1.0]], [2.0, 2.0], [2.0, 8.0])
+    """
+    x, scale, offset = as_tensor(x), as_tensor(scale), as_tensor(offset)
+    first = channels_first(data_format, "fused_batch_norm")
+    new_only = is_training and exponential_avg_factor == 1
+    if not new_only and (mean is None or variance is None):
+        raise InvalidArgumentError(
+            "fused_batch_norm: mean and variance are wanted unless is_training, with an "
+            "exponential_avg_factor of 1")
+    half = x.dtype if x.dtype in (float16, bfloat16) and scale.dtype is not x.dtype else None
+    if not is_training:
+        y = _by_given(x, mean, variance, offset, scale, epsilon, first)
+        return (y if half is None else cast(y, half)), as_tensor(mean), as_tensor(variance)
+    y, new_mean, new_variance = apply("fused_batch_norm", x, scale, offset, name=name,
+                                      channels_first=first, epsilon=epsilon)
+    n = _count(x, first)
+    new_mean, new_variance = stop_gradient(new_mean), stop_gradient(new_variance)
+    new_variance = new_variance * (n / larger(n - 1, 1))
+    if not new_only:
+        keep = 1 - exponential_avg_factor
+        new_mean = as_tensor(mean) * keep + new_mean * exponential_avg_factor
+        new_variance = as_tensor(variance) * keep + new_variance * exponential_avg_factor
+    return (y if half is None else cast(y, half)), new_mean, new_variance
+
+
+def _count(x: Any, first: bool) -> Any:
+    """How many numbers a channel has."""
+    n = 1
+    for d, size in enumerate(x.shape):
+        if d != (1 if first else x.ndim - 1):
+            n = n * size
+    return n
+
+
+def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon: float,
+              first: bool) -> Tensor:
+    """Normalized with moments that are given, a number per channel as scale and offset are."""
+    def spread(v):
+        v = as_tensor(v)
+        if x.ndim < 2 or v.ndim != 1:
+            raise ShapeError(f"fused_batch_norm: x has shape {x.shape}, and there is {v.shape} "
+                             "where a number per channel is wanted")
+        return reshape(v, (-1, *(1,) * (x.ndim - 2))) if first else v
+
+    return batch_normalization(x, spread(mean), spread(variance), spread(offset), spread(scale),
+                               epsilon)
+
+
+@gradient("fused_batch_norm", saves=(0, 1))
+def _(g, y, x, *parameters, channels_first, epsilon):
+    return fused_batch_norm_grad(g[0], x, *parameters[:1], channels_first=channels_first,
+                                 epsilon=epsilon)
+
+
+def fused_batch_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike,
+                          channels_first: bool = False,
+                          epsilon: float = 0.001) -> tuple[Tensor, ...]:
+    """What flows back through the y of fused_batch_norm, if g flows in.
+
+    Parameters
+    ----------
+    g, x : Tensor, floating, same shape
+    scale : Tensor, a number per channel, optional
+
+    Returns
+    -------
+    tuple of Tensor
+        What flows to x; if there is a scale, also what flows to scale and offset.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.batch_norm import fused_batch_norm_grad
+    >>> [d.numpy().tolist() for d in fused_batch_norm_grad([[1.], [0.]], [[1.], [3.]], [1.],
+    ...                                                    epsilon=0.)]
+    [[[0.0], [0.0]], [-1.0], [1.0]]
+    """
+    return apply("fused_batch_norm_grad", g, x, *scale, channels_first=bool(channels_first),
+                 epsilon=epsilon)
+
+
+@gradient("fused_batch_norm_grad", saves="inputs")
+@in_float
+def _(gg, out, g, x, *scale, channels_first, epsilon):
+    def back(v):
+        return fused_batch_norm_grad(v, x, channels_first=channels_first, epsilon=epsilon)[0]
+
+    z = apply("fused_batch_norm", x, channels_first=channels_first, epsilon=epsilon)[0]
+    return _second(back, z, gg, g, x, scale, -1, channels_first, epsilon, batch=True)
+
+
+def group_norm(x: TensorLike, groups: int, scale: TensorLike | None = None,
+               offset: TensorLike | None = None, epsilon: float = 1e-5, data_format: str = "NHWC",
+               name: str | None = None) -> Tensor:
+    """`x` with mean 0 and variance 1 in each group of channels of each image, times `scale`, plus
+    `offset`.
+
+    Parameters
+    ----------
+    x : Tensor, floating, two dimensions or more
+    groups : int
+        How many groups of neighbouring channels; -1: one for each channel.
+    scale, offset : Tensor, a number per channel, or None
+        None leaves them out.
+    epsilon : float
+        Added to the variance.
+    data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
+        Whether channels are the last dimension or the second one.
+
+    Returns
+    -------
+    Tensor, like `x`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `groups` does not divide the number of channels, or `data_format` is neither.
+    ShapeError
+        If `x` has less than two dimensions, or `scale` or `offset` not a number per channel.
+
+    Notes
+    -----
+    One op, as is its gradient. Source: Wu and He, Group Normalization (2018).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.group_norm([[1., 3., 2., 6.]], 2, epsilon=0.).numpy().tolist()
+    [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    first = channels_first(data_format, "group_norm")
+    given = [as_tensor(p) for p in (scale, offset) if p is not None]
+    if given:
+        given = [ones_like(given[0]) if scale is None else given[0],
+                 zeros_like(given[0]) if offset is None else given[-1]]
+    return apply("group_norm", x, *given, name=name, groups=integer(groups, "group_norm: groups"),
+                 channels_first=first, epsilon=epsilon)
+
+
+@gradient("group_norm", saves=(0, 1))
+def _(g, y, x, *parameters, channels_first, epsilon, groups):
+    return group_norm_grad(g, x, *parameters[:1], groups=groups, channels_first=channels_first,
+                           epsilon=epsilon)
+
+
+def group_norm_grad(g: TensorLike, x: TensorLike, *scale: TensorLike, groups: int = -1,
+                    channels_first: bool = False, epsilon: float = 1e-5) -> tuple[Tensor, ...]:
+    """What flows back through group_norm, if g flows in.
+
+    Parameters
+    ----------
+    g, x : Tensor, floating, same shape
+    scale : Tensor, a number per channel, optional
+
+    Returns
+    -------
+    tuple of Tensor
+        What flows to x; if there is a scale, also what flows to scale and offset.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.batch_norm import group_norm_grad
+    >>> group_norm_grad([[1., 0.]], [[1., 3.]], groups=1, epsilon=0.)[0].numpy().tolist()
+    [[0.0, 0.0]]
+    """
+    return apply("group_norm_grad", g, x, *scale, groups=groups,
+                 channels_first=bool(channels_first), epsilon=epsilon)
+
+
+@gradient("group_norm_grad", saves="inputs")
+@in_float
+def _(gg, out, g, x, *scale, channels_first, epsilon, groups):
+    attrs = {"groups": groups, "channels_first": channels_first, "epsilon": epsilon}
+
+    def back(v):
+        return group_norm_grad(v, x, **attrs)[0]
+
+    z = apply("group_norm", x, **attrs)
+    return _second(back, z, gg, g, x, scale, groups, channels_first, epsilon)
+
+
+def _second(back, z, gg, g, x, scale, groups, channels_first, epsilon, batch=False):
+    """The gradients of second_order with all seen as (n, places, groups, channels) or, channels
+    first, (n, groups, channels, places)."""
+    n, c = x.shape[0], x.shape[1 if channels_first else -1]
+    groups = c if groups == -1 else groups
+    shape = (n, groups, c // groups, -1) if channels_first else (n, -1, groups, c // groups)
+    axes = (0,) * batch + ((2, 3) if channels_first else (1, 3))
+    of_channels = (groups, c // groups, 1) if channels_first else (groups, c // groups)
+
+    def seen(v):
+        return reshape(v, shape)
+
+    def grouped_back(v):
+        return seen(back(reshape(v, x.shape)))
+
+    h = (seen(gg[0]), *[reshape(v, of_channels) for v in gg[1:]])
+    rate = rsqrt(reduce_variance(seen(x), axes, True) + epsilon)
+    to_g, to_x, *to_scale = second_order(
+        grouped_back, h, seen(g), seen(z), rate, [reshape(s, of_channels) for s in scale], axes)
+    over = (0, 3) if channels_first else (0, 1)
+    return (lambda: reshape(to_g(), x.shape), lambda: reshape(to_x(), x.shape),
+            *[lambda f=f: reshape(reduce_sum(f(), over), (c,)) for f in to_scale])
+
+
+def instance_norm(x: TensorLike, scale: TensorLike | None = None,
+                  offset: TensorLike | None = None, epsilon: float = 1e-5,
+                  data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """`x` with mean 0 and variance 1 in each channel of each image, times `scale`, plus `offset`.
+
+    Parameters
+    ----------
+    x : Tensor, floating, two dimensions or more
+    scale, offset : Tensor, a number per channel, or None
+        None leaves them out.
+    epsilon : float
+        Added to the variance.
+    data_format : "NHWC" or "NCHW" (or "N...C", "NC...")
+        Whether channels are the last dimension or the second one.
+
+    Returns
+    -------
+    Tensor, like `x`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `data_format` is neither.
+    ShapeError
+        If `x` has less than two dimensions, or `scale` or `offset` not a number per channel.
+
+    Notes
+    -----
+    `group_norm` with a group for each channel.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.instance_norm([[[1.], [3.]], [[2.], [6.]]], epsilon=0.).numpy().ravel().tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    """
+    return group_norm(x, -1, scale, offset, epsilon, data_format, name)
