@@ -10,7 +10,7 @@
 
 #define BLOCK 512           /* columns of an area */
 #define AREA 32768          /* numbers of an area, about */
-#define AREA_ROWS_MIN 64    /* so that parts are few beside numbers */
+#define AREA_ROWS_MIN 128   /* so that parts are few beside numbers */
 #define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
 #define FOLDED 64           /* columns: narrower rows are taken as parts of longer ones */
 #define TASK_ELEMENTS 8192
@@ -105,6 +105,9 @@ static void join_batch(void *context, int64_t begin, int64_t end)
     const channels *ch = context;
     norm_part sum[CHANNELS_AT_ONCE] = {0};
     for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
+        for (int64_t c = begin; c < end; c++) norm_count(&sum[c - begin], &ch->parts[k * ch->c + c]);
+    for (int64_t c = begin; c < end; c++) norm_divide(&sum[c - begin]);
+    for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
         for (int64_t c = begin; c < end; c++)
             norm_add(&sum[c - begin], &ch->parts[k * ch->c + c], scale_of(ch, c));
     for (int64_t c = begin; c < end; c++)
@@ -119,6 +122,10 @@ static void join_groups(void *context, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i / ch->groups, first = i % ch->groups * size;
         norm_part sum = {0};
+        for (int64_t k = n * ch->n_chunks; k < (n + 1) * ch->n_chunks; k++)
+            for (int64_t c = first; c < first + size; c++)
+                norm_count(&sum, &ch->parts[k * ch->c + c]);
+        norm_divide(&sum);
         for (int64_t k = n * ch->n_chunks; k < (n + 1) * ch->n_chunks; k++)
             for (int64_t c = first; c < first + size; c++)
                 norm_add(&sum, &ch->parts[k * ch->c + c], scale_of(ch, c));

@@ -22,6 +22,23 @@ static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, cons
         }
 }
 
+/* The parts of n channels from columns, of which every n-th is of the same channel. */
+static void FN(fold)(norm_part *parts, int64_t n, const area *a, const T *mean, const T *deviation,
+                     const T *flow, const T *moment)
+{
+    memset(parts, 0, (size_t)n * sizeof *parts);
+    for (int64_t first = 0; first < a->cols; first += n)
+        for (int64_t c = 0; c < n; c++)
+            norm_count(&parts[c], &(norm_part){.n = (double)a->rows, .mean = mean[first + c]});
+    for (int64_t c = 0; c < n; c++) norm_divide(&parts[c]);
+    for (int64_t first = 0; first < a->cols; first += n)
+        for (int64_t c = 0; c < n; c++) {
+            const int64_t i = first + c;
+            const norm_part p = {(double)a->rows, mean[i], deviation[i], flow[i], moment[i]};
+            norm_add(&parts[c], &p, 1);
+        }
+}
+
 /* Items [begin, end) of (n, chunks, blocks of columns), channels last. */
 static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
 {
@@ -35,11 +52,7 @@ static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
         FN(reduce_columns)(deviation, x, mean, a.rows, a.cols, ch->width, 0, FN(square_around),
                            FN(plus));
         if (g) FN(flow_of_columns)(flow, moment, x, g, mean, a.rows, a.cols, ch->width);
-        memset(parts, 0, (size_t)df_min(a.cols, ch->c) * sizeof *parts);
-        for (int64_t c = 0; c < a.cols; c++) {
-            const norm_part p = {(double)a.rows, mean[c], deviation[c], flow[c], moment[c]};
-            norm_add(&parts[c % ch->c], &p, 1);
-        }
+        FN(fold)(parts, df_min(a.cols, ch->c), &a, mean, deviation, flow, moment);
     }
 }
 

@@ -195,9 +195,11 @@ static const void *whole_row(const df_call *call, const form *f, const rows *r, 
 static void join_rows(rows *r)
 {
     for (int64_t i = 0; i < r->n_rows; i++) {
+        const norm_part *parts = r->parts + i * r->n_chunks;
         norm_part sum = {0};
-        for (int64_t k = 0; k < r->n_chunks; k++)
-            norm_add(&sum, &r->parts[i * r->n_chunks + k], 1);
+        for (int64_t k = 0; k < r->n_chunks; k++) norm_count(&sum, &parts[k]);
+        norm_divide(&sum);
+        for (int64_t k = 0; k < r->n_chunks; k++) norm_add(&sum, &parts[k], 1);
         r->wholes[i] = norm_finish(&r->kind, &sum);
     }
 }

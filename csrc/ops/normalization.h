@@ -32,20 +32,23 @@ typedef struct {
     double mean, variance, rate, level, slope;
 } norm_whole;
 
-/* Adds a part, whose g are multiplied by `scale`. Sums around two means become sums around the
- * common one, so nothing cancels. */
+/* Parts are joined in two rounds: first all are counted, which gives the common mean, then added.
+ * Sums around a part's mean become sums around the common one, so nothing cancels. */
+static inline void norm_count(norm_part *sum, const norm_part *part)
+{
+    sum->mean += part->mean * part->n; /* their sum until divided */
+    sum->n += part->n;
+}
+
+static inline void norm_divide(norm_part *sum) { sum->mean /= sum->n; }
+
+/* `scale` is what the part's g are multiplied by. */
 static inline void norm_add(norm_part *sum, const norm_part *part, double scale)
 {
-    const double n = sum->n + part->n, shift = part->mean - sum->mean;
-    const double mean = sum->n == 0 ? part->mean : sum->mean + shift * (part->n / n);
-    if (part->n == 0) return;
-    sum->deviation += part->deviation;
-    if (sum->n > 0) sum->deviation += shift * shift * (sum->n * part->n / n);
-    sum->moment += (sum->mean - mean) * sum->flow +
-                   scale * (part->moment + (part->mean - mean) * part->flow);
+    const double shift = part->mean - sum->mean;
+    sum->deviation += part->deviation + part->n * shift * shift;
     sum->flow += scale * part->flow;
-    sum->mean = mean;
-    sum->n = n;
+    sum->moment += scale * (part->moment + shift * part->flow);
 }
 
 static inline norm_whole norm_finish(const norm_kind *kind, const norm_part *p)
