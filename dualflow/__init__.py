@@ -93,6 +93,7 @@ from dualflow.ops.gather import (
     tensor_scatter_nd_update,
 )
 from dualflow.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
+from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import clip_by_value, maximum, minimum
 from dualflow.ops.matmul import matmul
@@ -140,6 +141,7 @@ __all__ = [
     "Function",
     "GradientTape",
     "Graph",
+    "IndexedSlices",
     "Tensor",
     "TensorBase",
     "TensorSpec",

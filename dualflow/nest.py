@@ -1,4 +1,5 @@
-"""Nested structures: lists, tuples, named tuples, dicts and dataclasses, as flat lists and back.
+"""Nested structures: lists, tuples, named tuples, dicts, dataclasses and composite tensors
+(`IndexedSlices`), as flat lists and back.
 
 Anything else is a leaf, including `None` and tensors. The parts of a dict come in the order of its
 sorted keys or, if keys do not compare, of insertion; those of a dataclass in the order of the
@@ -19,6 +20,14 @@ __all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested",
 MAX_DEPTH = 254        # no tensor has a higher rank
 
 
+class Composite:
+    """Base of classes of tensors that belong together: `_fields` names the parts, and the class
+    makes an instance of them."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+
 # --- one level -----------------------------------------------------------------------------------
 
 def is_nested(structure: Any) -> bool:
@@ -30,17 +39,13 @@ def is_nested(structure: Any) -> bool:
     >>> df.nest.is_nested([1]), df.nest.is_nested(df.constant([1]))
     (True, False)
     """
-    return isinstance(structure, list | tuple | dict) or is_dataclass(structure)
-
-
-def is_dataclass(item: Any) -> bool:
-    """Whether an item is an instance of a dataclass."""
-    return hasattr(type(item), "__dataclass_fields__")
+    return (isinstance(structure, list | tuple | dict | Composite)
+            or hasattr(type(structure), "__dataclass_fields__"))
 
 
 def fields(item: Any) -> tuple[str, ...]:
-    """The names of the parts of a named tuple or dataclass; () for anything else."""
-    if isinstance(item, tuple):
+    """The names of the parts of a named tuple, composite or dataclass; () for anything else."""
+    if isinstance(item, tuple | Composite):
         return getattr(item, "_fields", ())
     if isinstance(item, list | dict):
         return ()
@@ -84,7 +89,7 @@ def remade(item: Any, values: list[Any]) -> Any:
         new = dict(zip(sorted_keys(item), values, strict=True))
         first = (item.default_factory,) if hasattr(item, "default_factory") else ()
         return kind(*first, {key: new[key] for key in item})
-    if isinstance(item, list | tuple):
+    if isinstance(item, list | tuple | Composite):
         return kind(*values) if fields(item) else kind(values)
     made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
     for name, value in zip(fields(item), values, strict=True):

@@ -105,6 +105,12 @@ def attended():
 def attention_grads():
     made = _core.apply("scaled_dot_product_attention", *attended(), **ATTENTION)
     return [*attended(), *made, floats(8, 4, 128, 64)], ATTENTION
+def row_update(n_slots, *rest, **attrs):
+    """The same for a gradient by rows."""
+    return lambda: ([df.Variable(floats(ROWS, COLUMNS)),
+                     *(df.Variable(floats(ROWS, COLUMNS)) for _ in range(n_slots)),
+                     floats(ROWS // 8, COLUMNS), indices(ROWS // 8, ROWS), df.constant(0.01),
+                     *rest], attrs)
 
 
 # x[:, ::2]
@@ -234,6 +240,15 @@ OTHERS = {
     "rmsprop_update": update(2, rho=0.9, momentum=0.0, epsilon=1e-7),
     "centered_rmsprop_update": update(3, rho=0.9, momentum=0.0, epsilon=1e-7),
     "adagrad_update": update(1, epsilon=1e-7),
+    "sgd_update_rows": row_update(0),
+    "momentum_update_rows": row_update(1, momentum=0.9, nesterov=False),
+    "adam_update_rows": row_update(2, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999,
+                                   epsilon=1e-7, weight_decay=0.0),
+    "rmsprop_update_rows": row_update(2, rho=0.9, momentum=0.0, epsilon=1e-7),
+    "centered_rmsprop_update_rows": row_update(3, rho=0.9, momentum=0.0, epsilon=1e-7),
+    "adagrad_update_rows": row_update(1, epsilon=1e-7),
+    "merge_rows": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS // 8)],
+                           {"n": ROWS, "spread": False}),
     "random_uniform": drawn(minval=0.0, maxval=1.0),
     "random_normal": drawn(mean=0.0, stddev=1.0),
     "truncated_normal": drawn(mean=0.0, stddev=1.0),

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "op/op.h"
+#include "simd/simd.h"
 #include "base/thread.h"
 
 #include <stdio.h>

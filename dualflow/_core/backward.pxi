@@ -74,6 +74,11 @@ cdef class Walk:
             self.found[id] = g
         return g
 
+    cdef object take_dense(self, uint64_t id, y):
+        """What flows into an output y, for a rule: a tensor or None, never IndexedSlices."""
+        cdef object g = self.take(id)
+        return g if g is None or is_tensor(g) else self.fit(g, y)
+
     cdef bint flows_to(self, uint64_t id) noexcept:
         return id != 0 and (not self.prune or df_id_set_has(&self.reach, id))
 
@@ -93,11 +98,11 @@ cdef class Walk:
         if r.op.sums:
             return self.through_call(r)
         if r.op.c.n_out == 1:
-            g = self.take(ids[n_in])
+            g = self.take_dense(ids[n_in], r.outputs[0])
         else:
             g = [None] * n_out
             for k in range(n_out):
-                g[k] = self.take(ids[n_in + k])
+                g[k] = self.take_dense(ids[n_in + k], r.outputs[k])
         if not useful:
             return 0
         if r.op.rule is None:

@@ -26,6 +26,7 @@ from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
+from dualflow.ops.indexed_slices import IndexedSlices, add_up
 
 __all__ = ["backward", "ones", "zeros"]
 
@@ -45,13 +46,19 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
 
     Returns
     -------
-    dict of id to Tensor, without the sources nothing flows to
+    dict of id to Tensor or IndexedSlices, without the sources nothing flows to
     """
-    return walk_back(records, gradients, sources, total, fit, zeros, free)
+    found = walk_back(records, gradients, sources, total, fit, zeros, free)
+    for g in found.values():
+        if type(g) is IndexedSlices:
+            g.write_out()           # while the tapes and the graph are there that are to know of it
+    return found
 
 
 def total(parts: list[Any]) -> Any:
     """The sum of tensors of one shape, from the first to the last, rounded after each."""
+    if any([type(g) is IndexedSlices for g in parts]):
+        return add_up(parts)
     if len(parts) == 2:
         return parts[0] + parts[1]
     if parts[0].dtype.itemsize < 4:         # add_n rounds once, but separate sums after each

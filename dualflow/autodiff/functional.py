@@ -17,6 +17,7 @@ from dualflow._core import (
 from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
+from dualflow.ops.indexed_slices import IndexedSlices
 
 __all__ = ["custom_gradient", "grad", "hessian", "jacobian", "value_and_grad"]
 
@@ -100,6 +101,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
             raise ShapeError(f"grad: the function gave a tensor of shape {value.shape}, want one "
                              "number; for more there is jacobian")
         gradients = tape.gradient(value, sources, unconnected_gradients="zero")
+        gradients = rebuild(gradients, as_tensor, lambda g: isinstance(g, IndexedSlices))
         return (value, out[1]) if has_aux else value, gradients
 
     return value_and_gradient_of

@@ -18,8 +18,10 @@ from dualflow.autodiff.backward import backward, fit, ones, zeros
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
-from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as
+from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
 from dualflow.ops.array import reshape, same_shape
+from dualflow.ops.gather import gather
+from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.join import stack, unstack
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
@@ -132,7 +134,7 @@ class GradientTape(Recorder):
 
         Parameters
         ----------
-        target : Tensor, Variable, or nested lists, tuples, dicts of them
+        target : Tensor, Variable, IndexedSlices, or nested lists, tuples, dicts of them
         sources : Tensor, Variable, or nested lists, tuples, dicts of them
         output_gradients : Tensor or the structure of `target`, optional
             What to multiply the target's elements by before summing; None is ones.
@@ -141,7 +143,8 @@ class GradientTape(Recorder):
 
         Returns
         -------
-        The structure of `sources`, of Tensors with their shapes and dtypes
+        The structure of `sources`, of Tensors with their shapes and dtypes; `IndexedSlices` where
+        nothing but rows of the source were used, taken by `gather` or `nn.embedding_lookup`
 
         Raises
         ------
@@ -155,6 +158,7 @@ class GradientTape(Recorder):
         """
         zero = wants_zero(unconnected_gradients)
         log = self._start("gradient")
+        target, output_gradients = without_slices(target, output_gradients)
         targets = [target] if type(target) is Tensor else flatten_tensors(target)
         wanted = [sources] if isinstance(sources, Tensor | Variable) else flatten_tensors(sources)
         check_tensors("target", targets)
@@ -256,7 +260,7 @@ class GradientTape(Recorder):
                 empty = zero or not parts
                 results.append(zeros(as_spec(x, shape_of(x))) if empty else self._missing([y], x))
             else:
-                results.append(join(x, [zeros(x) if p is None else p for p in parts]))
+                results.append(join(x, [zeros(x) if p is None else as_tensor(p) for p in parts]))
         if not self._persistent:
             log.clear()
         return pack_sequence_as(sources, results)
@@ -312,6 +316,17 @@ def wants_zero(unconnected: str) -> bool:
         raise InvalidArgumentError(
             f"unconnected_gradients is {unconnected!r}, want 'none' or 'zero'")
     return unconnected == UnconnectedGradients.ZERO
+
+
+def without_slices(target: Any, given: Any) -> tuple[Any, Any]:
+    """A target, with the values of IndexedSlices in their place, and its output gradient. Their sum
+    is that of the dense tensor."""
+    if isinstance(target, TensorBase):
+        return target, given
+    if isinstance(target, IndexedSlices):
+        return target.values, None if given is None else gather(given, target.indices)
+    return rebuild(target, lambda x: x.values if isinstance(x, IndexedSlices) else x,
+                   lambda x: isinstance(x, IndexedSlices)), given
 
 
 def check_tensors(what: str, items: list[Any]) -> None:

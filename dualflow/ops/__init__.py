@@ -19,6 +19,7 @@ from dualflow.ops import (
     exponential as exponential,
     gather as gather,
     hyperbolic as hyperbolic,
+    indexed_slices as indexed_slices,
     indexing as indexing,
     join as join,
     limits as limits,

@@ -1,4 +1,5 @@
-"""Limiting the norms of gradients."""
+"""Limiting the norms of gradients. Rows of one index of `IndexedSlices` are added up first, so that
+norms are those of the dense gradients."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +11,22 @@ from dualflow.ops.arithmetic import abs, multiply
 from dualflow.ops.array import stop_gradient
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
+from dualflow.ops.indexed_slices import IndexedSlices, merged
 from dualflow.ops.join import stack
-from dualflow.ops.limits import maximum
+from dualflow.ops.limits import clip_by_value, maximum
 from dualflow.ops.types import TensorLike
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm"]
+__all__ = ["clip_by_global_norm", "clip_by_norm", "clip_gradient_by_value", "global_norm"]
 
 
 def _tensor(x: TensorLike) -> Any:
+    if isinstance(x, IndexedSlices):
+        return merged(x)
     return x if isinstance(x, TensorBase) else constant(x)
+
+
+def _numbers(x: Any) -> Any:
+    return x.values if isinstance(x, IndexedSlices) else x
 
 
 def _norm(x: TensorBase) -> Tensor:
@@ -32,9 +40,13 @@ def _norm(x: TensorBase) -> Tensor:
     return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=False)
 
 
-def _norm_of_all(t_list: Sequence[TensorLike | None], name: str | None) -> tuple[Tensor, DType]:
+def _tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
+    return [None if t is None else _tensor(t) for t in t_list]
+
+
+def _norm_of_all(t_list: Sequence[Any], name: str | None) -> tuple[Tensor, DType]:
     """The common norm in float64, and the dtype of the tensors."""
-    tensors = [_tensor(t) for t in t_list if t is not None]
+    tensors = [_numbers(t) for t in t_list if t is not None]
     if not tensors:
         raise InvalidArgumentError("global_norm: the list has no tensors, want at least one")
     dtype = max([t.dtype for t in tensors], key=lambda d: d.itemsize)
@@ -46,7 +58,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
 
     Parameters
     ----------
-    t_list : sequence of Tensor, floating, of one dtype
+    t_list : sequence of Tensor or IndexedSlices, floating, of one dtype
         None entries are left out.
 
     Returns
@@ -64,7 +76,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     >>> df.linalg.global_norm([df.constant([3.]), df.constant([[4.]])]).numpy().item()
     5.0
     """
-    return cast(*_norm_of_all(t_list, name))
+    return cast(*_norm_of_all(_tensors(t_list), name))
 
 
 def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
@@ -72,17 +84,31 @@ def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
     return limit / maximum(norm, limit) + (norm - norm)
 
 
+def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
+    """Each element of a gradient limited to [-limit, limit]; `IndexedSlices` stay so.
+
+    Examples
+    --------
+    >>> from dualflow.ops.clip import clip_gradient_by_value
+    >>> clip_gradient_by_value([-2., 0.5], 1.).numpy().tolist()
+    [-1.0, 0.5]
+    """
+    x = _tensor(g)
+    clipped = clip_by_value(_numbers(x), -limit, limit)
+    return IndexedSlices(clipped, x.indices, x.shape) if isinstance(x, IndexedSlices) else clipped
+
+
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """`t` scaled down to a norm of at most `clip_norm`: t * clip_norm / max(norm(t), clip_norm).
 
     Parameters
     ----------
-    t : Tensor, floating, shape (...)
+    t : Tensor or IndexedSlices, floating, shape (...)
     clip_norm : number or Tensor, > 0
 
     Returns
     -------
-    Tensor, like `t`
+    Tensor or IndexedSlices, like `t`
 
     Notes
     -----
@@ -95,7 +121,13 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) 
     [1.5, 2.0]
     """
     x = _tensor(t)
-    return multiply(x, cast(_scale(_norm(x), clip_norm), x.dtype), name=name)
+    return _scaled(x, cast(_scale(_norm(_numbers(x)), clip_norm), x.dtype), name)
+
+
+def _scaled(x: Any, factor: Tensor, name: str | None = None) -> Any:
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(multiply(x.values, factor, name=name), x.indices, x.dense_shape)
+    return multiply(x, factor, name=name)
 
 
 def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLike,
@@ -105,7 +137,7 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
 
     Parameters
     ----------
-    t_list : sequence of Tensor, floating, of one dtype
+    t_list : sequence of Tensor or IndexedSlices, floating, of one dtype
         None entries stay None.
     clip_norm : number or Tensor, > 0
     use_norm : Tensor, optional
@@ -128,11 +160,11 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
     >>> [t.numpy().tolist() for t in clipped], norm.numpy().item()
     ([[1.5], [2.0]], 5.0)
     """
+    tensors = _tensors(t_list)
     if use_norm is None:
-        wide, dtype = _norm_of_all(t_list, name)
+        wide, dtype = _norm_of_all(tensors, name)
         norm = cast(wide, dtype)
     else:
         wide = norm = _tensor(use_norm)
     scale = _scale(wide, clip_norm)
-    clipped = [None if t is None else _tensor(t) for t in t_list]
-    return [None if t is None else multiply(t, cast(scale, t.dtype)) for t in clipped], norm
+    return [None if t is None else _scaled(t, cast(scale, t.dtype)) for t in tensors], norm

@@ -9,6 +9,7 @@ from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import ints, same_shape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
+from dualflow.ops.indexed_slices import rows_of
 from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -54,7 +55,8 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
 
     Notes
     -----
-    The gradient adds up what flows to each slice, in the order of the indices.
+    The gradient adds up what flows to each slice, in the order of the indices. Along the first axis
+    it is `IndexedSlices`, which names rows, if `params` has at least 32 bits per number.
 
     Examples
     --------
@@ -74,7 +76,11 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
 
 @gradient("gather", saves=(1,))
 def _(g, y, params, indices, axis, batch_dims):
-    return gather_grad(g, indices, static_shape(params), axis, batch_dims), None
+    shape = static_shape(params)
+    # Sums of narrower numbers would depend on where they become dense, which rounds.
+    if axis in (0, -len(shape)) and batch_dims == 0 and g.dtype.itemsize >= 4:
+        return rows_of(g, indices, shape), None
+    return gather_grad(g, indices, shape, axis, batch_dims), None
 
 
 def gather_grad(g: TensorLike, indices: TensorLike, shape: Sequence[int], axis: int,

@@ -1,12 +1,33 @@
 """Updates of variables by their gradients, fused and in place; `dualflow.optimizers` is made of
-these. The formulas are those of Keras 3."""
+these. The formulas are those of Keras 3.
+
+A gradient may be `IndexedSlices`: the result is that for the dense gradient, to the bit, which is
+not made. So slots of rows that are not named decay, as in Keras; where the gradient 0 changes
+nothing (`sgd_update`, `adagrad_update`) such rows are not visited."""
+
+from typing import Any
 
 from dualflow._core import Variable, apply
+from dualflow.errors import ShapeError
 from dualflow.gradient_registry import no_gradient
+from dualflow.ops.array import same_shape
+from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.types import TensorLike
 
 __all__ = ["adagrad_update", "adam_update", "centered_rmsprop_update", "momentum_update",
            "rmsprop_update", "sgd_update"]
+
+
+def _update(op: str, variables: tuple[Variable, ...], grad: Any, rest: tuple[TensorLike, ...],
+            name: str | None, **attrs: Any) -> None:
+    if type(grad) is not IndexedSlices:
+        apply(op, *variables, grad, *rest, name=name, **attrs)
+        return
+    shape = grad.dense_shape
+    if shape is not None and not same_shape(shape, variables[0].shape):
+        raise ShapeError(f"{op}: the gradient is IndexedSlices of shape {shape}, the variable has "
+                         f"shape {variables[0].shape}, want the same")
+    apply(op + "_rows", *variables, grad.values, grad.indices, *rest, name=name, **attrs)
 
 
 def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
@@ -16,7 +37,7 @@ def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
     Parameters
     ----------
     var : Variable, floating, shape (...)
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
 
     Raises
@@ -33,10 +54,11 @@ def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
     >>> v.numpy().tolist()
     [0.5, 1.0]
     """
-    apply("sgd_update", var, grad, learning_rate, name=name)
+    _update("sgd_update", (var,), grad, (learning_rate,), name)
 
 
 no_gradient("sgd_update", why="it writes a variable")
+no_gradient("sgd_update_rows", why="it writes a variable")
 
 
 def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
@@ -47,7 +69,7 @@ def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_r
     Parameters
     ----------
     var, accum : Variable, floating, shape (...)
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     momentum : float
     nesterov : bool
@@ -67,11 +89,12 @@ def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_r
     >>> v.numpy().tolist(), a.numpy().tolist()
     ([1.25], [0.25])
     """
-    apply("momentum_update", var, accum, grad, learning_rate, name=name, momentum=momentum,
+    _update("momentum_update", (var, accum), grad, (learning_rate,), name, momentum=momentum,
           nesterov=nesterov)
 
 
 no_gradient("momentum_update", why="it writes a variable")
+no_gradient("momentum_update_rows", why="it writes a variable")
 
 
 def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
@@ -83,7 +106,7 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
     Parameters
     ----------
     var, m, v : Variable, floating, shape (...)
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     step : Tensor, int64, shape ()
         Number t of updates made before this one.
@@ -111,11 +134,12 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
     >>> w.numpy().round(4).tolist()
     [0.5]
     """
-    apply("adam_update", var, m, v, grad, learning_rate, step, name=name, beta_1=beta_1,
+    _update("adam_update", (var, m, v), grad, (learning_rate, step), name, beta_1=beta_1,
           beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
 
 
 no_gradient("adam_update", why="it writes a variable")
+no_gradient("adam_update_rows", why="it writes a variable")
 
 
 def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,
@@ -127,7 +151,7 @@ def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike
     ----------
     var, rms : Variable, floating, shape (...)
     mom : Variable, like `var`, or without elements where `momentum` is 0
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     rho, momentum, epsilon : float
 
@@ -145,11 +169,12 @@ def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike
     >>> v.numpy().round(4).tolist(), rms.numpy().tolist()
     ([0.5], [1.0])
     """
-    apply("rmsprop_update", var, rms, mom, grad, learning_rate, name=name, rho=rho,
+    _update("rmsprop_update", (var, rms, mom), grad, (learning_rate,), name, rho=rho,
           momentum=momentum, epsilon=epsilon)
 
 
 no_gradient("rmsprop_update", why="it writes a variable")
+no_gradient("rmsprop_update_rows", why="it writes a variable")
 
 
 def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: Variable,
@@ -162,7 +187,7 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
     ----------
     var, rms, mean : Variable, floating, shape (...)
     mom : Variable, like `var`, or without elements where `momentum` is 0
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     rho, momentum, epsilon : float
 
@@ -181,11 +206,12 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
     >>> v.numpy().round(4).tolist(), mean.numpy().tolist()
     ([0.5], [1.0])
     """
-    apply("centered_rmsprop_update", var, rms, mean, mom, grad, learning_rate, name=name, rho=rho,
+    _update("centered_rmsprop_update", (var, rms, mean, mom), grad, (learning_rate,), name, rho=rho,
           momentum=momentum, epsilon=epsilon)
 
 
 no_gradient("centered_rmsprop_update", why="it writes a variable")
+no_gradient("centered_rmsprop_update_rows", why="it writes a variable")
 
 
 def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
@@ -195,7 +221,7 @@ def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_ra
     Parameters
     ----------
     var, accum : Variable, floating, shape (...)
-    grad : Tensor, like `var`
+    grad : Tensor or IndexedSlices, like `var`
     learning_rate : Tensor, floating, shape ()
     epsilon : float
 
@@ -213,7 +239,8 @@ def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_ra
     >>> v.numpy().tolist(), a.numpy().tolist()
     ([0.75], [4.0])
     """
-    apply("adagrad_update", var, accum, grad, learning_rate, name=name, epsilon=epsilon)
+    _update("adagrad_update", (var, accum), grad, (learning_rate,), name, epsilon=epsilon)
 
 
 no_gradient("adagrad_update", why="it writes a variable")
+no_gradient("adagrad_update_rows", why="it writes a variable")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import dualflow as df
 from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.errors import GradientWarning, InvalidArgumentError
+from dualflow.ops.clip import clip_gradient_by_value
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
 
@@ -44,8 +45,13 @@ class Optimizer(Settings):
     Notes
     -----
     Attributes may be changed at any time, for eager and traced updates alike; a change that needs
-    slots which the variables do not have raises. Slots belong to the variables themselves: copied
-    or pickled together, an optimizer and its variables continue as they would have.
+    slots which the variables do not have raises.
+
+    A gradient that is `IndexedSlices` gives the same update as the dense one, to the bit, without
+    being made dense: running means of rows that are not named decay, as in Keras.
+
+    Slots belong to the variables themselves: copied or pickled together, an optimizer and its
+    variables continue as they would have.
     """
 
     slot_names: Sequence[str] = ()
@@ -268,8 +274,7 @@ class Optimizer(Settings):
         if self.global_clipnorm is not None:
             return df.clip_by_global_norm(grads, self.global_clipnorm)[0]
         if self.clipvalue is not None:
-            limit = self.clipvalue
-            return [df.clip_by_value(g, -limit, limit) for g in grads]
+            return [clip_gradient_by_value(g, self.clipvalue) for g in grads]
         return grads
 
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],

@@ -15,6 +15,7 @@ from dualflow._core import (
     Symbol,
     Tensor,
     Variable,
+    as_tensor,
     current_log,
     record_call,
     recorded,
@@ -30,6 +31,7 @@ from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
+from dualflow.ops.indexed_slices import IndexedSlices, plus
 
 MAX_CALLS = 64          # gradients of one call, and ways to record it, that are kept
 
@@ -134,14 +136,20 @@ class Call:
             made[k] = value_of(variable, made[k])
         numbers = [None if isinstance(x, Tensor) else x for x in leaves]
         kept: list[Any] = []
+        shapes = [x.shape for x in inputs]
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-            back = way.back([g is not None for g in gs], [s is not None for s in sums], wanted)
+            gs = [g if g is None else as_tensor(g) for g in gs]
+            back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted)
             given = [kept[k] for k in back.reads]
             given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
+            made = iter(back.call(numbers + given))
             results: list[Any] = [None] * len(wanted)
-            for k, g in zip(back.results, back.call(numbers + given), strict=True):
-                results[k] = g
+            for k, by_rows in zip(back.results, back.by_rows, strict=True):
+                g = next(made)
+                results[k] = IndexedSlices(g, next(made), shapes[k]) if by_rows else g
+            for k, s in rows.items():
+                results[k] = s if results[k] is None else plus(s, results[k])
             return results
 
         if way.targets:
@@ -187,6 +195,7 @@ class Back(NamedTuple):
     flows: list[int]
     sums: list[int]
     results: list[int]
+    by_rows: list[bool]
 
 
 class Recording:
@@ -245,6 +254,19 @@ class Recording:
         self.kept = {self.at[x] for x in self.needed}
         self.compiled = Compiled(call.specialize(made)[0], call.options)
 
+    def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool],
+                 ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:
+        """The way back, the sums to be given to it, and those to which its results are added."""
+        rows = {k: s for k, s in enumerate(sums) if isinstance(s, IndexedSlices)}
+        if rows:
+            sums = [None if k in rows else s for k, s in enumerate(sums)]
+            back = self.back(flows, [s is not None for s in sums], wanted)
+            by_rows = dict(zip(back.results, back.by_rows, strict=True))
+            # Rows join rows; where something dense comes, it all becomes dense in its order.
+            sums = [as_tensor(rows.pop(k)) if k in rows and not by_rows.get(k, True) else s
+                    for k, s in enumerate(sums)]
+        return self.back(flows, [s is not None for s in sums], wanted), sums, rows
+
     def back(self, flows: list[bool], summed: list[bool], wanted: list[bool]) -> Back:
         """The way back, given what flows into targets, which sums exist and which are wanted."""
         key = (*flows, *summed, *wanted)
@@ -265,7 +287,8 @@ class Recording:
                                               [summed[k] for k in chosen])
         return Back(self.call.gradient(gradient, self.n_leaves),
                     [self.at[x] for x in gradient.reads], places,
-                    [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places])
+                    [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places],
+                    gradient.by_rows)
 
     def _check(self) -> None:
         """Makes the gradient of all outputs: if it does not hold, that shows before a run."""

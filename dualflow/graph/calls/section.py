@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, RecordLog, Symbol, tensor_id
+from dualflow._core import Dim, RecordLog, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, walk
@@ -17,6 +17,7 @@ from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.trace import Trace, play
+from dualflow.ops.indexed_slices import IndexedSlices
 
 Group = Sequence[Symbol]            # sources that are one tensor
 
@@ -98,7 +99,9 @@ class Gradient(Section):
     reads : list of Symbol
         The first of those given: values of the section it is the gradient of, or given to that.
     places : list of int
-        For each output, its group of sources.
+        For each result, its group of sources.
+    by_rows : list of bool
+        For each result, whether it is IndexedSlices: two of the outputs, values and indices.
     """
 
     def __init__(self, of: Section, targets: Sequence[Symbol], groups: Sequence[Group],
@@ -110,16 +113,29 @@ class Gradient(Section):
         flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
         log = of.log(groups)
+        given = {id(x) for x in of.sources}
         with trace.recording():
             found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True)
-        results = [found.get(tensor_id(group[0])) for group in groups]
+            results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
+                       for group in groups]
         self.places = [k for k, g in enumerate(results) if g is not None]
-        trace.outputs = [g for g in results if g is not None]
+        self.by_rows = [isinstance(results[k], IndexedSlices) for k in self.places]
+        trace.outputs = [x for k in self.places for x in components(results[k])]
         like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
         own = list(like)
         self.reads = reads(trace, own, like.values(), of)
         like |= {x: of.like[x] for x in self.reads if x in of.like}
         super().__init__(trace, [*self.reads, *own], trace.outputs, like)
+
+
+def as_output(g: Any, by_rows: bool) -> Any:
+    """A gradient or None; dense unless it may be by rows."""
+    return as_tensor(g) if isinstance(g, IndexedSlices) and not by_rows else g
+
+
+def components(g: Any) -> list[Symbol]:
+    """What a trace returns for a gradient."""
+    return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 
 def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import ANY, BOOL, MOVABLE, NUMBERS, case, normal
+from tests.ops.case import ANY, BOOL, FLOATS, MOVABLE, NUMBERS, case, normal
 
 ROWS = np.array([[2, 0], [-1, 2], [2, 2]])
 PAIRS = np.array([[0, 1], [2, -1], [0, 1], [1, 0]], "int32")
@@ -40,6 +40,13 @@ def np_scatter_nd(indices, updates, shape):
     return np_scatter(np.add)(np.zeros(shape, updates.dtype), indices, updates)
 
 
+def np_merge_rows(rows, indices, n):
+    y = np.zeros_like(rows)
+    _, first, number = np.unique(indices % n, return_index=True, return_inverse=True)
+    np.add.at(y, first[number], rows)
+    return y
+
+
 def np_segments(data, ids, num_segments):
     y = np.zeros((num_segments, *data.shape[ids.ndim:]), data.dtype)
     np.add.at(y, ids[ids >= 0], data[ids >= 0])
@@ -59,6 +66,9 @@ case("gather", args=[normal(3, 2, 4, 5), ROWS[:, :, None] % 4], kwargs={"batch_d
      ref=np_gather)
 case("gather", args=[normal(2, 3), np.zeros((0, 2), "int64")], ref=np_gather)
 case("gather_grad", args=[normal(3, 4), ROWS], ref=np_gather, function="gather")
+case("merge_rows", args=[normal(5, 3), np.array([2, 0, -1, 2, 2])], kwargs={"n": 300},
+     function="ops.indexed_slices.merge_rows", ref=np_merge_rows, dtypes=FLOATS, rel=1e-6,
+     large=[normal(20000, 5), BIG])
 case("gather_nd", args=[normal(3, 2, 4), PAIRS], ref=np_gather_nd, dtypes=MOVABLE)
 case("gather_nd", args=[normal(3, 2), PAIRS], ref=np_gather_nd)
 case("gather_nd", args=[normal(4, 3, 2), PAIRS[:, None] % 2], kwargs={"batch_dims": 1},
