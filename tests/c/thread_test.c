@@ -121,6 +121,32 @@ static void check_help(void)
     }
 }
 
+/* A worker that is slow, as if another process had taken its core. */
+static void slow_elsewhere(void *context, int64_t begin, int64_t end)
+{
+    note_thread(context, begin, end);
+    if (!pthread_equal(pthread_self(), ((help *)context)->caller)) usleep(50000);
+}
+
+/* After a job whose end it had to wait for, the caller works alone for ten times as long; then
+ * workers take part again. Somebody may take the caller's core for that long: hence the tries. */
+static void test_alone_after_a_wait(void)
+{
+    const double little = 3000; /* ns per item: worth waking a worker for */
+    bool alone = false;
+    if (df_num_threads() == 1) return;
+    for (int tries = 0; tries < 20 && !alone; tries++) {
+        help slow = {.caller = pthread_self()}, next = slow;
+        for (int job = 0; job < 200 && slow.elsewhere == 0; job++)
+            df_parallel_for(100, 1, little, slow_elsewhere, &slow);
+        CHECK(slow.elsewhere > 0);
+        for (int job = 0; job < 3; job++) df_parallel_for(100, 1, little, note_thread, &next);
+        alone = next.elsewhere == 0;
+    }
+    CHECK(alone);
+    check_help();
+}
+
 static void *run_jobs(void *argument)
 {
     check_jobs(1000);
@@ -191,6 +217,7 @@ int main(void)
     test_huge();
     test_nested();
     check_help();
+    test_alone_after_a_wait();
     test_callers_and_forks();
     test_sizes();
     return 0; /* workers are asleep or spin: leaving must not wait for them */
