@@ -31,6 +31,12 @@ from dualflow.ops.convolution_transpose import (
     conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
 )
+from dualflow.ops.depthwise import (
+    depthwise_conv2d as depthwise_conv2d,
+    depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
+    separable_conv2d as separable_conv2d,
+)
 from dualflow.ops.gather import embedding_lookup as embedding_lookup
 from dualflow.ops.hyperbolic import tanh as tanh
 from dualflow.ops.nn import (

@@ -1,5 +1,6 @@
 /* Which kernel computes a convolution. Decided by its sizes alone. */
 #include "conv/conv.h"
+#include "conv/depthwise.h"
 #include "conv/kernels.h"
 
 #include <string.h>
@@ -21,7 +22,9 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
 
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
-    return is_empty(c) ? 0 : DF_SYM(df_conv_windows_workspace)(c);
+    if (is_empty(c)) return 0;
+    if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_forward_workspace)(c);
+    return DF_SYM(df_conv_windows_workspace)(c);
 }
 
 void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, void *y,
@@ -32,6 +35,8 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
         fill_zeros(c, y, pixels * c->c_out);
         if (epilogue && pixels && c->c_out)
             epilogue(context, 0, pixels, 0, c->c_out, y, c->c_out);
+    } else if (df_depthwise_applies(c)) {
+        DF_SYM(df_depthwise_forward)(c, x, w, y, epilogue, context, workspace);
     } else {
         DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, context, workspace);
     }
@@ -60,6 +65,7 @@ int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c)
 {
     df_conv of_dy;
     if (is_empty(c)) return 0;
+    if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_input_workspace)(c);
     return is_flipped(c, &of_dy) ? DF_SYM(df_conv_windows_workspace)(&of_dy)
                                  : DF_SYM(df_conv_places_workspace)(c);
 }
@@ -70,6 +76,8 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     df_conv of_dy;
     if (is_empty(c)) {
         fill_zeros(c, dx, c->n * size_of(c->in) * c->c_in);
+    } else if (df_depthwise_applies(c)) {
+        DF_SYM(df_depthwise_input)(c, w, dy, dx, workspace);
     } else if (is_flipped(c, &of_dy)) {
         DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, NULL, NULL, workspace);
     } else {
@@ -81,7 +89,9 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
 
 int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c)
 {
-    return is_empty(c) ? 0 : DF_SYM(df_conv_sums_workspace)(c);
+    if (is_empty(c)) return 0;
+    if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_filter_workspace)(c);
+    return DF_SYM(df_conv_sums_workspace)(c);
 }
 
 void DF_SYM(df_conv_filter)(const df_conv *c, const void *x, const void *dy, void *dw,
@@ -89,6 +99,8 @@ void DF_SYM(df_conv_filter)(const df_conv *c, const void *x, const void *dy, voi
 {
     if (is_empty(c))
         fill_zeros(c, dw, size_of(c->kernel) * df_conv_group_in(c) * c->c_out);
+    else if (df_depthwise_applies(c))
+        DF_SYM(df_depthwise_filter)(c, x, dy, dw, workspace);
     else
         DF_SYM(df_conv_sums_run)(c, x, dy, dw, workspace);
 }

@@ -160,6 +160,10 @@ static df_conv random_conv(int first, int64_t largest)
     c.groups = small_random(3) ? 1 : 2;
     c.c_in = c.groups * CHANNELS[small_random(11)];
     c.c_out = c.groups * CHANNELS[small_random(11)];
+    if (small_random(4) == 0) { /* depthwise */
+        c.groups = c.c_in = 1 + CHANNELS[small_random(11)];
+        c.c_out = c.c_in * (1 + small_random(3));
+    }
     for (int d = 0; d < 3; d++) {
         c.in[d] = c.kernel[d] = c.out[d] = c.stride[d] = c.dilation[d] = 1;
         if (d < first) continue;
@@ -187,7 +191,12 @@ static void check_large(void)
         {DF_F32, 2, 1200, 3, 1, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}},
         {DF_F32, 1, 5000, 35, 1, {1, 1, 2}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
         {DF_F32, 2, 2, 3, 1, {1, 700, 1}, {1, 2, 1}, {1, 699, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
-        {DF_F32, 20, 3, 9, 1, {1, 8, 8}, {1, 3, 3}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}}};
+        {DF_F32, 20, 3, 9, 1, {1, 8, 8}, {1, 3, 3}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+        {DF_F32, 2, 35, 35, 35, {1, 3, 700}, {1, 3, 5}, {1, 3, 700}, {1, 1, 1}, {1, 1, 1},
+         {0, 1, 2}},
+        {DF_F32, 9, 64, 64, 64, {1, 9, 9}, {1, 3, 3}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}},
+        {DF_F64, 1, 3, 3, 3, {1, 1, 2000}, {1, 1, 300}, {1, 1, 18}, {1, 1, 90}, {1, 1, 2},
+         {0, 0, 100}}};
     for (size_t i = 0; i < sizeof LARGE / sizeof *LARGE; i++) check(&LARGE[i]);
 }
 
@@ -205,7 +214,7 @@ static bool can_run(void)
 int main(void)
 {
     if (!can_run()) return 77;
-    for (int i = 0; i < 90; i++) {
+    for (int i = 0; i < 120; i++) {
         const df_conv c = random_conv(i % 3, i % 3 == 0 ? 3 : i % 3 == 1 ? 6 : 40);
         check(&c);
     }

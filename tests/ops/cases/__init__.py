@@ -14,6 +14,7 @@ from tests.ops.cases import (  # noqa: F401
     creation,
     crop,
     cumulative,
+    depthwise,
     division,
     exponential,
     gather,

@@ -1,0 +1,427 @@
+/* Which sources and taps each result has; the arithmetic is in depthwise_formulas.h.
+ *
+ * A result of a convolution, and an element of its gradient with respect to the input, are the same
+ * kind of sum: over evenly spaced taps, of weights times evenly spaced sources. So both are one
+ * kernel, which does a run of results in a row that all have the same taps. The gradient with
+ * respect to the weights walks the runs of the forward convolution.
+ *
+ * Where a channel has several outputs, the kernels see it that many times. */
+#include "conv/depthwise.h"
+
+#include "base/thread.h"
+#include "conv/image.h"
+#include "simd/lanes.h"
+
+/* Sums in registers, of 32 or of 16. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define SUMS 16
+#else
+#define SUMS 8
+#endif
+
+#define LONGEST_RUN 128      /* results: in a sum of weights, terms added without a break */
+#define TASK_NS 16000
+#define ROWS_BYTES 32768 /* of sources and results in use at a time (L1) */
+#define GROUPS 32            /* of runs, whose sums of weights are added up apart */
+#define GROUP_RUNS 16        /* at least */
+#define MAC_NS_PER_BYTE 0.01 /* estimated */
+#define COPIED 16384         /* elements copied at a time */
+
+/* What the kernels do for one run. Distances in elements; counts and steps of taps are along
+ * planes, rows and columns. */
+typedef struct {
+    const void *x;
+    void *w, *y;
+    int64_t n[3], x_step[3], w_step[3];
+    int64_t count, x_next, y_next; /* results, and from one to the next */
+    int64_t channels;
+} window;
+
+#define DTYPE f32
+#include "conv/depthwise_formulas.h"
+#undef DTYPE
+#define DTYPE f64
+#include "conv/depthwise_formulas.h"
+#undef DTYPE
+
+typedef struct {
+    void (*results)(const window *g);
+    void (*weights)(const window *g);
+    void (*spread)(void *to, const void *from, int64_t n, int64_t times);
+    void (*gather)(void *to, const void *from, int64_t n, int64_t times);
+    void (*add_up)(void *to, const void *from, int64_t n_sums, int64_t n, int64_t begin,
+                   int64_t end);
+} kernels;
+
+static const kernels KERNELS[DF_N_DTYPES] = {
+    [DF_F32] = {run_results_f32, run_weights_f32, spread_f32, gather_f32, add_up_f32},
+    [DF_F64] = {run_results_f64, run_weights_f64, spread_f64, gather_f64, add_up_f64},
+};
+
+/* Results along a dimension that differ by multiples of `step`, and the taps and sources of theirs
+ * that may exist: result number i, tap number j has source  source + i * next + j * tap_next,
+ * which must be in [0, size). */
+typedef struct {
+    int64_t first, step, count;
+    int64_t tap, tap_step, n_taps;
+    int64_t source, next, tap_next, size;
+} sweep;
+
+static sweep forward_sweep(const df_conv *c, int d)
+{
+    return (sweep){.step = 1, .count = c->out[d], .tap_step = 1, .n_taps = c->kernel[d],
+                   .source = -c->pad[d], .next = c->stride[d], .tap_next = c->dilation[d],
+                   .size = c->in[d]};
+}
+
+/* The greatest common divisor of a and m, and x with a x = divisor modulo m. */
+static int64_t common_divisor(int64_t a, int64_t m, int64_t *x)
+{
+    int64_t factor = 1, other = 0;
+    while (m) {
+        const int64_t quotient = a / m, rest = a % m, next = factor - quotient * other;
+        a = m;
+        m = rest;
+        factor = other;
+        other = next;
+    }
+    *x = factor;
+    return a;
+}
+
+/* Elements first, first + stride, ... of the input: taps t for which first + pad - t * dilation is
+ * a multiple of the stride. */
+static sweep input_sweep(const df_conv *c, int d, int64_t first)
+{
+    const int64_t stride = c->stride[d], dilation = c->dilation[d], at = first + c->pad[d];
+    int64_t inverse;
+    const int64_t divisor = common_divisor(dilation, stride, &inverse);
+    sweep s = {.first = first, .step = stride, .next = 1, .size = c->out[d]};
+    s.tap_step = stride / divisor;
+    s.tap_next = -(dilation / divisor);
+    s.count = (c->in[d] - first + stride - 1) / stride;
+    if (at % divisor) return s;
+    inverse = (inverse % s.tap_step + s.tap_step) % s.tap_step;
+    s.tap = (int64_t)((__int128)(at / divisor % s.tap_step) * inverse % s.tap_step);
+    if (s.tap >= c->kernel[d]) return s;
+    s.n_taps = (c->kernel[d] - s.tap - 1) / s.tap_step + 1;
+    s.source = (at - s.tap * dilation) / stride;
+    return s;
+}
+
+/* Results in a row that have the same taps, the first result's sources, all along one dimension. */
+typedef struct {
+    int64_t result, count, tap, n_taps, source;
+} run;
+
+/* Result number i of a sweep, and those of its taps that have a source. */
+static run run_at(const sweep *s, int64_t i)
+{
+    const int64_t source = s->source + i * s->next, step = s->tap_next;
+    /* taps before the first element, and before the end, in the direction of the taps */
+    const int64_t before = step > 0 ? -source : source - s->size + 1;
+    const int64_t until = step > 0 ? s->size - source : source + 1, by = step > 0 ? step : -step;
+    const int64_t from = before > 0 ? df_ceil_div(before, by) : 0;
+    const int64_t to = until > 0 ? df_min(df_ceil_div(until, by), s->n_taps) : 0;
+    run r = {.result = s->first + i * s->step, .count = 1};
+    if (from >= to) return r;
+    r.tap = s->tap + from * s->tap_step;
+    r.n_taps = to - from;
+    r.source = source + from * step;
+    return r;
+}
+
+static bool same_taps(const run *a, const run *b)
+{
+    return a->tap == b->tap && a->n_taps == b->n_taps;
+}
+
+/* The runs of a sweep; returns how many. From result to result the taps move one way, so if the
+ * ends of a stretch have the same, all of it has, unless they are none. */
+static int64_t find_runs(const sweep *s, run *runs)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->count; n++) {
+        const int64_t end = df_min(i + LONGEST_RUN, s->count);
+        run r = run_at(s, i), last = run_at(s, end - 1);
+        if (r.n_taps && same_taps(&r, &last)) {
+            r.count = end - i;
+        } else {
+            for (; i + r.count < end; r.count++) {
+                last = run_at(s, i + r.count);
+                if (!same_taps(&r, &last)) break;
+            }
+        }
+        runs[n] = r;
+        i += r.count;
+    }
+    return n;
+}
+
+/* One pass over the results: with `backward` elements of the gradient of x, else those of y. */
+typedef struct {
+    const df_conv *c;
+    const kernels *kernels;
+    bool backward;
+    int64_t bytes, channels, times; /* of an element; of y, and per channel of x */
+    const int64_t *from, *to;       /* sizes of sources and results */
+    const char *x, *w;
+    char *y;
+    int64_t x_step[3], w_step[3], x_next, y_next;
+    run *runs; /* of columns */
+    int64_t n_runs, n_items; /* of all rows */
+    df_gemm_epilogue epilogue;
+    const void *context;
+    int64_t n_groups, n_weights;
+    char *sums;
+} pass;
+
+static sweep sweep_of(const pass *p, int d, int64_t result)
+{
+    return p->backward ? input_sweep(p->c, d, result % p->c->stride[d]) : forward_sweep(p->c, d);
+}
+
+static run run_of(const pass *p, int d, int64_t result)
+{
+    const sweep s = sweep_of(p, d, result);
+    return run_at(&s, result / s.step);
+}
+
+static int64_t n_sweeps(const pass *p)
+{
+    return p->backward ? df_min(p->c->stride[2], p->to[2]) : 1;
+}
+
+/* Room for the runs of all sweeps. In each the first and the last tap change at most as often as
+ * there are taps. */
+static int64_t runs_bytes(const pass *p)
+{
+    const sweep s = sweep_of(p, 2, 0);
+    const int64_t n_taps = (p->c->kernel[2] - 1) / s.tap_step + 1, n = n_sweeps(p);
+    int64_t runs = p->to[2], changes;
+    if (df_mul_size(n, 2 * n_taps + 4, &changes)) runs = df_min(runs, runs / LONGEST_RUN + changes);
+    return df_conv_align(df_conv_mul_bytes(runs, sizeof(run)));
+}
+
+static pass plan(const df_conv *c, bool backward)
+{
+    pass p = {.c = c, .kernels = &KERNELS[c->dtype], .backward = backward,
+              .bytes = df_conv_bytes(c), .channels = c->c_out, .times = c->c_out / c->c_in,
+              .from = backward ? c->out : c->in, .to = backward ? c->in : c->out};
+    int64_t x_size = p.channels, w_size = p.channels;
+    for (int d = 2; d >= 0; d--) {
+        const sweep s = sweep_of(&p, d, 0);
+        p.x_step[d] = s.tap_next * x_size;
+        p.w_step[d] = s.tap_step * w_size;
+        if (d == 2) p.x_next = s.next * x_size;
+        if (d == 2) p.y_next = s.step * x_size;
+        x_size *= p.from[d];
+        w_size *= c->kernel[d];
+    }
+    p.n_weights = w_size;
+    return p;
+}
+
+static void start(pass *p, void *workspace)
+{
+    p->runs = workspace;
+    p->n_runs = 0;
+    for (int64_t i = 0; i < n_sweeps(p); i++) {
+        const sweep s = sweep_of(p, 2, i);
+        p->n_runs += find_runs(&s, p->runs + p->n_runs);
+    }
+    p->n_items = p->c->n * p->to[0] * p->to[1] * p->n_runs;
+}
+
+/* Runs [begin, end) of all rows, for channels [at, at + n). */
+static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at, int64_t n,
+                          void (*kernel)(const window *g), char *w)
+{
+    const int64_t *from = p->from, *to = p->to, *taps = p->c->kernel;
+    const int64_t pixel = p->channels * p->bytes;
+    const char *sources = p->x + at * p->bytes;
+    char *weights = w + at * p->bytes, *results = p->y + at * p->bytes;
+    window g = {.x_next = p->x_next, .y_next = p->y_next, .channels = n};
+    memcpy(g.x_step, p->x_step, sizeof g.x_step);
+    memcpy(g.w_step, p->w_step, sizeof g.w_step);
+    while (begin < end) {
+        const int64_t line = begin / p->n_runs, first = begin % p->n_runs;
+        const int64_t plane = line / to[1], image = plane / to[0];
+        const run z = run_of(p, 0, plane % to[0]), h = run_of(p, 1, line % to[1]);
+        const int64_t x = ((image * from[0] + z.source) * from[1] + h.source) * from[2];
+        const int64_t stop = df_min(p->n_runs, first + end - begin);
+        begin += stop - first;
+        for (const run *r = p->runs + first; r < p->runs + stop; r++) {
+            g.x = sources + (x + r->source) * pixel;
+            g.w = weights + ((z.tap * taps[1] + h.tap) * taps[2] + r->tap) * pixel;
+            g.y = results + (line * to[2] + r->result) * pixel;
+            g.n[0] = z.n_taps;
+            g.n[1] = h.n_taps;
+            g.n[2] = r->n_taps;
+            g.count = r->count;
+            kernel(&g);
+        }
+    }
+}
+
+/* The same for all channels, as many at a time as leave the rows in L1 that the next row reads. */
+static void walk(const pass *p, int64_t begin, int64_t end, void (*kernel)(const window *g),
+                 char *w)
+{
+    const int64_t lanes = DF_VEC_BYTES / p->bytes;
+    const int64_t row = df_max(p->from[2], p->to[2]) * (p->c->kernel[1] + 1) * DF_VEC_BYTES;
+    const int64_t n = df_max(ROWS_BYTES / row / 4, 1) * 4 * lanes;
+    for (int64_t at = 0; at < p->channels; at += n)
+        walk_channels(p, begin, end, at, df_min(n, p->channels - at), kernel, w);
+}
+
+/* Estimated ns of a run. */
+static double run_cost(const pass *p)
+{
+    return (double)p->to[2] * (double)p->n_weights / (double)p->n_runs * (double)p->bytes *
+           MAC_NS_PER_BYTE + 20;
+}
+
+static int64_t runs_per_task(const pass *p)
+{
+    return (int64_t)(TASK_NS / run_cost(p)) + 1;
+}
+
+static void results_task(void *context, int64_t begin, int64_t end)
+{
+    const pass *p = context;
+    walk(p, begin, end, p->kernels->results, (char *)p->w);
+    if (!p->epilogue) return;
+    const run *last = &p->runs[(end - 1) % p->n_runs];
+    const int64_t first = begin / p->n_runs * p->to[2] + p->runs[begin % p->n_runs].result;
+    const int64_t stop = (end - 1) / p->n_runs * p->to[2] + last->result + last->count;
+    p->epilogue(p->context, first, stop - first, 0, p->channels,
+                p->y + first * p->channels * p->bytes, p->channels);
+}
+
+/* --- several outputs of a channel --- */
+
+typedef struct {
+    void (*copy)(void *to, const void *from, int64_t n, int64_t times);
+    char *to;
+    const char *from;
+    int64_t to_bytes, from_bytes, times; /* per channel */
+} copy;
+
+static void copy_task(void *context, int64_t begin, int64_t end)
+{
+    const copy *j = context;
+    j->copy(j->to + begin * j->to_bytes, j->from + begin * j->from_bytes, end - begin, j->times);
+}
+
+static void copy_channels(const pass *p, bool together, void *to, const void *from)
+{
+    const df_conv *c = p->c;
+    const int64_t n = c->n * c->in[0] * c->in[1] * c->in[2] * c->c_in;
+    copy j = {.to = to, .from = from, .times = p->times};
+    j.copy = together ? p->kernels->gather : p->kernels->spread;
+    j.to_bytes = together ? p->bytes : p->bytes * p->times;
+    j.from_bytes = together ? p->bytes * p->times : p->bytes;
+    df_parallel_for(n, df_ceil_div(COPIED, p->times), 0.5 * (double)p->times, copy_task, &j);
+}
+
+/* Bytes of x with its channels repeated, 0 where they are not. */
+static int64_t spread_bytes(const pass *p)
+{
+    const df_conv *c = p->c;
+    int64_t bytes = p->bytes;
+    if (p->times == 1) return 0;
+    const int64_t sizes[] = {c->n, c->in[0], c->in[1], c->in[2], c->c_out};
+    for (int i = 0; i < 5; i++) bytes = df_conv_mul_bytes(bytes, sizes[i]);
+    return df_conv_align(bytes);
+}
+
+/* --- the three passes --- */
+
+int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c)
+{
+    const pass p = plan(c, false);
+    return df_conv_sum_bytes(runs_bytes(&p), spread_bytes(&p));
+}
+
+void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w, void *y,
+                                  df_gemm_epilogue epilogue, const void *context, void *workspace)
+{
+    pass p = plan(c, false);
+    start(&p, workspace);
+    p.x = x;
+    if (p.times > 1) {
+        char *spread = (char *)workspace + runs_bytes(&p);
+        copy_channels(&p, false, spread, x);
+        p.x = spread;
+    }
+    p.w = w;
+    p.y = y;
+    p.epilogue = epilogue;
+    p.context = context;
+    df_parallel_for(p.n_items, runs_per_task(&p), run_cost(&p), results_task, &p);
+}
+
+int64_t DF_SYM(df_depthwise_input_workspace)(const df_conv *c)
+{
+    const pass p = plan(c, true);
+    return df_conv_sum_bytes(runs_bytes(&p), spread_bytes(&p));
+}
+
+void DF_SYM(df_depthwise_input)(const df_conv *c, const void *w, const void *dy, void *dx,
+                                void *workspace)
+{
+    pass p = plan(c, true);
+    start(&p, workspace);
+    p.x = dy;
+    p.w = w;
+    p.y = p.times > 1 ? (char *)workspace + runs_bytes(&p) : dx;
+    df_parallel_for(p.n_items, runs_per_task(&p), run_cost(&p), results_task, &p);
+    if (p.times > 1) copy_channels(&p, true, dx, p.y);
+}
+
+static void groups_task(void *context, int64_t begin, int64_t end)
+{
+    const pass *p = context;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t bytes = p->n_weights * p->bytes;
+        char *sums = p->sums + i * bytes;
+        memset(sums, 0, (size_t)bytes);
+        walk(p, i * p->n_items / p->n_groups, (i + 1) * p->n_items / p->n_groups,
+             p->kernels->weights, sums);
+    }
+}
+
+static void add_up_task(void *context, int64_t begin, int64_t end)
+{
+    const pass *p = context;
+    p->kernels->add_up((void *)p->w, p->sums, p->n_groups, p->n_weights, begin, end);
+}
+
+int64_t DF_SYM(df_depthwise_filter_workspace)(const df_conv *c)
+{
+    const pass p = plan(c, false);
+    const int64_t sums = df_conv_mul_bytes(GROUPS * p.bytes, p.n_weights);
+    return df_conv_sum_bytes(df_conv_sum_bytes(runs_bytes(&p), spread_bytes(&p)),
+                             df_conv_align(sums));
+}
+
+void DF_SYM(df_depthwise_filter)(const df_conv *c, const void *x, const void *dy, void *dw,
+                                 void *workspace)
+{
+    pass p = plan(c, false);
+    char *spread = (char *)workspace + runs_bytes(&p);
+    start(&p, workspace);
+    p.x = x;
+    if (p.times > 1) {
+        copy_channels(&p, false, spread, x);
+        p.x = spread;
+    }
+    p.w = dw;
+    p.y = (char *)dy;
+    p.sums = spread + spread_bytes(&p);
+    p.n_groups = df_max(1, df_min(GROUPS, p.n_items / GROUP_RUNS));
+    df_parallel_for(p.n_groups, 1, run_cost(&p) * (double)p.n_items / (double)p.n_groups,
+                    groups_task, &p);
+    df_parallel_for(p.n_weights, COPIED / GROUPS, 0.1 * (double)p.n_groups, add_up_task, &p);
+}

@@ -1,0 +1,24 @@
+/* Convolutions in which each group has one input (depthwise), computed directly. Knows blocks of
+ * memory, no tensors and no ops. Compiled once per SIMD level. */
+#ifndef DF_DEPTHWISE_H
+#define DF_DEPTHWISE_H
+
+#include "conv/conv.h"
+
+static inline bool df_depthwise_applies(const df_conv *c)
+{
+    return c->groups > 1 && c->groups == c->c_in;
+}
+
+/* As the functions of conv.h, for a convolution to which this applies. */
+int64_t DF_SYM(df_depthwise_forward_workspace)(const df_conv *c);
+int64_t DF_SYM(df_depthwise_input_workspace)(const df_conv *c);
+int64_t DF_SYM(df_depthwise_filter_workspace)(const df_conv *c);
+void DF_SYM(df_depthwise_forward)(const df_conv *c, const void *x, const void *w, void *y,
+                                  df_gemm_epilogue epilogue, const void *context, void *workspace);
+void DF_SYM(df_depthwise_input)(const df_conv *c, const void *w, const void *dy, void *dx,
+                                void *workspace);
+void DF_SYM(df_depthwise_filter)(const df_conv *c, const void *x, const void *dy, void *dw,
+                                 void *workspace);
+
+#endif

@@ -1,0 +1,243 @@
+"""Convolutions that look at each channel by itself: `conv` in as many groups as channels."""
+
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.errors import ShapeError
+from dualflow.ops.array import ints, reshape, same_size, static_shape
+from dualflow.ops.convolution import (
+    Geometry,
+    Padding,
+    channels_first,
+    channels_last,
+    conv_backprop_filter,
+    conv_backprop_input,
+    geometry,
+)
+from dualflow.ops.types import TensorLike
+
+__all__ = ["depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+           "depthwise_conv2d_backprop_input", "separable_conv2d"]
+
+
+def _grouped(height: int, width: int, channels: int, outputs: int) -> tuple[int, ...]:
+    """The shape of filters (height, width, channels, outputs) as conv takes them."""
+    return height, width, 1, channels * outputs if channels >= 0 and outputs >= 0 else -1
+
+
+def _as_grouped(op: str, filter: TensorLike) -> TensorBase:
+    w = as_tensor(filter, None, op)
+    if w.ndim != 4:
+        raise ShapeError(f"{op}: filter has shape {w.shape}, want (height, width, channels, "
+                         "outputs of a channel)")
+    return reshape(w, _grouped(*static_shape(w)))
+
+
+def _sizes(op: str, what: str, value: TensorLike) -> tuple[int, ...]:
+    sizes = ints(value, f"{op}: {what}")
+    if len(sizes) != 4:
+        raise ShapeError(f"{op}: {what} is {sizes}, want 4 sizes")
+    return sizes
+
+
+def _images(op: str, what: str, value: TensorLike, given: Geometry) -> TensorBase:
+    """Images with channels last."""
+    x = as_tensor(value, None, op)
+    if x.ndim != 4:
+        raise ShapeError(f"{op}: {what} has shape {x.shape}, want 4 dimensions")
+    return channels_last(x, given)
+
+
+def _may_be_same(a: int | None, b: int | None) -> bool:
+    return a is None or b is None or same_size(a, b)
+
+
+def _check_channels(op: str, shape: tuple[Any, ...], filter: tuple[Any, ...]) -> None:
+    """Of an input whose channels are last."""
+    if not _may_be_same(shape[3], filter[2]):
+        raise ShapeError(f"{op}: input with channels last has shape {shape} and filter {filter}, "
+                         f"want one filter for each of {shape[3]} channels")
+
+
+def _depthwise(op: str, x: TensorBase, filter: TensorLike, given: Geometry,
+               name: str | None = None) -> Tensor:
+    w = as_tensor(filter, None, op)
+    grouped = _as_grouped(op, w)
+    _check_channels(op, x.shape, w.shape)
+    return apply("conv", x, grouped, name=name, **given.attrs)
+
+
+def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike, padding: Padding,
+                     data_format: str | None = None, dilations: TensorLike = None,
+                     name: str | None = None) -> Tensor:
+    """Sums of products of filters with the windows of each channel of images.
+
+    ``y[b, i, j, c * outputs + m] = sum over k, l of x[b, i * stride + k, j * stride + l, c]
+    filter[k, l, c, m]``, where x is `input` with zeros around it.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch, height, width, channels)
+    filter : Tensor, same dtype, shape (height, width, channels, outputs of a channel)
+    strides : int or ints
+        Between windows: one number, one per spatial dimension, or one for each dimension.
+    padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 4 dimensions
+    data_format : "NHWC" or "NCHW"
+        Whether channels are the last dimension of images, the default, or the first.
+    dilations : int or ints, optional
+        Distance between elements of the input that a filter's neighbours meet; given as strides.
+
+    Returns
+    -------
+    Tensor, shape (batch, rows, columns, channels * outputs), in `data_format`
+
+    Raises
+    ------
+    ShapeError
+        If there is not a filter for each channel, or filters are larger than the image with its
+        zeros.
+    InvalidArgumentError
+        If a stride or a dilation is less than 1, or the padding is none of these.
+
+    Notes
+    -----
+    This is `conv2d` in as many groups as channels, with filters of shape (height, width, 1,
+    channels * outputs); both are computed directly, without patches. The gradients are
+    `depthwise_conv2d_backprop_input` and `depthwise_conv2d_backprop_filter`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([[[[1., 10.], [2., 20.], [3., 30.]]]])
+    >>> w = df.reshape(df.constant([1., 2., 1., -1.]), (1, 2, 2, 1))
+    >>> df.nn.depthwise_conv2d(x, w, 1, "VALID").numpy().tolist()
+    [[[[3.0, 0.0], [5.0, -10.0]]]]
+    """
+    op = "depthwise_conv2d"
+    given = geometry(op, 2, strides, padding, data_format, dilations)
+    return channels_first(_depthwise(op, _images(op, "input", input, given), filter, given, name),
+                          given)
+
+
+def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
+                                    out_backprop: TensorLike, strides: TensorLike,
+                                    padding: Padding, data_format: str = "NHWC",
+                                    dilations: TensorLike = None,
+                                    name: str | None = None) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its input.
+
+    Parameters
+    ----------
+    input_sizes : ints
+        The shape of the input.
+    filter : Tensor, floating, shape (height, width, channels, outputs of a channel)
+    out_backprop : Tensor, same dtype
+        The gradient with respect to the output, in the output's shape.
+    strides, padding, data_format, dilations
+        Of the convolution.
+
+    Returns
+    -------
+    Tensor, shape `input_sizes`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> w, g = df.ones((2, 2, 1, 1)), df.ones((1, 2, 2, 1))
+    >>> dx = df.nn.depthwise_conv2d_backprop_input((1, 3, 3, 1), w, g, 1, "VALID")
+    >>> dx[0, 1, :, 0].numpy().tolist()
+    [2.0, 4.0, 2.0]
+    """
+    op = "depthwise_conv2d_backprop_input"
+    given = geometry(op, 2, strides, padding, data_format, dilations)
+    w, sizes = as_tensor(filter, None, op), _sizes(op, "input_sizes", input_sizes)
+    grouped = _as_grouped(op, w)
+    shape = (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
+    _check_channels(op, shape, w.shape)
+    g = _images(op, "out_backprop", out_backprop, given)
+    return channels_first(conv_backprop_input(shape, grouped, g, given.attrs, name), given)
+
+
+def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike,
+                                     out_backprop: TensorLike, strides: TensorLike,
+                                     padding: Padding, data_format: str = "NHWC",
+                                     dilations: TensorLike = None,
+                                     name: str | None = None) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its filter.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch, height, width, channels)
+    filter_sizes : ints
+        The shape of the filter: (height, width, channels, outputs of a channel).
+    out_backprop : Tensor, same dtype
+        The gradient with respect to the output, in the output's shape.
+    strides, padding, data_format, dilations
+        Of the convolution.
+
+    Returns
+    -------
+    Tensor, shape `filter_sizes`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x, g = df.ones((1, 3, 3, 1)), df.ones((1, 2, 2, 1))
+    >>> dw = df.nn.depthwise_conv2d_backprop_filter(x, (2, 2, 1, 1), g, 1, "VALID")
+    >>> dw.numpy().ravel().tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+    op = "depthwise_conv2d_backprop_filter"
+    given = geometry(op, 2, strides, padding, data_format, dilations)
+    x, g = _images(op, "input", input, given), _images(op, "out_backprop", out_backprop, given)
+    sizes = _sizes(op, "filter_sizes", filter_sizes)
+    _check_channels(op, x.shape, sizes)
+    return reshape(conv_backprop_filter(x, _grouped(*sizes), g, given.attrs), sizes, name)
+
+
+def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
+                     pointwise_filter: TensorLike, strides: TensorLike, padding: Padding,
+                     data_format: str | None = None, dilations: TensorLike = None,
+                     name: str | None = None) -> Tensor:
+    """`depthwise_conv2d`, then a product that mixes its channels.
+
+    Parameters
+    ----------
+    input : Tensor, floating, shape (batch, height, width, channels)
+    depthwise_filter : Tensor, same dtype, shape (height, width, channels, outputs of a channel)
+    pointwise_filter : Tensor, same dtype, shape (1, 1, channels * outputs of a channel, outputs)
+    strides, padding, data_format, dilations
+        Of the depthwise convolution.
+
+    Returns
+    -------
+    Tensor, shape (batch, rows, columns, outputs), in `data_format`
+
+    Raises
+    ------
+    ShapeError
+        If the filters do not fit the input or each other.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x, depthwise = df.ones((1, 5, 5, 3)), df.ones((3, 3, 3, 2))
+    >>> df.nn.separable_conv2d(x, depthwise, df.ones((1, 1, 6, 8)), 1, "SAME").shape
+    (1, 5, 5, 8)
+    """
+    op = "separable_conv2d"
+    given = geometry(op, 2, strides, padding, data_format, dilations)
+    w, mix = as_tensor(depthwise_filter, None, op), as_tensor(pointwise_filter, None, op)
+    if w.ndim != 4 or mix.ndim != 4 or not _mixes(mix.shape, w.shape):
+        raise ShapeError(f"{op}: depthwise_filter has shape {w.shape} and pointwise_filter "
+                         f"{mix.shape}, want (height, width, channels, n) and (1, 1, channels * n, "
+                         "outputs)")
+    y = _depthwise(op, _images(op, "input", input, given), w, given)
+    at = given.attrs | {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": []}
+    return channels_first(apply("conv", y, mix, name=name, **at), given)
+
+
+def _mixes(pointwise: tuple[Any, ...], depthwise: tuple[Any, ...]) -> bool:
+    unknown = depthwise[2] is None or depthwise[3] is None
+    channels = None if unknown else depthwise[2] * depthwise[3]
+    return all(map(_may_be_same, pointwise[:3], (1, 1, channels)))
