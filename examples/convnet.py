@@ -3,8 +3,8 @@
     python examples/convnet.py                # the 1,797 digits that scikit-learn carries, 8x8
     python examples/convnet.py --data DIR     # MNIST files (train or t10k, idx format, gzip or not)
 
-Two blocks of two 3x3 convolutions and a max-pool, then two dense layers; images are moved by a pixel
-at random. Prints validation accuracy per epoch, and saves a picture of the loss.
+Two blocks of two 3x3 convolutions and a max-pool, then two dense layers; images move by a pixel at
+random. Prints validation accuracy per epoch, and saves a picture of the loss.
 """
 
 import argparse
@@ -139,8 +139,9 @@ def main() -> None:
         start = time.perf_counter()
         losses += training.epoch(f"epoch {epoch:2d}")
         seconds = time.perf_counter() - start
-        print(f"epoch {epoch:2d}: loss {np.mean(losses[-len(training.images) // 64:]):.4f}, "
-              f"validation accuracy {training.accuracy(images[:n], labels[:n]):.2%}, {seconds:.2f} s")
+        accuracy = training.accuracy(images[:n], labels[:n])
+        print(f"epoch {epoch:2d}: loss {np.mean(losses[-20:]):.4f}, validation accuracy "
+              f"{accuracy:.2%}, {seconds:.2f} s")
     save_curve(options.picture, losses)
     print(f"loss of each step in {options.picture}")
 
