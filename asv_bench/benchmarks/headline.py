@@ -1,0 +1,42 @@
+"""Ten figures that stand for the rest: those of the curves in docs/benchmarks.md, in seconds.
+
+The work is that of `side_by_side.py`.
+"""
+
+try:
+    from asv_bench.peers import in_dualflow as work
+except ImportError:         # asv has only this folder on its path
+    from peers import in_dualflow as work
+
+IMAGES = {"batch": 8, "size": 56, "inputs": 64, "outputs": 64, "kernel": 3, "backward": True}
+
+
+class Headline:
+    params = ["a + b, 4 elements", "traced a + b, 4 elements", "10 x tanh, sum, gradient",
+              "traced chain of 1,000 ops", "GELU by hand, traced, 1 M", "softmax, 1024 x 1024",
+              "matmul 64 x 1024 x 1024", "conv 3x3, 64 channels, with gradients",
+              "training step 784-128-10", "training step, convolutional network"]
+    param_names = ["work"]
+    timeout = 300
+
+    def setup(self, name):
+        made = {
+            "a + b, 4 elements": lambda: work.add(4),
+            "traced a + b, 4 elements": lambda: work.add_traced(4),
+            "10 x tanh, sum, gradient": work.ten_tanh,
+            "traced chain of 1,000 ops": lambda: work.chain(1000),
+            "GELU by hand, traced, 1 M": lambda: work.gelu(1 << 20),
+            "softmax, 1024 x 1024": lambda: work.softmax(False),
+            "matmul 64 x 1024 x 1024": lambda: work.matmul(64, 1024, 1024),
+            "conv 3x3, 64 channels, with gradients": lambda: work.conv(**IMAGES),
+            "training step 784-128-10": lambda: work.mlp_step(32, [784, 128, 10], False),
+            "training step, convolutional network": lambda: work.cnn_step(64),
+        }[name]
+        try:
+            self.call = made()
+            self.call()
+        except AttributeError as error:     # an older version has no such function
+            raise NotImplementedError(str(error)) from error
+
+    def time_work(self, name):
+        self.call()

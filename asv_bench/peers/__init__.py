@@ -1,0 +1,1 @@
+"""The same work in dualflow and its peers, a module for each library."""

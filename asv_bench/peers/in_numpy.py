@@ -1,0 +1,48 @@
+"""The work in NumPy, where it has it."""
+
+import numpy as np
+
+from .work import arrays
+
+UNARY = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin}
+
+
+def start(threads):
+    return np.__version__
+
+
+def add(n):
+    a, b = arrays(n, n)
+    return lambda: a + b
+
+
+def elementwise(op, n):
+    f, x = UNARY[op], np.abs(arrays(n)[0]) + np.float32(.1)
+    return lambda: f(x)
+
+
+def along(op, axis):
+    x, = arrays((2048, 2048))
+    f = getattr(x, op)
+    return lambda: f(axis=axis)
+
+
+def transpose(n):
+    x, = arrays((n, n))
+    return lambda: np.ascontiguousarray(x.T)
+
+
+def gather(rows, n):
+    table, = arrays((rows, 256))
+    ids = np.random.default_rng(1).integers(0, rows, n)
+    return lambda: table[ids]
+
+
+def sort(n):
+    x, = arrays(n)
+    return lambda: np.sort(x)
+
+
+def matmul(m, k, n):
+    a, b = arrays((m, k), (k, n))
+    return lambda: a @ b

@@ -1,0 +1,111 @@
+"""The comparison with other libraries: what it lists can be run, and what it says is what it timed.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asv_bench import history, side_by_side
+from asv_bench.peers import in_dualflow, in_numpy, work
+from asv_bench.peers.work import WORK
+
+PEERS = Path(work.__file__).parent
+SMALL = {"n": 64, "times": 2, "rows": 9, "m": 4, "k": 3, "batch": 2, "size": 6, "inputs": 4,
+         "outputs": 4, "sizes": [5, 4, 3], "tokens": 3, "layers": 1, "width": 8, "heads": 2}
+
+
+def kinds(path):
+    """The functions a module has, and their arguments."""
+    return {node.name: [a.arg for a in node.args.args] + ["**"] * bool(node.args.kwarg)
+            for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("path", sorted(PEERS.glob("in_*.py")), ids=lambda p: p.stem)
+def test_modules_take_what_is_listed(path):
+    found = kinds(path)
+    known = {w.kind for w in WORK}
+    if path.stem == "in_dualflow":
+        assert known <= set(found)
+    for w in WORK:
+        arguments = found.get(w.kind)
+        assert arguments is None or "**" in arguments or set(w.args) <= set(arguments), w.name
+
+
+def test_names_and_aims():
+    assert len({w.name for w in WORK}) == len(WORK)
+    assert all(w.share is None or 0 < w.share <= 1 for w in WORK)
+
+
+@pytest.mark.parametrize("w", {w.kind: w for w in WORK}.values(), ids=lambda w: w.kind)
+def test_our_work_runs(w):
+    made = getattr(in_dualflow, w.kind)(**w.args | {k: v for k, v in SMALL.items() if k in w.args})
+    call = made[0] if isinstance(made, tuple) else made
+    call()
+
+
+@pytest.mark.parametrize("kind, args", [("add", {"n": 5}), ("matmul", {"m": 2, "k": 3, "n": 4}),
+                                        ("along", {"op": "argmax", "axis": 1})])
+def test_libraries_compute_the_same(kind, args):
+    assert (getattr(in_dualflow, kind)(**args)().numpy().tolist()
+            == pytest.approx(getattr(in_numpy, kind)(**args)(), rel=1e-5))
+
+
+def test_a_process_times_what_it_is_asked_for():
+    library = side_by_side.Library("dualflow", sys.executable, 1)
+    try:
+        assert library.version
+        assert library.ask(kind="add", args={"n": 4})["once"] > 0
+        assert library.ask(calls=3)["seconds"] > 0
+        assert "AttributeError" in library.ask(kind="fly", args={})["missing"]
+        assert "missing" in library.ask(calls=1)
+    finally:
+        library.stop()
+
+
+def test_a_library_that_is_not_there():
+    assert subprocess.run([sys.executable, "-m", "asv_bench.peers.worker", "nothing", "1"],
+                          check=True, cwd=PEERS.parent.parent, text=True,
+                          capture_output=True).stdout.startswith('{"missing"')
+
+
+def test_share_and_text():
+    assert side_by_side.share({"dualflow": 1., "numpy": 4., "torch": 2.}) == .5
+    assert side_by_side.share({"dualflow": 1.}) is side_by_side.share({"numpy": 1.}) is None
+    assert [side_by_side.duration(s) for s in (None, 1.5e-6, .25)] == ["-", "1.5 µs", "250 ms"]
+    paths = side_by_side.pythons(["a", "torch=b"])
+    assert paths["torch"] == "b" and paths["jax"] == "a" and paths["dualflow"] == sys.executable
+
+
+def test_a_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [(w, {}, .5 if k % 2 else None) for k, w in enumerate(WORK)]
+    side_by_side.draw(rows, tmp_path / "shares.png")
+    assert (tmp_path / "shares.png").stat().st_size > 1000
+
+
+def test_curves(tmp_path, monkeypatch):
+    """Read from asv's results: a list of figures for each benchmark, those that failed null."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(history, "RESULTS", tmp_path)
+    monkeypatch.setattr(history, "full", lambda commit: commit)
+    (tmp_path / "machine").mkdir()
+    for k, (commit, _) in enumerate(history.milestones()):
+        (tmp_path / "machine" / f"{commit}.json").write_text(json.dumps({
+            "commit_hash": commit, "result_columns": ["result", "params"],
+            "results": {"headline.Headline.time_work": [[1. + k, None], [["'a'", "'b'"]]]}}))
+    found = history.figures()
+    assert found["a"] == [1. + k for k in range(len(history.milestones()))]
+    assert set(found["b"]) == {None}
+    history.draw(tmp_path / "history.svg")
+    assert "µs" in (tmp_path / "history.svg").read_text()
+
+
+def test_milestones_are_commits():
+    if not (PEERS.parent.parent / ".git").exists():
+        pytest.skip("no history here")
+    for commit, name in history.milestones():
+        assert name and len(history.full(commit)) == 40
