@@ -64,9 +64,9 @@ def wide(value: Any) -> Any:
 
 def results(value: Any) -> list:
     """The leaves of nested lists and tuples."""
-    found: list = []
-    each(found.append, value)
-    return found
+    if isinstance(value, list | tuple):
+        return [leaf for v in value for leaf in results(v)]
+    return [value]
 
 
 def run(case: Case, args: list, to_tensor: Callable[[Any], Any] = tensor) -> list[np.ndarray]:
