@@ -174,7 +174,7 @@ static void FN(backward_task)(void *context, int64_t begin, int64_t end)
         s.c = r->g_c ? (T *)r->d_c0 + at : NULL;
         memcpy(s.h, (const T *)r->g_h + at, bytes);
         if (r->g_c) memcpy(s.c, (const T *)r->g_c + at, bytes);
-        if (r->steps == 0) memset(sums, 0, of->sum_rows * of->ldz * sizeof(T));
+        if (of->at_once && r->steps == 0) memset(sums, 0, of->sum_rows * of->ldz * sizeof(T));
         for (int64_t k = 0; k < r->steps; k++) {
             const int64_t row = k % of->chunk * s.rows;
             s.t = FN(time_of)(r, r->steps - 1 - k);

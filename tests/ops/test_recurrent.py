@@ -129,12 +129,13 @@ def test_many_vectors_and_rows(kind, dtype):
         assert_near(got, by_steps(kind, tensors, lengths, False), limit)
 
 
+@pytest.mark.parametrize("steps", [3, 0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_kernels_too_large_for_sums_by_task(kind):
+def test_kernels_too_large_for_sums_by_task(kind, steps):
     units = {4: 190, 3: 220, 1: 380}[KINDS[kind][1]]
     for reverse in (False, True):
-        tensors = constants(arguments(kind, 3, 14, 5, units))
-        lengths = np.array([3, 0, 2, 1] * 3 + [3, 3])
+        tensors = constants(arguments(kind, steps, 14, 5, units))
+        lengths = np.array([3, 0, 2, 1] * 3 + [3, 3]) % (steps + 1)
         got = with_gradients(kind, tensors, lengths=lengths, go_backwards=reverse)
         assert_near(got, by_steps(kind, tensors, lengths, reverse), 1e-12)
 
