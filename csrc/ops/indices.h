@@ -60,19 +60,29 @@ DF_INLINE int64_t index_at(const df_tensor *indices, int64_t i)
                                     : ((const int64_t *)indices->data)[i];
 }
 
+/* Every step-th of n numbers; neighbours, the usual case, have a loop of vectors. */
+DF_INLINE void copy_numbers(const df_tensor *indices, int64_t at, int64_t step, int64_t n,
+                            int64_t *out)
+{
+    const int32_t *narrow = (const int32_t *)indices->data + at;
+    const int64_t *wide = (const int64_t *)indices->data + at;
+    if (indices->dtype == DF_I32 && step == 1)
+        for (int64_t j = 0; j < n; j++) out[j] = narrow[j];
+    else if (indices->dtype == DF_I32)
+        for (int64_t j = 0; j < n; j++) out[j] = narrow[j * step];
+    else if (step == 1)
+        for (int64_t j = 0; j < n; j++) out[j] = wide[j];
+    else
+        for (int64_t j = 0; j < n; j++) out[j] = wide[j * step];
+}
+
 /* Number k of `n` indices from index `first` on, negative ones counted from the end; each inside
  * its dimension, or -1 where it names no row. */
 static inline void read_numbers(const layout *l, int64_t first, int64_t n, int64_t k, int64_t *out)
 {
-    const int64_t at = first * l->depth + k, step = l->depth, dim = l->table_shape[l->axis + k];
+    const int64_t dim = l->table_shape[l->axis + k];
     const int64_t wrap = l->drop_negative ? 0 : dim, none = l->drop_negative ? -1 : 0;
-    if (l->indices->dtype == DF_I32) {
-        const int32_t *p = (const int32_t *)l->indices->data + at;
-        for (int64_t j = 0; j < n; j++) out[j] = p[j * step];
-    } else {
-        const int64_t *p = (const int64_t *)l->indices->data + at;
-        for (int64_t j = 0; j < n; j++) out[j] = p[j * step];
-    }
+    copy_numbers(l->indices, first * l->depth + k, l->depth, n, out);
     __asm__ volatile("" ::: "memory"); /* what follows must use the copy */
     for (int64_t j = 0; j < n; j++) {
         const int64_t i = out[j] + (out[j] < 0 ? wrap : 0);
@@ -111,14 +121,12 @@ static inline void check_block(void *context, int64_t begin, int64_t end)
     const layout *l = c->l;
     int bad = 0;
     for (int64_t k = 0; k < l->depth; k++) {
-        const int64_t dim = l->table_shape[l->axis + k], step = l->depth;
+        const int64_t dim = l->table_shape[l->axis + k];
         const int64_t low = l->drop_negative ? INT64_MIN : -dim;
-        if (l->indices->dtype == DF_I32) {
-            const int32_t *p = (const int32_t *)l->indices->data + k;
-            for (int64_t j = begin; j < end; j++) bad |= (p[j * step] >= dim) | (p[j * step] < low);
-        } else {
-            const int64_t *p = (const int64_t *)l->indices->data + k;
-            for (int64_t j = begin; j < end; j++) bad |= (p[j * step] >= dim) | (p[j * step] < low);
+        for (int64_t j = begin; j < end; j += CHUNK) {
+            int64_t i[CHUNK], n = df_min(CHUNK, end - j);
+            copy_numbers(l->indices, j * l->depth + k, l->depth, n, i);
+            for (int64_t m = 0; m < n; m++) bad |= (i[m] >= dim) | (i[m] < low);
         }
     }
     if (bad) __atomic_store_n(&c->bad, 1, __ATOMIC_RELAXED);
