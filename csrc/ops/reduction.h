@@ -4,6 +4,8 @@
  * most maps ignore it. Sums of floats run in many accumulators, so that their error grows slowly as
  * long as blocks are short; which blocks, the caller decides. Knows no op and no tensor. */
 
+#include "simd/lane_numbers.h"
+
 /* What a maximum and a minimum begin with. */
 #if DTYPE_FLOAT
 #define LOWEST (-(T)INFINITY)
@@ -29,10 +31,7 @@ DF_INLINE V FN(times)(V a, V b) { return a * b; }
 /* -1 in the first n lanes. */
 DF_INLINE M FN(first_lanes)(int64_t n)
 {
-    M number;
-#pragma GCC unroll 64
-    for (int i = 0; i < LANES; i++) number[i] = (LANE_INT)i;
-    return number < (LANE_INT)n - (M){0};
+    return (M){LANE_NUMBERS} < (LANE_INT)n - (M){0};
 }
 
 /* Lane i is v[i ^ w], w a constant. */
@@ -44,10 +43,7 @@ DF_INLINE V FN(cross)(V v, int w)
     for (int i = 0; i < LANES; i++) r[i] = v[i ^ w];
     return r;
 #else
-    M from;
-#pragma GCC unroll 64
-    for (int i = 0; i < LANES; i++) from[i] = (LANE_INT)(i ^ w);
-    return __builtin_shuffle(v, from);
+    return __builtin_shuffle(v, (M){LANE_NUMBERS} ^ (LANE_INT)w);
 #endif
 }
 
