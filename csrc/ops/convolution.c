@@ -229,6 +229,11 @@ static df_status infer_cluster(const df_call *call, df_error *err)
     return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
 }
 
+static int count_cluster(const df_call *call)
+{
+    return DF_SYM(df_epilogue_count_out)(&PRODUCT, call);
+}
+
 static int64_t workspace_cluster(const df_call *call)
 {
     return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
@@ -245,7 +250,8 @@ static df_status run_cluster(const df_call *call, df_error *err)
 }
 
 DF_OP(conv_cluster) = {.name = "conv_cluster", .kind = DF_GENERAL, .total = true,
-                       .n_in = DF_VARIADIC, .n_out = 1, .n_attrs = 5, .internal = true,
+                       .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .count_out = count_cluster,
+                       .n_attrs = 5, .internal = true,
                        .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .infer = infer_cluster,
                        .workspace = workspace_cluster, .run = run_cluster,
                        .prepare = prepare_cluster, .release = DF_SYM(df_epilogue_release),

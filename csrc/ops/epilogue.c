@@ -8,7 +8,7 @@
 #define MAX_INPUTS 64
 
 /* The cluster after a product, as a call of its own: value 0 is the product, a tensor that lies in
- * the output's memory if its elements have the same size, else in the workspace. */
+ * the first output's memory if its elements have the same size, else in the workspace. */
 typedef struct {
     df_call call;
     df_tensor product;
@@ -21,7 +21,7 @@ typedef struct {
 /* The call of `e` once the product has its shape; `e` may not move afterwards. */
 static void set_call(epilogue *e, const df_product *product, const df_call *call)
 {
-    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = 1, .in = e->in,
+    e->call = (df_call){.op = call->op, .n_in = call->n_in - 1, .n_out = call->n_out, .in = e->in,
                         .out = call->out, .attrs = e->attrs};
     e->in[0] = &e->product;
     for (int i = 2; i < call->n_in; i++) e->in[i - 1] = call->in[i];
@@ -36,15 +36,24 @@ static df_status describe(const df_product *product, const df_call *call, epilog
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want 2 to %d", call->op->name,
                        call->n_in, MAX_INPUTS);
     const df_ints code = call->attrs[product->code].list;
-    if (code.n < 1 || code.v[0] != 1)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element",
-                       call->op->name);
+    if (code.n < 1 || code.v[0] != 1 || call->n_out < 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with rows of 1 element and "
+                       "an output", call->op->name);
     df_tensor *out = &e->product;
     df_call plain = *call;
     plain.out = &out;
+    plain.n_out = 1;
     df_status status = product->infer(&plain, err);
     if (status == DF_OK) set_call(e, product, call);
     return status;
+}
+
+int DF_SYM(df_epilogue_count_out)(const df_product *product, const df_call *call)
+{
+    const df_attr attrs[2] = {{.i = 0}, call->attrs[product->code]};
+    df_call cluster = *call;
+    cluster.attrs = attrs;
+    return df_cluster_count_out(&cluster);
 }
 
 df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *call, df_error *err)

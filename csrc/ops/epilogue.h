@@ -7,7 +7,7 @@
 
 /* An op whose inputs 0 and 1 make a product, and whose attribute number `code` is tile code in which
  * value 0 is the product and the others are the rest of the inputs. These may have any shape that
- * broadcasts to the product's. The functions are about the product alone. */
+ * broadcasts to the product's. There is an output or more. The functions are about the product alone. */
 typedef struct {
     int code;
     df_status (*infer)(const df_call *call, df_error *err);
@@ -24,6 +24,7 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
                                int64_t cols, void *c, int64_t ldc);
 
 /* For the fields of the op's record. */
+int DF_SYM(df_epilogue_count_out)(const df_product *product, const df_call *call);
 df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *call, df_error *err);
 int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *call);
 df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *call,

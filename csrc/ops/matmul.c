@@ -1,5 +1,5 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
- * matmul_cluster: the same, followed by elementwise steps.
+ * matmul_cluster: the same, followed by elementwise steps, with one output or more.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
@@ -225,6 +225,11 @@ static df_status infer_cluster(const df_call *call, df_error *err)
     return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
 }
 
+static int count_cluster(const df_call *call)
+{
+    return DF_SYM(df_epilogue_count_out)(&PRODUCT, call);
+}
+
 static int64_t workspace_cluster(const df_call *call)
 {
     return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
@@ -242,8 +247,8 @@ static df_status run_cluster(const df_call *call, df_error *err)
 
 /* Inputs after the first two may have any shape that broadcasts to the product's. */
 DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .total = true,
-                         .n_in = DF_VARIADIC,
-                         .n_out = 1, .n_attrs = 3, .internal = true,
+                         .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .count_out = count_cluster,
+                         .n_attrs = 3, .internal = true,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},
                          .infer = infer_cluster, .workspace = workspace_cluster,

@@ -18,12 +18,14 @@ SHAPES = [
 DTYPES = ["float32", "float64", "int32"]
 
 
-def tile_code(steps, n_inputs, result=None):
-    """Tile code of elementwise steps (op, operand values, attribute words) and one output."""
+def tile_code(steps, n_inputs, *results):
+    """Tile code of elementwise steps (op, operand values, attribute words); the last one's result
+    is the output unless values are named."""
     code = [1, len(steps)]
     for op, operands, *words in steps:
         code += [_core.get_op(op).index, 0, len(operands), *operands, len(words), *words]
-    return [*code, 1, n_inputs + len(steps) - 1 if result is None else result]
+    results = results or (n_inputs + len(steps) - 1,)
+    return [*code, len(results), *results]
 
 
 def word(number):
@@ -36,9 +38,14 @@ def normal(rng, shape, dtype):
     return df.constant(x.astype(dtype))
 
 
-def product(a, b, more, code, transpose_a=False, transpose_b=False):
+def products(a, b, more, code, transpose_a=False, transpose_b=False):
     return _core.apply("matmul_cluster", a, b, *more, code=code, transpose_a=transpose_a,
                        transpose_b=transpose_b)
+
+
+def product(*args, **kwargs):
+    y, = products(*args, **kwargs)
+    return y
 
 
 def same_bits(got, want):
@@ -99,6 +106,38 @@ def test_product_read_twice_and_first_value_kept(threads):
     plain = df.matmul(a, b)
     code = tile_code([("sigmoid", [0]), ("multiply", [0, 1]), ("subtract", [2, 0])], 1)
     same_bits(product(a, b, [], code), plain * df.sigmoid(plain) - plain)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_outputs(threads, dtype, first):
+    """Whichever of the two lies where the product was, and is read again after."""
+    rng = np.random.default_rng(7)
+    steps = [("add", [0, 1]), ("maximum", [3, 2]), ("subtract", [4, 0]),
+             ("cast", [0], dtypes.ALL.index(getattr(df, dtype)))]
+    for m, k, n in SHAPES:
+        a, b = normal(rng, (m, k), dtype), normal(rng, (k, n), dtype)
+        bias, floor = normal(rng, (n,), dtype), normal(rng, (), dtype)
+        plain = df.matmul(a, b)
+        values = {3: plain + bias, 4: df.maximum(plain + bias, floor), 6: plain}
+        values[5] = values[4] - plain
+        for pair in [(3, 5), (6, 4), (3, 3), (5, 6), (4, 3)]:
+            pair = pair[::-1] if first else pair
+            got = products(a, b, [bias, floor], tile_code(steps, 3, *pair))
+            for y, which in zip(got, pair, strict=True):
+                same_bits(y, values[which])
+
+
+def test_two_outputs_of_different_dtypes(threads):
+    rng = np.random.default_rng(8)
+    casts = [("cast", [0], dtypes.ALL.index(t)) for t in (df.float64, df.int8, df.float32)]
+    for m, k, n in SHAPES:
+        a, b = normal(rng, (m, k), "float32"), normal(rng, (k, n), "float32")
+        plain = df.matmul(a, b)
+        for pair in [(1, 2), (2, 1), (2, 3), (3, 1)]:
+            want = {1: df.float64, 2: df.int8, 3: df.float32}
+            for y, which in zip(products(a, b, [], tile_code(casts, 1, *pair)), pair, strict=True):
+                same_bits(y, df.cast(plain, want[which]))
 
 
 @pytest.mark.parametrize("target", [df.bool_, df.float64, df.int8, df.int32, df.float16])
@@ -174,7 +213,8 @@ ADD = _core.get_op("add").index
     tile_code([("add", [0])], 2), tile_code([("add", [0, 1], 7)], 2),
     tile_code([("reduce_sum", [0])], 2), tile_code([("matmul", [0, 1], 0, 0)], 2),
     tile_code([("cast", [0], 99)], 2), tile_code([("cast", [0], -1)], 2),
-    tile_code([("add", [0, 1])], 2, result=9), [*GOOD[:-2], 2, 2, 2], [*GOOD[:-2], 0],
+    tile_code([("add", [0, 1])], 2, 9), [*GOOD[:-2], 2, 2, 0], [*GOOD[:-2], 0],
+    [*GOOD[:-2], 1 << 40, 2, 2], [*GOOD[:-2], -1],
     [1, 1, 1 << 40, *GOOD[3:]], [1, 1, -1, *GOOD[3:]], [1, 1, ADD, 2, *GOOD[4:]],
     [1, 1, ADD, 0, 1 << 33, *GOOD[5:]],
 ])

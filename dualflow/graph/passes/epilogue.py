@@ -4,8 +4,8 @@
     conv -> add bias -> relu        becomes one conv_cluster
 
 An epilogue is made of elementwise nodes that depend on the product and have its shape, as long as
-only one value comes out of them: a pre-activation that a gradient needs ends it, as its output.
-Their other operands may have any shape that broadcasts to the product's.
+at most two values come out of them: an activation, and what its gradient needs (the product itself,
+or something on the way). Their other operands may have any shape that broadcasts to the product's.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster") for name in ("matmul", "conv")}
+CAST = get_op("cast")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
+OUTPUTS_MAX = 2
 NODES_MAX = 64           # looked at after one product, so that chains of products take linear time
 
 
 class Chain(NamedTuple):
-    """A product and the nodes after it, the last of which gives the output."""
+    """A product, the nodes after it, and the values that come out, the last node's result last."""
 
     product: Node
     nodes: list[Node]
+    outputs: list[Symbol]
 
 
 def run(graph: Graph, options: Options) -> Graph:
@@ -44,7 +47,7 @@ def run(graph: Graph, options: Options) -> Graph:
     for node in old:
         if node in chains:
             chain = chains[node]
-            stands_for[node.outputs[0]] = write(graph, chain, stands_for)
+            stands_for.update(zip(chain.outputs, write(graph, chain, stands_for), strict=True))
             graph.changes += len(chain.nodes)
         elif node not in inside:
             node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
@@ -53,9 +56,10 @@ def run(graph: Graph, options: Options) -> Graph:
     return graph
 
 
-def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbol:
+def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple[Symbol, ...]:
     """Appends the one node that does a chain's work."""
-    number = {chain.product.outputs[0]: 0}
+    product = chain.product.outputs[0]
+    number = {product: 0}
     results = {node.outputs[0] for node in chain.nodes}
     more = list(dict.fromkeys([x for node in chain.nodes for x in node.inputs
                                if x not in results and x not in number]))
@@ -64,13 +68,15 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> Symbo
     steps = [Step(node.op, FULL, tuple([number[x] for x in node.inputs]),
                   words(node.attrs.values) if node.attrs is not None else ())
              for node in chain.nodes]
+    if any([x is product for x in chain.outputs]):  # outputs are results of steps: a copy in place
+        steps.append(Step(CAST, FULL, (0,), (product.dtype.index,)))
+        number[product] = len(number)
     last = chain.nodes[-1]
-    code = assemble(Code(1, tuple(steps), (number[last.outputs[0]],)))
+    code = assemble(Code(1, tuple(steps), tuple([number[x] for x in chain.outputs])))
     inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
     given: dict[str, Any] = chain.product.attrs.as_dict() if chain.product.attrs else {}
     op = WITH_EPILOGUE[chain.product.op]
-    return graph.add(op, inputs, make_attrs(op, **given, code=code), last.name,
-                     last.line).outputs[0]
+    return graph.add(op, inputs, make_attrs(op, **given, code=code), last.name, last.line).outputs
 
 
 def is_final(product: Node) -> bool:
@@ -103,19 +109,20 @@ class Finder:
             node = self.nodes[at]
             if (node.op in WITH_EPILOGUE and None not in node.outputs[0].known_shape
                     and is_final(node)):
-                places = self._behind(node)
+                places, outputs = self._behind(node)
                 if places:
                     self.taken.update(places)
-                    chain = Chain(node, [self.nodes[k] for k in places])
+                    chain = Chain(node, [self.nodes[k] for k in places], outputs)
                     found[chain.nodes[-1]] = chain
         return found
 
-    def _behind(self, product: Node) -> list[int]:
-        """Places of the nodes of the longest epilogue.
+    def _behind(self, product: Node) -> tuple[list[int], list[Symbol]]:
+        """Places of the nodes of the longest epilogue, and what comes out of it.
 
         Readers are taken in the order of the graph; `waiting` holds values inside that still have
-        readers to come. When it holds only one, nothing outside reads any other, so that one may be
-        the output. A reader that cannot be inside leaves its value waiting for good.
+        readers to come. While it holds only few, nothing outside reads any other, so these may be
+        the outputs, unless a reader came before the last node: it could not be inside, and the
+        epilogue stands where its last node stood.
         """
         y = product.outputs[0]
         waiting = {y: self._count(y)}
@@ -123,7 +130,8 @@ class Finder:
         heapq.heapify(queue)
         inputs, inside = set(product.inputs), list[int]()
         seen: set[int] = set()
-        best = 0
+        read_before = set[Symbol]()        # inside, by nodes that are not
+        best, outputs = 0, list[Symbol]()
         while queue and len(inside) < NODES_MAX:
             at = heapq.heappop(queue)
             if at in seen:
@@ -133,6 +141,7 @@ class Finder:
             if not self._may_follow(at, y):
                 if len(waiting) == 1:
                     break
+                read_before.update(node.inputs)
                 continue
             inside.append(at)
             for x in dict.fromkeys(node.inputs):
@@ -149,9 +158,22 @@ class Finder:
             if len(inputs) > INPUTS_MAX or any(
                     [self.overwritten.get(x, at) < at for x in inputs]):
                 break
-            if len(waiting) == 1:
-                best = len(inside)
-        return inside[:best]
+            if len(waiting) == 1 or (len(waiting) <= OUTPUTS_MAX and self._ends(result)
+                                     and read_before.isdisjoint(waiting)):
+                best, outputs = len(inside), list(waiting)
+        return inside[:best], outputs
+
+    def _ends(self, x: Symbol) -> bool:
+        """Whether no cluster could go on from a value; else one may compute it from what another
+        output holds, and saves a pass over it."""
+        readers = [self._facts(self.nodes[at].op) for at in self.readers.get(x, ())]
+        return not any([facts.elementwise or facts.reduces for facts in readers])
+
+    def _facts(self, op: Op) -> Facts:
+        facts = self.facts.get(op)
+        if facts is None:
+            facts = self.facts[op] = facts_of(op)
+        return facts
 
     def _count(self, x: Symbol) -> int:
         """How many readers a value has, including the caller of the graph."""
@@ -159,9 +181,7 @@ class Finder:
 
     def _may_follow(self, at: int, product: Symbol) -> bool:
         node = self.nodes[at]
-        facts = self.facts.get(node.op)
-        if facts is None:
-            facts = self.facts[node.op] = facts_of(node.op)
+        facts = self._facts(node.op)
         if at in self.taken or not facts.elementwise or node.refuses_values:
             return False
         if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):

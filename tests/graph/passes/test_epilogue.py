@@ -49,12 +49,69 @@ def test_operands_of_every_kind(shape):
     assert ops(fused(lambda a, w, b: b - a @ w, x(4, 3), x(3, 5), x(*shape))) == ["matmul_cluster"]
 
 
-def test_a_value_that_others_need_ends_it():
+def test_a_value_that_others_need_is_a_second_output():
     def f(a, w, b):
         z = a @ w + b
         return df.nn.gelu(z), z
 
-    assert ops(fused(f, *LAYER)) == ["matmul_cluster", "gelu"]
+    is_block("""
+        %3, %4 = matmul_cluster(%0, %1, %2, transpose_a=False, transpose_b=False, \
+{$2 = add($0, $1); $3 = gelu($2, approximate=False); return $2, $3})
+        return %4, %3
+    """, fused(f, *LAYER))
+
+
+def test_the_product_itself_is_a_second_output():
+    def f(a, w):
+        z = a @ w
+        return df.tanh(z), z
+
+    is_block("""
+        %2, %3 = matmul_cluster(%0, %1, transpose_a=False, transpose_b=False, \
+{$1 = tanh($0); $2 = cast($0, dtype=float32); return $2, $1})
+        return %3, %2
+    """, fused(f, *LAYER[:2]))
+
+
+def test_three_values_that_others_need_are_too_many():
+    def f(a, w, b):
+        z = a @ w + b
+        y = df.tanh(z)
+        return df.exp(y), y, z
+
+    assert ops(fused(f, *LAYER)) == ["matmul_cluster", "tanh", "exp"]
+
+
+def test_what_a_cluster_goes_on_from_is_left_to_it():
+    def f(a, w, y):
+        difference = a @ w - y
+        return df.reduce_mean(df.square(difference), -1), df.exp(difference)
+
+    assert ops(passed(epilogue, traced(f, x(4, 3), x(3, 5), x(4, 5)))) == [
+        "matmul_cluster", "square", "reduce_mean", "exp"]
+
+
+def test_a_value_read_outside_on_the_way_ends_it():
+    """What reads a row's mean cannot be computed with the row's product."""
+    def f(a, w, b):
+        z = a @ w + b
+        return df.tanh(z - df.reduce_mean(z, 0, keepdims=True))
+
+    after = ops(passed(epilogue, traced(f, *LAYER)))
+    assert after == ["matmul_cluster", "reduce_mean", "subtract", "tanh"]
+
+
+def test_the_step_of_a_layer_saves_its_pre_activation():
+    def f(a, w, b):
+        with df.GradientTape() as tape:
+            tape.watch([w, b])
+            loss = df.reduce_sum(df.nn.gelu(a @ w + b) @ df.transpose(w))
+        return tape.gradient(loss, [w, b])
+
+    after = passed(epilogue, traced(f, *LAYER))
+    first = next(node for node in after.nodes if node.op.name == "matmul_cluster")
+    assert len(first.outputs) == 2
+    assert "gelu" not in ops(after)
 
 
 def test_the_gradient_of_relu_needs_its_output_only():
@@ -95,7 +152,9 @@ def test_a_product_that_reads_what_it_meets():
         y = a @ a
         return y + df.exp(y) @ a
 
-    assert ops(fused(f, x(3, 3))) == ["matmul", "exp", "matmul_cluster"]
+    after = passed(epilogue, traced(f, x(3, 3)))
+    assert ops(after) == ["matmul_cluster", "matmul_cluster"]
+    assert [len(node.outputs) for node in after.nodes if node.inputs] == [2, 1]
 
 
 def test_it_is_not_moved_past_a_write():
