@@ -24,6 +24,8 @@ def first_strings(path, function):
 
 
 APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for op in first_strings(p, "apply")}
+# apply_ordered takes the op itself
+APPLIED |= {op for p in (ROOT / "dualflow/ops").glob("*.py") for op in first_strings(p, "get_op")}
 # Variables apply their ops themselves, below dualflow.ops.
 APPLIED |= {op for op in _core.ops() if _core.get_op(op).writes}
 CASED = {c.op for c in CASES}

@@ -179,6 +179,8 @@ OTHERS = {
     "group_norm_grad": image(None, COLUMNS, epsilon=1e-5, groups=32),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
+    "matmul_int32": lambda: ([df.cast(floats(256, 256) * 40, df.int8)] * 2,
+                             {"transpose_a": False, "transpose_b": False}),
     "conv": lambda: ([floats(8, 28, 28, 32), floats(3, 3, 32, 64)], CONVOLVED),
     "conv_backprop_input": lambda: ([floats(3, 3, 32, 64), floats(8, 28, 28, 64)],
                                     {"shape": [8, 28, 28, 32], **CONVOLVED}),

@@ -11,7 +11,11 @@
 #define SMALL_NS 2500     /* a product estimated below it runs in one piece: too short to share */
 #define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
 
-bool DF_SYM(df_gemm_has)(df_dtype dtype) { return DF_SYM(df_gemm_kernel)(dtype)->panel != NULL; }
+bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype sums)
+{
+    const gemm_kernel *kernel = DF_SYM(df_gemm_kernel)(dtype);
+    return kernel->panel && kernel->sums == sums;
+}
 
 /* Products of a batch; blocks of `grain` of them share a workspace of `bytes`. */
 struct df_gemm_plan {
@@ -44,7 +48,7 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     p->cost = macs * 0.125 / DF_VEC_BYTES * df_dtypes[g->dtype].bytes + 50;
     p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
     p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
-    p->is_vector = df_gemv_applies(g);
+    p->is_vector = df_gemv_applies(g) && DF_SYM(df_gemm_has)(g->dtype, g->dtype);
     if (p->is_vector) {
         p->bytes = DF_SYM(df_gemv_workspace)(g);
         return;
@@ -86,6 +90,7 @@ static void batch_task(void *context, int64_t begin, int64_t end)
     const batch_run *run = context;
     const df_gemm_plan *plan = run->plan;
     const int64_t bytes = df_dtypes[plan->g.dtype].bytes;
+    const int64_t c_bytes = DF_SYM(df_gemm_kernel)(plan->g.dtype)->bytes;
     char *workspace = run->workspace + begin / plan->grain * plan->bytes;
     df_gemm one = plan->g;
     one.context = run->data->context;
@@ -99,7 +104,7 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         }
         one.a = (const char *)run->data->a + a * bytes;
         one.b = (const char *)run->data->b + w * bytes;
-        one.c = (char *)run->data->c + c * bytes;
+        one.c = (char *)run->data->c + c * c_bytes;
         if (plan->is_vector) {
             DF_SYM(df_gemv)(&one, i * one.m, workspace);
             continue;
@@ -123,7 +128,7 @@ static void empty_sum_task(void *context, int64_t begin, int64_t end)
     const batch_run *run = context;
     const df_gemm *g = &run->plan->g;
     char *c = run->data->c;
-    const int64_t bytes = df_dtypes[g->dtype].bytes;
+    const int64_t bytes = DF_SYM(df_gemm_kernel)(g->dtype)->bytes;
     if (!g->accumulate)
         for (int64_t i = begin; i < end; i++)
             memset(c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));

@@ -1,4 +1,5 @@
-/* Matrix products: C = op(A) op(B), plain or in batches, for float32, float64, int32 and int64.
+/* Matrix products: C = op(A) op(B), plain or in batches, for float32, float64, int32 and int64, and
+ * of int8 or uint8 with sums in int32.
  * Knows blocks of memory and strides, no tensors and no ops. Compiled once per SIMD level. */
 #ifndef DF_GEMM_H
 #define DF_GEMM_H
@@ -35,7 +36,8 @@ typedef struct {
     const void *context;       /* of the epilogue */
 } df_gemm;
 
-bool DF_SYM(df_gemm_has)(df_dtype dtype);
+/* Whether there is a product of matrices of a dtype with sums, and so C, of another or the same. */
+bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype sums);
 
 /* Bytes of scratch memory for the product. Pointers are not used, so it may be called early. */
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);

@@ -18,11 +18,94 @@
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
 
-static const gemm_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {panel_f32, pack_f32, 4},
-    [DF_F64] = {panel_f64, pack_f64, 8},
-    [DF_I32] = {panel_i32, pack_i32, 4},
-    [DF_I64] = {panel_i64, pack_i64, 8},
-};
+/* int8 and uint8: pairs of int16, whose products are added up in int32. Exact, except that sums
+ * wrap around. */
+typedef int32_t t_pair;
+typedef v_i32 v_pair;
+#define load_pair load_i32
+#define load_n_pair load_n_i32
+#define store_pair store_i32
+#define store_n_pair store_n_i32
+#define splat_pair splat_i32
+DF_INLINE v_i32 fma_pair(v_i32 a, v_i32 b, v_i32 c)
+{
+#if defined(__AVX512BW__)
+    return c + (v_i32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return c + (v_i32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(DF_X86)
+    return c + (v_i32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+    return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
 
-const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype) { return &KERNELS[dtype]; }
+#define PANEL_ONLY
+#define DTYPE pair
+#include "gemm/kernel_formulas.h"
+#undef DTYPE
+
+/* The same with one instruction, where this CPU has it: AVX-512 alone does not say so. */
+#if defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
+#define HAVE_VNNI 1
+#pragma GCC push_options
+#pragma GCC target("avx512vnni")
+typedef int32_t t_vnni;
+typedef v_i32 v_vnni;
+#define load_vnni load_i32
+#define load_n_vnni load_n_i32
+#define store_vnni store_i32
+#define store_n_vnni store_n_i32
+#define splat_vnni splat_i32
+DF_INLINE v_i32 fma_vnni(v_i32 a, v_i32 b, v_i32 c)
+{
+    return (v_i32)_mm512_dpwssd_epi32((__m512i)c, (__m512i)a, (__m512i)b);
+}
+#define DTYPE vnni
+#include "gemm/kernel_formulas.h"
+#undef DTYPE
+#pragma GCC pop_options
+#endif
+#undef PANEL_ONLY
+
+/* Both steps may be 1, so the compiler makes a loop for each. */
+#define PACK_PAIRS(name, type)                                                                   \
+    DF_INLINE void name##_at(int16_t *to, int64_t width, const type *from, int64_t n,            \
+                             int64_t step, int64_t depth, int64_t depth_step)                    \
+    {                                                                                            \
+        for (int64_t p = 0; p < depth; p++)                                                      \
+            for (int64_t i = 0; i < n; i++)                                                      \
+                to[p / 2 * 2 * width + 2 * i + p % 2] = from[i * step + p * depth_step];         \
+    }                                                                                            \
+    static void name(void *packed, int64_t width, const void *source, int64_t n, int64_t step,   \
+                     int64_t depth, int64_t depth_step)                                          \
+    {                                                                                            \
+        if (n < width || depth % 2)                                                              \
+            memset(packed, 0, (size_t)(width * ((depth + 1) / 2) * 4));                          \
+        if (step == 1)                                                                           \
+            name##_at(packed, width, source, n, 1, depth, depth_step);                           \
+        else                                                                                     \
+            name##_at(packed, width, source, n, step, depth, depth_step);                        \
+    }
+PACK_PAIRS(pack_i8, int8_t)
+PACK_PAIRS(pack_u8, uint8_t)
+
+#define PLAIN(name, dtype, bytes) [dtype] = {panel_##name, pack_##name, dtype, bytes, bytes, 1}
+#define PAIRS(panel) \
+    [DF_I8] = {panel, pack_i8, DF_I32, 4, 1, 2}, [DF_U8] = {panel, pack_u8, DF_I32, 4, 1, 2}
+static const gemm_kernel KERNELS[DF_N_DTYPES] = {
+    PLAIN(f32, DF_F32, 4), PLAIN(f64, DF_F64, 8), PLAIN(i32, DF_I32, 4), PLAIN(i64, DF_I64, 8),
+    PAIRS(panel_pair),
+};
+#if defined(HAVE_VNNI)
+static const gemm_kernel VNNI_KERNELS[DF_N_DTYPES] = {PAIRS(panel_vnni)};
+#endif
+
+const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype)
+{
+#if defined(HAVE_VNNI)
+    if (VNNI_KERNELS[dtype].panel && __builtin_cpu_supports("avx512vnni"))
+        return &VNNI_KERNELS[dtype];
+#endif
+    return &KERNELS[dtype];
+}

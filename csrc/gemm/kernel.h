@@ -31,16 +31,22 @@ typedef struct {
     void *copy; /* room for the panel of B in whole vectors, to copy it and go on there; or NULL */
 } gemm_panel;
 
+/* The kernel of a dtype. It may take the elements of A and B by `group` along k, packed side by side
+ * as one of its own: then k counts groups in gemm_panel, and both operands must be packed. */
 typedef struct {
     void (*panel)(const gemm_panel *panel);
     /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and
-     * p < depth, and zeros for n <= i < width. One of the steps is 1. */
+     * p < depth, and zeros for n <= i < width; of groups, the last one padded with zeros. One of
+     * the steps is 1. */
     void (*pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
                  int64_t depth, int64_t depth_step);
-    int bytes; /* of an element */
+    df_dtype sums;
+    int bytes;    /* of an element of C, or of a group */
+    int in_bytes; /* of an element of A and B */
+    int group;
 } gemm_kernel;
 
-/* The kernel of a dtype; its functions are NULL where there is none. */
+/* Its functions are NULL where there is none. */
 const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype);
 
 #endif

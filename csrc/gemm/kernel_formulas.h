@@ -1,4 +1,5 @@
-/* Included once per dtype: the register-blocked kernel, a column panel of C, and packing.
+/* Included once per dtype: the register-blocked kernel, a column panel of C, and, without
+ * PANEL_ONLY, packing.
  *
  * The kernel keeps a block of ROWS x COLS vectors of C in registers over the whole depth k; per
  * step it loads COLS vectors of B and broadcasts ROWS elements of A. Both operands are read where
@@ -123,6 +124,7 @@ static void FN(panel)(const gemm_panel *panel)
         FN(panel_whole)(panel);
 }
 
+#if !defined(PANEL_ONLY)
 typedef T FN(four) __attribute__((vector_size(4 * sizeof(T))));
 
 /* to[p * width + i] = from[i * step + p], a 4 x 4 block of it. */
@@ -180,3 +182,4 @@ static void FN(pack)(void *packed, int64_t width, const void *source, int64_t n,
         for (int64_t p = 0; p < depth; p++)
             memset(to + p * width + n, 0, (size_t)(width - n) * sizeof(T));
 }
+#endif

@@ -39,6 +39,11 @@ static int64_t n_vectors(const gemm_product *t, int64_t n)
     return df_ceil_div(n * t->bytes, DF_VEC_BYTES);
 }
 
+static int64_t n_groups(const gemm_product *t, int64_t k)
+{
+    return t->group == 1 ? k : df_ceil_div(k, t->group);
+}
+
 /* Columns panel by panel. A remainder of COLS + 1 vectors becomes two panels of about equal width,
  * since a panel of one vector runs at half speed. 4 or 8 vectors become panels of 2, equal shares
  * for two threads (see tile_of_job). */
@@ -56,39 +61,44 @@ static void cut_columns(gemm_product *t)
 static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
-    t->packs_a = g->transpose_a && g->n >= 256 && g->m > ROWS;
+    const bool in_groups = t->group > 1;
+    t->packs_a = in_groups || (g->transpose_a && g->n >= 256 && g->m > ROWS);
     t->packs_from = t->n_panels;
-    if (g->transpose_b)
+    if (in_groups || g->transpose_b)
         t->packs_from = 0;
     else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
         t->packs_from = t->n_panels - 1;
-    t->copies_b = !g->transpose_b && t->n_panels > 1 && g->m >= COPY_ROWS &&
+    t->copies_b = t->packs_from > 0 && t->n_panels > 1 && g->m >= COPY_ROWS &&
                   g->k * g->ldb * t->bytes > COPY_BYTES;
 }
 
 bool DF_SYM(df_product_packs_nothing)(const df_gemm *g)
 {
-    return LOAD_N_IS_FAST && !g->transpose_a && !g->transpose_b && g->m < COPY_ROWS;
+    return LOAD_N_IS_FAST && DF_SYM(df_gemm_kernel)(g->dtype)->group == 1 &&
+           !g->transpose_a && !g->transpose_b && g->m < COPY_ROWS;
 }
 
 void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
 {
     *t = (gemm_product){.g = g, .kernel = DF_SYM(df_gemm_kernel)(g->dtype)};
     t->bytes = t->kernel->bytes;
+    t->in_bytes = t->kernel->in_bytes;
+    t->group = t->kernel->group;
     t->lanes = t->bytes == 4 ? DF_VEC_BYTES / 4 : DF_VEC_BYTES / 8;
     t->mac_ns = 0.125 / DF_VEC_BYTES * (double)t->bytes;
     cut_columns(t);
     choose_packing(t);
     const int64_t limit = g->m <= FEW_ROWS ? SHALLOW_BYTES : DEPTH_BYTES;
+    const int64_t bytes = n_groups(t, g->k) * t->bytes;
     t->depth = g->k;
-    if (g->k * t->bytes > limit)
-        t->depth = df_ceil_div(g->k, df_ceil_div(g->k * t->bytes, limit));
+    if (bytes > limit)
+        t->depth = n_groups(t, df_ceil_div(g->k, df_ceil_div(bytes, limit))) * t->group;
     if (t->packs_a)
         t->packed_a_bytes =
-            df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * t->depth * t->bytes;
+            df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * n_groups(t, t->depth) * t->bytes;
     t->packed_a_bytes = df_ceil_div(t->packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
     if (t->copies_b || t->packs_from < t->n_panels) {
-        t->slot_bytes = df_min(t->width, n_vectors(t, g->n)) * DF_VEC_BYTES * t->depth;
+        t->slot_bytes = df_min(t->width, n_vectors(t, g->n)) * DF_VEC_BYTES * n_groups(t, t->depth);
         t->slot_bytes = df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
         t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, ROWS), MAX_SLOTS);
     }
@@ -103,11 +113,12 @@ static void pack_a_task(void *context, int64_t begin, int64_t end)
 {
     const gemm_product *t = context;
     const df_gemm *g = t->g;
+    const int64_t step = g->transpose_a ? 1 : g->lda, depth_step = g->transpose_a ? g->lda : 1;
     for (int64_t block = begin; block < end; block++) {
         const int64_t row = t->row0 + block * ROWS;
-        t->kernel->pack(t->packed_a + block * ROWS * t->k * t->bytes, ROWS,
-                        t->a + (row + t->k0 * g->lda) * t->bytes, df_min(ROWS, g->m - row), 1, t->k,
-                        g->lda);
+        t->kernel->pack(t->packed_a + block * ROWS * n_groups(t, t->k) * t->bytes, ROWS,
+                        t->a + (row * step + t->k0 * depth_step) * t->in_bytes,
+                        df_min(ROWS, g->m - row), step, t->k, depth_step);
     }
 }
 
@@ -129,7 +140,8 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     const df_gemm *g = t->g;
     const int64_t col = panel_start(t, panel);
     const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
-    const char *from = t->b + (col * step + k0 * depth_step) * t->bytes;
+    const int64_t depth = df_min(t->depth, t->k0 + t->k - k0);
+    const char *from = t->b + (col * step + k0 * depth_step) * t->in_bytes;
     if (panel < t->packs_from) {
         p->b = from;
         p->b_row = g->ldb;
@@ -138,7 +150,7 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     }
     p->b = job->slot;
     p->b_row = n_vectors(t, p->cols) * t->lanes;
-    t->kernel->pack(job->slot, p->b_row, from, p->cols, step, p->k, depth_step);
+    t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
 static void run_panel(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
@@ -146,19 +158,19 @@ static void run_panel(const gemm_product *t, const tile *job, int64_t panel, int
     const df_gemm *g = t->g;
     const int64_t col = panel_start(t, panel);
     gemm_panel p = {.rows = job->rows, .cols = panel_start(t, panel + 1) - col, .c_row = g->ldc};
-    p.k = df_min(t->depth, t->k0 + t->k - k0);
+    p.k = n_groups(t, df_min(t->depth, t->k0 + t->k - k0));
     p.accumulate = g->accumulate || k0 > 0;
     p.c = t->c + (job->row * g->ldc + col) * t->bytes;
     if (t->packs_a) {
-        p.a = t->packed_a + (job->row - t->row0) * t->k * t->bytes;
+        p.a = t->packed_a + (job->row - t->row0) * p.k * t->bytes;
         p.a_row = 1;
         p.a_col = ROWS;
-        p.a_block = ROWS * t->k;
+        p.a_block = ROWS * p.k;
     } else {
         p.a_row = g->transpose_a ? 1 : g->lda;
         p.a_col = g->transpose_a ? g->lda : 1;
         p.a_block = ROWS * p.a_row;
-        p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->bytes;
+        p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->in_bytes;
     }
     place_b(t, job, panel, k0, &p);
     t->kernel->panel(&p);

@@ -1,5 +1,6 @@
 /* matmul: op(a) op(b) over the last two dimensions, the ones before them broadcast (batches).
- * matmul_cluster: the same, followed by elementwise steps, with one output or more.
+ * matmul_int32: the same of int8 or uint8, with sums in int32.
+ * matmul_cluster: matmul followed by elementwise steps, with one output or more.
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
@@ -19,13 +20,20 @@ static int64_t op_cols(const df_tensor *x, bool transpose)
     return x->shape[x->ndim - (transpose ? 2 : 1)];
 }
 
-static df_status check_inputs(const df_call *call, df_error *err)
+static df_status check_dtypes(const df_call *call, df_error *err)
+{
+    const df_dtype a = call->in[0]->dtype;
+    for (int i = 0; i < 2; i++)
+        if (!DF_SYM(df_gemm_has)(call->in[i]->dtype, call->in[i]->dtype) ||
+            call->in[i]->dtype != a)
+            return df_fail_dtype(call, i, "float32, float64, int32 or int64 for both", err);
+    return DF_OK;
+}
+
+static df_status check_shapes(const df_call *call, df_error *err)
 {
     const df_tensor *a = call->in[0], *b = call->in[1];
     const bool transpose_a = call->attrs[TRANSPOSE_A].i, transpose_b = call->attrs[TRANSPOSE_B].i;
-    for (int i = 0; i < 2; i++)
-        if (!DF_SYM(df_gemm_has)(call->in[i]->dtype) || a->dtype != b->dtype)
-            return df_fail_dtype(call, i, "float32, float64, int32 or int64 for both", err);
     if (a->ndim < 2 || b->ndim < 2)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: a has shape %s and b %s, want at least 2 dimensions of each",
@@ -66,9 +74,9 @@ static df_status infer_batch(const df_call *call, df_tensor *batch, df_error *er
     return status;
 }
 
-static df_status infer(const df_call *call, df_error *err)
+static df_status infer_of(const df_call *call, df_dtype dtype, df_error *err)
 {
-    df_status status = check_inputs(call, err);
+    df_status status = check_shapes(call, err);
     if (status != DF_OK) return status;
     const df_tensor *a = call->in[0], *b = call->in[1];
     df_tensor batch;
@@ -79,9 +87,15 @@ static df_status infer(const df_call *call, df_error *err)
     for (int d = 0; d < batch.ndim; d++) shape[d] = batch.shape[d];
     shape[batch.ndim] = op_rows(a, call->attrs[TRANSPOSE_A].i);
     shape[batch.ndim + 1] = op_cols(b, call->attrs[TRANSPOSE_B].i);
-    status = df_tensor_set(call->out[0], a->dtype, batch.ndim + 2, shape, call->op->name, err);
+    status = df_tensor_set(call->out[0], dtype, batch.ndim + 2, shape, call->op->name, err);
     df_tensor_clear(&batch);
     return status;
+}
+
+static df_status infer(const df_call *call, df_error *err)
+{
+    df_status status = check_dtypes(call, err);
+    return status == DF_OK ? infer_of(call, call->in[0]->dtype, err) : status;
 }
 
 /* A df_gemm and its batch dimensions: those of the output, neighbours merged where one stride
@@ -199,6 +213,22 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
                  .prepare = prepare, .release = free, .flops = flops, HALVES_IN_FLOAT};
+
+static df_status infer_bytes(const df_call *call, df_error *err)
+{
+    const df_dtype a = call->in[0]->dtype;
+    for (int i = 0; i < 2; i++)
+        if ((call->in[i]->dtype != DF_I8 && call->in[i]->dtype != DF_U8) ||
+            call->in[i]->dtype != a)
+            return df_fail_dtype(call, i, "int8 or uint8 for both", err);
+    return infer_of(call, DF_I32, err);
+}
+
+DF_OP(matmul_int32) = {.name = "matmul_int32", .kind = DF_GENERAL, .total = true,
+                       .n_in = 2, .n_out = 1, .n_attrs = 2,
+                       .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
+                       .promote = 3, .infer = infer_bytes, .workspace = workspace, .run = run,
+                       .prepare = prepare, .release = free, .flops = flops};
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 

@@ -1,18 +1,20 @@
 """The matrix product and its gradients."""
 
 from dualflow._core import Tensor, TensorBase, apply_ordered, as_tensor, bind, get_op
-from dualflow.errors import ShapeError
-from dualflow.gradient_registry import gradient
+from dualflow.dtypes import as_dtype, int8, int32, uint8
+from dualflow.errors import DTypeError, ShapeError
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import expand_dims, squeeze
-from dualflow.ops.types import TensorLike
+from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["matmul", "matvec"]
 
 MATMUL = get_op("matmul")
+MATMUL_INT32 = get_op("matmul_int32")
 
 
 def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False,
-           name: str | None = None) -> Tensor:
+           output_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """op(a) op(b) over the last two dimensions; the ones before them broadcast.
 
     Parameters
@@ -21,17 +23,20 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     b : Tensor, same dtypes, shape (..., k, n)
     transpose_a, transpose_b : bool
         Whether the last two dimensions are swapped first: shapes (..., k, m) and (..., n, k).
+    output_type : dtype, optional
+        int32 for a and b both int8 or both uint8: sums are in int32, where they wrap around.
+        Otherwise it may only say what the result has anyway.
 
     Returns
     -------
-    Tensor, of the promoted dtype, shape (..., m, n)
+    Tensor, of the promoted dtype or output_type, shape (..., m, n)
 
     Raises
     ------
     ShapeError
         If an operand has fewer than 2 dimensions, or the dimensions do not fit.
     DTypeError
-        If there is no product for the dtype.
+        If there is no product for the dtype, or none with output_type.
 
     Notes
     -----
@@ -43,8 +48,29 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     >>> import dualflow as df
     >>> df.matmul([[1., 2.]], [[3., 4.]], transpose_b=True).numpy().tolist()
     [[11.0]]
+    >>> x = df.constant([[100, 100]], df.int8)
+    >>> df.matmul(x, x, transpose_b=True, output_type=df.int32)
+    <Tensor shape=(1, 1) dtype=int32>
+    20000
     """
+    if output_type is not None:
+        return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
+
+
+def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
+    a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
+    b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
+    if output_type == int32 and a.dtype in (int8, uint8) and b.dtype == a.dtype:
+        return apply_ordered(MATMUL_INT32, (a, b), (transpose_a, transpose_b), name)
+    if not output_type == a.dtype == b.dtype:
+        raise DTypeError(f"matmul: output_type is {output_type}, a has shape {a.shape} and dtype "
+                         f"{a.dtype}, b {b.shape} and {b.dtype}: want int32 for a and b both int8 "
+                         "or both uint8, or the dtype of both")
+    return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
+
+
+no_gradient("matmul_int32", why="its result is no float")
 
 
 @gradient("matmul", saves="inputs")

@@ -24,3 +24,65 @@ def test_operator():
     left = np.eye(2, dtype="float32") @ x
     assert isinstance(left, df.Tensor) and left.numpy().tolist() == x.numpy().tolist()
     assert df.linalg.matmul is df.matmul
+
+
+def int32_product(a, b, transpose_a, transpose_b):
+    a, b = (x.astype("int32") for x in (a, b))
+    a = np.swapaxes(a, -1, -2) if transpose_a else a
+    return a @ (np.swapaxes(b, -1, -2) if transpose_b else b)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
+def test_sums_in_int32(dtype, transposes):
+    """Odd and even depths, partial panels and blocks, vectors, several passes, batches, nothing."""
+    rng = np.random.default_rng(1)
+    info = np.iinfo(dtype)
+    for m, k, n in [(1, 1, 1), (1, 7, 5), (7, 8, 1), (3, 0, 4), (0, 3, 4), (8, 16, 48),
+                    (9, 17, 49), (33, 1025, 70), (150, 2100, 20), (5, 3, 300), (2100, 3, 17)]:
+        shapes = [(2, m, k), (k, n)]
+        shapes = [(*s[:-2], s[-1], s[-2]) if t else s
+                  for s, t in zip(shapes, transposes, strict=True)]
+        a, b = (rng.integers(info.min, info.max, s, endpoint=True).astype(dtype) for s in shapes)
+        got = df.matmul(a, b, *transposes, output_type=df.int32)
+        assert got.dtype == df.int32
+        np.testing.assert_array_equal(got.numpy(), int32_product(a, b, *transposes))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_int32_of_extremes_and_threads(dtype):
+    lowest = np.full((300, 1000), np.iinfo(dtype).min or 255, dtype)
+    before = df.config.num_threads()
+    try:
+        for threads in (1, 2, 3):
+            df.config.set_num_threads(threads)
+            got = df.matmul(lowest, lowest, transpose_b=True, output_type="int32").numpy()
+            assert (got == 1000 * int(lowest[0, 0]) ** 2).all()
+    finally:
+        df.config.set_num_threads(before)
+
+
+def test_output_type_that_says_nothing_new():
+    x = df.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert df.matmul(x, x, output_type=df.float32).numpy().tolist() == [[7, 10], [15, 22]]
+
+
+@pytest.mark.parametrize("a, b, output", [
+    ("int8", "uint8", "int32"), ("int8", "int8", "int8"), ("int8", "int8", "int64"),
+    ("float32", "float32", "float64"), ("int32", "int8", "int32"), ("int8", "int8", "float32")])
+def test_output_types_there_are_none_of(a, b, output):
+    x, y = np.ones((2, 2), a), np.ones((2, 2), b)
+    with pytest.raises(df.errors.DTypeError, match="matmul"):
+        df.matmul(x, y, output_type=output)
+
+
+def test_int32_in_a_trace():
+    x = np.arange(12, dtype="int8").reshape(3, 4)
+
+    @df.function
+    def f(x):
+        return df.matmul(x, x, transpose_b=True, output_type=df.int32) + 1
+
+    np.testing.assert_array_equal(f(x).numpy(), int32_product(x, x, False, True) + 1)
+    with pytest.raises(df.errors.ShapeError, match="matmul_int32: a has shape"):
+        df.matmul(x, x, output_type=df.int32)

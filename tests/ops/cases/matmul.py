@@ -1,6 +1,7 @@
 import numpy as np
 
-from tests.ops.case import case, normal
+import dualflow as df
+from tests.ops.case import case, normal, sample
 
 DTYPES = ("float32", "float64", "int32", "int64")
 
@@ -29,3 +30,13 @@ row((3, 0), (0, 2))
 row((0, 3), (3, 2))
 row((2, 0, 3, 4), (4, 5))
 row((1, 33), (33, 1))
+
+
+def product_int32(a, b, output_type=None, **kwargs):
+    return product(a.astype("int32"), b.astype("int32"), **kwargs)
+
+
+for shapes in (((3, 4), (4, 5)), ((2, 1, 9, 7), (3, 7, 20))):
+    case("matmul_int32", args=[sample(s, -128, 127) for s in shapes], ref=product_int32,
+         function="matmul", dtypes=("int8", "uint8"), grad=(), edges=False,
+         kwargs={"output_type": df.int32})
