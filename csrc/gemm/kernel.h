@@ -31,8 +31,8 @@ typedef struct {
     void *copy; /* room for the panel of B in whole vectors, to copy it and go on there; or NULL */
 } gemm_panel;
 
-/* The kernel of a dtype. It may take the elements of A and B by `group` along k, packed side by side
- * as one of its own: then k counts groups in gemm_panel, and both operands must be packed. */
+/* The kernel of a dtype. It may take elements of A and B by `group` along k, packed side by side as
+ * one of its own: then k counts groups in gemm_panel, and both operands must be packed. */
 typedef struct {
     void (*panel)(const gemm_panel *panel);
     /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and

@@ -13,7 +13,8 @@ typedef struct {
     const char *a, *b;
     char *c;
     int64_t bytes, lanes; /* of an element of C, or of a group; elements of a vector */
-    int64_t in_bytes, group; /* of elements of A and B; of them, along k, the kernel takes at once */
+    int64_t in_bytes; /* of an element of A and B */
+    int64_t group;    /* elements along k that the kernel takes at once */
     int64_t width;    /* of a column panel, except for the last one or two: COLS vectors or less */
     int64_t n_panels;
     int64_t last;     /* column where the last panel starts */
