@@ -5,9 +5,10 @@
 
 #include "op/op.h"
 
-/* An op whose inputs 0 and 1 make a product, and whose attribute number `code` is tile code in which
- * value 0 is the product and the others are the rest of the inputs. These may have any shape that
- * broadcasts to the product's. There is an output or more. The functions are about the product alone. */
+/* An op with one output or more whose inputs 0 and 1 make a product, and whose attribute number
+ * `code` is tile code in which value 0 is the product and the others are the rest of the inputs.
+ * These may have any shape that broadcasts to the product's. The functions are about the product
+ * alone. */
 typedef struct {
     int code;
     df_status (*infer)(const df_call *call, df_error *err);

@@ -49,9 +49,8 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     >>> df.matmul([[1., 2.]], [[3., 4.]], transpose_b=True).numpy().tolist()
     [[11.0]]
     >>> x = df.constant([[100, 100]], df.int8)
-    >>> df.matmul(x, x, transpose_b=True, output_type=df.int32)
-    <Tensor shape=(1, 1) dtype=int32>
-    20000
+    >>> df.matmul(x, x, transpose_b=True, output_type=df.int32).numpy().tolist()
+    [[20000]]
     """
     if output_type is not None:
         return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
