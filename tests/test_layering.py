@@ -19,7 +19,7 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
     {"arguments", "errors", "dtypes", "frames"}, {"_core"},
-    {"gradient_registry", "config", "settings", "nest"},
+    {"gradient_registry", "config", "memory", "settings", "nest"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"graph"},
     {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "data", "io", "summary",

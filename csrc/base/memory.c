@@ -7,6 +7,9 @@
  * One spin lock guards all of it and is held for some ten instructions. Statistics kept under the
  * same lock cost nothing extra and are exact; separate atomic counters would take 5 ns each. The
  * lock is a flag, not a mutex, so that a forked child may simply open it. */
+#ifdef __linux__
+#define _GNU_SOURCE
+#endif
 #include "base/memory.h"
 
 #include <pthread.h>
@@ -16,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #endif
 
@@ -43,7 +47,7 @@
 _Static_assert(sizeof(df_buffer) <= HEADER_BYTES, "the header must not reach into the data");
 
 typedef struct {
-    df_buffer *head; /* linked through `owner`, which a buffer of ours does not use */
+    df_buffer *head; /* linked through `owner`, which says whose it is while it is in use */
     int64_t bytes;   /* of all blocks in the list */
 } bucket_list;
 
@@ -54,6 +58,10 @@ static struct {
     int64_t all_bytes;   /* physical memory and swap */
     int hand;            /* bucket that gives up its blocks next when the cache is full */
     bucket_list lists[N_BUCKETS];
+    df_thread_memory threads[DF_MEMORY_THREADS]; /* the first is shared */
+    bool in_use[DF_MEMORY_THREADS];              /* by a thread that runs */
+    pthread_key_t at_exit;
+    bool has_key;
     df_buffer *scratch[DF_SCRATCH_PIECES + 1]; /* idle pieces; one extra until a spare is dropped */
     int n_scratch;
     int64_t scratch_bytes;
@@ -66,6 +74,75 @@ static void lock(void)
 }
 
 static void unlock(void) { atomic_flag_clear_explicit(&memory.lock, memory_order_release); }
+
+/* --- by thread -------------------------------------------------------------------------------*/
+
+#ifdef __linux__
+#define FAST_TLS __attribute__((tls_model("initial-exec"))) /* no call to find it */
+#else
+#define FAST_TLS
+#endif
+static FAST_TLS _Thread_local df_thread_memory *own;
+
+static uint64_t thread_number(void)
+{
+#if defined(__linux__)
+    return (uint64_t)syscall(SYS_gettid);
+#elif defined(__APPLE__)
+    uint64_t number = 0;
+    pthread_threadid_np(NULL, &number);
+    return number;
+#else
+    return (uint64_t)(uintptr_t)pthread_self();
+#endif
+}
+
+/* A thread ends: its place is free once nothing of it is live. */
+static void leave_place(void *place)
+{
+    lock();
+    memory.in_use[(df_thread_memory *)place - memory.threads] = false;
+    unlock();
+}
+
+/* The place of this thread, which has none yet. */
+static df_thread_memory *find_place(void)
+{
+    int found = 0;
+    lock();
+    for (int i = 1; i < DF_MEMORY_THREADS && !found && memory.has_key; i++)
+        if (!memory.in_use[i] && memory.threads[i].live == 0) found = i;
+    df_thread_memory *place = &memory.threads[found];
+    if (found) {
+        memory.in_use[found] = true;
+        place->thread = thread_number();
+    }
+    unlock();
+    if (found && pthread_setspecific(memory.at_exit, place)) leave_place(place);
+    own = place;
+    return place;
+}
+
+static inline df_thread_memory *own_place(void) { return own ? own : find_place(); }
+
+int df_memory_by_thread(df_thread_memory all[DF_MEMORY_THREADS])
+{
+    int n = 0;
+    lock();
+    for (int i = 0; i < DF_MEMORY_THREADS; i++)
+        if (memory.in_use[i] || memory.threads[i].live) all[n++] = memory.threads[i];
+    unlock();
+    return n;
+}
+
+/* In the child of a fork there is one thread, with another number. */
+static void after_fork(void)
+{
+    for (int i = 0; i < DF_MEMORY_THREADS; i++)
+        memory.in_use[i] = own == &memory.threads[i] && i > 0;
+    if (own && own != memory.threads) own->thread = thread_number();
+    unlock();
+}
 
 /* At load, so that the fast path checks nothing: the limits of this machine, and handlers that
  * leave the lock open in the child of a fork. */
@@ -80,7 +157,8 @@ __attribute__((constructor)) static void memory_init(void)
 #endif
         memory.all_bytes = all;
     }
-    pthread_atfork(lock, unlock, unlock);
+    memory.has_key = pthread_key_create(&memory.at_exit, leave_place) == 0;
+    pthread_atfork(lock, unlock, after_fork);
 }
 
 /* The bucket of a request of 0 < bytes <= MAX_BYTES, and the capacity of its blocks. With u units
@@ -146,11 +224,20 @@ static void chain_to_system(df_buffer *block)
     }
 }
 
-/* Lock held. */
-static void count_live(int64_t bytes)
+/* Lock held: a block is in use by a thread. */
+static inline void count_live(df_buffer *block, df_thread_memory *by)
 {
-    memory.stats.live += bytes;
+    block->owner = by;
+    by->live += block->bytes;
+    memory.stats.live += block->bytes;
     if (memory.stats.live > memory.stats.peak) memory.stats.peak = memory.stats.live;
+}
+
+/* Lock held: it no longer is. */
+static inline void count_idle(df_buffer *block)
+{
+    ((df_thread_memory *)block->owner)->live -= block->bytes;
+    memory.stats.live -= block->bytes;
 }
 
 /* A block from the system, where the free list has none. */
@@ -167,8 +254,9 @@ static df_buffer *new_block(int bucket, int64_t capacity)
         if (!block) return NULL;
     }
     *block = (df_buffer){.bucket = bucket, .bytes = capacity, .data = (char *)block + HEADER_BYTES};
+    df_thread_memory *by = own_place();
     lock();
-    count_live(capacity);
+    count_live(block, by);
     unlock();
     return block;
 }
@@ -181,13 +269,14 @@ df_buffer *df_buffer_new(int64_t bytes)
     if (!KEEP_FREE_BLOCKS) /* no slack that would hide an access beyond the end */
         capacity = df_ceil_div(bytes + (bytes == 0), DF_ALIGNMENT) * DF_ALIGNMENT;
     bucket_list *list = &memory.lists[bucket];
+    df_thread_memory *by = own_place();
     lock();
     df_buffer *block = list->head;
     if (block) {
         list->head = block->owner;
         list->bytes -= capacity;
         memory.stats.cached -= capacity;
-        count_live(capacity);
+        count_live(block, by);
     }
     unlock();
     if (!block) {
@@ -226,7 +315,7 @@ static void recycle(df_buffer *block)
     bucket_list *list = &memory.lists[block->bucket];
     df_buffer *evicted = NULL;
     lock();
-    memory.stats.live -= bytes;
+    count_idle(block);
     bool keep = KEEP_FREE_BLOCKS && bytes <= memory.cache_bytes &&
                 (bytes > SMALL_BYTES || list->bytes < SMALL_BUCKET_BYTES);
     if (keep) {
@@ -291,6 +380,7 @@ static df_buffer *remove_scratch(int i)
 df_buffer *df_scratch_take(int64_t bytes)
 {
     df_buffer *piece = NULL;
+    df_thread_memory *by = own_place();
     int best = -1;
     lock();
     for (int i = 0; i < memory.n_scratch; i++) {
@@ -300,7 +390,7 @@ df_buffer *df_scratch_take(int64_t bytes)
     }
     if (best >= 0) piece = remove_scratch(best);
     bool fits = piece && piece->bytes >= bytes;
-    if (fits) count_live(piece->bytes);
+    if (fits) count_live(piece, by);
     unlock();
     if (fits) return piece;
     if (piece) block_to_system(piece);
@@ -330,7 +420,7 @@ void df_scratch_give(df_buffer *scratch)
         return;
     }
     lock();
-    memory.stats.live -= scratch->bytes;
+    count_idle(scratch);
     memory.scratch_bytes += scratch->bytes;
     memory.scratch[memory.n_scratch++] = scratch;
     df_buffer *spare = spare_scratch();

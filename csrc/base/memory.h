@@ -44,6 +44,17 @@ typedef struct {
     int64_t cached, live, peak;
 } df_memory_stats;
 df_memory_stats df_memory(void);
+
+/* Bytes in live buffers and scratch that a thread asked for, whoever gives them back. Threads are
+ * known by the system's number; those that share what is left of the table have number 0. */
+typedef struct {
+    uint64_t thread;
+    int64_t live;
+} df_thread_memory;
+#define DF_MEMORY_THREADS 64
+/* Fills `all` with those that run or still have something live; returns how many. */
+int df_memory_by_thread(df_thread_memory all[DF_MEMORY_THREADS]);
+
 void df_memory_trim(void);       /* returns what is cached to the system */
 void df_memory_reset_peak(void); /* peak = live */
 

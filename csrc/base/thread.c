@@ -17,10 +17,10 @@
  * job numbers (38 bits) recur after days of nothing but jobs.
  *
  * A claim that a worker has begun cannot be taken back, and if another process takes the worker's
- * core then, the caller waits for milliseconds. It cannot know beforehand, but it can keep the price
- * small: after a wait of t, jobs run on the caller alone for ALONE_FACTOR * t, so that waits take at
- * most that share of the time (a training step of 100 us beside ten busy processes: 168 us of the
- * caller's time on average, with this 119).
+ * core then, the caller waits for milliseconds. It cannot know beforehand, but it can keep the
+ * price small: after a wait of t, jobs run on the caller alone for ALONE_FACTOR * t, so that waits
+ * take at most that share of the time (a training step of 110 us beside ten busy processes: 168 us
+ * of the caller's time on average, with this 119).
  *
  * One caller holds the pool at a time, from publishing a job to its end, and tasks run only within
  * that time. Hence a call from inside a task finds the pool held and runs on its own thread. */

@@ -73,6 +73,12 @@ cdef extern from "base/tensor.h" nogil:
     int32_t df_buffer_refs(const df_buffer *buffer) noexcept
     bint df_buffer_is_exclusive(const df_buffer *buffer) noexcept
     df_memory_stats df_memory() noexcept
+    ctypedef struct df_thread_memory:
+        uint64_t thread
+        int64_t live
+    enum:
+        DF_MEMORY_THREADS
+    int df_memory_by_thread(df_thread_memory *all) noexcept
     void df_memory_trim() noexcept
     void df_memory_reset_peak() noexcept
     void df_tensor_init(df_tensor *t) noexcept

@@ -23,6 +23,16 @@ def memory_stats():
     return {"live": s.live, "peak": s.peak, "cached": s.cached}
 
 
+def memory_by_thread():
+    """Bytes in use by the threads that asked for them, a dict by the system's thread numbers."""
+    cdef df_thread_memory all[DF_MEMORY_THREADS]
+    cdef int k, n = df_memory_by_thread(all)
+    cdef dict found = {}
+    for k in range(n):
+        found[all[k].thread] = found.get(all[k].thread, 0) + all[k].live
+    return found
+
+
 def trim_memory():
     df_memory_trim()
 

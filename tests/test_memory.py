@@ -1,0 +1,86 @@
+"""What `df.memory` says: in use, by whom, the peak, and what is kept."""
+
+import os
+import threading
+
+import dualflow as df
+
+MB = 1 << 20
+
+
+def test_in_use_and_peak():
+    before = df.memory.stats()["in_use"]
+    df.memory.reset_peak()
+    x = df.zeros([MB // 4])
+    y = df.zeros([MB // 4])
+    assert df.memory.stats()["in_use"] - before == 2 * MB
+    del y
+    found = df.memory.stats()
+    assert found["in_use"] - before == MB and 0 <= found["peak"] - before - 2 * MB < 4096
+    df.memory.reset_peak()
+    assert df.memory.stats()["peak"] == df.memory.stats()["in_use"]
+    del x
+
+
+def test_trim_leaves_nothing_cached():
+    x = df.zeros([MB])
+    del x
+    df.memory.trim()
+    assert df.memory.stats()["cached"] == 0
+
+
+def test_by_the_thread_that_asked():
+    kept = []
+
+    def work():
+        kept.append((threading.get_native_id(), df.zeros([MB // 4])))
+
+    own = threading.get_native_id()
+    df.zeros([1])
+    before = df.memory.stats()["by_thread"][own]
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    other = kept[0][0]
+    found = df.memory.stats()["by_thread"]
+    assert found[other] == MB and found[own] == before
+    assert sum(found.values()) == df.memory.stats()["in_use"]
+    kept.clear()                    # freed by this thread: it leaves the account of the other
+    found = df.memory.stats()["by_thread"]
+    assert found.get(other, 0) == 0 and found[own] == before
+
+
+def test_more_threads_than_places():
+    barrier = threading.Barrier(100)
+    kept = []
+
+    def work():
+        x = df.zeros([1000])
+        barrier.wait()
+        kept.append(x)
+
+    for _ in range(2):              # places of threads that ended are used again
+        threads = [threading.Thread(target=work) for _ in range(100)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        found = df.memory.stats()
+        assert found["by_thread"][0] > 0
+        assert sum(found["by_thread"].values()) == found["in_use"]
+        kept.clear()
+        assert sum(df.memory.stats()["by_thread"].values()) == df.memory.stats()["in_use"]
+
+
+def test_after_a_fork():
+    x = df.zeros([MB // 4])
+    child = os.fork()
+    if child == 0:
+        y = df.zeros([MB // 4])
+        found = df.memory.stats()
+        good = (found["by_thread"].get(threading.get_native_id(), 0) >= 2 * MB
+                and sum(found["by_thread"].values()) == found["in_use"])
+        del y
+        os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    del x
