@@ -6,14 +6,16 @@ of threads, and ``DUALFLOW_ISA``, the SIMD level ("baseline", "avx2", "avx512", 
 
 from dualflow import _core
 
-__all__ = ["cpu_cores", "functions_run_eagerly", "isa", "memory_stats", "num_threads",
-           "reset_peak_memory", "run_functions_eagerly", "set_num_threads", "trim_memory"]
+__all__ = ["cpu_cores", "exact_convolutions", "functions_run_eagerly", "isa", "memory_stats",
+           "num_threads", "reset_peak_memory", "run_functions_eagerly", "set_exact_convolutions",
+           "set_num_threads", "trim_memory"]
 
 
 class _Setting:
     """Process-wide switches."""
 
     functions_run_eagerly = False
+    exact_convolutions = False
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -45,6 +47,40 @@ def functions_run_eagerly() -> bool:
     False
     """
     return _Setting.functions_run_eagerly
+
+
+def set_exact_convolutions(exact: bool) -> None:
+    """Switches whether convolutions are sums of all their products.
+
+    Otherwise those with filters of 3 x 3 at stride 1 are computed in float32 by Winograd's method
+    where that is faster: with a quarter of the multiplications, and errors several times as large
+    (docs/numerics.md says how large). A function that is already traced keeps what was set then.
+
+    Parameters
+    ----------
+    exact : bool
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.set_exact_convolutions(True)
+    >>> df.config.exact_convolutions()
+    True
+    >>> df.config.set_exact_convolutions(False)
+    """
+    _Setting.exact_convolutions = bool(exact)
+
+
+def exact_convolutions() -> bool:
+    """Whether convolutions are sums of all their products.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.exact_convolutions()
+    False
+    """
+    return _Setting.exact_convolutions
 
 
 def isa() -> str:

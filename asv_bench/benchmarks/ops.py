@@ -116,7 +116,8 @@ def row_update(n_slots, *rest, **attrs):
 # x[:, ::2]
 EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kind": [0, 0]}
 REDUCED = {"axes": [1], "keepdims": False}
-CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": []}
+CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": [],
+             "exact": False}
 CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
 HALVED = {"window": [2, 2], "strides": [2, 2], "dilations": [1, 1], "paddings": [0] * 4, "rule": 0}

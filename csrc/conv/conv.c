@@ -2,6 +2,9 @@
 #include "conv/conv.h"
 #include "conv/depthwise.h"
 #include "conv/kernels.h"
+#include "conv/winograd.h"
+
+#include "base/thread.h"
 
 #include <string.h>
 
@@ -20,10 +23,34 @@ static void fill_zeros(const df_conv *c, void *to, int64_t size)
 
 /* --- y --- */
 
+/* An epilogue of its own, over finished outputs. */
+typedef struct {
+    df_gemm_epilogue epilogue;
+    const void *context;
+    char *y;
+    int64_t columns, row_bytes;
+} finishing;
+
+static void finish_task(void *context, int64_t begin, int64_t end)
+{
+    const finishing *f = context;
+    f->epilogue(f->context, begin, end - begin, 0, f->columns, f->y + begin * f->row_bytes,
+                f->columns);
+}
+
+static void finish(const df_conv *c, void *y, df_gemm_epilogue epilogue, const void *context)
+{
+    finishing f = {epilogue, context, y, c->c_out, c->c_out * df_conv_bytes(c)};
+    if (epilogue)
+        df_parallel_for(c->n * size_of(c->out), df_ceil_div(4096, c->c_out),
+                        0.2 * (double)c->c_out, finish_task, &f);
+}
+
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
     if (is_empty(c)) return 0;
     if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_forward_workspace)(c);
+    if (DF_SYM(df_winograd_applies)(c)) return DF_SYM(df_winograd_forward_workspace)(c);
     return DF_SYM(df_conv_windows_workspace)(c);
 }
 
@@ -37,6 +64,9 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
             epilogue(context, 0, pixels, 0, c->c_out, y, c->c_out);
     } else if (df_depthwise_applies(c)) {
         DF_SYM(df_depthwise_forward)(c, x, w, y, epilogue, context, workspace);
+    } else if (DF_SYM(df_winograd_applies)(c)) {
+        DF_SYM(df_winograd_forward)(c, x, w, y, workspace);
+        finish(c, y, epilogue, context);
     } else {
         DF_SYM(df_conv_windows_run)(c, x, w, false, y, epilogue, context, workspace);
     }
@@ -66,6 +96,7 @@ int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c)
     df_conv of_dy;
     if (is_empty(c)) return 0;
     if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_input_workspace)(c);
+    if (DF_SYM(df_winograd_applies)(c)) return DF_SYM(df_winograd_input_workspace)(c);
     return is_flipped(c, &of_dy) ? DF_SYM(df_conv_windows_workspace)(&of_dy)
                                  : DF_SYM(df_conv_places_workspace)(c);
 }
@@ -78,6 +109,8 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
         fill_zeros(c, dx, c->n * size_of(c->in) * c->c_in);
     } else if (df_depthwise_applies(c)) {
         DF_SYM(df_depthwise_input)(c, w, dy, dx, workspace);
+    } else if (DF_SYM(df_winograd_applies)(c)) {
+        DF_SYM(df_winograd_input)(c, w, dy, dx, workspace);
     } else if (is_flipped(c, &of_dy)) {
         DF_SYM(df_conv_windows_run)(&of_dy, dy, w, true, dx, NULL, NULL, workspace);
     } else {
@@ -91,6 +124,7 @@ int64_t DF_SYM(df_conv_filter_workspace)(const df_conv *c)
 {
     if (is_empty(c)) return 0;
     if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_filter_workspace)(c);
+    if (DF_SYM(df_winograd_applies)(c)) return DF_SYM(df_winograd_filter_workspace)(c);
     return DF_SYM(df_conv_sums_workspace)(c);
 }
 
@@ -101,6 +135,8 @@ void DF_SYM(df_conv_filter)(const df_conv *c, const void *x, const void *dy, voi
         fill_zeros(c, dw, size_of(c->kernel) * df_conv_group_in(c) * c->c_out);
     else if (df_depthwise_applies(c))
         DF_SYM(df_depthwise_filter)(c, x, dy, dw, workspace);
+    else if (DF_SYM(df_winograd_applies)(c))
+        DF_SYM(df_winograd_filter)(c, x, dy, dw, workspace);
     else
         DF_SYM(df_conv_sums_run)(c, x, dy, dw, workspace);
 }

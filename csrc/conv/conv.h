@@ -21,6 +21,7 @@ typedef struct {
     int64_t n, c_in, c_out, groups;
     int64_t in[3], kernel[3], out[3];
     int64_t stride[3], dilation[3], pad[3];
+    bool exact; /* sums of all products, not Winograd's */
 } df_conv;
 
 /* Bytes of scratch memory, aligned to 64 bytes; -1 where they do not fit 64 bits. */

@@ -5,12 +5,13 @@
 #include "ops/in_float.h"
 
 /* Attributes of conv; its gradients have the shape of their result before them. `same`: as many
- * zeros as give ceil(size / stride) outputs, the odd one after; else `pads` before and after. */
-enum { STRIDES, DILATIONS, SAME, PADS, CODE };
+ * zeros as give ceil(size / stride) outputs, the odd one after; else `pads` before and after.
+ * `exact`: sums of all products, not Winograd's. */
+enum { STRIDES, DILATIONS, SAME, PADS, EXACT, CODE };
 
 #define GEOMETRY_ATTRS                                                                             \
     {"strides", DF_ATTR_INTS}, {"dilations", DF_ATTR_INTS}, {"same", DF_ATTR_BOOL},                \
-    {"pads", DF_ATTR_INTS}
+    {"pads", DF_ATTR_INTS}, {"exact", DF_ATTR_BOOL}
 
 /* The sizes a convolution is made of, as shapes; y's may be out. */
 typedef struct {
@@ -131,7 +132,7 @@ static df_conv conv_of(const shapes *s, df_dtype dtype)
     int64_t y[5], pad[3];
     df_error err;
     df_conv c = {.dtype = dtype, .n = s->x[0], .c_in = s->x[n + 1], .c_out = s->w[n + 1],
-                 .groups = 1};
+                 .groups = 1, .exact = s->attrs[EXACT].i};
     measure_all(s, s->ndim, y, pad, &err);
     if (s->w[n] > 0) c.groups = df_max(c.c_in / s->w[n], 1);
     for (int d = 0; d < 3; d++) {
@@ -208,7 +209,7 @@ static double flops_conv(const df_call *call)
 }
 
 DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
-               .n_attrs = 4, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
+               .n_attrs = 5, .attrs = {GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
                .workspace = workspace_conv, .run = run_conv, .flops = flops_conv, HALVES_IN_FLOAT};
 
 /* --- conv_cluster: the same with an epilogue --- */
@@ -251,7 +252,7 @@ static df_status run_cluster(const df_call *call, df_error *err)
 
 DF_OP(conv_cluster) = {.name = "conv_cluster", .kind = DF_GENERAL, .total = true,
                        .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .count_out = count_cluster,
-                       .n_attrs = 5, .internal = true,
+                       .n_attrs = 6, .internal = true,
                        .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .infer = infer_cluster,
                        .workspace = workspace_cluster, .run = run_cluster,
                        .prepare = prepare_cluster, .release = DF_SYM(df_epilogue_release),
@@ -334,7 +335,7 @@ static double flops_input(const df_call *call)
 
 DF_OP(conv_backprop_input) = {
     .name = "conv_backprop_input", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
-    .n_attrs = 5, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
+    .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_input, .workspace = workspace_input, .run = run_input, .flops = flops_input,
     HALVES_IN_FLOAT};
 
@@ -383,6 +384,6 @@ static double flops_filter(const df_call *call)
 
 DF_OP(conv_backprop_filter) = {
     .name = "conv_backprop_filter", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1,
-    .n_attrs = 5, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
+    .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_filter, .workspace = workspace_filter, .run = run_filter, .flops = flops_filter,
     HALVES_IN_FLOAT};

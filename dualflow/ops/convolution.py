@@ -6,6 +6,7 @@ The kernels take channels last; other layouts are transposed around them.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dualflow import config
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -39,7 +40,7 @@ def geometry(op: str, n: int, strides: TensorLike, padding: Padding, data_format
     first = data_format == known[1]
     attrs = {"strides": _per_dimension(op, "strides", strides, n, first),
              "dilations": _per_dimension(op, "dilations", dilations, n, first),
-             **_padding(op, padding, n, first)}
+             **_padding(op, padding, n, first), "exact": config.exact_convolutions()}
     return Geometry(attrs, first)
 
 
@@ -108,8 +109,9 @@ def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: T
 
 
 @gradient("conv", saves="inputs")
-def _(g, y, x, w, strides, dilations, same, pads):
-    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+def _(g, y, x, w, strides, dilations, same, pads, exact):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads,
+          "exact": exact}
     return (lambda: conv_backprop_input(static_shape(x), w, g, at),
             lambda: conv_backprop_filter(x, static_shape(w), g, at))
 
@@ -121,8 +123,9 @@ def conv_backprop_input(shape: Sequence[int], filters: TensorLike, g: TensorLike
 
 
 @gradient("conv_backprop_input", saves="inputs")
-def _(gg, y, w, g, shape, strides, dilations, same, pads):
-    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+def _(gg, y, w, g, shape, strides, dilations, same, pads, exact):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads,
+          "exact": exact}
     return (lambda: conv_backprop_filter(gg, static_shape(w), g, at),
             lambda: apply("conv", gg, w, **at))
 
@@ -134,8 +137,9 @@ def conv_backprop_filter(input: TensorLike, shape: Sequence[int], g: TensorLike,
 
 
 @gradient("conv_backprop_filter", saves="inputs")
-def _(gg, y, x, g, shape, strides, dilations, same, pads):
-    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads}
+def _(gg, y, x, g, shape, strides, dilations, same, pads, exact):
+    at = {"strides": strides, "dilations": dilations, "same": same, "pads": pads,
+          "exact": exact}
     return (lambda: conv_backprop_input(static_shape(x), gg, g, at),
             lambda: apply("conv", x, gg, **at))
 
@@ -209,6 +213,9 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
     Notes
     -----
+    Filters of 3 x 3 at stride 1 are applied in float32 by Winograd's method where that is faster:
+    `df.config.set_exact_convolutions` turns it off.
+
     "NCHW" is transposed to channels last and back. Sums run in the dtype, in an order that depends
     on nothing but the sizes; halves are summed in float32. The gradients are
     `conv2d_backprop_input` and `conv2d_backprop_filter`.

@@ -111,7 +111,7 @@ def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike,
     >>> x = df.constant([[[[1., 10.], [2., 20.], [3., 30.]]]])
     >>> w = df.reshape(df.constant([1., 2., 1., -1.]), (1, 2, 2, 1))
     >>> df.nn.depthwise_conv2d(x, w, 1, "VALID").numpy().tolist()
-    [[[[3.0, 0.0], [5.0, -10.0]]]]
+    [[[[3.0, 0.0], [5.0, 10.0]]]]
     """
     op = "depthwise_conv2d"
     given = geometry(op, 2, strides, padding, data_format, dilations)

@@ -4,11 +4,13 @@
  * block of its own that ends with its last element: the address sanitizer sees a read or write
  * beyond. Exit status 77: this CPU cannot run the level. */
 #include "conv/conv.h"
+#include "conv/winograd.h"
 
 #include "check.h"
 #include "base/cpu.h"
 #include "base/thread.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,7 +158,8 @@ static void check(const df_conv *c)
 static df_conv random_conv(int first, int64_t largest)
 {
     static const int64_t CHANNELS[] = {1, 2, 3, 5, 8, 15, 16, 17, 33, 50, 66};
-    df_conv c = {.dtype = small_random(2) ? DF_F32 : DF_F64, .n = 1 + small_random(3)};
+    df_conv c = {.dtype = small_random(2) ? DF_F32 : DF_F64, .n = 1 + small_random(3),
+                 .exact = true};
     c.groups = small_random(3) ? 1 : 2;
     c.c_in = c.groups * CHANNELS[small_random(11)];
     c.c_out = c.groups * CHANNELS[small_random(11)];
@@ -184,20 +187,85 @@ static void check_large(void)
 {
     static const df_conv LARGE[] = {
         {DF_F32, 1, 70, 20, 1, {1, 1, 700}, {1, 1, 20}, {1, 1, 700}, {1, 1, 1}, {1, 1, 1},
-         {0, 0, 9}},
+         {0, 0, 9}, true},
         {DF_F32, 1, 1, 5, 1, {1, 1, 5000}, {1, 1, 3}, {1, 1, 2500}, {1, 1, 2}, {1, 1, 1},
-         {0, 0, 1}},
-        {DF_F64, 3, 40, 150, 1, {1, 9, 9}, {1, 1, 1}, {1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
-        {DF_F32, 2, 1200, 3, 1, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}},
-        {DF_F32, 1, 5000, 35, 1, {1, 1, 2}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
-        {DF_F32, 2, 2, 3, 1, {1, 700, 1}, {1, 2, 1}, {1, 699, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
-        {DF_F32, 20, 3, 9, 1, {1, 8, 8}, {1, 3, 3}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}},
+         {0, 0, 1}, true},
+        {DF_F64, 3, 40, 150, 1, {1, 9, 9}, {1, 1, 1}, {1, 9, 9}, {1, 1, 1}, {1, 1, 1},
+         {0, 0, 0}, true},
+        {DF_F32, 2, 1200, 3, 1, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1},
+         {0, 0, 0}, true},
+        {DF_F32, 1, 5000, 35, 1, {1, 1, 2}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1},
+         {0, 0, 0}, true},
+        {DF_F32, 2, 2, 3, 1, {1, 700, 1}, {1, 2, 1}, {1, 699, 1}, {1, 1, 1}, {1, 1, 1},
+         {0, 0, 0}, true},
+        {DF_F32, 20, 3, 9, 1, {1, 8, 8}, {1, 3, 3}, {1, 8, 8}, {1, 1, 1}, {1, 1, 1},
+         {0, 1, 1}, true},
         {DF_F32, 2, 35, 35, 35, {1, 3, 700}, {1, 3, 5}, {1, 3, 700}, {1, 1, 1}, {1, 1, 1},
-         {0, 1, 2}},
-        {DF_F32, 9, 64, 64, 64, {1, 9, 9}, {1, 3, 3}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}},
+         {0, 1, 2}, true},
+        {DF_F32, 9, 64, 64, 64, {1, 9, 9}, {1, 3, 3}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1},
+         {0, 0, 0}, true},
         {DF_F64, 1, 3, 3, 3, {1, 1, 2000}, {1, 1, 300}, {1, 1, 18}, {1, 1, 90}, {1, 1, 2},
-         {0, 0, 100}}};
+         {0, 0, 100}, true}};
     for (size_t i = 0; i < sizeof LARGE / sizeof *LARGE; i++) check(&LARGE[i]);
+}
+
+/* --- Winograd's method, which rounds, where it applies and where it would not --- */
+
+/* Within 2e-5 of the largest result, and on 3 threads the bits of one. */
+static void compare_close(const float *got, const float *first, const double *want, int64_t n)
+{
+    double largest = 1;
+    for (int64_t i = 0; i < n; i++)
+        if (fabs(want[i]) > largest) largest = fabs(want[i]);
+    for (int64_t i = 0; i < n; i++) CHECK(fabs((double)got[i] - want[i]) <= 2e-5 * largest);
+    CHECK(memcmp(got, first, (size_t)n * sizeof(float)) == 0);
+}
+
+static void check_winograd(const df_conv *c)
+{
+    const sizes n = {c->n * volume(c->in) * c->c_in, patch_size(c) * c->c_out,
+                     n_patches(c) * c->c_out};
+    float *x = numbers(DF_F32, n.x), *w = numbers(DF_F32, n.w), *dy = numbers(DF_F32, n.y);
+    double *want[3] = {calloc((size_t)n.y, 8), calloc((size_t)n.x, 8), calloc((size_t)n.w, 8)};
+    float *y[2], *dx[2], *dw[2];
+    df_error err;
+    CHECK(want[0] && want[1] && want[2]);
+    by_patches(c, x, w, dy, want[0], want[1], want[2]);
+    void *space[3] = {workspace(DF_SYM(df_winograd_forward_workspace)(c)),
+                      workspace(DF_SYM(df_winograd_input_workspace)(c)),
+                      workspace(DF_SYM(df_winograd_filter_workspace)(c))};
+    for (int i = 0; i < 2; i++) {
+        y[i] = numbers(DF_F32, n.y);
+        dx[i] = numbers(DF_F32, n.x);
+        dw[i] = numbers(DF_F32, n.w);
+        CHECK(df_set_num_threads(1 + 2 * i, &err) == DF_OK);
+        DF_SYM(df_winograd_forward)(c, x, w, y[i], space[0]);
+        DF_SYM(df_winograd_input)(c, w, dy, dx[i], space[1]);
+        DF_SYM(df_winograd_filter)(c, x, dy, dw[i], space[2]);
+        compare_close(y[i], y[0], want[0], n.y);
+        compare_close(dx[i], dx[0], want[1], n.x);
+        compare_close(dw[i], dw[0], want[2], n.w);
+    }
+    void *all[] = {x, w, dy, want[0], want[1], want[2], space[0], space[1], space[2],
+                   y[0], y[1], dx[0], dx[1], dw[0], dw[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+}
+
+static void check_random_winograd(void)
+{
+    for (int i = 0; i < 24; i++) {
+        df_conv c = random_conv(3, 1);
+        c.dtype = DF_F32;
+        c.groups = 1;
+        c.kernel[1] = c.kernel[2] = 3;
+        for (int d = 1; d < 3; d++) {
+            c.pad[d] = small_random(5);
+            const int64_t after = small_random(4);
+            c.in[d] = df_max(1, 3 - c.pad[d] - after) + small_random(i < 20 ? 9 : 30);
+            c.out[d] = c.in[d] + c.pad[d] + after - 2;
+        }
+        check_winograd(&c);
+    }
 }
 
 static bool can_run(void)
@@ -219,5 +287,6 @@ int main(void)
         check(&c);
     }
     check_large();
+    check_random_winograd();
     return 0;
 }

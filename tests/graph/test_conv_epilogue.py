@@ -8,12 +8,15 @@ from dualflow import _core
 from tests.graph.test_matmul_epilogue import GOOD, normal, same_bits, tile_code
 from tests.ops import harness
 
-# x, w, attributes: several tiles and panels, strides, groups, nothing to sum, no images
+# x, w, attributes: several tiles and panels, strides, groups, depthwise, Winograd, nothing to sum,
+# no images
 CONVOLUTIONS = [
     ((2, 5, 5, 3), (3, 3, 3, 4), {"same": True}),
     ((9, 14, 15, 3), (5, 5, 3, 70), {"same": True}),
     ((2, 30, 31, 8), (3, 3, 8, 150), {"strides": [2, 2]}),
     ((3, 9, 9, 6), (3, 3, 2, 9), {"pads": [1, 2, 0, 1]}),
+    ((5, 9, 9, 18), (3, 3, 1, 36), {"same": True}),
+    ((3, 17, 18, 16), (3, 3, 16, 33), {"same": True}),
     ((2, 7, 6, 40), (1, 1, 40, 33), {}),
     ((2, 7, 3), (2, 3, 17), {}),
     ((2, 4, 4, 5, 3), (2, 2, 2, 3, 20), {"same": True}),
@@ -25,7 +28,7 @@ CONVOLUTIONS = [
 def attributes(w, strides=None, same=False, pads=None):
     n = len(w) - 2
     return {"strides": strides or [1] * n, "dilations": [1] * n, "same": same,
-            "pads": [] if same else pads or [0] * 2 * n}
+            "pads": [] if same else pads or [0] * 2 * n, "exact": False}
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 8])

@@ -211,7 +211,7 @@ def test_hostile_attributes(op, data):
         return data.draw(st.lists(NUMBERS, min_size=n, max_size=n + (data.draw(NUMBERS) == 7)))
 
     attrs = {"strides": numbers(2), "dilations": numbers(2), "same": data.draw(st.booleans()),
-             "pads": numbers(data.draw(st.sampled_from([0, 4])))}
+             "pads": numbers(data.draw(st.sampled_from([0, 4]))), "exact": data.draw(st.booleans())}
     if op != "conv":
         near = st.sampled_from([(2, 5, 6, 4), (3, 3, 4, 6), (1, 1, 4, 6), (2, 5, 6, 2**60)])
         attrs["shape"] = list(data.draw(near)) if data.draw(st.booleans()) else numbers(4)

@@ -108,6 +108,7 @@ row((2, 9, 3), (4, 3, 5), strides=2, padding="SAME")
 row((2, 9, 3), (3, 3, 2), dilations=3)
 row((1, 4, 3, 5, 2), (2, 3, 2, 2, 3), padding="SAME", strides=[1, 2, 2])
 row((2, 3, 4, 4, 4), (2, 2, 3, 2, 6), dilations=[2, 1, 1])
+row((2, 16, 18, 17), (3, 3, 17, 19), strides=1, padding="SAME", function="nn.conv2d")  # Winograd
 row((0, 5, 5, 3), (3, 3, 3, 4))
 row((2, 5, 5, 0), (3, 3, 0, 4))
 row((2, 5, 5, 3), (3, 3, 3, 0))

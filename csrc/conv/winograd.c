@@ -1,0 +1,361 @@
+/* Blocks of tiles, and the three passes of a convolution by Winograd's filtering. The transforms
+ * are in winograd_formulas.h.
+ *
+ * The output is cut into tiles of 4 x 4 pixels, each of which depends on 6 x 6 of the input. Both
+ * and the filter are transformed to 6 x 6 = 36 points, at each of which the convolution of a tile
+ * is a product: (tiles x c) (c x k). A block of tiles goes through all steps while it is in cache.
+ *
+ * Blocks are claimed one by one by slots, each with memory for one block: so a thread works in the
+ * same memory from block to block. */
+#include "conv/winograd.h"
+
+#include "base/thread.h"
+#include "conv/panel.h"
+#include "simd/lanes.h"
+
+#include <stdatomic.h>
+
+#define DTYPE f32
+#include "conv/winograd_formulas.h"
+#undef DTYPE
+
+#define TILE 4
+#define PATCH 6 /* pixels of the input behind the TILE of an output */
+#define TAPS 3
+#define POINTS (PATCH * PATCH)
+
+#define BLOCK_FLOATS (1 << 17) /* of a block, transformed, that stay in any L2 */
+#define LEAST_BLOCK 56         /* tiles: with fewer, the transformed filter is read too often, */
+#define FILTER_BLOCK 160       /* more so a large one: a tile for so many weights, */
+#define LARGE_BLOCK 112        /* up to so many */
+#define LEAST_BLOCKS 4         /* for threads to share */
+#define GROUP_TILES 384        /* behind a partial sum of the gradient of the filter */
+#define SLOTS 16
+
+/* It pays if the filter's transforms do, which a large filter, beyond L2, makes more expensive, and
+ * if tiles are mostly inside the image. */
+#define LEAST_CHANNELS 16
+#define MOST_CHANNELS 4096
+#define LEAST_TILES 36
+#define WEIGHTS_PER_TILE 2048
+#define MAC_NS 0.008           /* estimated; the transforms cost about as much again */
+#define WEIGHTS 512            /* transformed at a time */
+
+/* Images with channels last, of which squares are read or written. */
+typedef struct {
+    float *data;
+    float *outside; /* stands for the pixels beyond the edges */
+    int64_t h, w, c;
+    int64_t top, left; /* rows and columns beyond the edges where the first square begins */
+    int size;          /* of a square: PATCH or TILE */
+} image;
+
+/* One pass over the tiles. */
+typedef struct {
+    image x, y; /* (c) patches, (k) tiles */
+    const float *filter; /* transformed */
+    int64_t tile_cols, image_tiles, n_tiles; /* of a row, of an image, of all */
+    int64_t block, n_blocks;
+    float *slots, *sums; /* (n_items, POINTS, c, k) */
+    int64_t slot_floats;
+    int64_t n_items; /* blocks or groups of them, claimed by slots */
+    _Atomic int64_t next;
+} pass;
+
+/* Whole cache lines. */
+static int64_t padded(int64_t floats) { return df_ceil_div(floats, 16) * 16; }
+
+/* Transformed patches and tiles of a block, pixels beyond the edges, rows of a product. */
+static int64_t slot_floats(const pass *p)
+{
+    return padded(POINTS * p->block * p->x.c) + padded(POINTS * p->block * p->y.c) +
+           padded(p->y.c) + padded(2 * df_max(p->block, p->x.c));
+}
+
+static pass cut(const df_conv *c)
+{
+    pass p = {.x = {.h = c->in[1], .w = c->in[2], .c = c->c_in, .top = c->pad[1],
+                    .left = c->pad[2], .size = PATCH},
+              .y = {.h = c->out[1], .w = c->out[2], .c = c->c_out, .size = TILE}};
+    p.tile_cols = df_ceil_div(c->out[2], TILE);
+    p.image_tiles = df_ceil_div(c->out[1], TILE) * p.tile_cols;
+    p.n_tiles = c->n * p.image_tiles;
+    int64_t block = df_max(LEAST_BLOCK, df_min(c->c_in * c->c_out / FILTER_BLOCK, LARGE_BLOCK));
+    block = df_max(block, BLOCK_FLOATS / (POINTS * (c->c_in + c->c_out)));
+    const int64_t blocks = df_max(df_ceil_div(p.n_tiles, block), LEAST_BLOCKS);
+    p.block = df_ceil_div(p.n_tiles, blocks);
+    p.n_blocks = p.n_items = df_ceil_div(p.n_tiles, p.block);
+    p.slot_floats = slot_floats(&p);
+    return p;
+}
+
+/* The places of the pixels of tile number `tile`; `offsets` are those of a square's pixels from the
+ * first. */
+static void find_pixels(const pass *p, const image *x, const int64_t *offsets, int64_t tile,
+                        float **to)
+{
+    const int64_t n = tile / p->image_tiles, in_image = tile % p->image_tiles;
+    const int64_t row = in_image / p->tile_cols * TILE - x->top;
+    const int64_t col = in_image % p->tile_cols * TILE - x->left;
+    float *first = x->data + ((n * x->h + row) * x->w + col) * x->c;
+    for (int i = 0; i < POINTS; i++) to[i] = first + offsets[i];
+    if (row >= 0 && row + x->size <= x->h && col >= 0 && col + x->size <= x->w) return;
+    for (int i = 0; i < x->size; i++)
+        for (int j = 0; j < x->size; j++)
+            if (row + i < 0 || row + i >= x->h || col + j < 0 || col + j >= x->w)
+                to[i * x->size + j] = x->outside;
+}
+
+typedef void (*squares)(const float *const *from, float *const *to, float *const *next, int64_t n);
+
+/* Transforms the squares of `count` tiles from pixels to points, (POINTS, count, c), or back. */
+static void transform(const pass *p, const image *x, int64_t first, int64_t count, float *points,
+                      squares f, bool back)
+{
+    float *pixels[2][POINTS], *at[POINTS];
+    int64_t offsets[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        offsets[i] = (i / x->size * x->w + i % x->size) * x->c;
+        at[i] = points + i * count * x->c;
+    }
+    find_pixels(p, x, offsets, first, pixels[0]);
+    for (int64_t t = 0; t < count; t++) {
+        float **now = pixels[t % 2], **next = pixels[(t + 1) % 2];
+        find_pixels(p, x, offsets, first + df_min(t + 1, count - 1), next);
+        f((const float *const *)(back ? at : now), back ? now : at, next, x->c);
+        for (int i = 0; i < POINTS; i++) at[i] += x->c;
+    }
+}
+
+/* Filters w (9, n) to points (36, n), n = c * k. */
+typedef struct {
+    const float *from;
+    float *to;
+    int64_t n, c, k;
+    int64_t n_sums; /* that the gradient adds up */
+} weights;
+
+static void weights_task(void *context, int64_t begin, int64_t end)
+{
+    const weights *j = context;
+    const float *from[TAPS * TAPS];
+    float *to[POINTS];
+    for (int i = 0; i < TAPS * TAPS; i++) from[i] = j->from + i * j->n + begin;
+    for (int i = 0; i < POINTS; i++) to[i] = j->to + i * j->n + begin;
+    weight_squares_f32(from, to, end - begin);
+}
+
+/* The products of a block at all points, C = op(A) B with (m x n) sums of k: rows of op(A) begin at
+ * distance `row`, and their elements follow at distance `step`. */
+typedef struct {
+    int64_t m, n, k, row, step;
+    bool accumulate;
+} products;
+
+static void multiply(const products *g, const float *a, const float *b, float *c, int64_t *rows)
+{
+    const df_conv_columns columns = df_conv_cut_columns(g->n, sizeof(float));
+    const df_conv_segment segment = {0, g->k};
+    for (int64_t i = 0; i < g->m; i++) rows[i] = i * g->row;
+    for (int64_t point = 0; point < POINTS; point++)
+        for (int64_t p = 0; p < columns.n_panels; p++) {
+            const int64_t col = df_conv_panel_start(&columns, p);
+            const int64_t end = df_min(df_conv_panel_start(&columns, p + 1), g->n);
+            const df_conv_panel panel = {
+                .n_rows = g->m, .cols = end - col, .a = a + point * g->m * g->k, .rows = rows,
+                .segments = &segment, .n_segments = 1, .step = g->step,
+                .b = b + point * g->k * g->n + col, .b_row = g->n,
+                .c = c + point * g->m * g->n + col, .c_row = g->n, .accumulate = g->accumulate};
+            DF_SYM(df_conv_panel_run)(DF_F32, &panel);
+        }
+}
+
+/* --- the output, and the gradient of the input --- */
+
+static void output_block(const pass *p, int64_t first, int64_t count, float *slot)
+{
+    const int64_t c = p->x.c, k = p->y.c;
+    float *x = slot, *y = x + padded(POINTS * p->block * c);
+    image out = p->y;
+    out.outside = y + padded(POINTS * p->block * k);
+    transform(p, &p->x, first, count, x, input_squares_f32, false);
+    const products g = {.m = count, .n = k, .k = c, .row = c, .step = 1};
+    multiply(&g, x, p->filter, y, (int64_t *)(out.outside + padded(k)));
+    transform(p, &out, first, count, y, output_squares_f32, true);
+}
+
+static void output_task(void *context, int64_t begin, int64_t end)
+{
+    pass *p = context;
+    (void)end;
+    for (int64_t i; (i = atomic_fetch_add(&p->next, 1)) < p->n_items;) {
+        const int64_t first = i * p->block;
+        output_block(p, first, df_min(p->block, p->n_tiles - first),
+                     p->slots + begin * p->slot_floats);
+    }
+}
+
+static int64_t n_slots(const pass *p) { return df_min(p->n_items, SLOTS); }
+
+static void run_slots(pass *p, df_task task)
+{
+    const double macs = (double)p->n_tiles * POINTS * (double)p->x.c * (double)p->y.c;
+    df_parallel_for(n_slots(p), 1, 2 * MAC_NS * macs / (double)n_slots(p), task, p);
+}
+
+int64_t DF_SYM(df_winograd_forward_workspace)(const df_conv *c)
+{
+    const pass p = cut(c);
+    return 4 * (padded(POINTS * c->c_in * c->c_out) + padded(c->c_in) +
+                n_slots(&p) * p.slot_floats);
+}
+
+void DF_SYM(df_winograd_forward)(const df_conv *c, const void *x, const void *w, void *y,
+                                 void *workspace)
+{
+    pass p = cut(c);
+    const int64_t n = c->c_in * c->c_out;
+    float *points = workspace, *zeros = points + padded(POINTS * n);
+    weights j = {.from = w, .to = points, .n = n};
+    memset(zeros, 0, (size_t)c->c_in * sizeof(float));
+    df_parallel_for(n, WEIGHTS, 1.5, weights_task, &j);
+    p.x.data = (float *)x;
+    p.x.outside = zeros;
+    p.y.data = y;
+    p.filter = points;
+    p.slots = zeros + padded(c->c_in);
+    run_slots(&p, output_task);
+}
+
+/* The gradient of x is the convolution of dy with the filter turned by 180 degrees, transposed. */
+static df_conv reversed(const df_conv *c)
+{
+    df_conv r = *c;
+    r.c_in = c->c_out;
+    r.c_out = c->c_in;
+    for (int d = 1; d < 3; d++) {
+        r.in[d] = c->out[d];
+        r.out[d] = c->in[d];
+        r.pad[d] = TAPS - 1 - c->pad[d];
+    }
+    return r;
+}
+
+/* Rows [begin, end) of the (9 * k) of the turned filter (3, 3, k, c). */
+static void turn_task(void *context, int64_t begin, int64_t end)
+{
+    const weights *j = context;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t tap = TAPS * TAPS - 1 - row / j->k;
+        const float *from = j->from + tap * j->c * j->k + row % j->k;
+        for (int64_t c = 0; c < j->c; c++) j->to[row * j->c + c] = from[c * j->k];
+    }
+}
+
+int64_t DF_SYM(df_winograd_input_workspace)(const df_conv *c)
+{
+    const df_conv r = reversed(c);
+    return 4 * padded(TAPS * TAPS * c->c_in * c->c_out) + DF_SYM(df_winograd_forward_workspace)(&r);
+}
+
+void DF_SYM(df_winograd_input)(const df_conv *c, const void *w, const void *dy, void *dx,
+                               void *workspace)
+{
+    const df_conv r = reversed(c);
+    float *turned = workspace, *rest = turned + padded(TAPS * TAPS * c->c_in * c->c_out);
+    weights j = {.from = w, .to = turned, .c = c->c_in, .k = c->c_out};
+    df_parallel_for(TAPS * TAPS * c->c_out, 16, (double)c->c_in, turn_task, &j);
+    DF_SYM(df_winograd_forward)(&r, dy, turned, dx, rest);
+}
+
+/* --- the gradient of the filter --- */
+
+/* Adds the products of a block to a group's sums, or begins with them. */
+static void filter_block(const pass *p, int64_t block, float *sums, bool accumulate, float *slot)
+{
+    const int64_t first = block * p->block, count = df_min(p->block, p->n_tiles - first);
+    const int64_t c = p->x.c, k = p->y.c;
+    float *x = slot, *y = x + padded(POINTS * p->block * c);
+    transform(p, &p->x, first, count, x, input_squares_f32, false);
+    transform(p, &p->y, first, count, y, output_gradient_squares_f32, false);
+    const products g = {.m = c, .n = k, .k = count, .row = 1, .step = c, .accumulate = accumulate};
+    multiply(&g, x, y, sums, (int64_t *)(y + padded(POINTS * p->block * k) + padded(k)));
+}
+
+/* The blocks of a group, added up in order. */
+static void filter_task(void *context, int64_t begin, int64_t end)
+{
+    pass *p = context;
+    (void)end;
+    for (int64_t i; (i = atomic_fetch_add(&p->next, 1)) < p->n_items;) {
+        const int64_t from = i * p->n_blocks / p->n_items;
+        const int64_t to = (i + 1) * p->n_blocks / p->n_items;
+        for (int64_t block = from; block < to; block++)
+            filter_block(p, block, p->sums + i * POINTS * p->x.c * p->y.c, block > from,
+                         p->slots + begin * p->slot_floats);
+    }
+}
+
+static void weight_gradients_task(void *context, int64_t begin, int64_t end)
+{
+    const weights *j = context;
+    const float *from[POINTS];
+    float *to[TAPS * TAPS], sums[POINTS][WEIGHTS];
+    for (int i = 0; i < POINTS; i++) {
+        memcpy(sums[i], j->from + i * j->n + begin, (size_t)(end - begin) * sizeof(float));
+        for (int64_t s = 1; s < j->n_sums; s++) {
+            const float *more = j->from + (s * POINTS + i) * j->n + begin;
+            for (int64_t at = 0; at < end - begin; at++) sums[i][at] += more[at];
+        }
+        from[i] = sums[i];
+    }
+    for (int i = 0; i < TAPS * TAPS; i++) to[i] = j->to + i * j->n + begin;
+    weight_gradient_squares_f32(from, to, end - begin);
+}
+
+static pass filter_pass(const df_conv *c)
+{
+    pass p = cut(c);
+    p.n_items = df_min(df_max(p.n_tiles / GROUP_TILES, LEAST_BLOCKS), df_min(p.n_blocks, SLOTS));
+    return p;
+}
+
+int64_t DF_SYM(df_winograd_filter_workspace)(const df_conv *c)
+{
+    const pass p = filter_pass(c);
+    return 4 * (padded(p.n_items * POINTS * c->c_in * c->c_out) +
+                padded(df_max(c->c_in, c->c_out)) + n_slots(&p) * p.slot_floats);
+}
+
+void DF_SYM(df_winograd_filter)(const df_conv *c, const void *x, const void *dy, void *dw,
+                                void *workspace)
+{
+    pass p = filter_pass(c);
+    const int64_t widest = df_max(c->c_in, c->c_out);
+    float *sums = workspace, *zeros = sums + padded(p.n_items * POINTS * c->c_in * c->c_out);
+    memset(zeros, 0, (size_t)widest * sizeof(float));
+    p.x.data = (float *)x;
+    p.y.data = (float *)dy;
+    p.x.outside = p.y.outside = zeros;
+    p.sums = sums;
+    p.slots = zeros + padded(widest);
+    run_slots(&p, filter_task);
+    weights j = {.from = sums, .to = dw, .n = c->c_in * c->c_out, .n_sums = p.n_items};
+    df_parallel_for(j.n, WEIGHTS, 2.0 * (double)p.n_items, weight_gradients_task, &j);
+}
+
+/* --- when --- */
+
+bool DF_SYM(df_winograd_applies)(const df_conv *c)
+{
+    bool fits = c->dtype == DF_F32 && !c->exact && c->groups == 1 && c->in[0] == 1 &&
+                c->out[0] == 1 && c->kernel[0] == 1 && c->pad[0] == 0;
+    for (int d = 1; d < 3; d++)
+        fits = fits && c->kernel[d] == TAPS && c->stride[d] == 1 && c->dilation[d] == 1;
+    if (!fits || df_min(c->c_in, c->c_out) < LEAST_CHANNELS ||
+        df_max(c->c_in, c->c_out) > MOST_CHANNELS)
+        return false;
+    const pass p = cut(c);
+    const int64_t least = LEAST_TILES + c->c_in * c->c_out / WEIGHTS_PER_TILE;
+    return p.n_tiles >= least && TILE * TILE * p.n_tiles <= 2 * c->n * c->out[1] * c->out[2];
+}
