@@ -52,9 +52,10 @@ def functions_run_eagerly() -> bool:
 def set_exact_convolutions(exact: bool) -> None:
     """Switches whether convolutions are sums of all their products.
 
-    Otherwise those with filters of 3 x 3 at stride 1 are computed in float32 by Winograd's method
-    where that is faster: with a quarter of the multiplications, and errors several times as large
-    (docs/numerics.md says how large). A function that is already traced keeps what was set then.
+    Otherwise those with filters of 3 x 3 or 5 x 5 at stride 1 are computed in float32 by Winograd's
+    method where that is faster: with a quarter or a third of the multiplications, and errors
+    several times as large (docs/numerics.md says how large). A function that is already traced
+    keeps what was set then.
 
     Parameters
     ----------

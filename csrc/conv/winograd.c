@@ -1,9 +1,10 @@
 /* Blocks of tiles, and the three passes of a convolution by Winograd's filtering. The transforms
  * are in winograd_formulas.h.
  *
- * The output is cut into tiles of 4 x 4 pixels, each of which depends on 6 x 6 of the input. Both
- * and the filter are transformed to 6 x 6 = 36 points, at each of which the convolution of a tile
- * is a product: (tiles x c) (c x k). A block of tiles goes through all steps while it is in cache.
+ * The output is cut into tiles of 4 x 4 pixels where filters have 3 x 3, of 2 x 2 where they have
+ * 5 x 5: each depends on 6 x 6 of the input. Both and the filter are transformed to 6 x 6 = 36
+ * points, at each of which the convolution of a tile is a product: (tiles x c) (c x k). A block of
+ * tiles goes through all steps while it is in cache.
  *
  * Blocks are claimed one by one by slots, each with memory for one block: so a thread works in the
  * same memory from block to block. */
@@ -19,9 +20,8 @@
 #include "conv/winograd_formulas.h"
 #undef DTYPE
 
-#define TILE 4
-#define PATCH 6 /* pixels of the input behind the TILE of an output */
-#define TAPS 3
+#define PATCH 6 /* pixels of the input behind a tile of outputs */
+#define MAX_TAPS 5
 #define POINTS (PATCH * PATCH)
 
 #define BLOCK_FLOATS (1 << 17) /* of a block, transformed, that stay in any L2 */
@@ -41,17 +41,38 @@
 #define MAC_NS 0.008           /* estimated; the transforms cost about as much again */
 #define WEIGHTS 512            /* transformed at a time */
 
+typedef void (*squares)(const float *const *from, float *const *to, float *const *next, int64_t n);
+typedef void (*weight_squares)(const float *const *from, float *const *to, int64_t n);
+
+/* The sizes of a tile and a filter, and the transforms that depend on them. */
+typedef struct {
+    int tile, taps;
+    squares output, output_gradient;
+    weight_squares weights, weight_gradient;
+} filtering;
+
+static const filtering F43 = {4, 3, output_squares_f32, output_gradient_squares_f32,
+                              weight_squares_f32, weight_gradient_squares_f32};
+static const filtering F25 = {2, 5, output_squares_2_f32, output_gradient_squares_2_f32,
+                              weight_squares_5_f32, weight_gradient_squares_5_f32};
+
+static const filtering *filtering_of(const df_conv *c) { return c->kernel[1] == 3 ? &F43 : &F25; }
+
+/* Weights of an input and an output. */
+static int64_t n_taps(const df_conv *c) { return c->kernel[1] * c->kernel[2]; }
+
 /* Images with channels last, of which squares are read or written. */
 typedef struct {
     float *data;
     float *outside; /* stands for the pixels beyond the edges */
     int64_t h, w, c;
     int64_t top, left; /* rows and columns beyond the edges where the first square begins */
-    int size;          /* of a square: PATCH or TILE */
+    int size;          /* of a square: PATCH or that of a tile */
 } image;
 
 /* One pass over the tiles. */
 typedef struct {
+    const filtering *f;
     image x, y; /* (c) patches, (k) tiles */
     const float *filter; /* transformed */
     int64_t tile_cols, image_tiles, n_tiles; /* of a row, of an image, of all */
@@ -74,11 +95,13 @@ static int64_t slot_floats(const pass *p)
 
 static pass cut(const df_conv *c)
 {
-    pass p = {.x = {.h = c->in[1], .w = c->in[2], .c = c->c_in, .top = c->pad[1],
+    const filtering *f = filtering_of(c);
+    pass p = {.f = f,
+              .x = {.h = c->in[1], .w = c->in[2], .c = c->c_in, .top = c->pad[1],
                     .left = c->pad[2], .size = PATCH},
-              .y = {.h = c->out[1], .w = c->out[2], .c = c->c_out, .size = TILE}};
-    p.tile_cols = df_ceil_div(c->out[2], TILE);
-    p.image_tiles = df_ceil_div(c->out[1], TILE) * p.tile_cols;
+              .y = {.h = c->out[1], .w = c->out[2], .c = c->c_out, .size = f->tile}};
+    p.tile_cols = df_ceil_div(c->out[2], f->tile);
+    p.image_tiles = df_ceil_div(c->out[1], f->tile) * p.tile_cols;
     p.n_tiles = c->n * p.image_tiles;
     int64_t block = df_max(LEAST_BLOCK, df_min(c->c_in * c->c_out / FILTER_BLOCK, LARGE_BLOCK));
     block = df_max(block, BLOCK_FLOATS / (POINTS * (c->c_in + c->c_out)));
@@ -95,8 +118,8 @@ static void find_pixels(const pass *p, const image *x, const int64_t *offsets, i
                         float **to)
 {
     const int64_t n = tile / p->image_tiles, in_image = tile % p->image_tiles;
-    const int64_t row = in_image / p->tile_cols * TILE - x->top;
-    const int64_t col = in_image % p->tile_cols * TILE - x->left;
+    const int64_t row = in_image / p->tile_cols * p->f->tile - x->top;
+    const int64_t col = in_image % p->tile_cols * p->f->tile - x->left;
     float *first = x->data + ((n * x->h + row) * x->w + col) * x->c;
     for (int i = 0; i < POINTS; i++) to[i] = first + offsets[i];
     if (row >= 0 && row + x->size <= x->h && col >= 0 && col + x->size <= x->w) return;
@@ -105,8 +128,6 @@ static void find_pixels(const pass *p, const image *x, const int64_t *offsets, i
             if (row + i < 0 || row + i >= x->h || col + j < 0 || col + j >= x->w)
                 to[i * x->size + j] = x->outside;
 }
-
-typedef void (*squares)(const float *const *from, float *const *to, float *const *next, int64_t n);
 
 /* Transforms the squares of `count` tiles from pixels to points, (POINTS, count, c), or back. */
 static void transform(const pass *p, const image *x, int64_t first, int64_t count, float *points,
@@ -127,8 +148,9 @@ static void transform(const pass *p, const image *x, int64_t first, int64_t coun
     }
 }
 
-/* Filters w (9, n) to points (36, n), n = c * k. */
+/* Filters w (taps squared, n) to points (36, n), n = c * k. */
 typedef struct {
+    const filtering *f;
     const float *from;
     float *to;
     int64_t n, c, k;
@@ -138,11 +160,11 @@ typedef struct {
 static void weights_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
-    const float *from[TAPS * TAPS];
+    const float *from[MAX_TAPS * MAX_TAPS];
     float *to[POINTS];
-    for (int i = 0; i < TAPS * TAPS; i++) from[i] = j->from + i * j->n + begin;
+    for (int i = 0; i < j->f->taps * j->f->taps; i++) from[i] = j->from + i * j->n + begin;
     for (int i = 0; i < POINTS; i++) to[i] = j->to + i * j->n + begin;
-    weight_squares_f32(from, to, end - begin);
+    j->f->weights(from, to, end - begin);
 }
 
 /* The products of a block at all points, C = op(A) B with (m x n) sums of k: rows of op(A) begin at
@@ -181,7 +203,7 @@ static void output_block(const pass *p, int64_t first, int64_t count, float *slo
     transform(p, &p->x, first, count, x, input_squares_f32, false);
     const products g = {.m = count, .n = k, .k = c, .row = c, .step = 1};
     multiply(&g, x, p->filter, y, (int64_t *)(out.outside + padded(k)));
-    transform(p, &out, first, count, y, output_squares_f32, true);
+    transform(p, &out, first, count, y, p->f->output, true);
 }
 
 static void output_task(void *context, int64_t begin, int64_t end)
@@ -216,7 +238,7 @@ void DF_SYM(df_winograd_forward)(const df_conv *c, const void *x, const void *w,
     pass p = cut(c);
     const int64_t n = c->c_in * c->c_out;
     float *points = workspace, *zeros = points + padded(POINTS * n);
-    weights j = {.from = w, .to = points, .n = n};
+    weights j = {.f = p.f, .from = w, .to = points, .n = n};
     memset(zeros, 0, (size_t)c->c_in * sizeof(float));
     df_parallel_for(n, WEIGHTS, 1.5, weights_task, &j);
     p.x.data = (float *)x;
@@ -236,17 +258,17 @@ static df_conv reversed(const df_conv *c)
     for (int d = 1; d < 3; d++) {
         r.in[d] = c->out[d];
         r.out[d] = c->in[d];
-        r.pad[d] = TAPS - 1 - c->pad[d];
+        r.pad[d] = c->kernel[d] - 1 - c->pad[d];
     }
     return r;
 }
 
-/* Rows [begin, end) of the (9 * k) of the turned filter (3, 3, k, c). */
+/* Rows [begin, end) of the turned filter (taps, taps, k, c). */
 static void turn_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
     for (int64_t row = begin; row < end; row++) {
-        const int64_t tap = TAPS * TAPS - 1 - row / j->k;
+        const int64_t tap = j->f->taps * j->f->taps - 1 - row / j->k;
         const float *from = j->from + tap * j->c * j->k + row % j->k;
         for (int64_t c = 0; c < j->c; c++) j->to[row * j->c + c] = from[c * j->k];
     }
@@ -255,16 +277,16 @@ static void turn_task(void *context, int64_t begin, int64_t end)
 int64_t DF_SYM(df_winograd_input_workspace)(const df_conv *c)
 {
     const df_conv r = reversed(c);
-    return 4 * padded(TAPS * TAPS * c->c_in * c->c_out) + DF_SYM(df_winograd_forward_workspace)(&r);
+    return 4 * padded(n_taps(c) * c->c_in * c->c_out) + DF_SYM(df_winograd_forward_workspace)(&r);
 }
 
 void DF_SYM(df_winograd_input)(const df_conv *c, const void *w, const void *dy, void *dx,
                                void *workspace)
 {
     const df_conv r = reversed(c);
-    float *turned = workspace, *rest = turned + padded(TAPS * TAPS * c->c_in * c->c_out);
-    weights j = {.from = w, .to = turned, .c = c->c_in, .k = c->c_out};
-    df_parallel_for(TAPS * TAPS * c->c_out, 16, (double)c->c_in, turn_task, &j);
+    float *turned = workspace, *rest = turned + padded(n_taps(c) * c->c_in * c->c_out);
+    weights j = {.f = filtering_of(c), .from = w, .to = turned, .c = c->c_in, .k = c->c_out};
+    df_parallel_for(n_taps(c) * c->c_out, 16, (double)c->c_in, turn_task, &j);
     DF_SYM(df_winograd_forward)(&r, dy, turned, dx, rest);
 }
 
@@ -277,7 +299,7 @@ static void filter_block(const pass *p, int64_t block, float *sums, bool accumul
     const int64_t c = p->x.c, k = p->y.c;
     float *x = slot, *y = x + padded(POINTS * p->block * c);
     transform(p, &p->x, first, count, x, input_squares_f32, false);
-    transform(p, &p->y, first, count, y, output_gradient_squares_f32, false);
+    transform(p, &p->y, first, count, y, p->f->output_gradient, false);
     const products g = {.m = c, .n = k, .k = count, .row = 1, .step = c, .accumulate = accumulate};
     multiply(&g, x, y, sums, (int64_t *)(y + padded(POINTS * p->block * k) + padded(k)));
 }
@@ -300,7 +322,7 @@ static void weight_gradients_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
     const float *from[POINTS];
-    float *to[TAPS * TAPS], sums[POINTS][WEIGHTS];
+    float *to[MAX_TAPS * MAX_TAPS], sums[POINTS][WEIGHTS];
     for (int i = 0; i < POINTS; i++) {
         memcpy(sums[i], j->from + i * j->n + begin, (size_t)(end - begin) * sizeof(float));
         for (int64_t s = 1; s < j->n_sums; s++) {
@@ -309,8 +331,8 @@ static void weight_gradients_task(void *context, int64_t begin, int64_t end)
         }
         from[i] = sums[i];
     }
-    for (int i = 0; i < TAPS * TAPS; i++) to[i] = j->to + i * j->n + begin;
-    weight_gradient_squares_f32(from, to, end - begin);
+    for (int i = 0; i < j->f->taps * j->f->taps; i++) to[i] = j->to + i * j->n + begin;
+    j->f->weight_gradient(from, to, end - begin);
 }
 
 static pass filter_pass(const df_conv *c)
@@ -340,7 +362,7 @@ void DF_SYM(df_winograd_filter)(const df_conv *c, const void *x, const void *dy,
     p.sums = sums;
     p.slots = zeros + padded(widest);
     run_slots(&p, filter_task);
-    weights j = {.from = sums, .to = dw, .n = c->c_in * c->c_out, .n_sums = p.n_items};
+    weights j = {.f = p.f, .from = sums, .to = dw, .n = c->c_in * c->c_out, .n_sums = p.n_items};
     df_parallel_for(j.n, WEIGHTS, 2.0 * (double)p.n_items, weight_gradients_task, &j);
 }
 
@@ -348,14 +370,16 @@ void DF_SYM(df_winograd_filter)(const df_conv *c, const void *x, const void *dy,
 
 bool DF_SYM(df_winograd_applies)(const df_conv *c)
 {
-    bool fits = c->dtype == DF_F32 && !c->exact && c->groups == 1 && c->in[0] == 1 &&
+    bool fits = c->kernel[1] == F43.taps || c->kernel[1] == F25.taps;
+    fits = fits && c->dtype == DF_F32 && !c->exact && c->groups == 1 && c->in[0] == 1 &&
                 c->out[0] == 1 && c->kernel[0] == 1 && c->pad[0] == 0;
     for (int d = 1; d < 3; d++)
-        fits = fits && c->kernel[d] == TAPS && c->stride[d] == 1 && c->dilation[d] == 1;
+        fits = fits && c->kernel[d] == c->kernel[1] && c->stride[d] == 1 && c->dilation[d] == 1;
     if (!fits || df_min(c->c_in, c->c_out) < LEAST_CHANNELS ||
         df_max(c->c_in, c->c_out) > MOST_CHANNELS)
         return false;
     const pass p = cut(c);
     const int64_t least = LEAST_TILES + c->c_in * c->c_out / WEIGHTS_PER_TILE;
-    return p.n_tiles >= least && TILE * TILE * p.n_tiles <= 2 * c->n * c->out[1] * c->out[2];
+    const int64_t covered = p.f->tile * p.f->tile * p.n_tiles;
+    return p.n_tiles >= least && covered <= 2 * c->n * c->out[1] * c->out[2];
 }

@@ -75,6 +75,54 @@ DF_INLINE void FN(to_weights)(const V *u, V *to)
     to[2] = FN(plus)(FN(plus)(u[5], P * P, even_p), Q * Q, even_q);
 }
 
+/* The same for F(2 x 2, 5 x 5), whose B^T is that of F(4 x 4, 3 x 3): A^T x ... */
+DF_INLINE void FN(to_2_outputs)(const V *x, V *to)
+{
+    to[0] = x[0] + ((x[1] + x[2]) + (x[3] + x[4]));
+    to[1] = FN(plus)(FN(plus)(x[5], P, x[1] - x[2]), Q, x[3] - x[4]);
+}
+
+/* ... A y ... */
+DF_INLINE void FN(of_2_outputs)(const V *y, V *to)
+{
+    to[0] = y[0];
+    to[1] = FN(plus)(y[0], P, y[1]);
+    to[2] = FN(plus)(y[0], -P, y[1]);
+    to[3] = FN(plus)(y[0], Q, y[1]);
+    to[4] = FN(plus)(y[0], -Q, y[1]);
+    to[5] = y[1];
+}
+
+/* ... G w ... */
+DF_INLINE void FN(of_5_weights)(const V *w, V *to)
+{
+    const V low_p = FN(plus)(w[0], P * P, w[2]), low_q = FN(plus)(w[0], Q * Q, w[2]);
+    const V even_p = FN(splat)(SCALE_P) * FN(plus)(low_p, P * P * P * P, w[4]);
+    const V even_q = FN(splat)(SCALE_Q) * FN(plus)(low_q, Q * Q * Q * Q, w[4]);
+    const V odd_p = FN(splat)(SCALE_P * P) * FN(plus)(w[1], P * P, w[3]);
+    const V odd_q = FN(splat)(SCALE_Q * Q) * FN(plus)(w[1], Q * Q, w[3]);
+    to[0] = FN(splat)(SCALE_0) * w[0];
+    to[1] = even_p + odd_p;
+    to[2] = even_p - odd_p;
+    to[3] = even_q + odd_q;
+    to[4] = even_q - odd_q;
+    to[5] = w[4];
+}
+
+/* ... and G^T u. */
+DF_INLINE void FN(to_5_weights)(const V *u, V *to)
+{
+    const V even_p = FN(splat)(SCALE_P) * (u[1] + u[2]);
+    const V even_q = FN(splat)(SCALE_Q) * (u[3] + u[4]);
+    const V odd_p = FN(splat)(SCALE_P * P) * (u[1] - u[2]);
+    const V odd_q = FN(splat)(SCALE_Q * Q) * (u[3] - u[4]);
+    to[0] = FN(plus)(even_p + even_q, SCALE_0, u[0]);
+    to[1] = odd_p + odd_q;
+    to[2] = FN(plus)(FN(splat)(P * P) * even_p, Q * Q, even_q);
+    to[3] = FN(plus)(FN(splat)(P * P) * odd_p, Q * Q, odd_q);
+    to[4] = FN(plus)(FN(plus)(u[5], P * P * P * P, even_p), Q * Q * Q * Q, even_q);
+}
+
 /* A transform of a square, by columns and then by rows: element (i, j) is at [i * size + j]. */
 typedef void (*FN(transform))(const V *, V *);
 
@@ -148,6 +196,27 @@ static void FN(weight_squares)(const T *const *from, T *const *to, int64_t n)
 static void FN(weight_gradient_squares)(const T *const *from, T *const *to, int64_t n)
 {
     FN(squares)(FN(to_weights), 6, 3, from, to, NULL, 0, 0, false, n);
+}
+
+static void FN(output_squares_2)(const T *const *from, T *const *to, T *const *next, int64_t n)
+{
+    FN(squares)(FN(to_2_outputs), 6, 2, from, to, next, 2, 0, true, n);
+}
+
+static void FN(output_gradient_squares_2)(const T *const *from, T *const *to, T *const *next,
+                                          int64_t n)
+{
+    FN(squares)(FN(of_2_outputs), 2, 6, from, to, next, 2, 0, false, n);
+}
+
+static void FN(weight_squares_5)(const T *const *from, T *const *to, int64_t n)
+{
+    FN(squares)(FN(of_5_weights), 5, 6, from, to, NULL, 0, 0, false, n);
+}
+
+static void FN(weight_gradient_squares_5)(const T *const *from, T *const *to, int64_t n)
+{
+    FN(squares)(FN(to_5_weights), 6, 5, from, to, NULL, 0, 0, false, n);
 }
 
 #undef P

@@ -213,8 +213,8 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
     Notes
     -----
-    Filters of 3 x 3 at stride 1 are applied in float32 by Winograd's method where that is faster:
-    `df.config.set_exact_convolutions` turns it off.
+    Filters of 3 x 3 and 5 x 5 at stride 1 are applied in float32 by Winograd's method where that is
+    faster: `df.config.set_exact_convolutions` turns it off.
 
     "NCHW" is transposed to channels last and back. Sums run in the dtype, in an order that depends
     on nothing but the sizes; halves are summed in float32. The gradients are

@@ -257,12 +257,12 @@ static void check_random_winograd(void)
         df_conv c = random_conv(3, 1);
         c.dtype = DF_F32;
         c.groups = 1;
-        c.kernel[1] = c.kernel[2] = 3;
+        c.kernel[1] = c.kernel[2] = i % 2 ? 3 : 5;
         for (int d = 1; d < 3; d++) {
             c.pad[d] = small_random(5);
             const int64_t after = small_random(4);
-            c.in[d] = df_max(1, 3 - c.pad[d] - after) + small_random(i < 20 ? 9 : 30);
-            c.out[d] = c.in[d] + c.pad[d] + after - 2;
+            c.in[d] = df_max(1, c.kernel[d] - c.pad[d] - after) + small_random(i < 20 ? 9 : 30);
+            c.out[d] = c.in[d] + c.pad[d] + after - c.kernel[d] + 1;
         }
         check_winograd(&c);
     }

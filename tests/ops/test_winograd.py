@@ -1,4 +1,4 @@
-"""Filters of 3 x 3 by Winograd's method: its error, its switch, and where it is used."""
+"""Filters of 3 x 3 and 5 x 5 by Winograd's method: its error, its switch, and where it is used."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ SHAPES = [
     ((8, 12, 12, 64), (3, 3, 64, 48), "SAME"),
     ((3, 21, 19, 33), (3, 3, 33, 17), "VALID"),
     ((5, 10, 23, 16), (3, 3, 16, 70), [(0, 0), (2, 1), (0, 3), (0, 0)]),
+    ((6, 14, 13, 36), (5, 5, 36, 40), "SAME"),
+    ((2, 11, 16, 17), (5, 5, 17, 33), [(0, 0), (5, 1), (0, 3), (0, 0)]),
 ]
 
 
@@ -25,7 +27,7 @@ def operands(x_shape, w_shape, padding):
     """x and g of unit variance, and w that keeps it."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(x_shape, "float32")
-    w = rng.standard_normal(w_shape, "float32") / np.float32(3 * w_shape[2] ** 0.5)
+    w = rng.standard_normal(w_shape, "float32") / np.float32(w_shape[0] * w_shape[2] ** 0.5)
     g = rng.standard_normal(df.nn.conv2d(x, w, 1, padding).shape, "float32")
     return x, w, g
 
