@@ -32,8 +32,8 @@ def test_bias_residual_and_activation_of_a_convolution():
         return df.nn.relu(df.nn.bias_add(df.nn.conv2d(a, w, 1, "SAME"), b) + a)
 
     is_block("""
-        %3 = conv_cluster(%0, %1, %2, %0, strides=(1, 1), dilations=(1, 1), same=True, pads=(), exact=False, \
-{$3 = add($0, $1); $4 = add($3, $2); $5 = relu($4); return $5})
+        %3 = conv_cluster(%0, %1, %2, %0, strides=(1, 1), dilations=(1, 1), same=True, pads=(), \
+exact=False, {$3 = add($0, $1); $4 = add($3, $2); $5 = relu($4); return $5})
         return %3
     """, fused(block, x(2, 5, 5, 3), x(3, 3, 3, 3), x(3)))
 
