@@ -278,8 +278,8 @@ static void walk(const pass *p, int64_t begin, int64_t end, void (*kernel)(const
 /* Estimated ns of a run. */
 static double run_cost(const pass *p)
 {
-    return (double)p->to[2] * (double)p->n_weights / (double)p->n_runs * (double)p->bytes *
-           MAC_NS_PER_BYTE + 20;
+    const double macs = (double)p->to[2] * (double)p->n_weights / (double)df_max(p->n_runs, 1);
+    return macs * (double)p->bytes * MAC_NS_PER_BYTE + 20;
 }
 
 static int64_t runs_per_task(const pass *p)

@@ -374,7 +374,8 @@ bool DF_SYM(df_winograd_applies)(const df_conv *c)
     fits = fits && c->dtype == DF_F32 && !c->exact && c->groups == 1 && c->in[0] == 1 &&
                 c->out[0] == 1 && c->kernel[0] == 1 && c->pad[0] == 0;
     for (int d = 1; d < 3; d++)
-        fits = fits && c->kernel[d] == c->kernel[1] && c->stride[d] == 1 && c->dilation[d] == 1;
+        fits = fits && c->kernel[d] == c->kernel[1] && c->stride[d] == 1 && c->dilation[d] == 1 &&
+               c->in[d] > 0;
     if (!fits || df_min(c->c_in, c->c_out) < LEAST_CHANNELS ||
         df_max(c->c_in, c->c_out) > MOST_CHANNELS)
         return false;

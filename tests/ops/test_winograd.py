@@ -129,3 +129,14 @@ def test_values_that_are_not_finite_reach_their_neighbours(exactly):
     exactly(True)
     met = ~np.isfinite(df.nn.conv2d(x, w, 1, "SAME").numpy()).all(-1)
     assert met.sum() == 9 and (lost & met).sum() == 9 and not lost[1:].any()
+
+
+@pytest.mark.parametrize("w_shape", [(3, 3, 16, 20), (3, 3, 1, 16), (5, 5, 16, 20)])
+def test_images_of_zeros_alone(w_shape):
+    """No rows, but zeros before and after: there are outputs, and nothing to differentiate."""
+    x, w = np.ones((8, 0, 20, 16), "f4"), np.ones(w_shape, "f4")
+    edge = w_shape[0] // 2
+    g = np.ones((8, 18 - 2 * edge, 20, w_shape[3]), "f4")
+    y, dx, dw = results(x, w, g, [(0, 0), (9, 9), (edge, edge), (0, 0)])
+    assert y.shape == g.shape and not y.numpy().any()
+    assert dx.shape == x.shape and dw.shape == w_shape and not dw.numpy().any()
