@@ -39,6 +39,9 @@ from dualflow.ops.depthwise import (
 )
 from dualflow.ops.gather import embedding_lookup as embedding_lookup
 from dualflow.ops.hyperbolic import tanh as tanh
+from dualflow.ops.local_response import (
+    local_response_normalization as local_response_normalization,
+)
 from dualflow.ops.nn import (
     bias_add as bias_add,
     dropout as dropout,

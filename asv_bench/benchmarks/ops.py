@@ -118,6 +118,7 @@ EVERY_SECOND = {"begin": [0, 0], "end": [ROWS, COLUMNS], "strides": [1, 2], "kin
 REDUCED = {"axes": [1], "keepdims": False}
 CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": [],
              "exact": False}
+RESPONSE = {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
 CUMULATED = {"axis": 1, "exclusive": False, "reverse": False}
 
 HALVED = {"window": [2, 2], "strides": [2, 2], "dilations": [1, 1], "paddings": [0] * 4, "rule": 0}
@@ -178,6 +179,8 @@ OTHERS = {
     "fused_batch_norm_grad": image(None, COLUMNS, epsilon=1e-3),
     "group_norm": image(COLUMNS, COLUMNS, epsilon=1e-5, groups=32),
     "group_norm_grad": image(None, COLUMNS, epsilon=1e-5, groups=32),
+    "local_response_normalization": lambda: ([floats(4, 32, 32, 64)], RESPONSE),
+    "local_response_normalization_grad": lambda: ([floats(4, 32, 32, 64)] * 2, RESPONSE),
     "matmul": lambda: ([floats(256, 256), floats(256, 256)],
                        {"transpose_a": False, "transpose_b": False}),
     "matmul_int32": lambda: ([df.cast(floats(256, 256) * 40, df.int8)] * 2,

@@ -66,6 +66,9 @@ static const norm_whole *whole_of(const channels *ch, int64_t n, int64_t c)
 #define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
+#define TEMPLATE "ops/partial.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
 #define TEMPLATE "ops/normalization_parts.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
@@ -99,13 +102,14 @@ static double scale_of(const channels *ch, int64_t c)
 
 #define CHANNELS_AT_ONCE 16
 
-/* Wholes [begin, end) of (c): over all n and chunks, a few channels at once as they lie together. */
+/* Wholes [begin, end) of (c): over all n and chunks, a few channels at once: they lie together. */
 static void join_batch(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
     norm_part sum[CHANNELS_AT_ONCE] = {0};
     for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
-        for (int64_t c = begin; c < end; c++) norm_count(&sum[c - begin], &ch->parts[k * ch->c + c]);
+        for (int64_t c = begin; c < end; c++)
+            norm_count(&sum[c - begin], &ch->parts[k * ch->c + c]);
     for (int64_t c = begin; c < end; c++) norm_divide(&sum[c - begin]);
     for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
         for (int64_t c = begin; c < end; c++)

@@ -10,15 +10,15 @@ static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, cons
     for (int64_t first = 0; first < rows; first += 8)
         for (int64_t c = 0; c < cols; c += LANES) {
             const int64_t n = df_min(LANES, cols - c), end = df_min(first + 8, rows);
-            const V m = FN(get)(mean + c, n);
-            V f = FN(get)(flow + c, n), mo = FN(get)(moment + c, n);
+            const V m = FN(load_upto)(mean + c, n);
+            V f = FN(load_upto)(flow + c, n), mo = FN(load_upto)(moment + c, n);
             for (int64_t r = first; r < end; r++) {
-                const V one = FN(get)(g + r * stride + c, n);
+                const V one = FN(load_upto)(g + r * stride + c, n);
                 f += one;
-                mo = FN(fma)(one, FN(get)(x + r * stride + c, n) - m, mo);
+                mo = FN(fma)(one, FN(load_upto)(x + r * stride + c, n) - m, mo);
             }
-            FN(put)(flow + c, f, n);
-            FN(put)(moment + c, mo, n);
+            FN(store_upto)(flow + c, f, n);
+            FN(store_upto)(moment + c, mo, n);
         }
 }
 
@@ -107,10 +107,10 @@ static void FN(apply_columns)(const channels *ch, int64_t begin, int64_t end)
             }
             for (int64_t c = 0; c < a.cols; c += LANES) {
                 const int64_t n = df_min(LANES, a.cols - c);
-                FN(put)(y + r + c,
-                        FN(back)(FN(get)(x + r + c, n), FN(get)(g + r + c, n),
-                                 FN(get)(plan[0] + c, n), FN(get)(plan[1] + c, n),
-                                 FN(get)(plan[2] + c, n), FN(get)(plan[3] + c, n)), n);
+                FN(store_upto)(y + r + c,
+                        FN(back)(FN(load_upto)(x + r + c, n), FN(load_upto)(g + r + c, n),
+                                 FN(load_upto)(plan[0] + c, n), FN(load_upto)(plan[1] + c, n),
+                                 FN(load_upto)(plan[2] + c, n), FN(load_upto)(plan[3] + c, n)), n);
             }
         }
     }
@@ -127,8 +127,8 @@ static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
         for (int k = 0; k < 4; k++) p[k] = FN(splat)(plan[k * ch->n_planned]);
         for (int64_t c = 0; c < a.cols; c += LANES) {
             const int64_t n = df_min(LANES, a.cols - c);
-            const V at = FN(get)(x + c, n);
-            FN(put)(y + c, g ? FN(back)(at, FN(get)(g + c, n), p[0], p[1], p[2], p[3])
+            const V at = FN(load_upto)(x + c, n);
+            FN(store_upto)(y + c, g ? FN(back)(at, FN(load_upto)(g + c, n), p[0], p[1], p[2], p[3])
                              : FN(normalize_by)(at, p[0], p[1], p[2]), n);
         }
     }

@@ -1,7 +1,7 @@
 /* layer_norm, rms_norm and l2_normalize, which normalize rows, and what flows back through them.
  *
- * A row of up to NORM_CHUNK numbers stays in L1 for all passes over it. Longer ones are cut into chunks,
- * whose statistics are joined; chunks and blocks depend on shapes only, and so do results. */
+ * A row of up to NORM_CHUNK numbers stays in L1 for all passes over it. Longer ones are cut into
+ * chunks, whose statistics are joined. Chunks and blocks depend on shapes only; so do results. */
 #include "ops/normalization.h"
 #include "base/thread.h"
 #include "op/operand.h"
@@ -28,6 +28,9 @@ typedef struct {
 } rows;
 
 #define TEMPLATE "ops/reduction.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
+#define TEMPLATE "ops/partial.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 #define TEMPLATE "ops/normalization_parts.h"
@@ -211,7 +214,8 @@ static void run_chunks(rows *r, void *workspace, double cost)
     df_parallel_for(r->n_rows * r->n_chunks, 1, NORM_CHUNK * cost, measure_chunks_task, r);
     join_rows(r);
     if (r->g)
-        df_parallel_for(r->n_chunks, 1, NORM_CHUNK * cost * (double)r->n_rows, flow_back_chunks_task, r);
+        df_parallel_for(r->n_chunks, 1, NORM_CHUNK * cost * (double)r->n_rows,
+                        flow_back_chunks_task, r);
     else
         df_parallel_for(r->n_rows * r->n_chunks, 1, NORM_CHUNK * cost, normalize_chunks_task, r);
 }
@@ -225,7 +229,8 @@ static void run_blocks(rows *r, void *workspace, double cost)
         r->dtype == DF_F32 ? sum_blocks_f32 : sum_blocks_f64;
     if (r->to_scale) sum(r->to_scale, r->sums, blocks, r->n, width);
     if (r->to_offset)
-        sum(r->to_offset, (char *)r->sums + r->width * df_dtypes[r->dtype].bytes, blocks, r->n, width);
+        sum(r->to_offset, (char *)r->sums + r->width * df_dtypes[r->dtype].bytes, blocks, r->n,
+            width);
 }
 
 static df_status run(const df_call *call, const form *f)

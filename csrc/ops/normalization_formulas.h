@@ -3,7 +3,7 @@
 /* The functions below are compiled once per number of parameters, a constant: 0, 1 (scale) or 2
  * (offset, too); other pointers are not followed. */
 
-/* y = (x - mean) rate scale + offset. What lies `ahead`, in the next row, is on its way meanwhile. */
+/* y = (x - mean) rate scale + offset. What lies `ahead`, in the next row, is fetched meanwhile. */
 DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w, const T *scale,
                              const T *offset, int64_t n, int64_t ahead)
 {
@@ -11,10 +11,10 @@ DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t some = i + LANES <= n ? LANES : n - i;
         __builtin_prefetch(x + ahead + i);
-        V z = (FN(get)(x + i, some) - mean) * rate;
-        if (n_params > 0) z *= FN(get)(scale + i, some);
-        if (n_params > 1) z += FN(get)(offset + i, some);
-        FN(put)(y + i, z, some);
+        V z = (FN(load_upto)(x + i, some) - mean) * rate;
+        if (n_params > 0) z *= FN(load_upto)(scale + i, some);
+        if (n_params > 1) z += FN(load_upto)(offset + i, some);
+        FN(store_upto)(y + i, z, some);
     }
 }
 
@@ -32,24 +32,24 @@ DF_INLINE void FN(flow_back_at)(int n_params, int n_rows, T *d, const T *x, cons
                                 T *to_offset, int64_t n)
 {
     V by_scale = {0}, scale_sum = {0}, offset_sum = {0};
-    if (n_params > 0) by_scale = FN(get)(scale, n), scale_sum = FN(get)(to_scale, n);
-    if (n_params > 1) offset_sum = FN(get)(to_offset, n);
+    if (n_params > 0) by_scale = FN(load_upto)(scale, n), scale_sum = FN(load_upto)(to_scale, n);
+    if (n_params > 1) offset_sum = FN(load_upto)(to_offset, n);
 #pragma GCC unroll 4
     for (int r = 0; r < n_rows; r++) {
-        const V flow = FN(get)(g + r * stride, n);
-        const V z = (FN(get)(x + r * stride, n) - w[r].mean) * w[r].rate;
+        const V flow = FN(load_upto)(g + r * stride, n);
+        const V z = (FN(load_upto)(x + r * stride, n) - w[r].mean) * w[r].rate;
         const V gs = n_params > 0 ? flow * by_scale : flow;
-        FN(put)(d + r * stride, (gs - w[r].level - z * w[r].slope) * w[r].rate, n);
+        FN(store_upto)(d + r * stride, (gs - w[r].level - z * w[r].slope) * w[r].rate, n);
         scale_sum += flow * z;
         offset_sum += flow;
     }
-    if (n_params > 0) FN(put)(to_scale, scale_sum, n);
-    if (n_params > 1) FN(put)(to_offset, offset_sum, n);
+    if (n_params > 0) FN(store_upto)(to_scale, scale_sum, n);
+    if (n_params > 1) FN(store_upto)(to_offset, offset_sum, n);
 }
 
 /* d = rate (g scale - level - z slope) in each of a few rows, a constant number; g z is added to
- * `to_scale` and g to `to_offset`. Two rows save loads and stores of these sums; more would not stay
- * in L1 where rows are a multiple of 4 KB apart. */
+ * `to_scale` and g to `to_offset`. Two rows save loads and stores of these sums; more would not
+ * stay in L1 where rows are a multiple of 4 KB apart. */
 DF_INLINE void FN(flow_back)(int n_params, int n_rows, T *d, const T *x, const T *g,
                              int64_t stride, const norm_whole *wholes, const T *scale, T *to_scale,
                              T *to_offset, int64_t n)
@@ -131,7 +131,8 @@ static void FN(measure_chunks)(const rows *r, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
         r->parts[i] = FN(part_of)(r->kind.mode, x + at, g ? g + at : NULL,
-                                  g && scale ? scale + from : NULL, df_min(NORM_CHUNK, r->n - from));
+                                  g && scale ? scale + from : NULL,
+                                  df_min(NORM_CHUNK, r->n - from));
     }
 }
 
@@ -166,7 +167,8 @@ static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
                 FN(flow_back)(2, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from,
                               to_offset + from, n);
             else if (r->n_params == 1)
-                FN(flow_back)(1, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from, d, n);
+                FN(flow_back)(1, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from, d,
+                              n);
             else FN(flow_back)(0, 1, d + at, x + at, g + at, 0, w, x, d, d, n);
         }
     }

@@ -1,13 +1,5 @@
 /* Included once per floating dtype, behind reduction.h: the statistics of numbers in a row. */
 
-/* `n` lanes of memory; LANES of them is a constant where this is inlined. */
-DF_INLINE V FN(get)(const T *p, int64_t n) { return n == LANES ? FN(load)(p) : FN(load_n)(p, n); }
-DF_INLINE void FN(put)(T *p, V v, int64_t n)
-{
-    if (n == LANES) FN(store)(p, v);
-    else FN(store_n)(p, v, n);
-}
-
 DF_INLINE V FN(square_around)(V x, V mean) { return (x - mean) * (x - mean); }
 
 /* sum of g and of g (x - mean); g is multiplied by `scale` where there is one. */
@@ -26,10 +18,10 @@ DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale,
         }
     for (; i < n; i += LANES) {
         const int64_t rest = df_min(LANES, n - i);
-        V gs = FN(get)(g + i, rest); /* 0 beyond the end */
-        if (scale) gs *= FN(get)(scale + i, rest);
+        V gs = FN(load_upto)(g + i, rest); /* 0 beyond the end */
+        if (scale) gs *= FN(load_upto)(scale + i, rest);
         flow[0] += gs;
-        moment[0] = FN(fma)(gs, FN(get)(x + i, rest) - mean, moment[0]);
+        moment[0] = FN(fma)(gs, FN(load_upto)(x + i, rest) - mean, moment[0]);
     }
     p->flow = FN(reduce_lanes)((flow[0] + flow[1]) + (flow[2] + flow[3]), FN(plus));
     p->moment = FN(reduce_lanes)((moment[0] + moment[1]) + (moment[2] + moment[3]), FN(plus));

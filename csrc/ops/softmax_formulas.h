@@ -2,8 +2,8 @@
 
 DF_INLINE V FN(exp_from)(V x, V top) { return FN(exp)(x - top); }
 
-/* The sum of e^(x - top), each of which goes to `out` unless that is NULL. What lies `ahead`, in the
- * next row, is on its way meanwhile: this pass computes, the one before it waited for memory. */
+/* The sum of e^(x - top), each of which goes to `out` unless that is NULL. What lies `ahead`, in
+ * the next row, is fetched meanwhile: this pass computes, the one before it waited for memory. */
 DF_INLINE T FN(exp_and_sum_chunk)(T *out, const T *x, int64_t n, T top, int64_t ahead)
 {
     const V from = FN(splat)(top);

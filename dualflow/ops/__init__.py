@@ -23,6 +23,7 @@ from dualflow.ops import (
     indexing as indexing,
     join as join,
     limits as limits,
+    local_response as local_response,
     matmul as matmul,
     nn as nn,
     norm as norm,

@@ -22,6 +22,7 @@ from tests.ops.cases import (  # noqa: F401
     image,
     join,
     limits,
+    local_response,
     matmul,
     normalization,
     pooling,

@@ -128,8 +128,8 @@ case("group_norm", args=[x, 2], ref=group_norm, function="nn.group_norm", rel=RE
      signed_zero=False)
 case("group_norm_grad", args=[x, x], kwargs={"groups": 2}, ref=group_norm_grad, rel=4 * REL,
      function=GRAD + "group_norm_grad", grad=(0, 1), signed_zero=False)
-case("group_norm", args=[normal(2, 9, 4), positive(4)], ref=instance_norm, function="nn.instance_norm", rel=REL,
-     grad=(0, 1), signed_zero=False)
+case("group_norm", args=[normal(2, 9, 4), positive(4)], ref=instance_norm,
+     function="nn.instance_norm", rel=REL, grad=(0, 1), signed_zero=False)
 case("group_norm", args=[x, None, normal(3)], kwargs={"data_format": "NCHW"}, ref=instance_norm,
      function="nn.instance_norm", rel=REL, grad=(0, 2), signed_zero=False)
 case("normalize_by", args=[sample((3, 4)), normal(4), normal(3, 1), normal(1)],
