@@ -113,7 +113,7 @@ class GradientTape(Recorder):
         4.0
         """
         if not self._log.active:
-            raise RuntimeError("GradientTape.stop_recording: the tape is not recording")
+            raise InvalidArgumentError("GradientTape.stop_recording: the tape is not recording")
         return RecordingStopped(self)
 
     def reset(self) -> None:
@@ -320,13 +320,21 @@ def wants_zero(unconnected: str) -> bool:
 
 def without_slices(target: Any, given: Any) -> tuple[Any, Any]:
     """A target, with the values of IndexedSlices in their place, and its output gradient. Their sum
-    is that of the dense tensor."""
+    is that of the dense tensor, and what flows into a row of that flows into each of its values."""
     if isinstance(target, TensorBase):
         return target, given
-    if isinstance(target, IndexedSlices):
-        return target.values, None if given is None else gather(given, target.indices)
-    return rebuild(target, lambda x: x.values if isinstance(x, IndexedSlices) else x,
-                   lambda x: isinstance(x, IndexedSlices)), given
+    leaves: list[Any] = []
+
+    def values(x: Any) -> Any:
+        leaves.append(x)
+        return x.values if isinstance(x, IndexedSlices) else x
+
+    plain = rebuild(target, values, lambda x: isinstance(x, IndexedSlices))
+    if given is not None and any([isinstance(x, IndexedSlices) for x in leaves]):
+        parts = [gather(g, x.indices) if isinstance(x, IndexedSlices) and g is not None else g
+                 for x, g in zip(leaves, flatten_up_to(plain, given), strict=True)]
+        given = pack_sequence_as(plain, parts)
+    return plain, given
 
 
 def check_tensors(what: str, items: list[Any]) -> None:

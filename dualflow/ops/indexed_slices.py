@@ -130,6 +130,10 @@ class IndexedSlices(Composite):
         """The dense tensor as an array."""
         return as_tensor(self).numpy()
 
+    def tolist(self) -> Any:
+        """The dense tensor as nested lists."""
+        return as_tensor(self).tolist()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)

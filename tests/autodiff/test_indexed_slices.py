@@ -237,3 +237,19 @@ def test_bits_on_any_number_of_threads():
     for got in found[1:]:
         for a, b in zip(got, found[0], strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_output_gradients_of_rows_in_nested_targets():
+    """What flows into the dense gradient flows into each value of a row."""
+    x = df.constant([[1., 2.], [3., 4.], [5., 6.]])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        with df.GradientTape() as inner:
+            inner.watch(x)
+            y = df.reduce_sum(df.gather(x, [2, 0, 2]) ** 3.)
+        g = inner.gradient(y, x)
+    assert isinstance(g, df.IndexedSlices)
+    weights = df.constant([[1., 2.], [3., 4.], [5., 6.]])
+    found = tape.gradient({"g": g, "none": [x]}, x, output_gradients={"g": weights, "none": [None]})
+    want = weights * 6. * x * [[1.], [0.], [2.]] + 1.
+    assert df.convert_to_tensor(found).tolist() == want.tolist()

@@ -377,7 +377,7 @@ def test_exception_inside_stop_recording():
 
 def test_stop_recording_wants_a_recording_tape():
     tape = df.GradientTape()
-    with pytest.raises(RuntimeError, match="not recording"), tape.stop_recording():
+    with pytest.raises(ValueError, match="not recording"), tape.stop_recording():
         pass
 
 
