@@ -101,7 +101,8 @@ def conv(backward, stride=1, depthwise=False, **args):
         return convolved(x, w, stride, groups)
 
     def both(x, w, g):
-        return jax.vjp(f, x, w)[1](g)
+        y, back = jax.vjp(f, x, w)
+        return y, back(g)                           # y, or it would not be computed
     if not backward:
         return compiled(f, x, w)
     return compiled(both, x, w, *work.arrays(f(x, w).shape, seed=3))
@@ -119,7 +120,8 @@ def attention(batch, heads, tokens, width):
     def both(q, k, v, g):
         def f(*qkv):
             return jax.nn.dot_product_attention(*qkv, is_causal=True)
-        return jax.vjp(f, q, k, v)[1](g)
+        y, back = jax.vjp(f, q, k, v)
+        return y, back(g)
     return compiled(both, *work.arrays(*[(batch, tokens, heads, width)] * 4))
 
 

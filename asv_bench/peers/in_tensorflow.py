@@ -110,7 +110,7 @@ def conv(backward, stride=1, depthwise=False, **args):
         with tf.GradientTape() as tape:
             tape.watch([x, w])
             y = forward(x, w)
-        return tape.gradient(y, [x, w], g)
+        return y, tape.gradient(y, [x, w], g)       # y, or it would not be computed
     if not backward:
         return traced(forward, x, w)
     return traced(both, x, w, *work.arrays(forward(x, w).shape, seed=3))
