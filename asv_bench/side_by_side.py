@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from asv_bench.peers.work import WORK
 
 LIBRARIES = ["dualflow", "torch", "tensorflow", "jax", "numpy"]
-BLOCKS, BLOCK_SECONDS, PAUSE = 9, 0.05, 0.05
+BLOCKS, BLOCK_SECONDS, PAUSE = 9, 0.05, 0.1
 LONGEST = 20                        # seconds of one call, beyond which a row is given up
 
 
@@ -35,7 +35,9 @@ class Library:
         count = str(threads)
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent),
                "DUALFLOW_NUM_THREADS": count, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count,
-               "OPENBLAS_NUM_THREADS": count, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu",
+               "OPENBLAS_NUM_THREADS": count,
+               "OPENBLAS_THREAD_TIMEOUT": "18",     # its threads would spin through our blocks
+               "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu",
                "CUDA_VISIBLE_DEVICES": ""}
         self.name = name
         self.process = subprocess.Popen(
