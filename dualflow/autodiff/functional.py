@@ -1,7 +1,6 @@
 """Derivatives as plain functions of functions, and user-defined gradients."""
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -263,6 +262,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def takes_variables(gradient: Callable[..., Any]) -> bool:
     """Whether a function has a keyword argument `variables`."""
+    import inspect  # costs a fifth of what importing dualflow does
+
     try:
         parameters = inspect.signature(gradient).parameters
     except (TypeError, ValueError):         # unknown for some functions written in C

@@ -2,8 +2,7 @@
 window sizes, strides, paddings, and where the channels are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow._core import TensorBase, as_tensor
 from dualflow.arguments import shown
@@ -19,8 +18,7 @@ FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 Attrs = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Images:
+class Images(NamedTuple):
     """A batch of images whose channels come last, and how to put them back where they were."""
 
     x: TensorBase
