@@ -1,4 +1,4 @@
-"""Ten figures that stand for the rest: those of the curves in docs/benchmarks.md, in seconds.
+"""Ten figures that stand for the rest: those that `history.py` draws, in seconds.
 
 The work is that of `side_by_side.py`.
 """
