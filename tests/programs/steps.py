@@ -51,4 +51,32 @@ STEPS = {
     "gram": (1, lambda a, k: df.matmul(a, a, transpose_b=True)),
     "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
     "stop": (1, lambda a, k: df.stop_gradient(a)),
+    # networks
+    "convolution": (2, lambda a, b, k: df.nn.conv1d(
+        sequence(a), df.reshape(b, [1 + k % 2, a.shape[-1], -1]), 1 + k % 3 // 2,
+        ["SAME", "VALID"][k % 2])),
+    "depthwise": (1, lambda a, k: df.nn.depthwise_conv2d(
+        sequence(a)[..., None, :], df.ones([3, 1, a.shape[-1], 1]) * .3, [1, 1, 1, 1], "SAME")),
+    "pool": (1, lambda a, k: [df.nn.max_pool1d, df.nn.avg_pool1d][k % 2](
+        sequence(a), 2, 1 + k % 3 // 2, ["SAME", "VALID"][k // 2 % 2])),
+    "resize": (1, lambda a, k: df.image.resize(
+        sequence(a)[..., None], [3, 2], ["bilinear", "nearest", "area"][k % 3])[..., 0]),
+    "normalization": (1, lambda a, k: [df.nn.layer_norm, df.nn.rms_norm, df.nn.l2_normalize][k % 3](
+        a, *[-1] * (k % 3 == 2))),
+    "batch norm": (1, lambda a, k: df.nn.fused_batch_norm(
+        sequence(a), df.ones([a.shape[-1]]), df.zeros([a.shape[-1]]))[0]),
+    "attention": (2, lambda a, b, k: df.nn.scaled_dot_product_attention(
+        sequence(a)[None], sequence(b)[None], sequence(b)[None], is_causal=k % 2 == 1)),
+    "recurrence": (1, lambda a, k: [
+        lambda x, w: df.nn.simple_rnn(x, w(1), w(1)[:3] * .5)[0],
+        lambda x, w: df.nn.lstm(x, w(4), df.ones([3, 12]) * .2)[0],
+        lambda x, w: df.nn.gru(x, w(3), df.ones([3, 9]) * .2)[0]][k % 3](
+            sequence(a), lambda n: df.ones([a.shape[-1], 3 * n]) * .25)),
+    "cross entropy": (2, lambda a, b, k: df.nn.softmax_cross_entropy_with_logits(
+        labels=df.nn.softmax(b), logits=a)),
 }
+
+
+def sequence(a):
+    """A batch of one sequence of rows."""
+    return df.reshape(a, [1, -1, a.shape[-1]])
