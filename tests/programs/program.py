@@ -313,6 +313,8 @@ def difference(got: Any, want: Any, at: str = "") -> str | None:
         if list(got) != list(want):
             return f"{at}: keys {list(got)}, want {list(want)}"
         got, want = list(got.values()), list(want.values())
+    if isinstance(want, df.IndexedSlices):
+        got, want = [[x.values, x.indices, x.dense_shape] for x in (got, want)]
     if isinstance(want, list | tuple):
         if len(got) != len(want):
             return f"{at}: {len(got)} items, want {len(want)}"
