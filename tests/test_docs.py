@@ -86,3 +86,14 @@ def test_documented(name):
                  if p.name != "name" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     silent = [a for a in arguments if not re.search(rf"\b{re.escape(a)}\b", doc)]
     assert not silent, f"{name}: says nothing of {', '.join(silent)}"
+
+
+LINKED = [*PAGES, "docs/adding_an_op.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("page", LINKED)
+def test_links_lead_somewhere(page):
+    """Links and pictures that are files of the project."""
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text()):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            assert (ROOT / page).parent.joinpath(target).exists(), target
