@@ -57,7 +57,7 @@ def figures():
                 row = dict(zip(data["result_columns"], row, strict=False))
                 for param, seconds in zip(row["params"][0], row["result"] or [], strict=False):
                     curve = found.setdefault(param.strip("'"), [None] * len(milestones()))
-                    curve[k] = seconds if isinstance(seconds, float) else None
+                    curve[k] = seconds if seconds and seconds > 0 else None     # NaN: too old
     return found
 
 

@@ -3,10 +3,12 @@
 The work is that of `side_by_side.py`.
 """
 
-try:
-    from asv_bench.peers import in_dualflow as work
-except ImportError:         # asv has only this folder on its path
-    from peers import in_dualflow as work
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))   # asv knows only this folder
+
+from peers import in_dualflow as work
 
 IMAGES = {"batch": 8, "size": 56, "inputs": 64, "outputs": 64, "kernel": 3, "backward": True}
 
