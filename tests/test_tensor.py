@@ -325,3 +325,58 @@ def test_squares_of_floats_are_products():
     with df.GradientTape() as tape:
         y = v ** 2
     assert tape.gradient(y, v).tolist() == (2 * x).tolist()
+
+
+# --- objects used again -------------------------------------------------------------------------
+
+def test_a_tensor_in_the_place_of_another_has_nothing_of_it():
+    x, deep = tensor(4), df.reshape(tensor(4), [1] * 10 + [4])
+    v = df.Variable(tensor(4))      # its value is watched by every tape
+    gone = weakref.ref(deep)
+    with df.GradientTape() as tape:
+        tape.watch([x, deep])
+        before = {id(x), id(v.value())}
+        del x, deep, v
+        assert gone() is None
+        fresh = [df.constant(3.) for _ in range(300)]
+        assert before <= set(map(id, fresh)), "objects are not used again: nothing is tested"
+        z = [f * 2. for f in fresh]
+    assert all(f.shape == () and f.ndim == 0 and f.size == 1 and f.item() == 3. for f in fresh)
+    with pytest.warns(df.errors.GradientWarning):
+        assert tape.gradient(z, fresh) == [None] * 300
+    assert [weakref.ref(f)() is f for f in fresh] == [True] * 300
+
+
+def test_weak_references_die_with_a_tensor_and_call_back():
+    died = []
+    x = tensor(3)
+    kept = [weakref.ref(x, died.append), weakref.finalize(x, died.append, "finalized")]
+    del x
+    assert len(died) == 2 and died[0] == "finalized" and kept[0]() is None
+    y = tensor(3)                   # perhaps in its place
+    assert kept[0]() is None and weakref.getweakrefcount(y) == 0
+
+
+def test_an_exception_in_flight_survives_the_end_of_wrapped_memory():
+    class Owner(np.ndarray):
+        def __del__(self):
+            try:
+                raise KeyError("of the owner")
+            except KeyError:
+                pass
+
+    x = df.from_dlpack(np.arange(4.).view(Owner))
+    try:
+        try:
+            raise ValueError("of the caller")
+        finally:
+            del x
+    except ValueError as error:
+        assert str(error) == "of the caller" and error.__context__ is None
+
+
+def test_many_tensors_at_once_then_none():
+    for n in (1, 256, 257, 2000):
+        many = [df.constant(float(k)) for k in range(n)]
+        assert [x.item() for x in many] == list(range(n))
+        del many

@@ -12,6 +12,8 @@
 #endif
 #include "base/memory.h"
 
+#include "base/local.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -77,12 +79,7 @@ static void unlock(void) { atomic_flag_clear_explicit(&memory.lock, memory_order
 
 /* --- by thread -------------------------------------------------------------------------------*/
 
-#ifdef __linux__
-#define FAST_TLS __attribute__((tls_model("initial-exec"))) /* no call to find it */
-#else
-#define FAST_TLS
-#endif
-static FAST_TLS _Thread_local df_thread_memory *own;
+static DF_THREAD_LOCAL df_thread_memory *own;
 
 static uint64_t thread_number(void)
 {

@@ -8,8 +8,12 @@
 
 void df_tensor_init(df_tensor *t)
 {
-    *t = (df_tensor){.size = 1, .dtype = DF_F32};
-    t->shape = t->dims;
+    t->data = NULL;
+    t->size = 1;
+    t->shape = t->dims; /* of which none is meaningful */
+    t->buffer = NULL;
+    t->dtype = DF_F32;
+    t->ndim = 0;
 }
 
 static df_status fail_too_many(int ndim, const int64_t *shape, const char *op, df_error *err)

@@ -206,7 +206,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
 
 cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):
     """An uninitialised tensor of the shape of `x`, whose dimensions are inline."""
-    cdef Tensor out = Tensor.__new__(Tensor)
+    cdef Tensor out = blank()
     cdef df_buffer *buffer = df_buffer_new(x.t.size * df_dtypes[<int>dtype].bytes)
     cdef int d
     if buffer == NULL:

@@ -21,7 +21,7 @@ cdef extern from "pythread.h" nogil:
 cdef extern from *:
     """
     /* The innermost claim that this thread holds. */
-    static _Thread_local void *df_claim_top = NULL;
+    static DF_THREAD_LOCAL void *df_claim_top = NULL;
     """
     void *df_claim_top
 

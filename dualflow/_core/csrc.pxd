@@ -4,6 +4,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 cdef extern from "stdbool.h" nogil:
     ctypedef bint c_bool "bool"        # where a function pointer must return just that
 
+cdef extern from "base/local.h":
+    pass                               # DF_THREAD_LOCAL, for C among the parts
+
 cdef extern from "base/status.h" nogil:
     ctypedef enum df_status:
         DF_OK
@@ -51,6 +54,7 @@ cdef extern from "base/tensor.h" nogil:
     int64_t DF_UNKNOWN
     int64_t DF_TOO_MANY
     ctypedef struct df_buffer:
+        int32_t bucket
         int64_t bytes
         void *data
     ctypedef struct df_tensor:

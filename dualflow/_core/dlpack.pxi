@@ -218,7 +218,7 @@ cdef int check_dlpack(const DLTensor *d) except -1:
 
 cdef Tensor take(df_buffer *owner, const DLTensor *d, copy):
     """A tensor over the memory of `d`, which `owner` keeps alive; the reference becomes ours."""
-    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Tensor x = blank()
     cdef df_error err
     cdef int64_t strides[254]
     cdef int i

@@ -329,7 +329,7 @@ cdef class Program:
             if self.returned[k].kind != DF_SLOT_DYNAMIC:
                 continue
             t = df_frame_tensor(frame, self.returned[k].index)
-            x = Tensor.__new__(Tensor)
+            x = blank()
             check(df_tensor_set(&x.t, t.dtype, t.ndim, t.shape, b"program", &err), &err)
             df_buffer_retain(t.buffer)
             x.t.buffer = t.buffer
@@ -463,7 +463,7 @@ cdef inline Tensor new_result(const Returned *r):
     cdef int d
     if r.ndim > DF_INLINE_NDIM:
         return new_tensor(r.dtype, r.ndim, r.shape, b"program")
-    x = Tensor.__new__(Tensor)
+    x = blank()
     buffer = df_buffer_new(r.size * df_dtypes[<int>r.dtype].bytes)
     if buffer == NULL:
         raise _errors.ResourceExhaustedError(

@@ -5,7 +5,7 @@
 cdef extern from *:
     """
     /* The innermost log that records in this thread (a borrowed RecordLog). */
-    static _Thread_local void *df_log_top = NULL;
+    static DF_THREAD_LOCAL void *df_log_top = NULL;
     /* The record of ops that consist only of their rule: see function_op. */
     static const df_op df_function_op = {
         .name = "function", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC};
@@ -363,12 +363,6 @@ cdef int record_all(Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **out
 
 
 # --- what the collector sees ----------------------------------------------------------------------
-
-cdef extern from "Python.h":
-    ctypedef int (*visitproc)(PyObject *x, void *arg)
-    ctypedef int (*traverseproc)(PyObject *self, visitproc visit, void *arg)
-    ctypedef struct PyTypeObject:
-        traverseproc tp_traverse
 
 cdef traverseproc traverse_attributes = (<PyTypeObject *>RecordLog).tp_traverse
 

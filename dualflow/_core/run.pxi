@@ -38,7 +38,7 @@ cdef object run(Op op, list ins, Attrs attrs):
             call.n_out = op.c.count_out(&call)
         outs = [None] * call.n_out
         for k in range(call.n_out):
-            outs[k] = Tensor.__new__(Tensor)
+            outs[k] = blank()
         point_at(&p_out, outs)
         call.out = <df_tensor *const *>p_out.tensors
         check(df_op_infer(&call, &err), &err)

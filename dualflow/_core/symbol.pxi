@@ -5,7 +5,7 @@ DATA_HINT = 997      # stands for a size that depends on data while shape rules 
 cdef extern from *:
     """
     /* The graph that this thread's ops are recorded in (borrowed), or NULL: ops run. */
-    static _Thread_local void *df_trace_top = NULL;
+    static DF_THREAD_LOCAL void *df_trace_top = NULL;
     """
     void *df_trace_top
 

@@ -11,6 +11,67 @@ cdef extern from "Python.h":
     void PyTuple_SET_ITEM(object t, Py_ssize_t i, object item)
 
 
+# --- tensors that nobody has any more are kept for the next ones: making and freeing its result was
+# a third of a small op
+
+cdef extern from *:
+    """
+    #if defined(__SANITIZE_ADDRESS__) || defined(Py_GIL_DISABLED)
+    #define MAX_SPARE 0              /* every use after free is caught; nothing guards the list */
+    #else
+    #define MAX_SPARE 256
+    #endif
+    static PyObject *df_spare[MAX_SPARE + 1];
+    """
+    int MAX_SPARE
+    PyObject *df_spare[]
+
+cdef extern from "Python.h":
+    ctypedef void (*destructor)(PyObject *) noexcept
+    ctypedef int (*visitproc)(PyObject *x, void *arg)
+    ctypedef int (*traverseproc)(PyObject *self, visitproc visit, void *arg)
+    ctypedef struct PyTypeObject:
+        destructor tp_dealloc
+        traverseproc tp_traverse
+        Py_ssize_t tp_weaklistoffset
+    PyTypeObject *Py_TYPE(PyObject *o)
+
+cdef int n_spare = 0
+cdef Py_ssize_t weakrefs_at = (<PyTypeObject *>Tensor).tp_weaklistoffset
+cdef destructor free_tensor = (<PyTypeObject *>Tensor).tp_dealloc
+
+
+cdef inline Tensor blank():
+    """A tensor of rank 0 without memory."""
+    global n_spare, last_id
+    cdef Tensor x
+    if n_spare == 0:
+        return Tensor.__new__(Tensor)
+    n_spare -= 1
+    x = <Tensor>df_spare[n_spare]         # takes a reference, the only one
+    last_id += 1
+    x.id = last_id
+    x.watch = False
+    return x
+
+
+cdef void retire(PyObject *self) noexcept:
+    """Takes in a tensor that nobody refers to; frees it where that runs code of others."""
+    global n_spare
+    cdef df_tensor *t = &(<Tensor>self).t
+    if (Py_TYPE(self) != <PyTypeObject *>Tensor or n_spare == MAX_SPARE
+            or (<PyObject **>(<char *>self + weakrefs_at))[0] != NULL
+            or (t.buffer != NULL and t.buffer.bucket < 0)):
+        free_tensor(self)
+        return
+    df_tensor_clear(t)
+    df_spare[n_spare] = self
+    n_spare += 1
+
+
+(<PyTypeObject *>Tensor).tp_dealloc = retire
+
+
 cdef tuple dims_tuple(int ndim, const int64_t *dims):
     """Dimensions as Python sees them: None for one that is not known."""
     cdef tuple shape = PyTuple_New(ndim)
@@ -122,7 +183,7 @@ cdef object scalar_item(Tensor x, str asked):
 cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const char *op):
     """A tensor with uninitialised memory."""
     cdef df_error err
-    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Tensor x = blank()
     check(df_tensor_set(&x.t, dtype, ndim, shape, op, &err), &err)
     check(df_tensor_alloc(&x.t, op, &err), &err)
     return x
@@ -132,7 +193,7 @@ cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int6
                   const char *op):
     """A tensor over the memory of `x` from byte `offset` on."""
     cdef df_error err
-    cdef Tensor y = Tensor.__new__(Tensor)
+    cdef Tensor y = blank()
     check(df_tensor_set(&y.t, dtype, ndim, shape, op, &err), &err)
     y.t.buffer = x.t.buffer
     y.t.data = <char *>x.t.data + offset
