@@ -13,8 +13,8 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python layers above
-INTERNAL = {"AnyNumber", "KnownCall", "LikeTensor", "ProgramParts", "Walk", "bound_of", "is_scalar",
-            "is_scalar_of_numpy", "rebuild"}
+INTERNAL = {"AnyNumber", "LikeLeaf", "LikeNest", "LikeTensor", "ProgramParts", "SameValue", "Walk",
+            "bound_of", "is_scalar", "is_scalar_of_numpy", "rebuild"}
 
 
 def public(names):

@@ -1,5 +1,7 @@
 """Traced functions: calling one, whole training steps, the first call, long chains, memory."""
 
+import collections
+
 import dualflow as df
 
 
@@ -54,12 +56,25 @@ class Call:
         for k in range(3):
             self.scale(self.a, float(k))
         self.nested({"a": self.a, "b": self.b})
+        self.batch = df.function(lambda batch, scale=2.: batch.images * scale + batch.labels)
+        self.pair = collections.namedtuple("Pair", "images labels")(self.a, self.b)
+        self.layers = df.function(lambda layers: layers[0]["w"] + layers[-1]["b"])
+        self.weights = [{"w": self.a, "b": self.b} for _ in range(10)]
 
     def time_add(self):
         self.add(self.a, self.b)
 
     def time_number(self):
         self.scale(self.a, 2.0)
+
+    def time_keywords(self):
+        self.add(a=self.a, b=self.b)
+
+    def time_named_tuple_and_default(self):
+        self.batch(self.pair)
+
+    def time_list_of_dicts_of_20(self):
+        self.layers(self.weights)
 
     def time_dict(self):
         self.nested({"a": self.a, "b": self.b})

@@ -53,5 +53,6 @@ include "contexts.pxi"    # what is entered and left without a window for signal
 include "host.pxi"        # from a running program back into Python
 include "program.pxi"     # programs: built, run, timed
 include "call.pxi"        # what a program is bound to, and a run of it
+include "known.pxi"       # calls seen before
 include "runtime.pxi"     # threads, memory, SIMD level
 include "sealed.pxi"      # classes that Python cannot make

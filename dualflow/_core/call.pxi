@@ -3,6 +3,52 @@
 # Here and in every class with C fields, what they depend on is made in __cinit__: then neither
 # `__new__` without `__init__` nor a second `__init__` leaves an object half made.
 
+class Unfit(Exception):
+    """The numbers of a call do not fit the program: Python would not compute with them as it did
+    while it was traced. Raised before anything runs."""
+
+
+@cython.final
+cdef class GivenNumber:
+    """A number among the leaves of a call, as an input of the program.
+
+    Parameters
+    ----------
+    leaf : int
+    kind : type
+        The type it must have, int or float.
+    dtype : DType
+    """
+    cdef Py_ssize_t leaf
+    cdef object kind
+    cdef df_dtype dtype
+
+    def __cinit__(self, Py_ssize_t leaf, kind, dtype):
+        self.leaf = leaf
+        self.kind = kind
+        self.dtype = <df_dtype>(<int>dtype.index)
+
+    def __call__(self, leaves):
+        return self.make(leaves[self.leaf])
+
+    cdef Tensor make(self, value):
+        if type(value) is not self.kind:
+            raise Unfit(f"{value!r} is no {self.kind.__name__}")
+        try:
+            return scalar_tensor(value, self.dtype, "constant")
+        except _errors.DualflowError as error:
+            raise Unfit(str(error)) from error
+
+
+cdef Tensor source_tensor(source, tuple leaves):
+    cdef Py_ssize_t at
+    if type(source) is GivenNumber:
+        at = (<GivenNumber>source).leaf
+        if 0 <= at < len(leaves):
+            return (<GivenNumber>source).make(leaves[at])
+    return <Tensor?>source(leaves)
+
+
 @cython.final
 cdef class Executable:
     """A program with what it is bound to: where parameters come from, and its variables.
@@ -21,6 +67,7 @@ cdef class Executable:
     cdef readonly tuple variables
     cdef tuple sources
     cdef tuple written
+    cdef Py_ssize_t *leaf_of           # of each source; -1: it is a callable
     cdef int n_sources
     cdef int n_args
     cdef int n_reads
@@ -42,14 +89,20 @@ cdef class Executable:
                             f"is written of {len(self.written)} variables")
         self.of_claim = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
         self.places = <int *>calloc(len(self.variables) + 1, sizeof(int))
-        if self.of_claim == NULL or self.places == NULL:
+        self.leaf_of = <Py_ssize_t *>calloc(self.n_sources + 1, sizeof(Py_ssize_t))
+        if self.of_claim == NULL or self.places == NULL or self.leaf_of == NULL:
             raise MemoryError()
+        for k, source in enumerate(self.sources):
+            self.leaf_of[k] = source if type(source) is int else -1
+            if type(source) is int and source < 0:
+                raise IndexError(f"a program's argument {k} is leaf {source}")
         self.n_reads = self.list_variables(False, 0)
         self.list_variables(True, self.n_reads)
 
     def __dealloc__(self):
         free(self.of_claim)
         free(self.places)
+        free(self.leaf_of)
 
     cdef int list_variables(self, bint written, int n) except -1:
         """Lists those that are written, or not, from place n on; returns where the list ends."""
@@ -83,7 +136,7 @@ cdef class Executable:
     cdef list execute(self, tuple leaves, const df_profile *profile, bint check_numerics):
         cdef PyObject *few[32]
         cdef PyObject **args = few
-        cdef list held = []            # keeps alive what `args` borrows
+        cdef list held = None          # keeps alive what `args` borrows
         cdef list made = []
         cdef Tensor x
         cdef Py_ssize_t at
@@ -94,15 +147,16 @@ cdef class Executable:
                 raise MemoryError()
         try:
             for k in range(self.n_sources):
-                source = self.sources[k]
-                if type(source) is int:
-                    at = source
-                    if not 0 <= at < len(leaves):
-                        raise IndexError(f"a call of {len(leaves)} leaves, wanted number {at}")
+                at = self.leaf_of[k]
+                if at < 0:
+                    x = source_tensor(self.sources[k], leaves)
+                    if held is None:
+                        held = []
+                    held.append(x)
+                elif at < len(leaves):
                     x = <Tensor?>leaves[at]
                 else:
-                    x = <Tensor?>source(leaves)
-                    held.append(x)
+                    raise IndexError(f"a call of {len(leaves)} leaves, wanted number {at}")
                 args[k] = <PyObject *>x
             if self.n_args == self.n_sources:
                 self.program.execute(args, made, profile, check_numerics, NULL)
@@ -140,161 +194,3 @@ cdef class Executable:
             for k in range(claim.n_reads):
                 Py_DECREF(<object>claim.values[k])
         return 0
-
-
-# --- calls seen before --------------------------------------------------------------------------
-
-class Unfit(Exception):
-    """The numbers of a call do not fit the program: Python would not compute with them as it did
-    while it was traced. Raised before anything runs."""
-
-
-cdef bint fast_calls = True        # False: every call takes the slow path, which knows the settings
-
-cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
-
-cdef enum:
-    KNOWN_CALLS = 8
-    MAX_SMALL = 1 << 24        # SMALL, of dims.pxi
-
-
-def set_fast_calls(bint fast):
-    """Whether calls seen before may skip the search for their trace."""
-    global fast_calls
-    fast_calls = fast
-
-
-@cython.final
-cdef class KnownCall:
-    """A call by position, without structures: what its arguments were, and what ran then."""
-    cdef Executable executable
-    cdef bint any_number
-    cdef tuple like            # a LikeTensor, an AnyNumber, or the value itself
-    cdef object numbers        # callable (args) -> Python numbers to be returned, or None
-    cdef object pack           # callable (list of outputs, those numbers) -> result, or tuple (of
-                               # the outputs), or None: the one output itself
-
-    cdef bint matches(self, tuple args) noexcept:
-        cdef Py_ssize_t k, n = len(args)
-        cdef PyObject *a
-        cdef PyObject *b
-        if n != len(self.like):
-            return False
-        for k in range(n):
-            a = PyTuple_GET_ITEM(args, k)
-            b = PyTuple_GET_ITEM(self.like, k)
-            if type(<object>a) is Tensor:
-                if type(<object>b) is not LikeTensor:
-                    return False
-                if not (<LikeTensor><object>b).fits(<Tensor>a):
-                    return False
-            elif a != b and not (type(<object>b) is AnyNumber
-                                 and (<AnyNumber><object>b).fits(<object>a)):
-                return False
-        return True
-
-
-@cython.final
-cdef class AnyNumber:
-    """An argument that may be any number of a type; ints stay on one side of MAX_SMALL."""
-    cdef object kind
-    cdef bint small
-
-    cdef bint fits(self, x) noexcept:
-        return type(x) is self.kind and (type(x) is not int or is_small(x) == self.small)
-
-
-cdef bint is_small(x) noexcept:
-    cdef int overflow = 0
-    cdef long long n = PyLong_AsLongLongAndOverflow(x, &overflow)
-    return overflow == 0 and -MAX_SMALL <= n <= MAX_SMALL
-
-
-@cython.final
-cdef class LikeTensor:
-    """The dtype and shape of an argument."""
-    cdef df_tensor t
-
-    def __cinit__(self):
-        df_tensor_init(&self.t)
-
-    def __dealloc__(self):
-        df_tensor_clear(&self.t)
-
-    cdef bint fits(self, Tensor x) noexcept:
-        return x.t.dtype == self.t.dtype and df_same_shape(&x.t, &self.t)
-
-
-cdef class Dispatcher:
-    """Takes the calls of a traced function: calls seen before run at once, others go to
-    ``self.find_and_run(args, kwargs)``."""
-    cdef list known
-
-    def __cinit__(self, *args, **kwargs):
-        self.known = []
-
-    def __call__(self, *args, **kwargs):
-        cdef KnownCall call
-        cdef list made
-        if (fast_calls and not checking_numerics and df_trace_top == NULL and df_log_top == NULL
-                and not kwargs):
-            for entry in self.known:
-                call = <KnownCall>entry
-                if call.matches(args):
-                    if call.any_number:
-                        return self.run_numbers(call, args)
-                    made = call.executable.execute(args, NULL, False)
-                    if call.pack is None:
-                        return made[0]
-                    return tuple(made) if call.pack is tuple else call.pack(made, None)
-        return self.find_and_run(args, kwargs)
-
-    cdef object run_numbers(self, KnownCall call, tuple args):
-        """Runs a call with numbers that are inputs."""
-        cdef list made
-        try:
-            numbers = None if call.numbers is None else call.numbers(args)
-            made = call.executable.execute(args, NULL, False)
-        except Unfit:
-            return self.find_and_run(args, {})
-        if call.pack is None:
-            return made[0]
-        return tuple(made) if call.pack is tuple else call.pack(made, numbers)
-
-    def find_and_run(self, tuple args, dict kwargs):
-        raise NotImplementedError
-
-    def remember(self, tuple args, numbers, Executable executable, returned, pack):
-        """Runs later calls with arguments like these by `executable`.
-
-        `numbers` are the positions of Python numbers that are inputs of the program; any number of
-        their type will do.
-        """
-        cdef KnownCall call = KnownCall.__new__(KnownCall)
-        cdef LikeTensor like
-        cdef Tensor x
-        cdef list kinds = []
-        cdef df_error err
-        for k, value in enumerate(args):
-            if type(value) is Tensor:
-                x = <Tensor>value
-                like = LikeTensor.__new__(LikeTensor)
-                check(df_tensor_set(&like.t, x.t.dtype, x.t.ndim, x.t.shape, b"call", &err), &err)
-                kinds.append(like)
-            else:
-                number = AnyNumber.__new__(AnyNumber)
-                (<AnyNumber>number).kind = type(value)
-                (<AnyNumber>number).small = type(value) is int and is_small(value)
-                kinds.append(number if k in numbers else value)
-        call.like = tuple(kinds)
-        call.any_number = len(numbers) > 0
-        call.executable = executable
-        call.numbers = returned
-        call.pack = pack
-        self.known.insert(0, call)
-        del self.known[KNOWN_CALLS:]
-
-    def forget(self):
-        """Drops all calls seen before."""
-        self.known.clear()

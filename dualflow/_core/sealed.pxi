@@ -29,6 +29,6 @@ cdef extern from *:
 
 for sealed in (TensorBase, Tensor, Symbol):
     df_seal(sealed, True)
-for sealed in (Op, Attrs, Record, Walk, KnownCall, AnyNumber, LikeTensor):
+for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, AnyNumber, SameValue):
     df_seal(sealed, False)
 del sealed

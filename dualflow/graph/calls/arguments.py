@@ -295,6 +295,24 @@ class Arguments:
             leaves = self._match(skeleton, leaves, paths)
         return skeleton, leaves, paths
 
+    def sources(self, n: int, names: Sequence[str], skeleton: Any) -> list[tuple[Any, Any, Any]]:
+        """Where the parts of a call's skeleton come from: each with the number, among `n`, or name
+        of the argument that it is of, and None; or with None and the default that it is of."""
+        given = self.signature.bind(*range(n), **{name: name for name in names}).arguments
+        found: list[tuple[Any, Any, Any]] = []
+        for p, part in zip(self.signature.parameters.values(), skeleton, strict=True):
+            if p.name not in given:
+                if p.default is not p.empty:            # else no more arguments, () or {}
+                    found.append((None, p.default, part))
+            elif p.kind is p.VAR_POSITIONAL:
+                found += [(k, None, s) for k, s in zip(given[p.name], part[-1], strict=True)]
+            elif p.kind is p.VAR_KEYWORD:
+                found += [(k, None, s) for k, s in zip(sorted(given[p.name]), part[-1],
+                                                       strict=True)]
+            else:
+                found.append((given[p.name], None, part))
+        return found
+
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Lists and numbers that stand where the signature wants one tensor become tensors."""
         def convert(spec: Any, value: Any, name: str) -> Any:

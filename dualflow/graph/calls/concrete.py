@@ -201,10 +201,10 @@ class ConcreteFunction:
         """The leaves that may be any number."""
         return [k for k, kind in enumerate(self.leaves) if isinstance(kind, NumberLeaf)]
 
-    def lasting(self, n: int) -> bool:
-        """Whether the first `n` leaves identify a call like this one, the rest being defaults."""
-        return (all([isinstance(kind, StaticLeaf) for kind in self.leaves[n:]])
-                and all([kind.lasting for kind in self.leaves if isinstance(kind, StaticLeaf)]))
+    @property
+    def lasting(self) -> bool:
+        """Whether the same objects as leaves are the same call for ever."""
+        return all([kind.lasting for kind in self.leaves if isinstance(kind, StaticLeaf)])
 
     # --- running ---
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import types
 import weakref
 from collections import OrderedDict
@@ -12,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from dualflow import config
-from dualflow._core import Dispatcher, Unfit, current_graph
+from dualflow._core import Dispatcher, Unfit, current_graph, current_log
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
 from dualflow.graph.calls import relax
@@ -27,6 +26,7 @@ from dualflow.graph.calls.arguments import (
 )
 from dualflow.graph.calls.attempt import Attempt, plain_key
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
+from dualflow.graph.calls.known import known_call
 from dualflow.graph.calls.method import Instances, Method, reduced
 from dualflow.graph.calls.nested import Nested
 from dualflow.graph.inspect.inspection import Inspection
@@ -70,6 +70,7 @@ class Function(Inspection, Dispatcher):
         self._made_variables = False
         self._warned_of_changes = False
         self._n_traces = 0
+        self._tries = 0                 # since a call was remembered
         self._methods: Instances[Function] = Instances()
         functools.update_wrapper(self, python_function, updated=())
 
@@ -89,14 +90,24 @@ class Function(Inspection, Dispatcher):
         except Unfit:
             concrete, compiled = self._find_exact(skeleton, leaves, paths)
             return concrete.run(compiled, leaves)
-        n = len(args)                   # the leaves after them are defaults
-        if not kwargs and n <= len(leaves) and all(map(operator.is_, args, leaves)) and (
-                concrete.lasting(n)):
-            self.remember(args, concrete.numbers, compiled.executable,
-                          *concrete.remember(compiled))
+        if current_log() is None:
+            self._remember(args, kwargs, skeleton, leaves, concrete, compiled)
+        return result
+
+    def _remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], skeleton: Any,
+                  leaves: list[Any], concrete: ConcreteFunction, compiled: Compiled) -> None:
+        """Later calls like this one skip the search. After a call that cannot be recognised the
+        next tries are ever further apart: calls like it, with arrays perhaps, tend to go on."""
+        self._tries += 1
+        if self._tries & (self._tries - 1):
+            return
+        assert self._arguments is not None
+        known = known_call(self._arguments, args, kwargs, skeleton, leaves, concrete, compiled)
+        if known is not None:
+            self._tries = 0
+            self.remember(known)
             if concrete.trace.stale:    # another thread has changed something meanwhile
                 self.forget()
-        return result
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         if self._arguments is None:

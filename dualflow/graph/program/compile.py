@@ -118,7 +118,8 @@ def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor]:
     if isinstance(data, Feed):
         make, args = data.make, data.args
         return lambda leaves: make(*args)
-    return data.make
+    number: Callable[[Any], Tensor] = data.source()
+    return number
 
 
 def compile_trace(trace: Trace, shapes: Mapping[int, Sequence[int]], options: Options,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from dualflow._core import (
     Dim,
+    GivenNumber,
     Symbol,
     Tensor,
     Unfit,
@@ -54,6 +55,13 @@ class Computed(NamedTuple):
     def number(self, leaves: Sequence[Any]) -> Any:
         """Its value for the leaves of a call's arguments."""
         return fitting(lambda: self.formula.value(leaves), self.formula.type)
+
+    def source(self) -> Callable[[Sequence[Any]], Tensor]:
+        """What makes a tensor of it for the leaves of a call's arguments."""
+        steps, kind = self.formula
+        if len(steps) == 1 and steps[0][0] == "argument" and kind in (int, float):
+            return GivenNumber(steps[0][1], kind, self.dtype)
+        return self.make
 
     def make(self, leaves: Sequence[Any]) -> Tensor:
         """The same as a tensor."""
