@@ -94,7 +94,7 @@ static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_err
 {
     const df_ready *s = &p->instructions[i];
     df_call call = frame->calls[i];
-    df_status status = df_op_infer(&call, err);
+    df_status status = df_op_infer_for_run(&call, err);
     if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
     if (status == DF_OK && !share_view(p, s, &call)) status = run_allocated(p, s, &call, err);
     return status;

@@ -86,6 +86,17 @@ df_status df_op_infer(const df_call *call, df_error *err)
     return st;
 }
 
+df_status df_op_infer_for_run(const df_call *call, df_error *err)
+{
+    df_status status = df_op_infer(call, err);
+    for (int k = 0; k < call->n_out && status == DF_OK; k++)
+        if (call->out[k]->size < 0 && !call->op->sized_by_data)
+            status = df_fail(err, DF_BAD_SHAPE, "%s: shape %s of the result is not known, want "
+                             "sizes of 0 or more", call->op->name,
+                             df_shape_text(call->out[k]->ndim, call->out[k]->shape).text);
+    return status;
+}
+
 bool df_op_refuses(const df_op *op, df_dtype dtype) { return op->refuses.dtypes >> dtype & 1; }
 
 static df_status look_for_refused(const df_call *call, df_error *err)

@@ -85,12 +85,13 @@ struct df_op {
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool total; /* DF_GENERAL: run cannot fail on what infer accepted */
     bool serial; /* run uses one thread, however large */
+    bool sized_by_data; /* outputs may depend on data in their sizes: run allocates such */
     bool commutative; /* to the bit, except for which of two NaNs is returned */
     bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
 
     /* Output dtypes and shapes from the inputs' and the attributes; checks them all. Must accept
-     * unknown dimensions and propagate them. A dimension that depends on data is left unknown: then
-     * run allocates the output itself. */
+     * unknown dimensions and propagate them. A dimension that depends on data is left unknown, see
+     * sized_by_data. */
     df_status (*infer)(const df_call *call, df_error *err);
     int (*count_out)(const df_call *call);
     /* Kernel. Outputs are allocated, and do not overlap inputs unless may_alias. */
@@ -140,6 +141,9 @@ df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_e
 
 /* The checks every caller makes, in this order: arity, then infer. Outputs are only described. */
 df_status df_op_infer(const df_call *call, df_error *err);
+/* The same for a call that runs next: no size may be unknown any more unless data decides about it,
+ * as a -1 among attributes would leave one. */
+df_status df_op_infer_for_run(const df_call *call, df_error *err);
 /* Bytes of workspace that a run wants, 0 for none, -1 where they do not fit 64 bits. */
 int64_t df_op_workspace(const df_call *call);
 /* Runs a call whose outputs are allocated (or, data-dependent, unknown): elementwise ops by the

@@ -140,7 +140,8 @@ static df_status run_unique(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .n_in = 1, .n_out = 3, .n_attrs = 1,
+DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .sized_by_data = true,
+                 .n_in = 1, .n_out = 3, .n_attrs = 1,
                  .attrs = {{"out_idx", DF_ATTR_DTYPE}}, .infer = infer_unique,
                  .workspace = unique_workspace, .run = run_unique, HALVES_IN_FLOAT};
 
@@ -205,7 +206,8 @@ static df_status run_bincount(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .serial = true,
+DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .sized_by_data = true,
+                   .serial = true,
                    .n_in = 1, .n_out = 1, .n_attrs = 3,
                    .attrs = {{"minlength", DF_ATTR_INT}, {"maxlength", DF_ATTR_INT},
                              {"dtype", DF_ATTR_DTYPE}},
@@ -277,7 +279,8 @@ static df_status run_confusion(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .serial = true,
+DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .sized_by_data = true,
+                           .serial = true,
                            .n_in = 2, .n_out = 1,
                            .n_attrs = 2,
                            .attrs = {{"num_classes", DF_ATTR_INT}, {"dtype", DF_ATTR_DTYPE}},

@@ -132,7 +132,8 @@ static df_status run_one_hot(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 1,
+DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .sized_by_data = true,
+                .n_in = 3, .n_out = 1, .n_attrs = 1,
                 .attrs = {{"n", DF_ATTR_INT}}, .promote = 7, .infer = infer_range,
                 .run = run_range, HALVES_IN_FLOAT};
 DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .total = true,

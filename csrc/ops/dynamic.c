@@ -100,7 +100,7 @@ static int64_t dynamic_workspace(const df_call *call)
 static df_status infer_applied(const df_call *call, const df_call *applied, df_error *err)
 {
     const df_ints outputs = call->attrs[OUTPUTS].list;
-    df_status status = df_op_infer(applied, err);
+    df_status status = df_op_infer_for_run(applied, err);
     for (int k = 0; k < call->n_out && status == DF_OK; k++) {
         const df_tensor *y = applied->out[k];
         if (y->dtype != (df_dtype)outputs.v[2 * k] || y->ndim != outputs.v[2 * k + 1])
@@ -140,7 +140,8 @@ static df_status run_dynamic(const df_call *call, df_error *err)
     return status;
 }
 
-DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .sized_by_data = true,
+                        .n_in = DF_VARIADIC,
                         .n_out = DF_VARIADIC, .n_attrs = 3,
                         .attrs = {{"index", DF_ATTR_INT}, {"outputs", DF_ATTR_INTS},
                                   {"encoded", DF_ATTR_INTS}},

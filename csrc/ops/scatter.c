@@ -462,7 +462,8 @@ static df_status run_segment_sum(const df_call *call, df_error *err)
     return run_scatter(call, l, NULL, call->in[0], ADD, "the result", err);
 }
 
-DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .sized_by_data = true,
+                      .n_in = 2, .n_out = 1,
                       .n_attrs = 1, .attrs = {{"num_segments", DF_ATTR_INT}},
                       .infer = infer_segment_sum, .run = run_segment_sum,
                       HALVES_IN_FLOAT};

@@ -216,6 +216,7 @@ cdef extern from "op/op.h" nogil:
     df_status df_infer_broadcast(const df_call *call, df_error *err) noexcept
     df_status df_infer_compare(const df_call *call, df_error *err) noexcept
     df_status df_op_infer(const df_call *call, df_error *err) noexcept
+    df_status df_op_infer_for_run(const df_call *call, df_error *err) noexcept
     bint df_op_refuses(const df_op *op, df_dtype dtype) noexcept
     int64_t df_op_workspace(const df_call *call) noexcept
     df_status df_op_run(const df_call *call, df_error *err) noexcept

@@ -41,7 +41,7 @@ cdef object run(Op op, list ins, Attrs attrs):
             outs[k] = blank()
         point_at(&p_out, outs)
         call.out = <df_tensor *const *>p_out.tensors
-        check(df_op_infer(&call, &err), &err)
+        check(df_op_infer_for_run(&call, &err), &err)
         if not share_view(op, &call, ins, outs):
             compute(op, &call)
             if checking_numerics:

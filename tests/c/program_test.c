@@ -101,6 +101,7 @@ static df_status positive_run(const df_call *call, df_error *err)
 }
 
 static const df_op positive = {.name = "positive", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
+                               .sized_by_data = true,
                                .infer = positive_infer, .run = positive_run};
 
 static int64_t at_start(const df_call *call)

@@ -36,6 +36,14 @@ def test_public_functions(pytestconfig, tmp_path):
     run("public", "--seed", 0, "--count", 1000, log=log, HOSTILE_LOG=str(log))
 
 
+def test_kernels(pytestconfig, tmp_path):
+    log = tmp_path / "calls"
+    if pytestconfig.getoption("exhaustive"):
+        run("kernels", "--seed", random.randrange(10**9), "--count", 200_000, log=log,
+            HOSTILE_LOG=str(log))
+    run("kernels", "--seed", 0, "--count", 1500, log=log, HOSTILE_LOG=str(log))
+
+
 SHORT = [name for name in SCENARIOS if name not in ("trace", "second_order")]
 
 
