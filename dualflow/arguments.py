@@ -3,9 +3,10 @@
 import operator
 from typing import Any
 
-from dualflow.errors import DTypeError
+from dualflow.errors import DTypeError, InvalidArgumentError
 
 SHOWN = 200  # characters
+REFUSED = (InvalidArgumentError, DTypeError)   # what an op says of tensors that do not fit it
 
 
 def shown(value: Any) -> str:
@@ -25,3 +26,22 @@ def integer(value: Any, what: str, hint: str = "") -> int:
         return operator.index(value)
     except TypeError:
         raise DTypeError(f"{what} is {shown(value)}, want an integer{hint}") from None
+
+
+def channels_first(data_format: str, op: str) -> bool:
+    """Whether channels are dimension 1, as in "NCHW"; else they are the last, as in "NHWC"."""
+    layout = data_format if isinstance(data_format, str) else ""
+    if layout.startswith("NC"):
+        return True
+    if layout.startswith("N") and layout.endswith("C"):
+        return False
+    raise InvalidArgumentError(
+        f"{op}: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
+
+
+def named(error: Exception, op: str, **tensors: Any) -> Exception:
+    """What an op that `op` consists of has refused, as the error of `op`; with the shapes of
+    `tensors`, those that have any, as they were passed, if the inner op saw others."""
+    rule = str(error).partition(": ")[2]
+    shapes = ", ".join([f"{name} {x.shape}" for name, x in tensors.items() if hasattr(x, "shape")])
+    return type(error)(f"{op}: {rule}{'; got ' + shapes if shapes else ''}")

@@ -42,15 +42,17 @@ typedef struct {
     double share;
 } df_reach;
 
-static inline df_status df_window_sizes(const df_call *call, int d, df_window_dim *w, int64_t after,
-                                        bool same, df_error *err)
+/* Dimension d of an image of this shape, channels last. */
+static inline df_status df_window_sizes(const df_call *call, df_ints shape, int d,
+                                        df_window_dim *w, int64_t after, bool same, df_error *err)
 {
     const char *op = call->op->name;
     if (w->window < 1 || w->stride < 1 || w->dilation < 1)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "%s: along spatial dimension %d the window has size %lld, stride %lld and "
-                       "dilation %lld, want 1 or more",
-                       op, d, (long long)w->window, (long long)w->stride, (long long)w->dilation);
+                       "dilation %lld over an image of shape %s, want 1 or more",
+                       op, d, (long long)w->window, (long long)w->stride, (long long)w->dilation,
+                       df_shape_text((int)shape.n, shape.v).text);
     if (w->window == 1) w->dilation = 1; /* nothing to be apart */
     int64_t reach;
     if (!df_mul_size(w->window - 1, w->dilation, &reach) || reach >= DF_WINDOW_LIMIT ||
@@ -63,8 +65,9 @@ static inline df_status df_window_sizes(const df_call *call, int d, df_window_di
     if (w->before < 0 || after < 0 || w->before >= reach || after >= reach)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "%s: paddings of spatial dimension %d are %lld and %lld, want 0 or more and "
-                       "less than the window, %lld",
-                       op, d, (long long)w->before, (long long)after, (long long)reach);
+                       "less than the window, %lld, over an image of shape %s",
+                       op, d, (long long)w->before, (long long)after, (long long)reach,
+                       df_shape_text((int)shape.n, shape.v).text);
     w->count = DF_UNKNOWN;
     if (w->image == DF_UNKNOWN) return DF_OK;
     if (same) {
@@ -76,20 +79,23 @@ static inline df_status df_window_sizes(const df_call *call, int d, df_window_di
     if (reach > padded)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: along spatial dimension %d the window spans %lld and the padded image "
-                       "%lld (%lld + %lld + %lld), want a window no larger than that",
+                       "%lld (%lld + %lld + %lld) of shape %s, want a window no larger than that",
                        op, d, (long long)reach, (long long)padded, (long long)w->before,
-                       (long long)w->image, (long long)after);
+                       (long long)w->image, (long long)after,
+                       df_shape_text((int)shape.n, shape.v).text);
     w->count = (padded - reach) / w->stride + 1;
     return DF_OK;
 }
 
-static inline df_status df_window_spread(const df_call *call, int d, df_window_dim *w,
-                                         df_error *err)
+static inline df_status df_window_spread(const df_call *call, df_ints shape, int d,
+                                         df_window_dim *w, df_error *err)
 {
     if (w->window < 1 || w->window > DF_WINDOW_LIMIT || w->image > DF_WINDOW_LIMIT)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: %lld windows along spatial dimension %d of %lld pixels, want 1 or more",
-                       call->op->name, (long long)w->window, d, (long long)w->image);
+                       "%s: %lld windows along spatial dimension %d of %lld pixels, in an image "
+                       "of shape %s, want 1 or more",
+                       call->op->name, (long long)w->window, d, (long long)w->image,
+                       df_shape_text((int)shape.n, shape.v).text);
     w->count = w->window;
     w->spread = true;
     return DF_OK;
@@ -104,6 +110,7 @@ static inline df_status df_windows_of(const df_call *call, int64_t ndim, const i
                   dilations = attrs[DF_DILATIONS].list, paddings = attrs[DF_PADDINGS].list;
     const int64_t n = window.n, rule = attrs[DF_RULE].i;
     const char *op = call->op->name;
+    *w = (df_windows){0};
     if (n < 1 || n > DF_SPACE || ndim != n + 2)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: a window of %lld dimensions over an image of shape %s, want 1 to %d, "
@@ -117,6 +124,7 @@ static inline df_status df_windows_of(const df_call *call, int64_t ndim, const i
                        "window of %lld dimensions",
                        op, (long long)strides.n, (long long)dilations.n, (long long)paddings.n,
                        (long long)rule, (long long)n);
+    const df_ints all = {.n = ndim, .v = shape};
     *w = (df_windows){.batch = shape[0], .channels = shape[ndim - 1]};
     for (int d = 0; d < DF_SPACE; d++) {
         const int64_t i = d - (DF_SPACE - n);
@@ -132,9 +140,9 @@ static inline df_status df_windows_of(const df_call *call, int64_t ndim, const i
                                     .before = same ? 0 : paddings.v[2 * i]};
         df_status status =
             rule == DF_SPREAD
-                ? df_window_spread(call, (int)i, &w->dim[d], err)
-                : df_window_sizes(call, (int)i, &w->dim[d], same ? 0 : paddings.v[2 * i + 1], same,
-                                  err);
+                ? df_window_spread(call, all, (int)i, &w->dim[d], err)
+                : df_window_sizes(call, all, (int)i, &w->dim[d],
+                                  same ? 0 : paddings.v[2 * i + 1], same, err);
         if (status != DF_OK) return status;
     }
     return DF_OK;

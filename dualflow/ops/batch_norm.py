@@ -3,7 +3,7 @@
 from typing import Any
 
 from dualflow._core import Tensor, apply, as_tensor, larger
-from dualflow.arguments import integer, shown
+from dualflow.arguments import REFUSED, channels_first, integer, named
 from dualflow.dtypes import bfloat16, float16
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -19,17 +19,6 @@ from dualflow.ops.types import TensorLike
 
 __all__ = ["batch_normalization", "fused_batch_norm", "fused_batch_norm_grad", "group_norm",
            "group_norm_grad", "instance_norm", "normalize_by"]
-
-
-def channels_first(data_format: str, op: str) -> bool:
-    """Whether channels are dimension 1, as in "NCHW"; else they are the last, as in "NHWC"."""
-    named = data_format if isinstance(data_format, str) else ""
-    if named.startswith("NC"):
-        return True
-    if named.startswith("N") and named.endswith("C"):
-        return False
-    raise InvalidArgumentError(
-        f"{op}: data_format is {shown(data_format)}, want 'NHWC' or 'NCHW'")
 
 
 def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
@@ -64,10 +53,14 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
     x = as_tensor(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"batch_normalization: x is {x.dtype} {x.shape}, want a floating dtype")
-    factor = rsqrt(add(variance, variance_epsilon))
-    if scale is not None:
-        factor = multiply(factor, scale)
-    return normalize_by(x, mean, factor, 0. if offset is None else offset, name)
+    try:
+        factor = rsqrt(add(variance, variance_epsilon))
+        if scale is not None:
+            factor = multiply(factor, scale)
+        return normalize_by(x, mean, factor, 0. if offset is None else offset, name)
+    except REFUSED as error:
+        raise named(error, "batch_normalization", x=x, mean=mean, variance=variance,
+                    offset=offset, scale=scale) from None
 
 
 def normalize_by(x: TensorLike, mean: TensorLike, factor: TensorLike, offset: TensorLike,
@@ -192,8 +185,11 @@ def _by_given(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, epsilon
                              "where a number per channel is wanted")
         return reshape(v, (-1, *(1,) * (x.ndim - 2))) if first else v
 
-    return batch_normalization(x, spread(mean), spread(variance), spread(offset), spread(scale),
-                               epsilon)
+    try:
+        return batch_normalization(x, spread(mean), spread(variance), spread(offset),
+                                   spread(scale), epsilon)
+    except REFUSED as error:
+        raise named(error, "fused_batch_norm") from None
 
 
 @gradient("fused_batch_norm", saves=(0, 1))
@@ -390,4 +386,7 @@ def instance_norm(x: TensorLike, scale: TensorLike | None = None,
     >>> df.nn.instance_norm([[[1.], [3.]], [[2.], [6.]]], epsilon=0.).numpy().ravel().tolist()
     [-1.0, 1.0, -1.0, 1.0]
     """
-    return group_norm(x, -1, scale, offset, epsilon, data_format, name)
+    try:
+        return group_norm(x, -1, scale, offset, epsilon, data_format, name)
+    except REFUSED as error:
+        raise named(error, "instance_norm") from None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dualflow import config
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
-from dualflow.arguments import shown
+from dualflow.arguments import REFUSED, named, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import ints, reshape, static_shape, transpose
@@ -103,7 +103,10 @@ def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: T
     batch = static_shape(x)[:x.ndim - n - 1]
     if len(batch) > 1:
         x = reshape(x, (-1, *static_shape(x)[len(batch):]))
-    y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
+    try:
+        y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
+    except REFUSED as error:
+        raise named(error, op, **({"input": x, "filters": w} if given.first else {})) from None
     y = channels_first(y, given)
     return reshape(y, (*batch, *static_shape(y)[1:])) if len(batch) > 1 else y
 

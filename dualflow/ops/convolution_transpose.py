@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import REFUSED, named
 from dualflow.errors import ShapeError
 from dualflow.ops.array import ints
 from dualflow.ops.convolution import (
@@ -46,8 +47,13 @@ def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: 
     if g.ndim != n + 2 or w.ndim != n + 2:
         raise ShapeError(f"{op}: got shape {g.shape} and filters {w.shape}, want {n + 2} "
                          "dimensions of both")
-    y = conv_backprop_input(_last(shape, given.first), w, channels_last(g, given), given.attrs,
-                            name)
+    try:
+        y = conv_backprop_input(_last(shape, given.first), w, channels_last(g, given), given.attrs,
+                                name)
+    except REFUSED as error:
+        if what == "output_shape":
+            raise named(error, op, **{"input, the gradient": g, "filters": w}) from None
+        raise named(error, op, **({"out_backprop": g} if given.first else {})) from None
     return channels_first(y, given)
 
 
@@ -266,5 +272,8 @@ def conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike, out_back
         raise ShapeError(f"{op}: input has shape {x.shape} and out_backprop {g.shape}, want 4 "
                          "dimensions of both")
     shape = _sizes(op, "filter_sizes", filter_sizes, 2)
-    return conv_backprop_filter(channels_last(x, given), shape, channels_last(g, given),
-                                given.attrs, name)
+    try:
+        return conv_backprop_filter(channels_last(x, given), shape, channels_last(g, given),
+                                    given.attrs, name)
+    except REFUSED as error:
+        raise named(error, op, **({"input": x, "out_backprop": g} if given.first else {})) from None

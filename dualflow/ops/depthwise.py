@@ -3,6 +3,7 @@
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import REFUSED, named
 from dualflow.errors import ShapeError
 from dualflow.ops.array import ints, reshape, same_size, static_shape
 from dualflow.ops.convolution import (
@@ -64,7 +65,10 @@ def _depthwise(op: str, x: TensorBase, filter: TensorLike, given: Geometry,
     w = as_tensor(filter, None, op)
     grouped = _as_grouped(op, w)
     _check_channels(op, x.shape, w.shape)
-    return apply("conv", x, grouped, name=name, **given.attrs)
+    try:
+        return apply("conv", x, grouped, name=name, **given.attrs)
+    except REFUSED as error:
+        raise named(error, op, filter=w) from None
 
 
 def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike, padding: Padding,
@@ -155,7 +159,10 @@ def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
     shape = (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
     _check_channels(op, shape, w.shape)
     g = _images(op, "out_backprop", out_backprop, given)
-    return channels_first(conv_backprop_input(shape, grouped, g, given.attrs, name), given)
+    try:
+        return channels_first(conv_backprop_input(shape, grouped, g, given.attrs, name), given)
+    except REFUSED as error:
+        raise named(error, op, filter=w, out_backprop=g) from None
 
 
 def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike,
@@ -192,7 +199,10 @@ def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike
     x, g = _images(op, "input", input, given), _images(op, "out_backprop", out_backprop, given)
     sizes = _sizes(op, "filter_sizes", filter_sizes)
     _check_channels(op, x.shape, sizes)
-    return reshape(conv_backprop_filter(x, _grouped(*sizes), g, given.attrs), sizes, name)
+    try:
+        return reshape(conv_backprop_filter(x, _grouped(*sizes), g, given.attrs), sizes, name)
+    except REFUSED as error:
+        raise named(error, op, input=x, out_backprop=g) from None
 
 
 def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,

@@ -1,11 +1,11 @@
 """Functions of neural networks that are composed of other ops; their gradients follow."""
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import REFUSED, channels_first, named
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops import random_generator
 from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import reshape, same_size
-from dualflow.ops.batch_norm import channels_first
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.reduce import reduce_sum
@@ -76,7 +76,10 @@ def moments(x: TensorLike, axes: Axis, shift: None = None, keepdims: bool = Fals
     >>> mean.numpy().tolist(), variance.numpy().tolist()
     ([2.0, 4.0], [1.0, 4.0])
     """
-    return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
+    try:
+        return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
+    except REFUSED as error:
+        raise named(error, "moments") from None
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:

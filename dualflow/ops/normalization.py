@@ -8,7 +8,7 @@ rate P(g), and P is its own transpose.
 from typing import Any
 
 from dualflow._core import Tensor, apply, as_tensor
-from dualflow.arguments import shown
+from dualflow.arguments import REFUSED, named, shown
 from dualflow.dtypes import bfloat16, float16, float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import Rule, gradient
@@ -32,8 +32,9 @@ def _axes(x: Any, axis: Axis, op: str) -> list[int]:
     given = range(x.ndim) if axis is None else ints(axis, f"{op}: axis")
     for a in given:
         if not -x.ndim <= a < x.ndim:
-            raise InvalidArgumentError(
-                f"{op}: axis {a} of {x.ndim} dimensions, want {-x.ndim} to {x.ndim - 1}")
+            where = (f"of {x.ndim} dimensions, want {-x.ndim} to {x.ndim - 1}" if x.ndim
+                     else "of a scalar, which has no axes")
+            raise InvalidArgumentError(f"{op}: axis {a} {where}")
     axes = sorted(a % x.ndim for a in given)
     if len(set(axes)) < len(axes):
         raise InvalidArgumentError(f"{op}: axis is {shown(axis)}, want each axis once")
@@ -115,9 +116,12 @@ def layer_norm(x: TensorLike, scale: TensorLike | None = None, offset: TensorLik
         offset = zeros_like(given[0]) if offset is None else given[-1]
         return apply("layer_norm", x, scale, offset, name=name, ndim=len(axes), epsilon=epsilon)
     y = _over("layer_norm", x, axes, epsilon)
-    if scale is not None:
-        y = multiply(y, scale)
-    return y if offset is None else add(y, offset, name)
+    try:
+        if scale is not None:
+            y = multiply(y, scale)
+        return y if offset is None else add(y, offset, name)
+    except REFUSED as error:
+        raise named(error, "layer_norm") from None
 
 
 @gradient("layer_norm", saves=(0, 1))
@@ -228,7 +232,10 @@ def rms_norm(x: TensorLike, scale: TensorLike | None = None, epsilon: float = 1e
     if scale is not None and _is_row(as_tensor(scale), x, axes):
         return apply("rms_norm", x, scale, name=name, ndim=len(axes), epsilon=epsilon)
     y = _over("rms_norm", x, axes, epsilon)
-    return y if scale is None else multiply(y, scale, name)
+    try:
+        return y if scale is None else multiply(y, scale, name)
+    except REFUSED as error:
+        raise named(error, "rms_norm") from None
 
 
 @gradient("rms_norm", saves="inputs")

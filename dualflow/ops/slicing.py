@@ -187,7 +187,10 @@ def pad(tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT",
     ([0, 1, 2, 3, 0, 0], [3, 2, 1, 2, 3])
     """
     x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "pad")
-    flat = ints(reshape(paddings, (-1,)), "pad: paddings")
+    if isinstance(paddings, list | tuple) and all(isinstance(p, list | tuple) for p in paddings):
+        flat = tuple([n for pair in paddings for n in ints(pair, "pad: paddings")])
+    else:
+        flat = ints(reshape(paddings, (-1,)), "pad: paddings")
     if len(flat) != 2 * x.ndim:
         raise ShapeError(f"pad: paddings {paddings} of {x.dtype} {x.shape}, want a pair per "
                          "dimension")

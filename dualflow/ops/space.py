@@ -204,9 +204,11 @@ def batch_to_space(input: TensorLike, block_shape: TensorLike, crops: TensorLike
     order = [n, *[d for i in range(n) for d in (n + 1 + i, i)], *range(2 * n + 1, blocks.ndim)]
     grown = [-1 if size == -1 else size * b for size, b in zip(sizes, block, strict=False)]
     whole = reshape(transpose(blocks, order), (images, *grown, *rest))
-    for size, (before, after) in zip(grown, cropped, strict=True):
+    for d, (size, (before, after)) in enumerate(zip(grown, cropped, strict=True), 1):
         if size != -1 and before + after > size:
-            raise InvalidArgumentError(f"{op}: crops {before} and {after} of {size} pixels")
+            raise InvalidArgumentError(
+                f"{op}: crops {before} and {after} of dimension {d}, which has {size} pixels as "
+                f"blocks {block} of {x.dtype} {x.shape} are put together")
     ends = [size - after if size != -1 else -after for size, (_, after) in
             zip(grown, cropped, strict=True)]
     return cut(whole, [0, *[before for before, _ in cropped]], [2**63 - 1, *ends], (1,) * (n + 1),

@@ -29,6 +29,12 @@ class Images(NamedTuple):
         """Number of spatial dimensions."""
         return self.x.ndim - 2
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape they came in."""
+        batch, *space, channels = self.x.shape
+        return (batch, channels, *space) if self.channels_first else (batch, *space, channels)
+
     def restore(self, y: TensorBase) -> Any:
         """A result with channels last, in the format the images came in."""
         if not self.channels_first:
@@ -68,8 +74,9 @@ def per_dimension(value: TensorLike, at: Images, what: str) -> tuple[int, ...]:
     spatial = listed[2:] if at.channels_first else listed[1:-1]
     others = listed[:2] if at.channels_first else (listed[:1] + listed[-1:])
     if len(listed) != at.n + 2 or others != (1, 1):
-        raise InvalidArgumentError(f"{what} is {shown(value)}, want 1 or {at.n} integers, or "
-                                   f"{at.n + 2} with 1 for batch and channels")
+        raise InvalidArgumentError(
+            f"{what} is {shown(value)}, want an integer, one for each dimension of space of images "
+            f"of shape {at.shape}, or {at.n + 2} with 1 for batch and channels")
     return spatial
 
 

@@ -188,10 +188,10 @@ X, W, G = np.ones((2, 5, 6, 4), "f4"), np.ones((3, 3, 4, 6), "f4"), np.ones((2, 
     (lambda: df.nn.conv2d_transpose(G, W, X.shape[1:], 1), ValueError,
      ["conv2d_transpose", "output_shape is (5, 6, 4)"]),
     (lambda: df.nn.conv2d_transpose(G, W, (2, 6, 6, 4), 1), ValueError,
-     ["conv_backprop_input", "(2, 6, 6, 4)", "(2, 5, 6, 6)"]),
+     ["conv2d_transpose", "(2, 6, 6, 4)", "(2, 5, 6, 6)"]),
     (lambda: df.nn.conv2d_transpose(G, W, (2, 5, 6, -4), 1), ValueError, ["-4"]),
     (lambda: df.nn.conv2d_backprop_filter(X, (3, 3, 4, 5), G, 1, "SAME"), ValueError,
-     ["conv_backprop_filter", "(3, 3, 4, 5)"]),
+     ["conv2d_backprop_filter", "(3, 3, 4, 5)"]),
 ])
 def test_bad_input(call, error, words):
     with pytest.raises(error) as info:

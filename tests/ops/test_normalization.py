@@ -227,7 +227,7 @@ REFUSED = [
     (lambda: df.nn.group_norm(ONES, 1), r"group_norm: x has shape \(4,\), want two dimensions"),
     (lambda: df.nn.group_norm(X, 2, data_format="CHWN"), r"group_norm: data_format is 'CHWN'"),
     (lambda: df.nn.instance_norm(X, ONES, data_format="NCW"),
-     r"group_norm: scale has shape \(4,\), want \(3,\), a number per channel"),
+     r"instance_norm: scale has shape \(4,\), want \(3,\), a number per channel"),
     (lambda: df.nn.fused_batch_norm(X, ONES, np.ones((1, 4), "f4")),
      r"fused_batch_norm: offset has shape \(1, 4\), want \(4,\)"),
     (lambda: df.nn.fused_batch_norm(X, ONES, ONES, is_training=False),
