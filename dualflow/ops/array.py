@@ -1,5 +1,6 @@
 """Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,12 @@ __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "r
 def static_shape(x: TensorBase | TensorSpec) -> tuple[int, ...]:
     """The shape of `x` in the form of op attributes: -1 for a dimension that is not known."""
     return tuple([-1 if d is None else d for d in x.shape])
+
+
+def product(sizes: Sequence[Any]) -> Any:
+    """The product of sizes, as an op attribute: -1 if one is None, not known. Where a reshape wants
+    it, it does more than -1 would, which says nothing of tensors without elements."""
+    return -1 if any([n is None for n in sizes]) else math.prod(sizes)
 
 
 def same_size(a: Any, b: Any) -> bool:

@@ -8,7 +8,7 @@ from dualflow.dtypes import bfloat16, float16
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add, multiply
-from dualflow.ops.array import reshape, stop_gradient
+from dualflow.ops.array import product, reshape, stop_gradient
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.exponential import rsqrt
@@ -330,10 +330,11 @@ def _second(back, z, gg, g, x, scale, groups, channels_first, epsilon, batch=Fal
     """The gradients of second_order with all seen as (n, places, groups, channels) or, channels
     first, (n, groups, channels, places)."""
     n, c = x.shape[0], x.shape[1 if channels_first else -1]
-    groups = c if groups == -1 else groups
-    shape = (n, groups, c // groups, -1) if channels_first else (n, -1, groups, c // groups)
+    groups, each = (c, 1) if groups == -1 else (groups, c // groups)
+    places = product(x.shape[2:] if channels_first else x.shape[1:-1])
+    shape = (n, groups, each, places) if channels_first else (n, places, groups, each)
     axes = (0,) * batch + ((2, 3) if channels_first else (1, 3))
-    of_channels = (groups, c // groups, 1) if channels_first else (groups, c // groups)
+    of_channels = (groups, each, 1) if channels_first else (groups, each)
 
     def seen(v):
         return reshape(v, shape)

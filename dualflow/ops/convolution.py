@@ -11,7 +11,7 @@ from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import REFUSED, named, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array import ints, reshape, static_shape, transpose
+from dualflow.ops.array import ints, product, reshape, static_shape, transpose
 from dualflow.ops.types import TensorLike
 
 __all__ = ["Geometry", "atrous_conv2d", "channels_first", "channels_last", "conv1d", "conv2d",
@@ -102,7 +102,7 @@ def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: T
                          f"more dimensions, and {n + 2}")
     batch = static_shape(x)[:x.ndim - n - 1]
     if len(batch) > 1:
-        x = reshape(x, (-1, *static_shape(x)[len(batch):]))
+        x = reshape(x, (product(x.shape[:len(batch)]), *static_shape(x)[len(batch):]))
     try:
         y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
     except REFUSED as error:

@@ -7,7 +7,7 @@ from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.arguments import shown
 from dualflow.dtypes import float32, float64, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array import expand_dims, ints, reshape, same_size, static_shape
+from dualflow.ops.array import expand_dims, ints, product, reshape, same_size, static_shape
 from dualflow.ops.bitwise import logical_and
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
@@ -105,7 +105,7 @@ class _Pixels:
 
     def __init__(self, x: TensorBase, index: TensorBase, batch: Any, height: Any, width: Any,
                  channels: Any) -> None:
-        self.flat = reshape(x, (-1, channels))
+        self.flat = reshape(x, (product(x.shape[:3]), channels))
         self.height, self.width = height, width
         starts = cast(numbers(batch), int64) * (height * width)
         self.start = reshape(gather(starts, index), (-1, 1, 1))

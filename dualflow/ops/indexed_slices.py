@@ -12,7 +12,7 @@ from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.nest import Composite
 from dualflow.ops.arithmetic import add, multiply, negative, subtract
-from dualflow.ops.array import expand_dims, reshape, same_shape
+from dualflow.ops.array import expand_dims, product, reshape, same_shape
 from dualflow.ops.division import divide
 from dualflow.ops.types import TensorLike
 
@@ -183,8 +183,10 @@ def leftmost(slices: IndexedSlices) -> IndexedSlices:
 
 def rows_of(g: Any, indices: Any, shape: tuple[Any, ...]) -> IndexedSlices:
     """The gradient of what ``gather(params, indices)`` returned, by rows of `params`."""
-    return IndexedSlices(reshape(g, (-1, *shape[1:])) if indices.ndim != 1 else g,
-                         reshape(indices, (-1,)) if indices.ndim != 1 else indices, shape)
+    if indices.ndim == 1:
+        return IndexedSlices(g, indices, shape)
+    return IndexedSlices(reshape(g, (product(indices.shape), *shape[1:])),
+                         reshape(indices, (-1,)), shape)
 
 
 def plus(a: Any, b: Any) -> Any:

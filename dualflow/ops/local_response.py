@@ -4,7 +4,7 @@ from typing import Any
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array import reshape
+from dualflow.ops.array import product, reshape
 from dualflow.ops.creation import ones
 from dualflow.ops.diagonal import band_part
 from dualflow.ops.exponential import pow
@@ -79,7 +79,7 @@ def _window(v: Any, radius: int) -> Tensor:
     """Sums over neighbouring channels: a product with a band of ones."""
     c = v.shape[-1]
     band = band_part(ones([c, c], v.dtype), radius, radius)
-    return reshape(matmul(reshape(v, [-1, c]), band), v.shape)
+    return reshape(matmul(reshape(v, [product(v.shape[:-1]), c]), band), v.shape)
 
 
 @gradient("local_response_normalization_grad", saves="inputs")
