@@ -19,13 +19,14 @@
 #define SUMS 8
 #endif
 
-#define LONGEST_RUN 128      /* results: in a sum of weights, terms added without a break */
+#define VECTORS 16               /* of channels whose sums of weights stay in L1 together */
+#define LONGEST_RUN 128          /* results, about: terms of a weight's sum without a break */
 #define TASK_NS 16000
-#define ROWS_BYTES 32768 /* of sources and results in use at a time (L1) */
-#define GROUPS 32            /* of runs, whose sums of weights are added up apart */
-#define GROUP_RUNS 16        /* at least */
-#define MAC_NS_PER_BYTE 0.01 /* estimated */
-#define COPIED 16384         /* elements copied at a time */
+#define ROWS_BYTES (256 << 10)   /* of sources and results in use at a time (L2) */
+#define GROUPS 32                /* of runs, whose sums of weights are added up apart */
+#define GROUP_RUNS 16            /* at least */
+#define MAC_NS_PER_BYTE 0.01     /* estimated */
+#define COPIED 16384             /* elements copied at a time */
 
 /* What the kernels do for one run. Distances in elements; counts and steps of taps are along
  * planes, rows and columns. */
@@ -35,6 +36,8 @@ typedef struct {
     int64_t n[3], x_step[3], w_step[3];
     int64_t count, x_next, y_next; /* results, and from one to the next */
     int64_t channels;
+    bool shared;      /* the next result's sources are these, one tap on */
+    bool left, right; /* the first result lacks its first tap, the last one its last */
 } window;
 
 #define DTYPE f32
@@ -60,7 +63,7 @@ static const kernels KERNELS[DF_N_DTYPES] = {
 
 /* Results along a dimension that differ by multiples of `step`, and the taps and sources of theirs
  * that may exist: result number i, tap number j has source  source + i * next + j * tap_next,
- * which must be in [0, size). */
+ * which must be in [0, size). Both steps between sources are positive. */
 typedef struct {
     int64_t first, step, count;
     int64_t tap, tap_step, n_taps;
@@ -90,39 +93,38 @@ static int64_t common_divisor(int64_t a, int64_t m, int64_t *x)
 }
 
 /* Elements first, first + stride, ... of the input: taps t for which first + pad - t * dilation is
- * a multiple of the stride. */
+ * a multiple of the stride, the last one first, so that their sources ascend. */
 static sweep input_sweep(const df_conv *c, int d, int64_t first)
 {
     const int64_t stride = c->stride[d], dilation = c->dilation[d], at = first + c->pad[d];
     int64_t inverse;
-    const int64_t divisor = common_divisor(dilation, stride, &inverse);
-    sweep s = {.first = first, .step = stride, .next = 1, .size = c->out[d]};
-    s.tap_step = stride / divisor;
-    s.tap_next = -(dilation / divisor);
+    const int64_t divisor = common_divisor(dilation, stride, &inverse), step = stride / divisor;
+    sweep s = {.first = first, .step = stride, .tap_step = -step, .next = 1,
+               .tap_next = dilation / divisor, .size = c->out[d]};
     s.count = (c->in[d] - first + stride - 1) / stride;
     if (at % divisor) return s;
-    inverse = (inverse % s.tap_step + s.tap_step) % s.tap_step;
-    s.tap = (int64_t)((__int128)(at / divisor % s.tap_step) * inverse % s.tap_step);
-    if (s.tap >= c->kernel[d]) return s;
-    s.n_taps = (c->kernel[d] - s.tap - 1) / s.tap_step + 1;
+    inverse = (inverse % step + step) % step;
+    const int64_t tap = (int64_t)((__int128)(at / divisor % step) * inverse % step);
+    if (tap >= c->kernel[d]) return s;
+    s.n_taps = (c->kernel[d] - tap - 1) / step + 1;
+    s.tap = tap + (s.n_taps - 1) * step;
     s.source = (at - s.tap * dilation) / stride;
     return s;
 }
 
-/* Results in a row that have the same taps, the first result's sources, all along one dimension. */
+/* Results in a row that have the same taps, the first result's sources, all along one dimension.
+ * At `left` and `right` a result may lack a tap; see window. */
 typedef struct {
     int64_t result, count, tap, n_taps, source;
+    bool left, right;
 } run;
 
 /* Result number i of a sweep, and those of its taps that have a source. */
 static run run_at(const sweep *s, int64_t i)
 {
-    const int64_t source = s->source + i * s->next, step = s->tap_next;
-    /* taps before the first element, and before the end, in the direction of the taps */
-    const int64_t before = step > 0 ? -source : source - s->size + 1;
-    const int64_t until = step > 0 ? s->size - source : source + 1, by = step > 0 ? step : -step;
-    const int64_t from = before > 0 ? df_ceil_div(before, by) : 0;
-    const int64_t to = until > 0 ? df_min(df_ceil_div(until, by), s->n_taps) : 0;
+    const int64_t source = s->source + i * s->next, step = s->tap_next, until = s->size - source;
+    const int64_t from = source < 0 ? df_ceil_div(-source, step) : 0;
+    const int64_t to = until > 0 ? df_min(df_ceil_div(until, step), s->n_taps) : 0;
     run r = {.result = s->first + i * s->step, .count = 1};
     if (from >= to) return r;
     r.tap = s->tap + from * s->tap_step;
@@ -156,6 +158,33 @@ static int64_t find_runs(const sweep *s, run *runs)
         i += r.count;
     }
     return n;
+}
+
+/* Whether `one` is a single result beside the run `all`, of three taps, and lacks one of them. */
+static bool is_edge(const run *one, const run *all)
+{
+    return one->count == 1 && one->n_taps == 2 && all->n_taps == 3;
+}
+
+/* Joins runs with the results at their edges: few taps of one result take as long as all of
+ * several. Returns how many are left. */
+static int64_t join_edges(const sweep *s, run *runs, int64_t n)
+{
+    if (s->tap_next != s->next) return n;
+    int64_t n_joined = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const run r = runs[i];
+        run *last = &runs[n_joined - (i > 0)];
+        if (i > 0 && is_edge(last, &r) && last->tap == r.tap + s->tap_step) {
+            *last = (run){last->result, r.count + 1, r.tap, 3, r.source - s->next, .left = true};
+        } else if (i > 0 && is_edge(&r, last) && last->tap == r.tap && !last->right) {
+            last->count++;
+            last->right = true;
+        } else {
+            runs[n_joined++] = r;
+        }
+    }
+    return n_joined;
 }
 
 /* One pass over the results: with `backward` elements of the gradient of x, else those of y. */
@@ -197,7 +226,8 @@ static int64_t n_sweeps(const pass *p)
 static int64_t runs_bytes(const pass *p)
 {
     const sweep s = sweep_of(p, 2, 0);
-    const int64_t n_taps = (p->c->kernel[2] - 1) / s.tap_step + 1, n = n_sweeps(p);
+    const int64_t step = s.tap_step > 0 ? s.tap_step : -s.tap_step;
+    const int64_t n_taps = (p->c->kernel[2] - 1) / step + 1, n = n_sweeps(p);
     int64_t runs = p->to[2], changes;
     if (df_mul_size(n, 2 * n_taps + 4, &changes)) runs = df_min(runs, runs / LONGEST_RUN + changes);
     return df_conv_align(df_conv_mul_bytes(runs, sizeof(run)));
@@ -228,7 +258,8 @@ static void start(pass *p, void *workspace)
     p->n_runs = 0;
     for (int64_t i = 0; i < n_sweeps(p); i++) {
         const sweep s = sweep_of(p, 2, i);
-        p->n_runs += find_runs(&s, p->runs + p->n_runs);
+        run *runs = p->runs + p->n_runs;
+        p->n_runs += join_edges(&s, runs, find_runs(&s, runs));
     }
     p->n_items = p->c->n * p->to[0] * p->to[1] * p->n_runs;
 }
@@ -241,7 +272,8 @@ static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at,
     const int64_t pixel = p->channels * p->bytes;
     const char *sources = p->x + at * p->bytes;
     char *weights = w + at * p->bytes, *results = p->y + at * p->bytes;
-    window g = {.x_next = p->x_next, .y_next = p->y_next, .channels = n};
+    window g = {.x_next = p->x_next, .y_next = p->y_next, .channels = n,
+                .shared = p->x_next == p->x_step[2]};
     memcpy(g.x_step, p->x_step, sizeof g.x_step);
     memcpy(g.w_step, p->w_step, sizeof g.w_step);
     while (begin < end) {
@@ -259,12 +291,14 @@ static void walk_channels(const pass *p, int64_t begin, int64_t end, int64_t at,
             g.n[1] = h.n_taps;
             g.n[2] = r->n_taps;
             g.count = r->count;
+            g.left = r->left;
+            g.right = r->right;
             kernel(&g);
         }
     }
 }
 
-/* The same for all channels, as many at a time as leave the rows in L1 that the next row reads. */
+/* The same for all channels, as many at a time as leave the rows in L2 that the next row reads. */
 static void walk(const pass *p, int64_t begin, int64_t end, void (*kernel)(const window *g),
                  char *w)
 {

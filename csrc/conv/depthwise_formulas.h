@@ -27,136 +27,143 @@ DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const
                                      by[v], sum[i * m + v]);
 }
 
-/* The same for three taps, where neighbouring results share sources: each is loaded once. */
-DF_INLINE void FN(three_taps)(const int n, const int m, const T *x, int64_t next, const T *w,
-                              int64_t w_step, int64_t lanes, V sum[SUMS])
+/* The same for three taps, where neighbouring results share sources: each is loaded once. The
+ * outermost sources are left out where they do not exist. */
+DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, const T *x,
+                              int64_t next, const T *w, int64_t w_step, int64_t lanes, V sum[SUMS])
 {
     const T *three[4] = {x, x + 3 * next, x + 6 * next, x + 9 * next};
     V by[3][4];
     UNROLL for (int s = 0; s < 3; s++)
         UNROLL for (int v = 0; v < m; v++) by[s][v] = FN(some)(w + s * w_step + v * LANES, lanes);
-    UNROLL for (int j = 0; j < n + 2; j++)
+    UNROLL for (int j = 0; j < n + 2; j++) {
+        if ((j == 0 && left) || (j == n + 1 && right)) continue;
         UNROLL for (int v = 0; v < m; v++) {
             const V source = FN(some)(three[j / 3] + j % 3 * next + v * LANES, lanes);
             UNROLL for (int s = 0; s < 3; s++)
                 if (j - s >= 0 && j - s < n)
                     sum[(j - s) * m + v] = FN(fma)(source, by[s][v], sum[(j - s) * m + v]);
         }
+    }
 }
 
-/* The taps of a line of the window. `shared`: the next result's sources are these, one tap on; or
- * one tap back, and the three are taken in that order. */
-DF_INLINE void FN(line)(const int n, const int m, const bool shared, const window *g, const T *x,
-                        const T *w, int64_t lanes, V sum[SUMS])
+/* n results in a row from number `first` on, m vectors of their channels. */
+DF_INLINE void FN(results)(const int n, const int m, const bool three, const window *g,
+                           int64_t first, int64_t at, int64_t lanes)
 {
+    const bool left = first == 0 && g->left, right = first + n == g->count && g->right;
     const int64_t x_step = g->x_step[2], w_step = g->w_step[2], next = g->x_next;
-    int64_t left = g->n[2];
-    if (shared)
-        for (; left >= 3; left -= 3, x += 3 * x_step, w += 3 * w_step) {
-            if (x_step == next) FN(three_taps)(n, m, x, next, w, w_step, lanes, sum);
-            else FN(three_taps)(n, m, x + 2 * x_step, next, w + 2 * w_step, -w_step, lanes, sum);
-        }
-    for (; left > 0; left--, x += x_step, w += w_step) FN(tap)(n, m, x, next, w, lanes, sum);
-}
-
-/* n results in a row, m vectors of their channels. */
-DF_INLINE void FN(results)(const int n, const int m, const bool shared, const window *g,
-                           const T *x, T *y, int64_t at, int64_t lanes)
-{
+    const T *planes = (const T *)g->x + first * next + at, *weights = (const T *)g->w + at;
+    T *y = (T *)g->y + first * g->y_next + at;
     V sum[SUMS];
     UNROLL for (int i = 0; i < n * m; i++) sum[i] = (V){0};
-    for (int64_t p = 0; p < g->n[0]; p++)
-        for (int64_t r = 0; r < g->n[1]; r++)
-            FN(line)(n, m, shared, g, x + at + p * g->x_step[0] + r * g->x_step[1],
-                     (const T *)g->w + at + p * g->w_step[0] + r * g->w_step[1], lanes, sum);
+    for (int64_t p = 0; p < g->n[0]; p++, planes += g->x_step[0], weights += g->w_step[0]) {
+        const T *line = planes, *line_w = weights;
+        for (int64_t r = 0; r < g->n[1]; r++, line += g->x_step[1], line_w += g->w_step[1]) {
+            const T *x = line, *w = line_w;
+            if (three) FN(three_taps)(n, m, left, right, x, next, w, w_step, lanes, sum);
+            else
+                for (int64_t t = 0; t < g->n[2]; t++, x += x_step, w += w_step)
+                    FN(tap)(n, m, x, next, w, lanes, sum);
+        }
+    }
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
-            FN(put)(y + at + i * g->y_next + v * LANES, sum[i * m + v], lanes);
+            FN(put)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
 }
 
-DF_INLINE void FN(all_channels)(const int n, const int m, const bool shared, const window *g,
+DF_INLINE void FN(all_channels)(const int n, const int m, const bool three, const window *g,
                                 int64_t first)
 {
-    const T *x = (const T *)g->x + first * g->x_next;
-    T *y = (T *)g->y + first * g->y_next;
     int64_t at = 0;
     if (m > 1)
         for (; at + m * LANES <= g->channels; at += m * LANES)
-            FN(results)(n, m, shared, g, x, y, at, LANES);
+            FN(results)(n, m, three, g, first, at, LANES);
     for (; at + LANES <= g->channels; at += LANES)
-        FN(results)(n, 1, shared, g, x, y, at, LANES);
-    if (at < g->channels) FN(results)(n, 1, shared, g, x, y, at, g->channels - at);
+        FN(results)(n, 1, three, g, first, at, LANES);
+    if (at < g->channels) FN(results)(n, 1, three, g, first, at, g->channels - at);
 }
 
 /* The results of a run; the last ones of a long run together with some before them, again. */
 static void FN(run_results)(const window *given)
 {
     const window copy = *given, *g = &copy; /* no store can change it */
-    const bool shared = g->x_next == g->x_step[2] || g->x_next == -g->x_step[2];
+    const bool three = g->shared && g->n[2] == 3;
     int64_t i = 0;
     if (g->count >= 8) {
         for (; i < g->count; i += 8) {
             const int64_t first = df_min(i, g->count - 8);
-            if (shared) FN(all_channels)(8, SUMS / 8, true, g, first);
+            if (three) FN(all_channels)(8, SUMS / 8, true, g, first);
             else FN(all_channels)(8, SUMS / 8, false, g, first);
         }
-        return;
-    }
-    if (g->count >= 4)
-        for (; i < g->count; i += 4) FN(all_channels)(4, 2, false, g, df_min(i, g->count - 4));
-    for (; i < g->count; i++) FN(all_channels)(1, 4, false, g, i);
-}
-
-/* Adds a run's products of x and y to rows x cols taps of the weights, all constants. `shared`:
- * the next result's sources are these, one tap on. */
-DF_INLINE void FN(taps)(const int rows, const int cols, const bool shared, const window *g,
-                        const T *x, T *w, int64_t at, int64_t lanes)
-{
-    const T *from = x + at, *by = (const T *)g->y + at;
-    int64_t left = g->count;
-    V sum[3][3];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int s = 0; s < cols; s++) sum[r][s] = (V){0};
-    for (; shared && left >= 4; left -= 4, from += 4 * g->x_next, by += 4 * g->y_next) {
-        V y[4];
-        UNROLL for (int i = 0; i < 4; i++) y[i] = FN(some)(by + i * g->y_next, lanes);
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int j = 0; j < cols + 3; j++) {
-                const V source = FN(some)(from + r * g->x_step[1] + j * g->x_next, lanes);
-                UNROLL for (int s = 0; s < cols; s++)
-                    if (j - s >= 0 && j - s < 4) sum[r][s] = FN(fma)(source, y[j - s], sum[r][s]);
-            }
-    }
-    for (; left > 0; left--, from += g->x_next, by += g->y_next) {
-        const V y = FN(some)(by, lanes);
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int s = 0; s < cols; s++) {
-                const T *p = from + r * g->x_step[1] + s * g->x_step[2];
-                sum[r][s] = FN(fma)(FN(some)(p, lanes), y, sum[r][s]);
-            }
-    }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int s = 0; s < cols; s++) {
-            T *to = w + at + r * g->w_step[1] + s * g->w_step[2];
-            FN(put)(to, FN(some)(to, lanes) + sum[r][s], lanes);
+    } else if (g->count >= 4) {
+        for (; i < g->count; i += 4) {
+            const int64_t first = df_min(i, g->count - 4);
+            if (three) FN(all_channels)(4, 2, true, g, first);
+            else FN(all_channels)(4, 2, false, g, first);
         }
+    } else {
+        for (; i < g->count; i++)
+            if (three) FN(all_channels)(1, 4, true, g, i);
+            else FN(all_channels)(1, 4, false, g, i);
+    }
 }
 
-DF_INLINE void FN(taps_of_lanes)(const int rows, const int cols, const window *g, const T *x, T *w,
-                                 int64_t at, int64_t lanes)
+/* Adds the products of n neighbouring results of y with x to the sums of rows x cols taps, all
+ * constants. Where n > 1, the results share their sources. */
+DF_INLINE void FN(taps)(const int n, const int rows, const int cols, bool left, bool right,
+                        const window *g, const T *x, const T *by, int64_t lanes, V sums[9])
 {
-    if (g->x_next == g->x_step[2] && g->count >= 4)
-        FN(taps)(rows, cols, true, g, x, w, at, lanes);
-    else
-        FN(taps)(rows, cols, false, g, x, w, at, lanes);
+    V y[4], sum[9];
+    UNROLL for (int t = 0; t < rows * cols; t++) sum[t] = sums[t];
+    UNROLL for (int k = 0; k < n; k++) y[k] = FN(some)(by + k * g->y_next, lanes);
+    UNROLL for (int j = 0; j < cols + n - 1; j++) {
+        if ((j == 0 && left) || (j == cols + n - 2 && right)) continue;
+        UNROLL for (int r = 0; r < rows; r++) {
+            const V source = FN(some)(x + r * g->x_step[1] + j * g->x_step[2], lanes);
+            UNROLL for (int s = 0; s < cols; s++)
+                if (j - s >= 0 && j - s < n)
+                    sum[r * cols + s] = FN(fma)(source, y[j - s], sum[r * cols + s]);
+        }
+    }
+    UNROLL for (int t = 0; t < rows * cols; t++) sums[t] = sum[t];
 }
 
+/* The same for all of some channels, as results of a pixel lie next to each other. */
+DF_INLINE void FN(taps_of_channels)(const int n, const int rows, const int cols, int64_t first,
+                                    const window *g, const T *x, int64_t at, int64_t channels,
+                                    V sum[][9])
+{
+    const bool left = first == 0 && g->left, right = first + n == g->count && g->right;
+    const T *y = (const T *)g->y + first * g->y_next + at;
+    int64_t c = 0;
+    x += first * g->x_next + at;
+    for (; c + LANES <= channels; c += LANES)
+        FN(taps)(n, rows, cols, left, right, g, x + c, y + c, LANES, sum[c / LANES]);
+    if (c < channels)
+        FN(taps)(n, rows, cols, left, right, g, x + c, y + c, channels - c, sum[c / LANES]);
+}
+
+/* Adds a run's products of x and y to rows x cols taps of the weights. */
 DF_INLINE void FN(taps_of_all)(const int rows, const int cols, const window *g, const T *x, T *w)
 {
-    int64_t at = 0;
-    for (; at + LANES <= g->channels; at += LANES)
-        FN(taps_of_lanes)(rows, cols, g, x, w, at, LANES);
-    if (at < g->channels) FN(taps_of_lanes)(rows, cols, g, x, w, at, g->channels - at);
+    V sum[VECTORS][9];
+    for (int64_t at = 0; at < g->channels; at += VECTORS * LANES) {
+        const int64_t channels = df_min(VECTORS * LANES, g->channels - at);
+        int64_t i = 0;
+        memset(sum, 0, (size_t)df_ceil_div(channels, LANES) * sizeof sum[0]);
+        if (g->shared)
+            for (; i + 4 <= g->count; i += 4)
+                FN(taps_of_channels)(4, rows, cols, i, g, x, at, channels, sum);
+        for (; i < g->count; i++)
+            FN(taps_of_channels)(1, rows, cols, i, g, x, at, channels, sum);
+        for (int t = 0; t < rows * cols; t++)
+            for (int64_t c = 0; c < channels; c += LANES) {
+                T *to = w + at + c + t / cols * g->w_step[1] + t % cols * g->w_step[2];
+                const int64_t lanes = df_min(LANES, channels - c);
+                FN(put)(to, FN(some)(to, lanes) + sum[c / LANES][t], lanes);
+            }
+    }
 }
 
 DF_INLINE void FN(taps_of_rows)(const int rows, const window *g, const T *x, T *w)
