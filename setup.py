@@ -17,7 +17,7 @@ from setuptools.command.build_ext import build_ext
 
 CSRC = Path("csrc")
 KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # rooms compiled once per SIMD level
-PER_ISA = [CSRC / "op/table.c",
+PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",

@@ -38,12 +38,6 @@ typedef struct df_cluster df_cluster;
  * an op has no kernel for the dtypes it meets. */
 df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err);
 void df_cluster_free(df_cluster *c);
-/* Runs over the data of the call's inputs and outputs. */
-df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err);
-/* Runs n elements of the iteration shape from `begin` on, `count` times at distance `step`, on the
- * calling thread, where rows have one element: for callers whose data come piece by piece. */
-df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
-                              int64_t count, int64_t step, df_error *err);
 /* Dtypes and shapes of the outputs from those of the inputs; this is the infer of `cluster`. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
 /* The number of outputs in the code; 1 where it is malformed, which infer then reports. */

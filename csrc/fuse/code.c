@@ -101,7 +101,7 @@ static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
 static const char *check_op(const df_cluster_step *s)
 {
     const df_op *op = s->op;
-    if (op->internal || op->effect || op->writes) return "its op cannot be a step";
+    if (op->effect || op->writes) return "its op cannot be a step";
     if (s->reduces && s->space != DF_SPACE_ROW) return "a reduction yields a ROW value";
     if (op->kind != DF_ELEMENTWISE && !s->reduces)
         return "its op is not elementwise, nor a reduction";
@@ -147,7 +147,7 @@ static df_status read_step(const df_call *call, df_cluster_code *code, int64_t a
     if (!take_step(r, &raw)) return malformed(call, "a number is missing or out of range", at, err);
     *s = (df_cluster_step){.op = df_registry_op(raw.op), .space = (df_space)raw.space,
                            .n_in = (int)raw.n_in, .in = raw.in,
-                           .attrs = code->attrs + code->n_attrs};
+                           .one = -1, .attrs = code->attrs + code->n_attrs};
     s->reduces = s->op->kind == DF_REDUCTION;
     code->n_attrs += s->reduces ? 0 : s->op->n_attrs;
     const char *wrong = check_op(s);

@@ -13,6 +13,8 @@ typedef struct {
     bool reduces;
     int n_in;
     const int64_t *in; /* values; in the code, which lives as long as the call */
+    int one;           /* the planner's: operand that is one number, or one per row; or -1 */
+    bool one_per_row;
     union {
         df_tile_fn tile;
         df_reduce_fn reduce;

@@ -12,6 +12,7 @@
 #define BLOCK_NS 20000    /* long enough for a block, where there are many steps */
 #define CHEAP 0.2         /* ns per element, the record's default */
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
+#define ROW_MIN 64        /* elements: shorter rows are faster as one with their number repeated */
 #define N_CLASSES 8       /* of registers: space and bytes of an element */
 
 /* What is held in a slot: input i read in a space, the result of a step, that of a ROW step
@@ -19,6 +20,7 @@
 typedef struct {
     int64_t last_use; /* step, or the number of steps: an output */
     int32_t slot, reg; /* -1: none */
+    bool whole;        /* some step reads more than its first element */
 } item;
 
 typedef struct {
@@ -49,7 +51,8 @@ static int64_t item_expanded(const planner *p, int64_t step)
 static int64_t item_of_operand(const planner *p, const df_cluster_step *s, int i)
 {
     const int64_t value = s->in[i];
-    const df_space space = s->reduces ? DF_SPACE_FULL : s->space;
+    const bool per_row = s->one_per_row && s->one == i;
+    const df_space space = s->reduces ? DF_SPACE_FULL : per_row ? DF_SPACE_ROW : s->space;
     if (value < p->code.n_in) return item_of_input(value, space);
     const int64_t step = value - p->code.n_in;
     return p->code.steps[step].space == space ? item_of_step(p, step) : item_expanded(p, step);
@@ -60,6 +63,46 @@ static bool is_expanded(const planner *p, int64_t item)
     return item >= item_expanded(p, 0);
 }
 
+static bool is_one(const planner *p, const df_call *call, int64_t value, df_space space)
+{
+    const df_tensor *all = space == DF_SPACE_FULL ? &p->code.full : &p->code.row;
+    return value < p->code.n_in && call->in[value]->size == 1 && all->size > 1;
+}
+
+/* Whether a value has one element for each row. */
+static bool is_one_per_row(const planner *p, const df_call *call, int64_t value)
+{
+    if (p->code.row_length < ROW_MIN) return false;
+    if (value >= p->code.n_in)
+        return p->code.steps[value - p->code.n_in].space == DF_SPACE_ROW;
+    const df_tensor *x = call->in[value], *row = &p->code.row;
+    if (x->ndim > row->ndim) return false;
+    for (int i = 1; i <= x->ndim; i++)
+        if (x->shape[x->ndim - i] != 1 && row->shape[row->ndim - i] == 1) return false;
+    return true;
+}
+
+/* Steps that read an operand as one number, or one for each row, rather than repeated. */
+static void find_ones(planner *p, const df_call *call)
+{
+    df_cluster_code *code = &p->code;
+    for (int64_t k = 0; k < code->n_steps; k++) {
+        df_cluster_step *s = &code->steps[k];
+        s->one = -1;
+        for (int i = 0; i < 2 && s->n_in == 2 && s->one < 0; i++) {
+            const int64_t value = s->in[i];
+            const df_tile_fn with_one = s->op->tile_with_one[i][s->dtype];
+            const bool one = is_one(p, call, value, s->space);
+            if (!with_one || s->reduces) continue;
+            if (!one && (s->space == DF_SPACE_ROW || !is_one_per_row(p, call, value))) continue;
+            s->one = i;
+            s->one_per_row = !one;
+            s->fn.tile = with_one;
+            if (!one && value < code->n_in) code->read_in[value] |= 1 << DF_SPACE_ROW;
+        }
+    }
+}
+
 static void find_last_uses(planner *p)
 {
     const df_cluster_code *code = &p->code;
@@ -67,6 +110,7 @@ static void find_last_uses(planner *p)
         for (int i = 0; i < code->steps[k].n_in; i++) {
             const int64_t at = item_of_operand(p, &code->steps[k], i);
             p->items[at].last_use = k;
+            if (i != code->steps[k].one || code->steps[k].one_per_row) p->items[at].whole = true;
             if (is_expanded(p, at)) p->items[at - code->n_steps].last_use = k;
         }
     for (int i = 0; i < code->n_out; i++) {
@@ -141,6 +185,7 @@ static df_status plan_loads(planner *p, const df_call *call, df_error *err)
             p->load_of[item_of_input(i, (df_space)space)] = c->n_loads++;
             if (status != DF_OK) return status;
         }
+    int n_kept = 0; /* in registers */
     for (int32_t i = 0; i < c->n_loads; i++) {
         df_cluster_load *load = &c->loads[i];
         item *it = &p->items[item_of_input(load->input, load->space)];
@@ -148,9 +193,14 @@ static df_status plan_loads(planner *p, const df_call *call, df_error *err)
             p->last_direct = df_max(p->last_direct, load->last_use);
             c->walking[c->n_walking++] = i;
             it->slot = i;
-        } else if (load->operand.mode == DF_PERIODIC && c->n_periodic < PERIODIC_MAX) {
+        } else if (load->operand.mode == DF_PERIODIC && !it->whole) {
+            load->in_place = true;
+            c->periodic[c->n_periodic++] = i;
+            it->slot = i;
+        } else if (load->operand.mode == DF_PERIODIC && n_kept < PERIODIC_MAX) {
             load->buffer = slot_of_register(p, take_register(p, load->space,
                                                              load->operand.bytes));
+            n_kept++;
             c->periodic[c->n_periodic++] = i;
             it->slot = i;
         }
@@ -228,9 +278,12 @@ static void plan_step(planner *p, int64_t k)
     if (s->op->may_alias) give_back_operands(p, k);
     const int32_t out = place_result(p, k);
     give_back_operands(p, k);
-    df_cluster_action *to = add_action(p, s->reduces ? DF_DO_REDUCE : DF_DO_TILE, s->space);
+    const df_action_kind kind = s->one_per_row ? DF_DO_ROWS : DF_DO_TILE;
+    df_cluster_action *to = add_action(p, s->reduces ? DF_DO_REDUCE : kind, s->space);
     if (s->reduces) to->fn.reduce = s->fn.reduce;
     else to->fn.tile = s->fn.tile;
+    if (s->one_per_row) to->one = (uint8_t)s->one;
+    to->bytes = (uint8_t)df_dtypes[s->dtype].bytes;
     to->attrs = s->attrs;
     to->out = out;
     memcpy(to->in, in, sizeof in);
@@ -342,7 +395,7 @@ static bool make_room(planner *p)
     c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
     c->walking = calloc(2 * n_in + 1, sizeof *c->walking);
     c->streams = calloc(2 * n_in + (size_t)p->code.n_out + 1, sizeof *c->streams);
-    c->periodic = calloc(PERIODIC_MAX, sizeof *c->periodic);
+    c->periodic = calloc(2 * n_in + 1, sizeof *c->periodic);
     p->items = malloc(sizeof *p->items * (n_items + 1));
     p->regs = malloc(sizeof *p->regs * (n_items + 1));
     p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
@@ -350,7 +403,7 @@ static bool make_room(planner *p)
     if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
         !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
         return false;
-    for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1};
+    for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false};
     for (size_t i = 0; i < n_steps; i++) p->output_of[i] = -1;
     for (int i = 0; i < N_CLASSES; i++) p->free[i] = -1;
     return true;
@@ -370,6 +423,7 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     c->n_outputs = p->code.n_out;
     c->attrs = p->code.attrs;
     p->code.attrs = NULL;
+    find_ones(p, call);
     find_last_uses(p);
     df_status status = plan_loads(p, call, err);
     if (status != DF_OK) return status;

@@ -7,7 +7,13 @@
 #include "fuse/code.h"
 #include "op/operand.h"
 
-typedef enum { DF_DO_TILE, DF_DO_REDUCE, DF_DO_EXPAND, DF_DO_LOAD } df_action_kind;
+typedef enum {
+    DF_DO_TILE,
+    DF_DO_ROWS, /* a tile function on each row, one operand of which is a number per row */
+    DF_DO_REDUCE,
+    DF_DO_EXPAND,
+    DF_DO_LOAD
+} df_action_kind;
 
 typedef struct {
     union {
@@ -18,7 +24,9 @@ typedef struct {
     const df_attr *attrs;
     int32_t in[DF_TILE_MAX_IN]; /* slots; those beyond the operands are 0 */
     int32_t out;
-    uint8_t kind, space, bytes; /* `bytes` of an element: EXPAND */
+    uint8_t kind, space;
+    uint8_t bytes; /* of an element: EXPAND, ROWS */
+    uint8_t one;   /* the operand with a number per row: ROWS */
 } df_cluster_action;
 
 /* An input as it is read in one space. Its slot is its index. */
@@ -26,6 +34,7 @@ typedef struct {
     df_operand operand;
     int32_t input, buffer; /* `buffer`: slot of the register it is copied to */
     df_space space;
+    bool in_place;    /* one number, read where it is */
     int64_t last_use; /* step */
 } df_cluster_load;
 
@@ -55,7 +64,7 @@ struct df_cluster {
     df_cluster_output *outputs;
     int64_t *offsets;  /* of the registers, in bytes */
     int32_t *walking;  /* loads done at the start of each tile: read in place, or into a register */
-    int32_t *periodic; /* loads done at the start of each block */
+    int32_t *periodic; /* loads done at the start of each block: of numbers, of short periods */
     df_cluster_stream *streams; /* worth fetching ahead */
     int64_t tile_stream_bytes;
     df_attr *attrs;

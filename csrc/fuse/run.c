@@ -1,6 +1,8 @@
 /* Runs clusters that are ready (plan.h): block by block, tile by tile, action by action. */
+#include "fuse/run.h"
 #include "fuse/plan.h"
 #include "base/thread.h"
+#include "simd/lanes.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -42,16 +44,40 @@ static const void *load(const run *r, const df_cluster_load *l, int64_t begin, i
 {
     const char *data = r->call->in[l->input]->data;
     const int64_t first = df_cluster_elements(r->c, l->space, begin);
+    if (l->in_place) return data;
     if (l->operand.mode == DF_DIRECT) return data + first * l->operand.bytes;
     return df_operand_load(&l->operand, data, first, df_cluster_elements(r->c, l->space, units),
                            at[l->buffer]);
 }
 
 /* Each of n elements `length` times. */
+#define TEMPLATE "fuse/expand.h"
+#define DTYPE i32
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE i64
+#include TEMPLATE
+#undef DTYPE
+#undef TEMPLATE
 static void expand(char *to, const char *from, int bytes, int64_t n, int64_t length)
 {
-    for (int64_t i = 0; i < n; i++)
-        df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
+    if (bytes == 4) expand_i32((int32_t *)to, (const int32_t *)from, n, length);
+    else if (bytes == 8) expand_i64((int64_t *)to, (const int64_t *)from, n, length);
+    else
+        for (int64_t i = 0; i < n; i++)
+            df_fill(to + i * length * bytes, from + i * bytes, bytes, length);
+}
+
+/* A tile function on each of n rows, for each of which one operand has one number. */
+static inline void do_rows(const df_cluster_action *a, int64_t n, int64_t length, void *const *at)
+{
+    const int64_t row = length * a->bytes;
+    const int64_t step[2] = {a->one == 0 ? a->bytes : row, a->one == 1 ? a->bytes : row};
+    for (int64_t i = 0; i < n; i++) {
+        const void *in[DF_TILE_MAX_IN] = {(const char *)at[a->in[0]] + i * step[0],
+                                          (const char *)at[a->in[1]] + i * step[1]};
+        a->fn.tile(length, (char *)at[a->out] + i * row, in, a->attrs);
+    }
 }
 
 /* What the next tile streams from and to memory is prefetched, a few lines before each action of
@@ -95,6 +121,8 @@ static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
             const void *in[DF_TILE_MAX_IN] = {at[a->in[0]], at[a->in[1]], at[a->in[2]],
                                               at[a->in[3]]};
             a->fn.tile(n[a->space], at[a->out], in, a->attrs);
+        } else if (a->kind == DF_DO_ROWS) {
+            do_rows(a, units, c->row_length, at);
         } else if (a->kind == DF_DO_REDUCE) {
             a->fn.reduce(units, c->row_length, at[a->out], at[a->in[0]]);
         } else if (a->kind == DF_DO_EXPAND) {
@@ -208,7 +236,7 @@ static df_status find_direct(run *r, bool *few, df_buffer **many, df_error *err)
     return DF_OK;
 }
 
-df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err)
+df_status DF_SYM(df_cluster_run)(const df_cluster *c, const df_call *call, df_error *err)
 {
     bool few[FEW_OUTPUTS];
     df_buffer *many;
@@ -221,8 +249,8 @@ df_status df_cluster_run(const df_cluster *c, const df_call *call, df_error *err
     return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
 }
 
-df_status df_cluster_run_part(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
-                              int64_t count, int64_t step, df_error *err)
+df_status DF_SYM(df_cluster_run_part)(const df_cluster *c, const df_call *call, int64_t begin,
+                                      int64_t n, int64_t count, int64_t step, df_error *err)
 {
     bool few[FEW_OUTPUTS];
     df_buffer *many;

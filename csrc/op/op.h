@@ -115,6 +115,9 @@ struct df_op {
      * `select`, where one dtype does not determine it. */
     df_tile_fn tile[DF_N_DTYPES];
     int tile_key;
+    /* Of two inputs of one dtype: the same where operand 0, operand 1 is a single number that
+     * meets every element of the other. NULL: callers repeat it first. */
+    df_tile_fn tile_with_one[2][DF_N_DTYPES];
     df_refusal refuses; /* checked before computing; otherwise only DF_GENERAL ops can fail */
     df_tile_fn (*select)(const df_call *call);
     /* Arithmetic of a run, for reports; NULL: one operation for each element that an elementwise op

@@ -7,12 +7,14 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}};
-DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}};
-DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)}};
+DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}, WITH_ONE(add)};
+DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}, WITH_ONE(subtract)};
+DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)},
+                   WITH_ONE(multiply)};
 DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan)}};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
-                             .tile = {NUMBERS(squared_difference)}};
+                             .tile = {NUMBERS(squared_difference)},
+                             WITH_ONE(squared_difference)};
 DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
 DF_OP(abs) = {UNARY_OP("abs"), .tile = {NUMBERS(abs)}};
 DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};

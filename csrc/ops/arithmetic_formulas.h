@@ -30,6 +30,10 @@ DF_INLINE V FN(sign)(V x)
 }
 
 TILE_BINARY(multiply_no_nan)
+TILE_WITH_ONE(add)
+TILE_WITH_ONE(subtract)
+TILE_WITH_ONE(multiply)
+TILE_WITH_ONE(squared_difference)
 
 #else
 

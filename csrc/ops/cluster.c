@@ -1,12 +1,12 @@
 /* cluster: tile code as an op (cluster.h). */
-#include "fuse/cluster.h"
+#include "fuse/run.h"
 
 static df_status run_cluster(const df_call *call, df_error *err)
 {
-    if (call->prepared) return df_cluster_run(call->prepared, call, err);
+    if (call->prepared) return DF_SYM(df_cluster_run)(call->prepared, call, err);
     df_cluster *c;
     df_status status = df_cluster_new(call, &c, err);
-    if (status == DF_OK) status = df_cluster_run(c, call, err);
+    if (status == DF_OK) status = DF_SYM(df_cluster_run)(c, call, err);
     df_cluster_free(c);
     return status;
 }

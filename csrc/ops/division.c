@@ -11,7 +11,8 @@ FIRST_OF_INTS(is_zero)
     {.input = 1, .dtypes = ALL_INTS, .first = is_zero_first,                                     \
      .want = "integer divisors other than 0"}
 
-DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(divide)}};
+DF_OP(divide) = {BINARY_OP("divide"), .promote_to_float = true, .tile = {FLOATS(divide)},
+                 WITH_ONE(divide)};
 DF_OP(divide_no_nan) = {BINARY_OP("divide_no_nan"), .promote_to_float = true,
                         .tile = {FLOATS(divide_no_nan)}};
 DF_OP(reciprocal) = {UNARY_OP("reciprocal"), .tile = {FLOATS(reciprocal)}};

@@ -65,6 +65,7 @@ DF_INLINE V FN(floormod)(V a, V b)
 }
 
 TILE_BINARY(divide)
+TILE_WITH_ONE(divide)
 TILE_BINARY(divide_no_nan)
 TILE_UNARY(reciprocal)
 

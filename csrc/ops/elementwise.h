@@ -48,6 +48,10 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     TILE_HEAD(name, 1) { (void)attrs; FN(map1)(n, out, in[0], FN(name)); }
 #define TILE_BINARY(name) \
     TILE_HEAD(name, 2) { (void)attrs; FN(map2)(n, out, in[0], in[1], FN(name)); }
+/* those where one operand is a single number; floats only, as `tile_with_one` is not for halves */
+#define TILE_WITH_ONE(name)                                                                      \
+    TILE_OF(name##_one0) { (void)attrs; FN(map2_one0)(n, out, in[0], in[1], FN(name)); }         \
+    TILE_OF(name##_one1) { (void)attrs; FN(map2_one1)(n, out, in[0], in[1], FN(name)); }
 #define TILE_TERNARY(name) \
     TILE_HEAD(name, 3) { (void)attrs; FN(map3)(n, out, in[0], in[1], in[2], FN(name)); }
 #define TILE_QUATERNARY(name) \
@@ -70,6 +74,9 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     [DF_U8] = name##_tile_u8, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,              \
     [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64
 #define NUMBERS(name) FLOATS(name), INTS(name)
+#define WITH_ONE(name)                                                                           \
+    .tile_with_one = {{[DF_F32] = name##_one0_tile_f32, [DF_F64] = name##_one0_tile_f64},        \
+                      {[DF_F32] = name##_one1_tile_f32, [DF_F64] = name##_one1_tile_f64}}
 #define ALL_INTS (1u << DF_U8 | 1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
 /* The search of a refusal: name_first_<dtype> of each integer dtype. */
 #define FIRST_OF_INTS(name)                                                                      \

@@ -1,6 +1,6 @@
 /* Elementwise steps behind a product; see epilogue.h. */
 #include "ops/epilogue.h"
-#include "fuse/cluster.h"
+#include "fuse/run.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
         cols *= rows;
         rows = 1;
     }
-    if (df_cluster_run_part(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc, &err) != DF_OK)
+    if (DF_SYM(df_cluster_run_part)(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc,
+                                    &err) != DF_OK)
         atomic_store(&e->failed, true);
 }
 

@@ -7,7 +7,7 @@
 #undef TEMPLATE
 
 /* Not commutative: of zeros that differ in sign they give the second. */
-DF_OP(maximum) = {BINARY_OP("maximum"), .tile = {NUMBERS(maximum)}};
-DF_OP(minimum) = {BINARY_OP("minimum"), .tile = {NUMBERS(minimum)}};
+DF_OP(maximum) = {BINARY_OP("maximum"), .tile = {NUMBERS(maximum)}, WITH_ONE(maximum)};
+DF_OP(minimum) = {BINARY_OP("minimum"), .tile = {NUMBERS(minimum)}, WITH_ONE(minimum)};
 /* clip_by_value(x, low, high) */
 DF_OP(clip_by_value) = {TERNARY_OP("clip_by_value"), .tile = {NUMBERS(clip_by_value)}};

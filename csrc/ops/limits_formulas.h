@@ -7,3 +7,7 @@ DF_INLINE V FN(clip_by_value)(V x, V low, V high) { return FN(max)(FN(min)(x, hi
 TILE_BINARY(maximum)
 TILE_BINARY(minimum)
 TILE_TERNARY(clip_by_value)
+#if DTYPE_FLOAT
+TILE_WITH_ONE(maximum)
+TILE_WITH_ONE(minimum)
+#endif

@@ -16,6 +16,23 @@ DF_INLINE void FN(map2)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
         FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
 }
 
+/* The same where one operand is a single number. */
+DF_INLINE void FN(map2_one0)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
+{
+    const V one = FN(splat)(*a);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(one, FN(load)(b + i)));
+    if (i < n) FN(store_n)(out + i, f(one, FN(load_n)(b + i, n - i)), n - i);
+}
+
+DF_INLINE void FN(map2_one1)(int64_t n, T *out, const T *a, const T *b, V (*f)(V, V))
+{
+    const V one = FN(splat)(*b);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) FN(store)(out + i, f(FN(load)(a + i), one));
+    if (i < n) FN(store_n)(out + i, f(FN(load_n)(a + i, n - i), one), n - i);
+}
+
 DF_INLINE void FN(map3)(int64_t n, T *out, const T *a, const T *b, const T *c, V (*f)(V, V, V))
 {
     int64_t i = 0;

@@ -202,6 +202,46 @@ def test_a_chain_of_ten_thousand_steps(n):
     check(c, y)
 
 
+WITH_ONE = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "squared_difference"]
+SPECIAL = [0., -0., np.inf, -np.inf, np.nan, 1e-40, 3.]
+
+
+@pytest.mark.parametrize("name", WITH_ONE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_one_number_for_all_or_for_each_row(name, dtype):
+    """On either side, beside rows that are short, long and no whole vectors, special ones too."""
+    for shape in [(40, 3), (9, 64), (7, 129), (3, 1030)]:
+        x, rows = normal(*shape, dtype=dtype), normal(shape[0], 1, dtype=dtype, seed=1)
+        with np.errstate(over="ignore"):
+            special = df.constant(np.resize(np.asarray(SPECIAL, dtype), (shape[0], 1)))
+        c = Cluster(x, rows, special, number(1.5, dtype), number(-0., dtype), shape=shape,
+                    row_dims=1)
+        top = c.reduce("reduce_max", 0)
+        ones = [1, 2, 3, 4, top, c.step(name, top, 3, space=ROW), c.step(name, 4, 1, space=ROW)]
+        made = [c.step(name, *pair) for one in ones for pair in [(0, one), (one, 0), (one, 3)]]
+        check(c, *made, *ones[-2:])
+
+
+def test_one_number_repeated_where_a_step_needs_it():
+    x = normal(5000)
+    c = Cluster(x, number(0.5), shape=x.shape)
+    check(c, c.step("multiply", c.step("add", 0, 1), c.step("tanh", 1)))
+
+
+def test_a_result_in_the_memory_of_a_row_operand():
+    """In a program, where inputs that are not read any more give their memory to results."""
+    @df.function
+    def f(x, y):
+        rows = df.reduce_sum(y, 1, keepdims=True)           # runs on its own: the arena
+        d = x * rows
+        return df.reduce_max(d, 1, keepdims=True) + df.sqrt(df.abs(rows)), df.exp(d - rows) / rows
+
+    for n in (3, 200):
+        x, y = normal(50, n), normal(50, n, seed=1)
+        for got, want in zip(f(x, y), f.python_function(x, y), strict=True):
+            same(got, want)
+
+
 def test_many_values_alive():
     x = normal(3000)
     c = Cluster(x, number(1.5), shape=x.shape)
@@ -289,7 +329,7 @@ def index(name):
              [index("exp"), ROW, 1, 2, 0], outputs=[2], row_length=3), r"input 0|another space"),
     (code_of([index("add"), FULL, 1, 0, 0], outputs=[1]), "number of operands"),
     (code_of([index("matmul"), FULL, 1, 0, 0], outputs=[1]), "elementwise"),
-    (code_of([index("cluster"), FULL, 1, 0, 0], outputs=[1]), "cannot be a step"),
+    (code_of([index("cluster"), FULL, 1, 0, 0], outputs=[1]), "not elementwise"),
     (code_of([index("assign"), FULL, 1, 0, 0], outputs=[1]), "cannot be a step"),
     (code_of([index("reduce_sum"), FULL, 1, 0, 0], outputs=[1]), "ROW"),
     (code_of([index("reduce_sum"), ROW, 1, 0, 1, 0], outputs=[1]), "attributes"),
