@@ -63,6 +63,10 @@ static const reduction mean = {.first = {FLOAT_REDUCERS(sum)}, .rest = {FLOAT_RE
                                FINISH(mean)};
 static const reduction euclidean_norm = {.first = {FLOAT_REDUCERS(sum_square)},
                                          .rest = {FLOAT_REDUCERS(sum)}, FINISH(root)};
+static const reduction sum_of_squares = {.first = {FLOAT_REDUCERS(sum_square)},
+                                         .rest = {FLOAT_REDUCERS(sum)}};
+static const reduction mean_of_squares = {.first = {FLOAT_REDUCERS(sum_square)},
+                                          .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean)};
 static const reduction variance = {.first = {FLOAT_REDUCERS(sum_deviation)},
                                    .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean), .parameter = &mean};
 static const reduction std = {.first = {FLOAT_REDUCERS(sum_deviation)},
@@ -369,6 +373,10 @@ WHOLE_FLOATS(euclidean_norm)
 WHOLE_FLOATS(variance)
 WHOLE_FLOATS(std)
 WHOLE_FLOATS(logsumexp)
+WHOLE(sum_of_squares, DF_F32)
+WHOLE(sum_of_squares, DF_F64)
+WHOLE(mean_of_squares, DF_F32)
+WHOLE(mean_of_squares, DF_F64)
 
 /* The `reduce` of a record. */
 #define OF_BOOLS(of) .reduce = {[DF_BOOL] = of##_whole_DF_BOOL}
@@ -376,6 +384,9 @@ WHOLE_FLOATS(logsumexp)
     [DF_F16] = of##_whole_DF_F16, [DF_BF16] = of##_whole_DF_BF16,                                \
     [DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64
 #define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
+/* for halves squares are rounded before they are summed */
+#define OF_FLOATS_ALONE(of)                                                                      \
+    .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
 #define OF_NUMBERS(of)                                                                           \
     HALVES_IN_FLOAT,                                                                             \
     .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8,        \
@@ -409,6 +420,8 @@ REDUCTION(euclidean_norm)
 REDUCTION(variance)
 REDUCTION(std)
 REDUCTION(logsumexp)
+REDUCTION(sum_of_squares)
+REDUCTION(mean_of_squares)
 
 DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum)};
 DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod)};
@@ -421,3 +434,6 @@ DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidea
 DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
 DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
 DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
+/* What a pass makes of sums of squares: squares that only it reads are not written out. */
+DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares)};
+DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares)};

@@ -20,6 +20,7 @@ Integers wrap around, so what holds for whole numbers holds for them.
     add_n              of few: sums from the first to the last by add's own formula
     reductions         of one number: products (1 * x), extremes, any, all; of integers sums too.
                        A float sum begins with 0.0 and gives 0.0 for -0.0
+    sums of squares    and means: of float32 and float64, the same sums of the same products
     pow                of integers, by small exponents. Of floats it rounds unlike products
 
 A result must have the shape its node had: if a broadcast made that larger, nothing is done.
@@ -27,7 +28,7 @@ A result must have the shape its node had: if a broadcast made that larger, noth
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from dualflow._core import Op, Symbol, constant, get_op
@@ -44,6 +45,7 @@ ABS, ADD, CAST, LOGICAL_NOT, MULTIPLY = map(
     get_op, ("abs", "add", "cast", "logical_not", "multiply"))
 NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, WHERE = map(
     get_op, ("negative", "reciprocal", "reshape", "rsqrt", "sqrt", "square", "subtract", "where"))
+OF_SQUARES = {get_op(name): get_op(f"{name}_of_squares") for name in ("reduce_sum", "reduce_mean")}
 WITH_NAN = {get_op("multiply_no_nan"): MULTIPLY, get_op("divide_no_nan"): get_op("divide")}
 
 # make(op, *inputs, **attrs) -> Symbol adds a node; y is the output to replace.
@@ -202,10 +204,7 @@ def _(make, y, a, b):
 def _(make, y, *terms):
     if len(terms) > ADD_N_MAX or not all(map(is_known, terms)):     # nothing is broadcast
         return None
-    total = terms[0]
-    for x in terms[1:]:
-        total = make(ADD, total, x)
-    return total
+    return reduce(partial(make, ADD), terms)
 
 
 # --- products -----------------------------------------------------------------------------------
@@ -379,6 +378,14 @@ def _(make, y, x):
 @rule("reduce_sum")
 def _(make, y, x):
     return None if y.dtype.is_floating else _of_one(make, y, x)
+
+
+@rule("reduce_sum", "reduce_mean")
+def _(make, y, x):
+    squared = made_by(x, SQUARE)
+    if squared is None or y.dtype.name not in ("float32", "float64"):
+        return None
+    return make(OF_SQUARES[y.node.op], squared[0], **y.node.attrs.as_dict())
 
 
 @rule("reduce_sum", "reduce_mean", fast=True)

@@ -311,7 +311,7 @@ def is_step(node: Node) -> bool:
 
 def facts_of(op: Op) -> Facts:
     """What an op's record says about it."""
-    plain = not (op.internal or op.effect or op.n_out != 1)
+    plain = not op.effect and op.n_out == 1
     return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
                  frozenset(op.dtypes), frozenset(op.reduces if plain else ()))
 

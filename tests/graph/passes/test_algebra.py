@@ -282,3 +282,20 @@ def test_printed():
         %8 = multiply(%5, %7)
         return %8
     """, passed(algebra, traced(f, x(3))))
+
+
+@pytest.mark.parametrize("reduction", [df.reduce_sum, df.reduce_mean])
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_squares(reduction, axis, dtype):
+    a = df.constant(np.random.default_rng(3).normal(size=(70, 600)), dtype)
+    f = lambda a: reduction(a * a, axis, keepdims=axis == 1)  # noqa: E731
+    name = f"{reduction.__name__}_of_squares"
+    assert left(f, x(70, 600, dtype=dtype)) == [name]
+    assert df.function(f)(a).numpy().tobytes() == f(a).numpy().tobytes()
+
+
+def test_sums_of_squares_that_are_rounded_first():
+    assert left(lambda a: df.reduce_sum(a * a), x(3, 4, dtype="float16")) == [
+        "square", "reduce_sum"]
+    assert left(lambda a: df.reduce_sum(a * a), x(3, 4, dtype="int32")) == ["square", "reduce_sum"]
