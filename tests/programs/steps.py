@@ -24,9 +24,15 @@ STEPS = {
     "integers": (1, lambda a, k: df.cast(df.cast(a, df.int32) // 2 + k % 5, a.dtype)),
     "wide": (1, lambda a, k: df.cast(df.cast(a, df.float64) * (1. / 3.), a.dtype)),
     "half": (1, lambda a, k: df.cast(df.cast(a, df.bfloat16), a.dtype)),
+    "terms": (2, lambda a, b, k: df.add_n([a, df.broadcast_to(b, a.shape), df.sin(a), a * b, -a,
+                                           *[a * .5] * (k % 3)])),
     # reductions
     "sum": (1, lambda a, k: df.reduce_sum(a, axis=k % a.ndim, keepdims=k % 3 == 0)),
     "mean": (1, lambda a, k: df.reduce_mean(a)),
+    "leading": (1, lambda a, k: [
+        df.reduce_sum, df.reduce_mean, df.reduce_max, df.reduce_min][k % 4](
+            df.tanh(a) * 2., axis=list(range(1 + k // 4 % a.ndim)))),
+    "flat": (1, lambda a, k: by_hand(df.reshape(a, [[-1], [1, -1], [2, -1]][k % 3]))),
     "max": (1, lambda a, k: df.reduce_max(a, axis=-1, keepdims=True)),
     "softmax": (1, lambda a, k: df.nn.softmax(a)),
     "normalize": (1, lambda a, k: (a - df.reduce_mean(a, -1, keepdims=True))
@@ -75,6 +81,12 @@ STEPS = {
     "cross entropy": (2, lambda a, b, k: df.nn.softmax_cross_entropy_with_logits(
         labels=df.nn.softmax(b), logits=a)),
 }
+
+
+def by_hand(a):
+    """Softmax along the last axis."""
+    e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
+    return e / df.reduce_sum(e, -1, keepdims=True)
 
 
 def sequence(a):

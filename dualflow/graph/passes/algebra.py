@@ -37,7 +37,7 @@ from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, number, stand_in
 
-ADD_N_MAX = 4  # longer sums stay one node, which reads each operand once; additions might not
+ADD_N_MAX = 4  # longer sums stay one node, which joins a cluster as a whole or reads each once
 POWER_MAX = 64
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the significand
 

@@ -17,9 +17,9 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FULL, ROW, Code, Step, assemble, words
 from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.partition import Group, Partition, is_row
+from dualflow.graph.passes.partition import ADD_N, Group, Partition, is_row
 
-CLUSTER = get_op("cluster")
+ADD, CLUSTER = get_op("add"), get_op("cluster")
 RESHAPE = get_op("reshape")
 
 
@@ -92,9 +92,10 @@ class Writer:
         self.graph.outputs = [self._value(x) for x in self.graph.outputs]
 
     def _is_cluster(self, members: list[int]) -> bool:
-        """A reduction on its own stays a node, whose kernel can split long work."""
+        """A reduction on its own stays a node, whose kernel can split long work; so does a sum."""
         first = self.partition.readings[members[0]]
-        return first is not None and (len(members) > 1 or not first.reduces)
+        return first is not None and (len(members) > 1 or not (
+            first.reduces or self.old[members[0]].op is ADD_N))
 
     def _plain(self, node: Node) -> None:
         node.inputs = tuple([self._value(x) for x in node.inputs])
@@ -125,16 +126,17 @@ class Writer:
         if self._could_share(members, group, shape, outputs):
             shape = (1, *shape)
         inputs, reads = self._reads(members, shape)
-        number = {y: len(inputs) + k for k, y in enumerate(results)}
+        number: dict[Symbol, int] = {}
         assert group.space is not None
-        steps = []
+        steps: list[Step] = []
         for at, node in zip(members, nodes, strict=True):
-            reading = self.partition.readings[at]
             values = [number[x] if isinstance(x, Symbol) else x for x in reads[at]]
             space = ROW if is_row(node.outputs[0], group.space) else FULL
-            assert reading is not None
-            attrs = () if reading.reduces or node.attrs is None else words(node.attrs.values)
-            steps.append(Step(node.op, space, tuple(values), attrs))
+            for k, step in enumerate(self._steps(at, node, values, space)):
+                if k:       # goes on from the step before
+                    step = step._replace(operands=(len(inputs) + len(steps) - 1, *step.operands))
+                steps.append(step)
+            number[node.outputs[0]] = len(inputs) + len(steps) - 1
         row = group.space[1]
         length = 1 if row is None else prod(full[len(row):])
         code = assemble(Code(length, tuple(steps), tuple([number[y] for y in outputs])))
@@ -144,6 +146,16 @@ class Writer:
         self.graph.changes += 1
         for y, new in zip(outputs, made.outputs, strict=True):
             self.stands_for[y] = self._reshaped(new, shape_of(y))
+
+    def _steps(self, at: int, node: Node, values: list[int], space: int) -> list[Step]:
+        """What a member does; each step but the first has the result before as first operand."""
+        if node.op is ADD_N:        # its own kernel adds in this order by this formula
+            first = Step(ADD, space, (values[0], values[1]))
+            return [first, *[Step(ADD, space, (v,)) for v in values[2:]]]
+        reading = self.partition.readings[at]
+        assert reading is not None
+        attrs = () if reading.reduces or node.attrs is None else words(node.attrs.values)
+        return [Step(node.op, space, tuple(values), attrs)]
 
     def _could_share(self, members: list[int], group: Group, shape: Shape,
                      outputs: list[Symbol]) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import NamedTuple
 
-from dualflow._core import Op, Symbol
+from dualflow._core import Op, Symbol, get_op
 from dualflow.graph.ir import LEAVES, Graph, Node
 from dualflow.graph.ir.tile_code import ROW_MAX
 from dualflow.graph.passes.operands import (
@@ -30,6 +30,9 @@ from dualflow.graph.passes.operands import (
 
 STEPS_MAX = 4096          # of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
+TERMS_MAX = 64            # of a sum in a cluster, so that a node takes a bounded time
+
+ADD_N = get_op("add_n")
 
 END = 1 << 60             # the level of an update that is not read: no path leads away from it
 
@@ -244,11 +247,12 @@ class Partition:
         facts = self._facts.get(node.op)
         if facts is None:
             facts = self._facts[node.op] = facts_of(node.op)
-        if not facts.elementwise and not facts.reduces:
+        sums = node.op is ADD_N and 2 <= len(node.inputs) <= TERMS_MAX
+        if not facts.elementwise and not facts.reduces and not sums:
             return None
         if node.op in LEAVES or not all([is_known(x) for x in (*node.inputs, *node.outputs)]):
             return None
-        if facts.elementwise:
+        if facts.elementwise or sums:
             if node.refuses_values:
                 return None
             if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):

@@ -26,6 +26,28 @@ $6 = erf($5); $7 = add($3, $6); $8 = multiply($4, $7); return $8})
     """, fused(lambda a: 0.5 * a * (1 + df.math.erf(a / math.sqrt(2.0))), x(4, 3)))
 
 
+def test_sums_join_as_chains():
+    is_block("""
+        %1 = cluster(%0, shape=(4, 3), {$1 = exp($0); $2 = exp($0); $3 = add($0, $1); \
+$4 = add($3, $0); $5 = add($4, $2); $6 = add($5, $0); $7 = sin($6); return $7})
+        return %1
+    """, fused(lambda a: df.sin(df.add_n([a, df.exp(a), a, df.exp(a), a])), x(4, 3)))
+
+
+def test_a_sum_alone_or_of_very_many_stays():
+    assert ops(fused(lambda a, b: df.add_n([a, b, a, b, a]), x(4), x(4))) == ["add_n"]
+    many = fused(lambda a: df.exp(df.add_n([a] * 100)), x(4))
+    assert ops(many) == ["add_n", "cluster"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_sums_have_the_bits_of_the_op(dtype):
+    a = [df.cast([[k * 1.1, 1 / (k + .3), -k]] * 700, dtype) for k in range(7)]
+    f = lambda *a: df.add_n([*a, a[0] * a[1]]) * a[2]  # noqa: E731
+    assert ops(df.function(f).graph_for(*a)) == ["cluster"]
+    assert df.function(f)(*a).numpy().tobytes() == f(*a).numpy().tobytes()
+
+
 def test_softmax_by_hand_is_one_instruction():
     def softmax(a):
         e = df.exp(a - df.reduce_max(a, -1, keepdims=True))
