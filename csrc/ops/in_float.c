@@ -1,47 +1,13 @@
 /* See in_float.h. */
 #include "ops/in_float.h"
 #include "fuse/cluster.h"
-#include "base/half.h"
 #include "base/thread.h"
 #include "op/tile.h"
-
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
+#include "simd/lanes_half.h"
 
 #define GRAIN 16384 /* elements converted by a thread at a time */
 #define PIECE 512   /* elements of a tile function's operand that are widened at a time */
 #define MAX_OPERANDS 16
-
-/* Where the level has instructions for float16, they do most; their bits are those of half.h. */
-static void widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
-{
-    int64_t i = 0;
-    if (half == DF_BF16) {
-        for (; i < n; i++) y[i] = df_bf16_to_f32(x[i]);
-        return;
-    }
-#if defined(__F16C__)
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
-#endif
-    for (; i < n; i++) y[i] = df_f16_to_f32(x[i]);
-}
-
-static void narrow(df_dtype half, int64_t n, uint16_t *y, const float *x)
-{
-    int64_t i = 0;
-    if (half == DF_BF16) {
-        for (; i < n; i++) y[i] = df_f32_to_bf16(x[i]);
-        return;
-    }
-#if defined(__F16C__)
-    for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
-                                                             _MM_FROUND_TO_NEAREST_INT));
-#endif
-    for (; i < n; i++) y[i] = df_f32_to_f16(x[i]);
-}
 
 void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
                               const void *const *in, const df_attr *attrs)
@@ -50,10 +16,11 @@ void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *
     const void *wide[DF_TILE_MAX_IN] = {x[0], x[1], x[2], x[3]};
     for (int64_t at = 0; at < n; at += PIECE) {
         const int64_t piece = df_min(PIECE, n - at);
-        for (int i = 0; i < of.n_in; i++) widen(of.half, piece, x[i], (const uint16_t *)in[i] + at);
+        for (int i = 0; i < of.n_in; i++)
+            df_widen(of.half, piece, x[i], (const uint16_t *)in[i] + at);
         if (of.rounds) {
             f32(piece, x[0], wide, attrs);
-            narrow(of.half, piece, (uint16_t *)out + at, x[0]);
+            df_narrow(of.half, piece, (uint16_t *)out + at, x[0]);
         } else {
             f32(piece, (uint8_t *)out + at, wide, attrs);
         }
@@ -67,9 +34,9 @@ void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, i
     const int64_t some = df_min(PIECE, DF_CLUSTER_ROW_MAX / df_max(n, 1));
     for (int64_t r = 0; r < rows; r += some) {
         const int64_t count = df_min(some, rows - r);
-        widen(half, count * n, wide, (const uint16_t *)x + r * n);
+        df_widen(half, count * n, wide, (const uint16_t *)x + r * n);
         f32(count, n, reduced, wide);
-        narrow(half, count, (uint16_t *)out + r, reduced);
+        df_narrow(half, count, (uint16_t *)out + r, reduced);
     }
 }
 
@@ -84,14 +51,14 @@ typedef struct {
 static void widen_block(void *context, int64_t begin, int64_t end)
 {
     const pair *p = context;
-    widen(p->half->dtype, end - begin, (float *)p->wide->data + begin,
+    df_widen(p->half->dtype, end - begin, (float *)p->wide->data + begin,
           (const uint16_t *)p->half->data + begin);
 }
 
 static void narrow_block(void *context, int64_t begin, int64_t end)
 {
     const pair *p = context;
-    narrow(p->half->dtype, end - begin, (uint16_t *)p->half->data + begin,
+    df_narrow(p->half->dtype, end - begin, (uint16_t *)p->half->data + begin,
            (const float *)p->wide->data + begin);
 }
 

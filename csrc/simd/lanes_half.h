@@ -1,0 +1,85 @@
+/* float16 and bfloat16 as float32 vectors, and back with one rounding. The bits are those of
+ * base/half.h; where the level has instructions, they do most. Include after lanes.h. */
+#ifndef DF_LANES_HALF_H
+#define DF_LANES_HALF_H
+
+#include "base/half.h"
+#include "simd/lanes.h"
+
+#define HALF_LANES (DF_VEC_BYTES / 4)
+
+DF_INLINE v_f32 widen_bf16(const uint16_t *x)
+{
+#if defined(__AVX512BW__)
+    const __m256i half = _mm256_loadu_si256((const __m256i *)x);
+    return (v_f32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+#elif defined(__AVX2__)
+    const __m128i half = _mm_loadu_si128((const __m128i *)x);
+    return (v_f32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16);
+#else
+    v_f32 y;
+    for (int i = 0; i < HALF_LANES; i++) y[i] = df_bf16_to_f32(x[i]);
+    return y;
+#endif
+}
+
+DF_INLINE v_f32 widen_f16(const uint16_t *x)
+{
+#if defined(__AVX512BW__)
+    return (v_f32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__F16C__)
+    return (v_f32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
+#else
+    float y[HALF_LANES];
+    for (int i = 0; i < HALF_LANES; i++) y[i] = df_f16_to_f32(x[i]);
+    return load_f32(y);
+#endif
+}
+
+/* The first n lanes, the others zero. Touches [x, x + n) only. */
+DF_INLINE v_f32 widen_n_bf16(const uint16_t *x, int64_t n)
+{
+    uint16_t all[HALF_LANES] = {0};
+    memcpy(all, x, (size_t)n * 2);
+    return widen_bf16(all);
+}
+
+DF_INLINE v_f32 widen_n_f16(const uint16_t *x, int64_t n)
+{
+    uint16_t all[HALF_LANES] = {0};
+    memcpy(all, x, (size_t)n * 2);
+    return widen_f16(all);
+}
+
+DF_INLINE void df_widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
+{
+    int64_t i = 0;
+    if (half == DF_BF16) {
+        for (; i + HALF_LANES <= n; i += HALF_LANES) store_f32(y + i, widen_bf16(x + i));
+        for (; i < n; i++) y[i] = df_bf16_to_f32(x[i]);
+        return;
+    }
+    for (; i + HALF_LANES <= n; i += HALF_LANES) store_f32(y + i, widen_f16(x + i));
+    for (; i < n; i++) y[i] = df_f16_to_f32(x[i]);
+}
+
+DF_INLINE void df_narrow(df_dtype half, int64_t n, uint16_t *y, const float *x)
+{
+    int64_t i = 0;
+    if (half == DF_BF16) {
+        for (; i < n; i++) y[i] = df_f32_to_bf16(x[i]);
+        return;
+    }
+#if defined(__AVX512BW__)
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(y + i), _mm512_cvtps_ph(_mm512_loadu_ps(x + i),
+                                                                _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
+                                                             _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++) y[i] = df_f32_to_f16(x[i]);
+}
+
+#endif
