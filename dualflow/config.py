@@ -1,7 +1,8 @@
 """Resources of the process: threads, SIMD level, memory.
 
-Two environment variables are read when dualflow is imported: ``DUALFLOW_NUM_THREADS``, the number
-of threads, and ``DUALFLOW_ISA``, the SIMD level ("baseline", "avx2", "avx512", "neon").
+Environment variables choose the number of threads, ``DUALFLOW_NUM_THREADS``, the SIMD level,
+``DUALFLOW_ISA`` ("baseline", "avx2", "avx512", "neon"), and how products of bfloat16 are computed
+at AVX-512, ``DUALFLOW_BFLOAT16`` ("tiles", "pairs", "float32"; docs/numerics.md).
 """
 
 from dualflow import _core

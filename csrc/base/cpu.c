@@ -5,9 +5,16 @@
 #endif
 #include "base/cpu.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
 
 #if defined(__x86_64__) || defined(__i386__)
 bool df_cpu_has(df_isa isa)
@@ -32,6 +39,39 @@ bool df_cpu_has(df_isa isa)
     return isa == DF_ISA_BASELINE;
 }
 #endif
+
+#if defined(__x86_64__) && defined(__linux__)
+#define PERMIT 0x1023 /* ARCH_REQ_XCOMP_PERM */
+#define TILE_DATA 18  /* XFEATURE_XTILEDATA */
+
+static df_bfloat16 ask_bfloat16(void)
+{
+    const char *wanted = getenv("DUALFLOW_BFLOAT16");
+    unsigned a, b, c, d, more;
+    if ((wanted && !strcmp(wanted, "float32")) || !df_cpu_has(DF_ISA_AVX512) ||
+        !__get_cpuid_count(7, 1, &more, &b, &c, &d) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) ||
+        !(more >> 5 & 1))
+        return DF_BF16_WIDE;
+    const bool has_tiles = d >> 22 & d >> 24 & 1;
+    if (!has_tiles || (wanted && !strcmp(wanted, "pairs"))) return DF_BF16_PAIRS;
+    /* beside tiles, instructions that add up pairs are slower than those of float32 */
+    if (syscall(SYS_arch_prctl, PERMIT, TILE_DATA)) return DF_BF16_WIDE;
+    return DF_BF16_TILES;
+}
+#else
+static df_bfloat16 ask_bfloat16(void) { return DF_BF16_WIDE; }
+#endif
+
+df_bfloat16 df_cpu_bfloat16(void)
+{
+    static atomic_int known; /* 0: not yet. All who ask are told the same */
+    int found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!found) {
+        found = (int)ask_bfloat16() + 1;
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return (df_bfloat16)(found - 1);
+}
 
 #define MAX_CORES 65536 /* anything larger is not a number of cores */
 

@@ -1,9 +1,10 @@
 /* Batches of products: one after another, or side by side where each is small. One product is the
  * business of product.c, one with a vector that of gemv.c. */
-#include "simd/simd.h"
+#include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
 #include "gemm/product.h"
+#include "gemm/tiles.h"
 
 #include <stdlib.h>
 
@@ -11,10 +12,15 @@
 #define SMALL_NS 2500     /* a product estimated below it runs in one piece: too short to share */
 #define LARGE_PRODUCT 3e7 /* multiply-adds: parallel inside each product rather than over a batch */
 
-bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype sums)
+bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype result)
 {
     const gemm_kernel *kernel = DF_SYM(df_gemm_kernel)(dtype);
-    return kernel->panel && kernel->sums == sums;
+    return kernel->panel && kernel->result == result;
+}
+
+static int64_t result_bytes(const df_gemm *g)
+{
+    return df_dtypes[DF_SYM(df_gemm_kernel)(g->dtype)->result].bytes;
 }
 
 /* Products of a batch; blocks of `grain` of them share a workspace of `bytes`. */
@@ -23,8 +29,9 @@ struct df_gemm_plan {
     int64_t n, grain, bytes;
     double cost;      /* estimated ns of a product */
     bool in_parallel; /* over the batch, each product on one thread */
-    bool is_vector, is_small;
+    bool is_vector, in_tiles, is_small;
     gemm_product one; /* of each product not left to gemv; its pointers are unset */
+    int64_t sums_bytes; /* of float32 sums that are to be rounded, at the start of a workspace */
     int64_t dims[]; /* of g's batch, where the plan owns them */
 };
 
@@ -40,24 +47,32 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     p->g = *g;
     p->n = batch_size(g);
     p->grain = 1;
-    p->bytes = 0;
-    p->in_parallel = p->is_vector = p->is_small = false;
+    p->bytes = p->sums_bytes = 0;
+    p->in_parallel = p->is_vector = p->in_tiles = p->is_small = false;
     if (p->n == 0 || g->m == 0 || g->n == 0 || g->k == 0)
         return;
     const double macs = (double)g->m * (double)g->n * (double)g->k;
-    p->cost = macs * 0.125 / DF_VEC_BYTES * df_dtypes[g->dtype].bytes + 50;
+    const gemm_kernel *kernel = DF_SYM(df_gemm_kernel)(g->dtype);
+    p->cost = macs * 0.125 / DF_VEC_BYTES * kernel->bytes / kernel->group + 50;
     p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
     p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
-    p->is_vector = df_gemv_applies(g) && DF_SYM(df_gemm_has)(g->dtype, g->dtype);
+    p->is_vector = df_gemv_applies(g) && kernel->result == g->dtype;
     if (p->is_vector) {
         p->bytes = DF_SYM(df_gemv_workspace)(g);
+        return;
+    }
+    p->in_tiles = DF_SYM(df_tiles_apply)(g);
+    if (p->in_tiles) {
+        p->bytes = DF_SYM(df_tiles_workspace)(g);
         return;
     }
     DF_SYM(df_product_plan)(&p->one, g);
     p->is_small = p->cost < SMALL_NS && DF_SYM(df_product_can_run_whole)(&p->one);
     if (p->is_small || p->in_parallel)
         p->one.n_slots = df_min(p->one.n_slots, 1); /* of one thread */
-    p->bytes = DF_SYM(df_product_workspace)(&p->one);
+    if (df_is_half(g->dtype))
+        p->sums_bytes = df_ceil_div(g->m * g->n * 4, DF_ALIGNMENT) * DF_ALIGNMENT;
+    p->bytes = p->sums_bytes + DF_SYM(df_product_workspace)(&p->one);
 }
 
 df_gemm_plan *DF_SYM(df_gemm_plan_new)(const df_gemm *g)
@@ -85,12 +100,55 @@ typedef struct {
     char *workspace;
 } batch_run;
 
+/* Where float32 sums are rounded to. */
+typedef struct {
+    const df_gemm *g;
+    int64_t batch_row;
+} rounding;
+
+static void round_piece(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
+                        void *sums, int64_t ld)
+{
+    const rounding *to = context;
+    const df_gemm *g = to->g;
+    uint16_t *c = (uint16_t *)g->c + (row - to->batch_row) * g->ldc + col0;
+    for (int64_t i = 0; i < rows; i++)
+        df_narrow(g->dtype, cols, c + i * g->ldc, (const float *)sums + i * ld);
+    if (g->epilogue)
+        g->epilogue(g->context, row, rows, col0, cols, c, g->ldc);
+}
+
+/* One product of the batch, which starts at `row` of it. */
+static void run_product(const df_gemm_plan *plan, const df_gemm *g, int64_t row, char *workspace)
+{
+    gemm_product t = plan->one;
+    df_gemm of_sums;
+    const rounding to = {g, row};
+    t.g = g;
+    if (plan->sums_bytes) {
+        of_sums = *g;
+        of_sums.c = workspace;
+        of_sums.ldc = g->n;
+        of_sums.epilogue = round_piece;
+        of_sums.context = &to;
+        t.g = &of_sums;
+        workspace += plan->sums_bytes;
+    }
+    t.a = t.g->a;
+    t.b = t.g->b;
+    t.c = t.g->c;
+    t.batch_row = row;
+    if (plan->is_small)
+        DF_SYM(df_product_run_whole)(&t, workspace);
+    else
+        DF_SYM(df_product_run)(&t, workspace);
+}
+
 static void batch_task(void *context, int64_t begin, int64_t end)
 {
     const batch_run *run = context;
     const df_gemm_plan *plan = run->plan;
     const int64_t bytes = df_dtypes[plan->g.dtype].bytes;
-    const int64_t c_bytes = DF_SYM(df_gemm_kernel)(plan->g.dtype)->bytes;
     char *workspace = run->workspace + begin / plan->grain * plan->bytes;
     df_gemm one = plan->g;
     one.context = run->data->context;
@@ -104,21 +162,13 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         }
         one.a = (const char *)run->data->a + a * bytes;
         one.b = (const char *)run->data->b + w * bytes;
-        one.c = (char *)run->data->c + c * c_bytes;
-        if (plan->is_vector) {
+        one.c = (char *)run->data->c + c * result_bytes(&one);
+        if (plan->is_vector)
             DF_SYM(df_gemv)(&one, i * one.m, workspace);
-            continue;
-        }
-        gemm_product t = plan->one;
-        t.g = &one;
-        t.a = one.a;
-        t.b = one.b;
-        t.c = one.c;
-        t.batch_row = i * one.m;
-        if (plan->is_small)
-            DF_SYM(df_product_run_whole)(&t, workspace);
+        else if (plan->in_tiles)
+            DF_SYM(df_tiles)(&one, i * one.m, workspace);
         else
-            DF_SYM(df_product_run)(&t, workspace);
+            run_product(plan, &one, i * one.m, workspace);
     }
 }
 
@@ -128,7 +178,7 @@ static void empty_sum_task(void *context, int64_t begin, int64_t end)
     const batch_run *run = context;
     const df_gemm *g = &run->plan->g;
     char *c = run->data->c;
-    const int64_t bytes = DF_SYM(df_gemm_kernel)(g->dtype)->bytes;
+    const int64_t bytes = result_bytes(g);
     if (!g->accumulate)
         for (int64_t i = begin; i < end; i++)
             memset(c + i * g->ldc * bytes, 0, (size_t)(g->n * bytes));

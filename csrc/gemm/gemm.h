@@ -1,5 +1,6 @@
-/* Matrix products: C = op(A) op(B), plain or in batches, for float32, float64, int32 and int64, and
- * of int8 or uint8 with sums in int32.
+/* Matrix products: C = op(A) op(B), plain or in batches, for float32, float64, int32 and int64, of
+ * float16 or bfloat16 with sums in float32 that are rounded once, and of int8 or uint8 with sums in
+ * int32.
  * Knows blocks of memory and strides, no tensors and no ops. Compiled once per SIMD level. */
 #ifndef DF_GEMM_H
 #define DF_GEMM_H
@@ -20,12 +21,13 @@ typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows,
  * at a + i0 * a_strides[0] + i1 * a_strides[1] + ... (elements; 0 repeats a matrix), B likewise,
  * and the C matrices follow each other at distance m * ldc. batch_ndim 0 is one product.
  *
- * C may not overlap A or B. Float sums run in the dtype, in blocks over k whose order depends on
- * nothing but the shapes; integers wrap around. Where k is 0 the sum is 0. */
+ * C may not overlap A or B. Float sums run in the dtype, those of halves in float32, in blocks over
+ * k whose order depends on nothing but the shapes; integers wrap around. Where k is 0 the sum is
+ * 0. */
 typedef struct {
     df_dtype dtype;
     bool transpose_a, transpose_b;
-    bool accumulate; /* C += op(A) op(B) */
+    bool accumulate; /* C += op(A) op(B); not of halves */
     int64_t m, n, k;
     const void *a, *b;
     void *c;
@@ -36,8 +38,8 @@ typedef struct {
     const void *context;       /* of the epilogue */
 } df_gemm;
 
-/* Whether there is a product of matrices of a dtype with sums, and so C, of another or the same. */
-bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype sums);
+/* Whether there is a product of matrices of a dtype with C of another or the same. */
+bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype result);
 
 /* Bytes of scratch memory for the product. Pointers are not used, so it may be called early. */
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);

@@ -1,6 +1,6 @@
 /* Matrix times vector. op(A) op(B) with one column is the same as op(B)' op(A)' with one row, so
  * either way there is a vector x, a result y and a stored matrix read along its rows. */
-#include "simd/lanes.h"
+#include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
 
@@ -20,31 +20,69 @@ typedef struct {
     bool accumulate;
 } gemv;
 
+/* A matrix of the dtype itself */
+#define STORED T
+#define load_m_f32 load_f32
+#define load_m_n_f32 load_n_f32
 #define DTYPE f32
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#define load_m_f64 load_f64
+#define load_m_n_f64 load_n_f64
 #define DTYPE f64
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#define load_m_i32 load_i32
+#define load_m_n_i32 load_n_i32
 #define DTYPE i32
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#define load_m_i64 load_i64
+#define load_m_n_i64 load_n_i64
 #define DTYPE i64
+#include "gemm/gemv_formulas.h"
+#undef DTYPE
+#undef STORED
+
+/* of halves; vectors and sums are float32 */
+#define STORED uint16_t
+typedef float t_bf16;
+typedef v_f32 v_bf16;
+#define load_m_bf16 widen_bf16
+#define load_m_n_bf16 widen_n_bf16
+#define load_bf16 load_f32
+#define load_n_bf16 load_n_f32
+#define store_bf16 store_f32
+#define splat_bf16 splat_f32
+#define fma_bf16 fma_f32
+#define sum_bf16 sum_f32
+#define DTYPE bf16
+#include "gemm/gemv_formulas.h"
+#undef DTYPE
+typedef float t_f16;
+typedef v_f32 v_f16;
+#define load_m_f16 widen_f16
+#define load_m_n_f16 widen_n_f16
+#define load_f16 load_f32
+#define load_n_f16 load_n_f32
+#define store_f16 store_f32
+#define splat_f16 splat_f32
+#define fma_f16 fma_f32
+#define sum_f16 sum_f32
+#define DTYPE f16
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
 
 typedef struct {
     void (*dots)(const gemv *g, int64_t begin, int64_t end);    /* M is n x depth */
     void (*combine)(const gemv *g, int64_t begin, int64_t end); /* M is depth x n */
-    void (*gather)(void *to, const void *from, int64_t n, int64_t step);
-    int bytes;
+    int bytes; /* of a number of y */
 } gemv_kernel;
 
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {dots_f32, combine_f32, gather_f32, 4},
-    [DF_F64] = {dots_f64, combine_f64, gather_f64, 8},
-    [DF_I32] = {dots_i32, combine_i32, gather_i32, 4},
-    [DF_I64] = {dots_i64, combine_i64, gather_i64, 8},
+    [DF_F32] = {dots_f32, combine_f32, 4},   [DF_F64] = {dots_f64, combine_f64, 8},
+    [DF_I32] = {dots_i32, combine_i32, 4},   [DF_I64] = {dots_i64, combine_i64, 8},
+    [DF_BF16] = {dots_bf16, combine_bf16, 4}, [DF_F16] = {dots_f16, combine_f16, 4},
 };
 
 /* Distance between the elements of the vector. */
@@ -55,10 +93,38 @@ static int64_t vector_step(const df_gemm *g)
     return g->transpose_b ? 1 : g->ldb;
 }
 
+/* The vector is copied where it is spread over memory, or made of halves, which become float32. */
+static bool copies_vector(const df_gemm *g)
+{
+    return df_is_half(g->dtype) || (vector_step(g) != 1 && g->k != 1);
+}
+
+static int64_t aligned(int64_t bytes) { return df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT; }
+
+static int64_t vector_bytes(const df_gemm *g)
+{
+    return copies_vector(g) ? aligned(g->k * KERNELS[g->dtype].bytes) : 0;
+}
+
 int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g)
 {
-    int64_t bytes = vector_step(g) == 1 || g->k == 1 ? 0 : g->k * KERNELS[g->dtype].bytes;
-    return df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+    const int64_t sums = df_is_half(g->dtype) ? aligned(g->m * g->n * 4) : 0;
+    return vector_bytes(g) + sums;
+}
+
+static void copy_vector(const df_gemm *g, void *to, const void *from)
+{
+    const int64_t step = vector_step(g);
+    const uint16_t *halves = from;
+    if (df_is_half(g->dtype) && step == 1)
+        df_widen(g->dtype, g->k, to, from);
+    else if (df_is_half(g->dtype))
+        for (int64_t i = 0; i < g->k; i++)
+            ((float *)to)[i] = df_half_to_f32(halves[i * step], g->dtype);
+    else if (KERNELS[g->dtype].bytes == 8)
+        for (int64_t i = 0; i < g->k; i++) ((int64_t *)to)[i] = ((const int64_t *)from)[i * step];
+    else
+        for (int64_t i = 0; i < g->k; i++) ((int32_t *)to)[i] = ((const int32_t *)from)[i * step];
 }
 
 typedef struct {
@@ -68,15 +134,29 @@ typedef struct {
     int64_t row; /* of the batch, where y starts */
 } gemv_job;
 
+/* Sums [begin, end) of halves are rounded. */
+static void round_sums(const gemv_job *job, int64_t begin, int64_t end)
+{
+    const df_gemm *g = job->gemm;
+    const float *sums = job->g.y;
+    uint16_t *y = g->c;
+    if (g->m == 1 || g->ldc == 1)
+        df_narrow(g->dtype, end - begin, y + begin, sums + begin);
+    else
+        for (int64_t i = begin; i < end; i++) df_narrow(g->dtype, 1, y + i * g->ldc, sums + i);
+}
+
 static void gemv_task(void *context, int64_t begin, int64_t end)
 {
     const gemv_job *job = context;
     const df_gemm *g = job->gemm;
     job->run(&job->g, begin, end);
+    if (df_is_half(g->dtype))
+        round_sums(job, begin, end);
     if (!g->epilogue)
         return;
-    const int64_t n = end - begin;
-    char *y = (char *)job->g.y + begin * job->g.y_step * KERNELS[g->dtype].bytes;
+    const int64_t n = end - begin, step = g->m == 1 ? 1 : g->ldc;
+    char *y = (char *)g->c + begin * step * df_dtypes[g->dtype].bytes;
     if (g->m == 1)
         g->epilogue(g->context, job->row, 1, begin, n, y, g->ldc);
     else
@@ -93,13 +173,17 @@ void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace)
     job.g = (gemv){.matrix = is_row ? g->b : g->a, .x = is_row ? g->a : g->b, .y = g->c,
                    .ld = is_row ? g->ldb : g->lda, .y_step = is_row ? 1 : g->ldc,
                    .n = is_row ? g->n : g->m, .depth = g->k, .accumulate = g->accumulate};
-    const int64_t step = vector_step(g);
-    if (step != 1 && g->k != 1) {
-        kernel->gather(workspace, job.g.x, g->k, step);
+    if (copies_vector(g)) {
+        copy_vector(g, workspace, job.g.x);
         job.g.x = workspace;
     }
+    if (df_is_half(g->dtype)) {
+        job.g.y = (char *)workspace + vector_bytes(g);
+        job.g.y_step = 1;
+    }
+    const int64_t bytes = g->k * df_dtypes[g->dtype].bytes;
     /* 16 KB of matrix or more per block of dots: enough work to be worth claiming */
-    const int64_t grain = by_dots ? df_max(DOT_ROWS, 16384 / (g->k * kernel->bytes)) : SLICE;
-    const double cost = (double)(g->k * kernel->bytes) * NS_PER_BYTE;
+    const int64_t grain = by_dots ? df_max(DOT_ROWS, 16384 / bytes) : SLICE;
+    const double cost = (double)bytes * NS_PER_BYTE;
     df_parallel_for(job.g.n, by_dots ? grain / DOT_ROWS * DOT_ROWS : grain, cost, gemv_task, &job);
 }

@@ -1,10 +1,12 @@
-/* Included once per dtype: y = M x, by dot products of M's rows or by combining them. */
+/* Included once per dtype: y = M x, by dot products of M's rows or by combining them. Numbers of M
+ * are of type STORED, of which load_m and load_m_n make vectors. */
 
 /* y[j + r] = sum over p of M[j + r][p] x[p] for r < rows (a constant at every call). Each row has
  * two vectors of partial sums, so that the adds of one need not wait for the other's. */
 DF_INLINE void FN(dot_rows)(const int rows, const gemv *g, int64_t j)
 {
-    const T *x = g->x, *m = (const T *)g->matrix + j * g->ld;
+    const T *x = g->x;
+    const STORED *m = (const STORED *)g->matrix + j * g->ld;
     T *y = (T *)g->y + j * g->y_step;
     V even[DOT_ROWS], odd[DOT_ROWS];
     UNROLL for (int r = 0; r < rows; r++) even[r] = odd[r] = (V){0};
@@ -12,20 +14,20 @@ DF_INLINE void FN(dot_rows)(const int rows, const gemv *g, int64_t j)
     for (; p + 2 * LANES <= g->depth; p += 2 * LANES) {
         const V x0 = FN(load)(x + p), x1 = FN(load)(x + p + LANES);
         UNROLL for (int r = 0; r < rows; r++) {
-            even[r] = FN(fma)(FN(load)(m + r * g->ld + p), x0, even[r]);
-            odd[r] = FN(fma)(FN(load)(m + r * g->ld + p + LANES), x1, odd[r]);
+            even[r] = FN(fma)(FN(load_m)(m + r * g->ld + p), x0, even[r]);
+            odd[r] = FN(fma)(FN(load_m)(m + r * g->ld + p + LANES), x1, odd[r]);
         }
     }
     if (p + LANES <= g->depth) {
         const V x0 = FN(load)(x + p);
         UNROLL for (int r = 0; r < rows; r++)
-            even[r] = FN(fma)(FN(load)(m + r * g->ld + p), x0, even[r]);
+            even[r] = FN(fma)(FN(load_m)(m + r * g->ld + p), x0, even[r]);
         p += LANES;
     }
     if (p < g->depth) {
         const V x0 = FN(load_n)(x + p, g->depth - p);
         UNROLL for (int r = 0; r < rows; r++)
-            odd[r] = FN(fma)(FN(load_n)(m + r * g->ld + p, g->depth - p), x0, odd[r]);
+            odd[r] = FN(fma)(FN(load_m_n)(m + r * g->ld + p, g->depth - p), x0, odd[r]);
     }
     UNROLL for (int r = 0; r < rows; r++) {
         T dot = FN(sum)(even[r] + odd[r]);
@@ -42,20 +44,21 @@ static void FN(dots)(const gemv *g, int64_t begin, int64_t end)
 
 /* Vector of sums over r of m[r][j] x[r] for r < rows, added to `part`. CHAINS sums at a time, so
  * that one multiply-add need not wait for the one before. `n` is LANES, or less: a partial one. */
-DF_INLINE V FN(combine_vector)(const int rows, const T *m, int64_t ld, const T *x, V part,
+DF_INLINE V FN(combine_vector)(const int rows, const STORED *m, int64_t ld, const T *x, V part,
                                int64_t n)
 {
     V sum[CHAINS] = {part};
     UNROLL for (int r = 0; r < rows; r++)
         sum[r % CHAINS] = FN(fma)(FN(splat)(x[r]),
-                                  n < LANES ? FN(load_n)(m + r * ld, n) : FN(load)(m + r * ld),
+                                  n < LANES ? FN(load_m_n)(m + r * ld, n)
+                                            : FN(load_m)(m + r * ld),
                                   sum[r % CHAINS]);
     UNROLL for (int i = 1; i < CHAINS && i < rows; i++) sum[0] += sum[i];
     return sum[0];
 }
 
 /* part[j] += sum over r of m[r][j] x[r] for r < rows and j < n; m has row stride ld. */
-DF_INLINE void FN(combine_rows)(const int rows, const T *m, int64_t ld, const T *x, T *part,
+DF_INLINE void FN(combine_rows)(const int rows, const STORED *m, int64_t ld, const T *x, T *part,
                                 int64_t n)
 {
     int64_t j = 0;
@@ -69,7 +72,8 @@ DF_INLINE void FN(combine_rows)(const int rows, const T *m, int64_t ld, const T 
  * stays in L1, in two levels of sums, so that no sum has more than DEPTH or depth / DEPTH terms. */
 static void FN(combine)(const gemv *g, int64_t begin, int64_t end)
 {
-    const T *x = g->x, *m = (const T *)g->matrix + begin;
+    const T *x = g->x;
+    const STORED *m = (const STORED *)g->matrix + begin;
     const int64_t n = end - begin;
     const size_t bytes = (size_t)(df_ceil_div(n, LANES) * LANES) * sizeof(T);
     T total[SLICE], part[SLICE];
@@ -85,9 +89,4 @@ static void FN(combine)(const gemv *g, int64_t begin, int64_t end)
     T *y = (T *)g->y + begin * g->y_step;
     for (int64_t j = 0; j < n; j++)
         y[j * g->y_step] = g->accumulate ? y[j * g->y_step] + total[j] : total[j];
-}
-
-static void FN(gather)(void *to, const void *from, int64_t n, int64_t step)
-{
-    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[i * step];
 }

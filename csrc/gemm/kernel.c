@@ -1,5 +1,6 @@
 /* See kernel.h; the arithmetic is in kernel_formulas.h. */
 #include "simd/lanes.h"
+#include "base/cpu.h"
 #include "gemm/kernel.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
@@ -66,6 +67,29 @@ DF_INLINE v_i32 fma_vnni(v_i32 a, v_i32 b, v_i32 c)
 #undef DTYPE
 #pragma GCC pop_options
 #endif
+
+/* bfloat16 by pairs, summed in float32: the second product of a pair is added first. Denormal
+ * numbers count as 0, before and after. */
+#if defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
+#define HAVE_BF16 1
+#pragma GCC push_options
+#pragma GCC target("avx512bf16")
+typedef float t_bf16s;
+typedef v_f32 v_bf16s;
+#define load_bf16s load_f32
+#define load_n_bf16s load_n_f32
+#define store_bf16s store_f32
+#define store_n_bf16s store_n_f32
+#define splat_bf16s splat_f32
+DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
+{
+    return (v_f32)_mm512_dpbf16_ps((__m512)c, (__m512bh)a, (__m512bh)b);
+}
+#define DTYPE bf16s
+#include "gemm/kernel_formulas.h"
+#undef DTYPE
+#pragma GCC pop_options
+#endif
 #undef PANEL_ONLY
 
 /* Both steps may be 1, so the compiler makes a loop for each. */
@@ -96,9 +120,14 @@ PACK_PAIRS(pack_u8, uint8_t)
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
     PLAIN(f32, DF_F32, 4), PLAIN(f64, DF_F64, 8), PLAIN(i32, DF_I32, 4), PLAIN(i64, DF_I64, 8),
     PAIRS(panel_pair),
+    [DF_F16] = {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1},
+    [DF_BF16] = {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1},
 };
 #if defined(HAVE_VNNI)
 static const gemm_kernel VNNI_KERNELS[DF_N_DTYPES] = {PAIRS(panel_vnni)};
+#endif
+#if defined(HAVE_BF16)
+static const gemm_kernel BF16_PAIRS = {panel_bf16s, DF_SYM(df_pack_bf16_pairs), DF_BF16, 4, 2, 2};
 #endif
 
 const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype)
@@ -106,6 +135,10 @@ const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype)
 #if defined(HAVE_VNNI)
     if (VNNI_KERNELS[dtype].panel && __builtin_cpu_supports("avx512vnni"))
         return &VNNI_KERNELS[dtype];
+#endif
+#if defined(HAVE_BF16)
+    if (dtype == DF_BF16 && df_cpu_bfloat16() == DF_BF16_PAIRS)
+        return &BF16_PAIRS;
 #endif
     return &KERNELS[dtype];
 }

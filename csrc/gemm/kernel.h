@@ -32,7 +32,8 @@ typedef struct {
 } gemm_panel;
 
 /* The kernel of a dtype. It may take elements of A and B by `group` along k, packed side by side as
- * one of its own: then k counts groups in gemm_panel, and both operands must be packed. */
+ * one of its own: then k counts groups in gemm_panel. Where its elements are larger than those of A
+ * and B, both operands must be packed. */
 typedef struct {
     void (*panel)(const gemm_panel *panel);
     /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and
@@ -40,13 +41,26 @@ typedef struct {
      * the steps is 1. */
     void (*pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
                  int64_t depth, int64_t depth_step);
-    df_dtype sums;
-    int bytes;    /* of an element of C, or of a group */
-    int in_bytes; /* of an element of A and B */
+    df_dtype result; /* of C. Halves are sums of float32, rounded by the caller */
+    int bytes;       /* of a sum, or of a group */
+    int in_bytes;    /* of an element of A and B */
     int group;
 } gemm_kernel;
 
+static inline bool gemm_must_pack(const gemm_kernel *kernel)
+{
+    return kernel->bytes != kernel->in_bytes;
+}
+
 /* Its functions are NULL where there is none. */
 const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype);
+
+/* Packers of halves: to float32, or to pairs of bfloat16. */
+void DF_SYM(df_pack_f16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                         int64_t depth, int64_t depth_step);
+void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                          int64_t depth, int64_t depth_step);
+void DF_SYM(df_pack_bf16_pairs)(void *packed, int64_t width, const void *source, int64_t n,
+                                int64_t step, int64_t depth, int64_t depth_step);
 
 #endif

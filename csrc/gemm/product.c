@@ -61,10 +61,10 @@ static void cut_columns(gemm_product *t)
 static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
-    const bool in_groups = t->group > 1;
-    t->packs_a = in_groups || (g->transpose_a && g->n >= 256 && g->m > ROWS);
+    const bool must = gemm_must_pack(t->kernel);
+    t->packs_a = must || (g->transpose_a && g->n >= 256 && g->m > ROWS);
     t->packs_from = t->n_panels;
-    if (in_groups || g->transpose_b)
+    if (must || g->transpose_b)
         t->packs_from = 0;
     else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
         t->packs_from = t->n_panels - 1;
@@ -74,7 +74,7 @@ static void choose_packing(gemm_product *t)
 
 bool DF_SYM(df_product_packs_nothing)(const df_gemm *g)
 {
-    return LOAD_N_IS_FAST && DF_SYM(df_gemm_kernel)(g->dtype)->group == 1 &&
+    return LOAD_N_IS_FAST && !gemm_must_pack(DF_SYM(df_gemm_kernel)(g->dtype)) &&
            !g->transpose_a && !g->transpose_b && g->m < COPY_ROWS;
 }
 

@@ -4,7 +4,6 @@
  * Turns tensors into a df_gemm; knows nothing of how that is computed. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
-#include "ops/in_float.h"
 
 #include <stdlib.h>
 
@@ -26,7 +25,7 @@ static df_status check_dtypes(const df_call *call, df_error *err)
     for (int i = 0; i < 2; i++)
         if (!DF_SYM(df_gemm_has)(call->in[i]->dtype, call->in[i]->dtype) ||
             call->in[i]->dtype != a)
-            return df_fail_dtype(call, i, "float32, float64, int32 or int64 for both", err);
+            return df_fail_dtype(call, i, "a float type, int32 or int64 for both", err);
     return DF_OK;
 }
 
@@ -212,7 +211,7 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .total = true,
                  .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
-                 .prepare = prepare, .release = free, .flops = flops, HALVES_IN_FLOAT};
+                 .prepare = prepare, .release = free, .flops = flops};
 
 static df_status infer_bytes(const df_call *call, df_error *err)
 {

@@ -1,0 +1,92 @@
+/* Packers of float16 and bfloat16: each element becomes float32 on its way, or bfloat16 pairs are
+ * put side by side. See kernel.h. */
+#include "simd/lanes_half.h"
+#include "gemm/kernel.h"
+
+#define STRIP 64     /* elements along k of lines that run along it: taken in, then transposed */
+#define MOST_LINES 64 /* of a panel */
+
+typedef struct {
+    const uint16_t *source;
+    int64_t n, step, depth, depth_step;
+} halves;
+
+/* Lines of source run along k: strips of them are packed as if they were float32. */
+static void pack_wide_lines(df_dtype half, float *packed, int64_t width, const halves *h)
+{
+    float strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));
+    const gemm_kernel *f32 = DF_SYM(df_gemm_kernel)(DF_F32);
+    for (int64_t p = 0; p < h->depth; p += STRIP) {
+        const int64_t some = df_min(STRIP, h->depth - p);
+        for (int64_t i = 0; i < h->n; i++)
+            df_widen(half, some, strip + i * STRIP, h->source + i * h->step + p);
+        f32->pack(packed + p * width, width, strip, h->n, STRIP, some, 1);
+    }
+}
+
+DF_INLINE void pack_wide(df_dtype half, float *packed, int64_t width, const halves *h)
+{
+    if (h->step != 1) {
+        pack_wide_lines(half, packed, width, h);
+        return;
+    }
+    for (int64_t p = 0; p < h->depth; p++) {
+        float *to = packed + p * width;
+        df_widen(half, h->n, to, h->source + p * h->depth_step);
+        for (int64_t i = h->n; i < width; i++) to[i] = 0;
+    }
+}
+
+void DF_SYM(df_pack_f16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                         int64_t depth, int64_t depth_step)
+{
+    const halves h = {source, n, step, depth, depth_step};
+    pack_wide(DF_F16, packed, width, &h);
+}
+
+void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                          int64_t depth, int64_t depth_step)
+{
+    const halves h = {source, n, step, depth, depth_step};
+    pack_wide(DF_BF16, packed, width, &h);
+}
+
+/* Lines along k hold pairs already: transposed like numbers of 4 bytes. */
+static void pack_pairs_of_lines(int32_t *packed, int64_t width, const halves *h)
+{
+    uint16_t strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));
+    const gemm_kernel *i32 = DF_SYM(df_gemm_kernel)(DF_I32);
+    for (int64_t p = 0; p < h->depth; p += STRIP) {
+        const int64_t some = df_min(STRIP, h->depth - p);
+        for (int64_t i = 0; i < h->n; i++) {
+            memcpy(strip + i * STRIP, h->source + i * h->step + p, (size_t)some * 2);
+            if (some % 2) strip[i * STRIP + some] = 0;
+        }
+        i32->pack(packed + p / 2 * width, width, strip, h->n, STRIP / 2, (some + 1) / 2, 1);
+    }
+}
+
+static void interleave(uint16_t *to, const uint16_t *even, const uint16_t *odd, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        to[2 * i] = even[i];
+        to[2 * i + 1] = odd[i];
+    }
+}
+
+void DF_SYM(df_pack_bf16_pairs)(void *packed, int64_t width, const void *source, int64_t n,
+                                int64_t step, int64_t depth, int64_t depth_step)
+{
+    const halves h = {source, n, step, depth, depth_step};
+    if (step != 1) {
+        pack_pairs_of_lines(packed, width, &h);
+        return;
+    }
+    static const uint16_t zeros[MOST_LINES];
+    for (int64_t p = 0; p < depth; p += 2) {
+        const uint16_t *even = h.source + p * depth_step;
+        uint16_t *to = (uint16_t *)packed + p * width;
+        interleave(to, even, p + 1 < depth ? even + depth_step : zeros, n);
+        memset(to + 2 * n, 0, (size_t)(width - n) * 4);
+    }
+}
