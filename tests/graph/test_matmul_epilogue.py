@@ -15,7 +15,7 @@ SHAPES = [
     (3, 0, 5), (1, 0, 3), (0, 4, 3), (16, 8, 32), (17, 33, 49), (65, 70, 100), (130, 1100, 90),
     (300, 257, 260),
 ]
-DTYPES = ["float32", "float64", "int32"]
+DTYPES = ["float32", "float64", "int32", "float16", "bfloat16"]
 
 
 def tile_code(steps, n_inputs, *results):
@@ -35,7 +35,7 @@ def word(number):
 
 def normal(rng, shape, dtype):
     x = rng.standard_normal(shape) * 8
-    return df.constant(x.astype(dtype))
+    return df.cast(df.constant(x.astype("float64")), dtype)
 
 
 def products(a, b, more, code, transpose_a=False, transpose_b=False):

@@ -20,6 +20,7 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster") for name in ("matmul", "conv")}
+ROUNDS_PIECES = {get_op("matmul")}      # of halves; others are rounded when all of it is there
 CAST = get_op("cast")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
 OUTPUTS_MAX = 2
@@ -80,9 +81,9 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
 
 
 def is_final(product: Node) -> bool:
-    """Whether the kernel's blocks hold the final numbers: float16 and bfloat16 are computed in
-    float32, and rounded when the whole product is there."""
-    return product.outputs[0].dtype.itemsize > 2
+    """Whether the kernel's blocks hold the final numbers: some products of float16 and bfloat16 are
+    computed as float32 ones."""
+    return product.outputs[0].dtype.itemsize > 2 or product.op in ROUNDS_PIECES
 
 
 class Finder:
