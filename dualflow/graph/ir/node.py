@@ -125,6 +125,11 @@ class Node:
         return self.op.name
 
     @property
+    def given(self) -> dict[str, Any]:
+        """Its attributes by name."""
+        return {} if self.attrs is None else self.attrs.as_dict()
+
+    @property
     def applied(self) -> tuple[Op, tuple[Symbol, ...], tuple[Symbol, ...]]:
         """The op, inputs and outputs of what tapes take it for."""
         if isinstance(self.data, Rule):

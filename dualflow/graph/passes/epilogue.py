@@ -11,7 +11,7 @@ or something on the way). Their other operands may have any shape that broadcast
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dualflow._core import Op, Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
@@ -75,9 +75,9 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
     last = chain.nodes[-1]
     code = assemble(Code(1, tuple(steps), tuple([number[x] for x in chain.outputs])))
     inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
-    given: dict[str, Any] = chain.product.attrs.as_dict() if chain.product.attrs else {}
     op = WITH_EPILOGUE[chain.product.op]
-    return graph.add(op, inputs, make_attrs(op, **given, code=code), last.name, last.line).outputs
+    attrs = make_attrs(op, **chain.product.given, code=code)
+    return graph.add(op, inputs, attrs, last.name, last.line).outputs
 
 
 def is_final(product: Node) -> bool:

@@ -31,7 +31,7 @@ def run(graph: Graph, options: Options) -> Graph:
         a, b = node.inputs
         if b not in transposed:
             transposed[b] = stand_in(graph, node, TRANSPOSE, b, perm=(1, 0))
-        flag = node.attrs.as_dict()["transpose_a"]  # type: ignore[union-attr]
+        flag = node.given["transpose_a"]
         return (stand_in(graph, node, MATMUL, a, transposed[b], transpose_a=flag,
                          transpose_b=False),)
 
@@ -40,7 +40,7 @@ def run(graph: Graph, options: Options) -> Graph:
 
 def _packs(node: Node) -> bool:
     """Whether a node is a product of few rows, and more than one, with a matrix transposed."""
-    if node.op is not MATMUL or not node.attrs.as_dict()["transpose_b"]:  # type: ignore[union-attr]
+    if node.op is not MATMUL or not node.given["transpose_b"]:
         return False
     b, y = node.inputs[1], node.outputs[0]
     if len(b.known_shape) != 2 or not is_known(b) or not is_known(y) or b.dtype.itemsize < 4:

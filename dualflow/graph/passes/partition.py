@@ -325,7 +325,6 @@ def reduces_rows(node: Node, full: Shape, row: Shape) -> bool:
     if 0 in full or full[:len(row)] != row:
         return False
     shape = shape_of(node.inputs[0])
-    assert node.attrs is not None
-    axes = {a % len(shape) for a in node.attrs.as_dict()["axes"]}
+    axes = {a % len(shape) for a in node.given["axes"]}
     reduced = [a in axes for a, d in enumerate(shape) if d != 1]
     return not any(reduced[:len(row)]) and 2 <= prod(full[len(row):]) <= ROW_MAX

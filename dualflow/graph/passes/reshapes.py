@@ -92,7 +92,7 @@ def _of_reduction(graph: Graph, node: Node, uses: _Uses) -> Symbol | None:
     reduction = x.node
     if "keepdims" not in reduction.op.attrs or not is_known(y) or uses.of(x) > 1:
         return None
-    given = reduction.attrs.as_dict()
+    given = reduction.given
     given["keepdims"] = not given["keepdims"]
     made = stand_in(graph, reduction, reduction.op, *reduction.inputs, **given)
     return made if made.known_shape == y.known_shape else None
@@ -150,7 +150,7 @@ def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
     exact = not y.dtype.is_floating or not {0, 1, None} & set(y.known_shape[-2:])
     if not (exact or fast_math) or not any([x.node.op is TRANSPOSE for x in node.inputs]):
         return None
-    given = node.attrs.as_dict()  # type: ignore[union-attr]
+    given = node.given
     flags = [given["transpose_a"], given["transpose_b"]]
     inputs = list(node.inputs)
     for i, x in enumerate(inputs):
