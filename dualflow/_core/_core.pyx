@@ -23,6 +23,7 @@ from dualflow import errors as _errors
 
 cdef extern from "Python.h":
     object PyLong_FromLongLong(long long v)
+    long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
     int PyErr_CheckSignals() except -1
 
 cdef extern from "unistd.h" nogil:
@@ -47,6 +48,7 @@ include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in
 include "apply.pxi"       # an op on anything
 include "interop.pxi"     # buffers and arrays out
+include "keys.pxi"        # operators with attributes: a @ b, x[key]
 include "protocols.pxi"   # what Python asks of tensors
 include "variable.pxi"    # the one mutable thing
 include "contexts.pxi"    # what is entered and left without a window for signals

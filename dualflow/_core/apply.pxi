@@ -104,6 +104,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
 
 
 cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=None):
+    cdef Pointers p
     cdef Tensor out
     cdef list ins
     if df_trace_top != NULL:
@@ -112,8 +113,29 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
             return out
+    if are_ready(op, args, n, &p):
+        return run_at(op, &p, attrs)
     ins = convert_inputs(op, args, n)
     return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)
+
+
+cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:
+    """Whether inputs need no conversion, as a few tensors of one dtype; they are then in `p`."""
+    cdef Py_ssize_t i
+    cdef df_tensor *x
+    if op.c.writes or op.c.promote_to_float or not 0 < n <= INLINE_OPERANDS:
+        return False
+    init_pointers(p)
+    p.n = <int>n
+    for i in range(n):
+        if type(<object>args[i]) is not Tensor:
+            return False
+        x = &(<Tensor>args[i]).t
+        if i and op.c.promote and x.dtype != p.tensors[0].dtype:
+            return False
+        p.tensors[i] = x
+        p.objects[i] = args[i]
+    return True
 
 
 cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):

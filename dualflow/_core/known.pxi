@@ -5,7 +5,6 @@
 cdef bint fast_calls = True        # False: every call takes the slow path, which knows the settings
 
 cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
     PyObject *PyList_GET_ITEM(object x, Py_ssize_t i) noexcept
     bint PyDict_Next(object d, Py_ssize_t *at, PyObject **k, PyObject **v) noexcept
     int PyUnicode_Compare(object a, object b) noexcept

@@ -1,7 +1,5 @@
 # What Python's protocols want of tensors: operators, each applying an op, and numbers.
 
-cdef dict METHODS = {}             # behaviour composed of ops, bound from above
-
 # What to write instead where code asks for the numbers of a traced tensor.
 cdef dict INSTEAD = {
     "iteration": "dualflow.unstack(x), or ops on the whole tensor",
@@ -60,8 +58,8 @@ cdef class TensorBase:
     def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
     def __pow__(self, other, modulo): return power(self, other)
     def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
-    def __matmul__(self, other): return METHODS["matmul"](self, other)
-    def __rmatmul__(self, other): return METHODS["matmul"](other, self)
+    def __matmul__(self, other): return product(self, other)
+    def __rmatmul__(self, other): return product(other, self)
     def __and__(self, other): return METHODS["and"](self, other)
     def __rand__(self, other): return METHODS["and"](other, self)
     def __or__(self, other): return METHODS["or"](self, other)
@@ -83,7 +81,7 @@ cdef class TensorBase:
     def __eq__(self, other): return equality(OP_EQUAL, self, other)
     def __ne__(self, other): return equality(OP_NOT_EQUAL, self, other)
     def __hash__(self): return <Py_ssize_t><void *>self >> 4
-    def __getitem__(self, key): return METHODS["getitem"](self, key)
+    def __getitem__(self, key): return element(self, key)
 
     def __setitem__(self, key, value):
         raise TypeError("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "

@@ -18,58 +18,77 @@ def checks_numerics():
 
 cdef object run(Op op, list ins, Attrs attrs):
     """Infers, allocates, runs and records. `ins` are tensors of the right dtypes."""
-    cdef Pointers p_in, p_out
+    cdef Pointers p
+    init_pointers(&p)
+    try:
+        point_at(&p, ins)
+        return run_at(op, &p, attrs)
+    finally:
+        free_pointers(&p)
+
+
+cdef object run_at(Op op, const Pointers *p_in, Attrs attrs):
+    """The same for inputs in C form, which somebody keeps alive."""
+    cdef Pointers p_out
     cdef df_call call
-    cdef df_error err
+    cdef Tensor out
+    cdef df_tensor *c_out
+    cdef PyObject *o_out
     cdef list outs
     cdef int k
     call.op = op.c
     call.attrs = attrs.c if attrs is not None else NULL
     call.workspace = NULL
     call.prepared = NULL
-    init_pointers(&p_in)
+    call.n_in = p_in.n
+    call.in_ = <const df_tensor *const *>p_in.tensors
+    call.n_out = op.c.n_out
+    if call.n_out == 1:
+        out = blank()
+        c_out, o_out = &out.t, <PyObject *>out
+        call.out = &c_out
+        run_call(op, &call, p_in.objects, &o_out, attrs)
+        return out
+    if call.n_out == DF_VARIADIC:
+        call.n_out = op.c.count_out(&call)
+    outs = [None] * call.n_out
+    for k in range(call.n_out):
+        outs[k] = blank()
     init_pointers(&p_out)
     try:
-        point_at(&p_in, ins)
-        call.n_in = p_in.n
-        call.in_ = <const df_tensor *const *>p_in.tensors
-        call.n_out = op.c.n_out
-        if call.n_out == DF_VARIADIC:
-            call.n_out = op.c.count_out(&call)
-        outs = [None] * call.n_out
-        for k in range(call.n_out):
-            outs[k] = blank()
         point_at(&p_out, outs)
         call.out = <df_tensor *const *>p_out.tensors
-        check(df_op_infer_for_run(&call, &err), &err)
-        if not share_view(op, &call, ins, outs):
-            compute(op, &call)
-            if checking_numerics:
-                check(df_op_check_numerics(&call, &err), &err)
-        if df_log_top != NULL and call.n_out:
-            record_all(op, attrs, p_in.objects, p_in.n, p_out.objects, p_out.n)
+        run_call(op, &call, p_in.objects, p_out.objects, attrs)
     finally:
-        free_pointers(&p_in)
         free_pointers(&p_out)
-    if len(outs) == 1 and op.c.n_out != DF_VARIADIC:
-        return outs[0]
     return tuple(outs) if outs else None
 
 
-cdef bint share_view(Op op, df_call *call, list ins, list outs):
+cdef int run_call(Op op, df_call *call, PyObject **ins, PyObject **outs, Attrs attrs) except -1:
+    cdef df_error err
+    check(df_op_infer_for_run(call, &err), &err)
+    if not share_view(op, call):
+        compute(op, call)
+        if checking_numerics:
+            check(df_op_check_numerics(call, &err), &err)
+    if df_log_top != NULL and call.n_out:
+        record_all(op, attrs, ins, call.n_in, outs, call.n_out)
+    return 0
+
+
+cdef bint share_view(Op op, df_call *call) noexcept:
     """Lets a view share its input's memory; False where the op must compute."""
     cdef int64_t offset
-    cdef Tensor x, y
+    cdef df_tensor *y
     if op.c.view == NULL:
         return False
     offset = op.c.view(call)
     if offset < 0:
         return False
-    x = <Tensor>ins[0]
-    y = <Tensor>outs[0]
-    y.t.buffer = x.t.buffer
-    y.t.data = <char *>x.t.data + offset
-    df_buffer_retain(y.t.buffer)
+    y = <df_tensor *>call.out[0]
+    y.buffer = call.in_[0].buffer
+    y.data = <char *>call.in_[0].data + offset
+    df_buffer_retain(y.buffer)
     return True
 
 

@@ -129,3 +129,45 @@ def test_iteration():
     assert b[1].item() == 4
     with pytest.raises(TypeError):
         iter(df.constant(1))
+
+
+# --- plain keys, which the core reads itself ------------------------------------------------------
+
+class Whole(int):
+    pass
+
+
+BOUNDS = [None, 0, 1, -1, 5, -9, 2 ** 62, 2 ** 63 - 1, 2 ** 63, -2 ** 63, -2 ** 63 - 1, 2 ** 100,
+          True, Whole(1), np.int8(1), 1.5, "1"]
+KEYS = [0, -1, 2, -3, 2 ** 62, 2 ** 70, -2 ** 63, True, Whole(1), np.int64(1), (), (0,), (0, 1),
+        (0, 1, 0), (slice(None),), (slice(None),) * 3, (0, slice(None)), (Whole(0), 1), (None, 0),
+        (..., 0), (slice(1, None), -1), (True, 0), ("a", 0), (slice(None, None, 0),),
+        *[slice(b) for b in BOUNDS], *[slice(b, None, -1) for b in BOUNDS],
+        *[slice(None, None, b) for b in BOUNDS], *[(0, slice(b, 2)) for b in BOUNDS]]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_plain_keys_mean_what_python_makes_of_them(key):
+    def outcome(f, *args):
+        try:
+            y = f(*args)
+            return y.shape, y.tolist()
+        except Exception as error:
+            return type(error), str(error).split(" (made at")[0]
+
+    x = df.constant([[1., 2.], [3., 4.], [5., 6.]])
+    want = outcome(df.ops.indexing.getitem, x, key)
+    assert outcome(lambda: x[key]) == want
+    assert outcome(lambda: df.Variable(x)[key]) == want
+    assert outcome(df.function(lambda x: x[key]), x) == want
+
+
+def test_operators_with_attributes_on_a_tape():
+    x, v = df.constant([[1., 2.], [3., 4.]]), df.Variable([[1., 0.], [2., 1.]])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = (x @ v)[0, 1] + (v @ x)[:, 1:][1][0] + x[1][0]
+    plain = df.function(lambda x: (x @ v)[0, 1] + (v @ x)[:, 1:][1][0] + x[1][0])
+    assert plain(x).item() == y.item() == 2. + 8. + 3.
+    dx, dv = tape.gradient(y, [x, v])
+    assert dx.tolist() == [[0., 1. + 2.], [1., 1.]] and dv.tolist() == [[0., 1.], [2., 2. + 4.]]

@@ -1,0 +1,85 @@
+# Operators whose op takes attributes, where these are plain: a @ b of matrices, x[key] by ints and
+# slices of ints. What is left goes to Python (METHODS).
+
+cdef extern from "ops/slices.h":
+    int64_t DF_SLICE_MISSING
+    enum:
+        DF_KEY_SLICE
+        DF_KEY_INDEX
+
+cdef dict METHODS = {}             # behaviour composed of ops, bound from above
+
+cdef Op OP_MATMUL = find_op("matmul")
+cdef Op OP_STRIDED_SLICE = find_op("strided_slice")
+cdef Attrs AS_THEY_ARE = pack_values(OP_MATMUL, (0, 0))        # none is transposed
+cdef tuple ZERO = (0,), ONE = (1,), ONE_INDEX = (<int>DF_KEY_INDEX,)
+
+
+cdef inline int rank(x) noexcept:
+    """Of a tensor or a variable; -1 for anything else."""
+    if is_tensor(x):
+        return (<Tensor>x).t.ndim
+    if type(x) is Variable and (<Variable>x).value_ is not None:
+        return (<Variable>x).value_.t.ndim
+    return -1
+
+
+cdef object product(a, b):
+    """a @ b"""
+    cdef PyObject *args[2]
+    if rank(a) < 2 or rank(b) < 2:
+        return METHODS["matmul"](a, b)
+    args[0] = <PyObject *>a
+    args[1] = <PyObject *>b
+    return apply_op(OP_MATMUL, args, 2, AS_THEY_ARE)
+
+
+cdef object element(TensorBase x, key):
+    """x[key]"""
+    cdef PyObject *args[1]
+    cdef Attrs attrs
+    if type(key) is int:
+        attrs = pack_values(OP_STRIDED_SLICE, ((key,), ZERO, ONE, ONE_INDEX))
+    elif type(key) is tuple and 0 < len(<tuple>key) <= rank(x):
+        attrs = plain_keys(<tuple>key)
+    elif type(key) is slice and rank(x) > 0:
+        attrs = plain_keys((key,))
+    else:
+        attrs = None
+    if attrs is None:
+        return METHODS["getitem"](x, key)
+    args[0] = <PyObject *>x
+    return apply_op(OP_STRIDED_SLICE, args, 1, attrs)
+
+
+cdef Attrs plain_keys(tuple keys):
+    """The attributes of a slice by ints and slices of small ints; None for other keys."""
+    cdef list begin = [], end = [], strides = [], kinds = []
+    for key in keys:
+        if type(key) is slice:
+            if not (is_bound(key.start) and is_bound(key.stop) and is_bound(key.step)):
+                return None
+            begin.append(DF_SLICE_MISSING if key.start is None else key.start)
+            end.append(DF_SLICE_MISSING if key.stop is None else key.stop)
+            strides.append(1 if key.step is None else key.step)
+            kinds.append(DF_KEY_SLICE)
+        elif type(key) is int:
+            begin.append(key)
+            end.append(0)
+            strides.append(1)
+            kinds.append(DF_KEY_INDEX)
+        else:
+            return None
+    return pack_values(OP_STRIDED_SLICE, (tuple(begin), tuple(end), tuple(strides), tuple(kinds)))
+
+
+cdef inline bint is_bound(x) noexcept:
+    """Whether a bound of a slice means what it says; those beyond 63 bits are left to Python."""
+    cdef int overflow = 0
+    cdef long long n
+    if x is None:
+        return True
+    if type(x) is not int:
+        return False
+    n = PyLong_AsLongLongAndOverflow(x, &overflow)
+    return overflow == 0 and n != DF_SLICE_MISSING
