@@ -28,6 +28,13 @@ class Composite:
     _fields: tuple[str, ...] = ()
 
 
+# Made once: a union of types takes longer to make than to ask.
+SEQUENCES = list, tuple
+NESTS = list, tuple, dict, Composite
+NAMED = tuple, Composite
+PLAIN = list, dict
+
+
 # --- one level -----------------------------------------------------------------------------------
 
 def is_nested(structure: Any) -> bool:
@@ -39,15 +46,15 @@ def is_nested(structure: Any) -> bool:
     >>> df.nest.is_nested([1]), df.nest.is_nested(df.constant([1]))
     (True, False)
     """
-    return (isinstance(structure, list | tuple | dict | Composite)
+    return (isinstance(structure, NESTS)
             or hasattr(type(structure), "__dataclass_fields__"))
 
 
 def fields(item: Any) -> tuple[str, ...]:
     """The names of the parts of a named tuple, composite or dataclass; () for anything else."""
-    if isinstance(item, tuple | Composite):
+    if isinstance(item, NAMED):
         return getattr(item, "_fields", ())
-    if isinstance(item, list | dict):
+    if isinstance(item, PLAIN):
         return ()
     # Code that made a dataclass has loaded the module; loading it here would slow every start.
     return tuple([f.name for f in sys.modules["dataclasses"].fields(item) if f.init])
@@ -67,14 +74,14 @@ def level(item: Any) -> tuple[Sequence[Any], list[Any]]:
     if isinstance(item, dict):
         names = sorted_keys(item)
         return names, [item[name] for name in names]
-    if isinstance(item, list | tuple):
+    if isinstance(item, SEQUENCES):
         return fields(item) or range(len(item)), list(item)
     return fields(item), [getattr(item, name) for name in fields(item)]
 
 
 def parts(item: Any) -> list[Any]:
     """What a list, tuple, dict or dataclass holds, in the order of its leaves."""
-    return list(item) if isinstance(item, list | tuple) else level(item)[1]
+    return list(item) if isinstance(item, SEQUENCES) else level(item)[1]
 
 
 def steps(item: Any, names: Sequence[Any]) -> list[str]:
@@ -89,7 +96,7 @@ def remade(item: Any, values: list[Any]) -> Any:
         new = dict(zip(sorted_keys(item), values, strict=True))
         first = (item.default_factory,) if hasattr(item, "default_factory") else ()
         return kind(*first, {key: new[key] for key in item})
-    if isinstance(item, list | tuple | Composite):
+    if isinstance(item, (*SEQUENCES, Composite)):
         return kind(*values) if fields(item) else kind(values)
     made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
     for name, value in zip(fields(item), values, strict=True):
@@ -315,5 +322,5 @@ def rebuild(item: Any, leaf: Callable[[Any], Any],
 
 def is_numbers(item: Any) -> bool:
     """Whether an item is nested lists of nothing but Python numbers, which stand for one tensor."""
-    return isinstance(item, list | tuple) and bool(item) and all(
+    return isinstance(item, SEQUENCES) and bool(item) and all(
         isinstance(x, bool | int | float) for x in flatten(item))

@@ -8,6 +8,7 @@ cdef enum:
 
 cdef extern from "Python.h":
     PyObject *PyDict_GetItem(object mapping, object key)
+    PyObject *PyTuple_GET_ITEM(object t, Py_ssize_t i)
 
 
 @cython.final
@@ -105,14 +106,28 @@ cdef bint can_be_kept(value):
     return True
 
 
+cdef inline bint is_same(PyObject *a, PyObject *b) noexcept:
+    """Whether two attributes are the same object, or tuples of the same objects."""
+    cdef Py_ssize_t k
+    if a == b:
+        return True
+    if a == NULL or type(<object>a) is not tuple or type(<object>b) is not tuple or (
+            len(<tuple>a) != len(<tuple>b)):
+        return False
+    for k in range(len(<tuple>a)):
+        if PyTuple_GET_ITEM(<object>a, k) != PyTuple_GET_ITEM(<object>b, k):
+            return False
+    return True
+
+
 cdef Attrs recent_attrs(Op op, dict given):
-    """The attributes of the last call, if this one gives the same objects; else None."""
+    """The attributes of the last call, if this one gives the same; else None."""
     cdef tuple recent = op.recent
     cdef int k
     if recent is None or len(given) != op.c.n_attrs:
         return None
     for k in range(op.c.n_attrs):
-        if PyDict_GetItem(given, op.attrs[k]) != <PyObject *>recent[k + 1]:
+        if not is_same(PyDict_GetItem(given, op.attrs[k]), PyTuple_GET_ITEM(recent, k + 1)):
             return None
     return <Attrs>recent[0]
 
@@ -129,7 +144,7 @@ cdef Attrs pack_given(Op op, tuple given):
         raise TypeError(f"{op.name}: got {len(given)} attributes, want {list(op.attrs)}")
     if recent is not None:
         for k in range(op.c.n_attrs):
-            if <PyObject *>given[k] != <PyObject *>recent[k + 1]:
+            if not is_same(PyTuple_GET_ITEM(given, k), PyTuple_GET_ITEM(recent, k + 1)):
                 break
         else:
             return <Attrs>recent[0]

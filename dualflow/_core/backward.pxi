@@ -7,7 +7,6 @@
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object f, PyObject **args, size_t n, PyObject *names)
-    PyObject *PyTuple_GET_ITEM(object t, Py_ssize_t i)
 
 cdef enum:
     PARTIALS = 8               # gradients of one value collected before they are added in one go
@@ -87,7 +86,7 @@ cdef class Walk:
         cdef Py_ssize_t k, n_in = len(r.inputs), n_out = len(r.outputs)
         cdef uint64_t *ids = r.ids
         cdef bint useful = False
-        cdef object g, results, graph = current_graph()
+        cdef object g, results, graph = <object>df_trace_top if df_trace_top != NULL else None
         for k in range(n_out):
             useful |= ids[n_in + k] != 0 and df_id_map_find(&self.pending, ids[n_in + k]) >= 0
         if not useful:

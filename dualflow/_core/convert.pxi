@@ -102,7 +102,6 @@ cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(object o)
     Py_ssize_t PyTuple_GET_SIZE(object o)
     PyObject *PyList_GET_ITEM(object o, Py_ssize_t i)
-    PyObject *PyTuple_GET_ITEM(object o, Py_ssize_t i)
 
 
 cdef enum:

@@ -81,13 +81,25 @@ cdef class Record:
         return f"<Record {self.op.name} {self.input_ids} -> {self.output_ids}>"
 
 
+cdef TensorSpec last_spec = TensorSpec(())     # of an operand: the next one often is like it
+
+
 cdef object operand_object(df_operand *o):
-    cdef TensorSpec spec
+    global last_spec
+    cdef TensorSpec spec = last_spec
+    cdef int d
     if not o.spec:
         return <object>o.kept
+    if spec.dtype is DTYPES[<int>o.dtype] and len(spec.shape) == o.ndim:
+        for d in range(o.ndim):
+            if <object>PyTuple_GET_ITEM(spec.shape, d) != (<int64_t *>o.kept)[d]:
+                break
+        else:
+            return spec
     spec = TensorSpec.__new__(TensorSpec)
     spec.dtype = DTYPES[<int>o.dtype]
     spec.shape = dims_tuple(o.ndim, <int64_t *>o.kept)
+    last_spec = spec
     return spec
 
 

@@ -89,7 +89,7 @@ class GradientTape(Recorder):
             If a dtype is not floating: nothing flows through integers.
         """
         for x in flatten_tensors(tensor):
-            if not isinstance(x, Tensor | Variable):
+            if not isinstance(x, TensorBase):
                 raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
                                  "want a Tensor or Variable")
             if x.dtype.is_floating:
@@ -160,20 +160,20 @@ class GradientTape(Recorder):
         log = self._start("gradient")
         target, output_gradients = without_slices(target, output_gradients)
         targets = [target] if type(target) is Tensor else flatten_tensors(target)
-        wanted = [sources] if isinstance(sources, Tensor | Variable) else flatten_tensors(sources)
+        alone = isinstance(sources, TensorBase)
+        wanted = [sources] if alone else flatten_tensors(sources)
         check_tensors("target", targets)
         check_tensors("source", wanted)
-        seeds = seed_gradients(targets, target, output_gradients)
-        found = backward(log, seeds, [tensor_id(x) for x in wanted], free=not self._persistent)
+        ids = [tensor_id(x) for x in wanted]
+        found = backward(log, seed_gradients(targets, target, output_gradients), ids,
+                         free=not self._persistent)
         results = []
-        for x in wanted:
-            g = found.get(tensor_id(x))
+        for x, key in zip(wanted, ids, strict=True):
+            g = found.get(key)
             if g is None:
                 g = zeros(x) if zero else self._missing(targets, x)
             results.append(g)
-        if isinstance(sources, Tensor | Variable):
-            return results[0]
-        return pack_sequence_as(sources, results)
+        return results[0] if alone else pack_sequence_as(sources, results)
 
     def jacobian(self, target: Any, sources: Any,
                  unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
@@ -312,10 +312,10 @@ class GradientTape(Recorder):
 
 
 def wants_zero(unconnected: str) -> bool:
-    if unconnected not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+    if unconnected not in ("none", "zero"):
         raise InvalidArgumentError(
             f"unconnected_gradients is {unconnected!r}, want 'none' or 'zero'")
-    return unconnected == UnconnectedGradients.ZERO
+    return unconnected == "zero"
 
 
 def without_slices(target: Any, given: Any) -> tuple[Any, Any]:
@@ -339,13 +339,15 @@ def without_slices(target: Any, given: Any) -> tuple[Any, Any]:
 
 def check_tensors(what: str, items: list[Any]) -> None:
     for x in items:
-        if not isinstance(x, Tensor | Variable):
+        if not isinstance(x, TensorBase):
             raise DTypeError(f"GradientTape: a {what} is a {type(x).__name__}, "
                              "want a Tensor or Variable")
 
 
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
     """What flows into each floating target, by id; a target named twice gets the sum."""
+    if given is None and len(targets) == 1:
+        return {tensor_id(targets[0]): ones(targets[0])} if targets[0].dtype.is_floating else {}
     parts = [None] * len(targets) if given is None else flatten_up_to(structure, given)
     seeds: dict[int, Tensor] = {}
     for y, g in zip(targets, parts, strict=True):

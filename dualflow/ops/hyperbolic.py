@@ -1,6 +1,6 @@
 """Hyperbolic functions with their inverses, and their gradients."""
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_ordered, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.compare import where
@@ -16,6 +16,9 @@ __all__ = [
     "tanh",
     "tanh_grad",
 ]
+
+TANH = get_op("tanh")
+TANH_GRAD = get_op("tanh_grad")
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -98,7 +101,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.tanh([0., 1.]).numpy().round(4)
     array([0.    , 0.7616], dtype=float32)
     """
-    return apply("tanh", x, name=name)
+    return apply_ordered(TANH, (x,), (), name)
 
 
 @gradient("tanh", saves="inputs")
@@ -128,7 +131,7 @@ def tanh_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.hyperbolic.tanh_grad([1., 2.], 0.).numpy().tolist()
     [1.0, 2.0]
     """
-    return apply("tanh_grad", g, x, name=name)
+    return apply_ordered(TANH_GRAD, (g, x), (), name)
 
 
 @gradient("tanh_grad", saves="inputs")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, reshape, static_shape
 from dualflow.ops.cast import cast
@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+REDUCE_SUM = get_op("reduce_sum")
+BROADCAST_TO = get_op("broadcast_to")
+
+
 def axes_or_all(x: TensorLike, axis: Axis) -> Any:
     """`axis`, and for None all axes: their number is known only here."""
     if axis is not None:
@@ -36,7 +40,8 @@ def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
     """`g`, which was reduced over `axes` of `x`, repeated along them."""
     shape = static_shape(x)
     if len(g.shape) == 0:
-        return broadcast_to(g, shape)
+        repeated: Tensor = apply_ordered(BROADCAST_TO, (g,), (shape,))
+        return repeated
     marked = {a % len(shape) for a in axes}
     kept = [1 if d in marked else n for d, n in enumerate(shape)]
     return broadcast_to(reshape(g, kept), shape)
@@ -80,8 +85,8 @@ def reduce_sum(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy().tolist()
     [4, 6]
     """
-    return apply("reduce_sum", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
-                 keepdims=keepdims)
+    return apply_ordered(REDUCE_SUM, (input_tensor,), (axes_or_all(input_tensor, axis), keepdims),
+                         name)
 
 
 @gradient("reduce_sum", saves="none")

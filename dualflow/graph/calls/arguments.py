@@ -24,7 +24,7 @@ from dualflow._core import (
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
-from dualflow.nest import fields, inside, is_nested, level, steps
+from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 LEAF = "leaf"
 SMALL = 2**24             # ints up to here are one kind of number, others another; see dims.pxi
@@ -61,7 +61,7 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
         first = (item.default_factory,) if isinstance(item, defaultdict) else ()
         return (type(item), tuple([n if type(n) is str else Key(n) for n in item]), *first,
                 tuple([place[n] for n in item]), inner)
-    if isinstance(item, list | tuple):
+    if isinstance(item, SEQUENCES):
         return type(item), inner
     return type(item), fields(item), inner
 
