@@ -31,6 +31,7 @@
 
 #include "base/bell.h"
 #include "base/cpu.h"
+#include "base/thread_counts.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -92,6 +93,9 @@ static struct {
     bool start_failed; /* the system refused one: make do with those there are */
     double unserved;   /* ns of work since a worker was last woken */
 
+    _Atomic int64_t jobs, claims, by_workers; /* counted by the holder */
+    _Atomic int64_t refused;
+
     _Atomic int64_t alone_until; /* until when workers are left out; 0: they are not */
 
     alignas(DF_ALIGNMENT) df_bell work; /* workers in use sleep on it */
@@ -130,9 +134,10 @@ static void run_blocks(df_task task, void *context, int64_t n, int64_t grain, in
 
 static int64_t count_blocks(int64_t n, int64_t grain) { return n / grain + (n % grain != 0); }
 
-/* Takes and runs claims of the current job, if there is one, until none is left. */
-static void run_claims(bool from_front)
+/* Takes and runs claims of the current job, if there is one, until none is left; how many. */
+static int64_t run_claims(bool from_front)
 {
+    int64_t n_run = 0;
     const uint64_t taken = from_front ? 1 - (UINT64_C(1) << COUNT_BITS) : 1;
     uint64_t ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
     while (claims_left(ticket)) {
@@ -148,8 +153,23 @@ static void run_claims(bool from_front)
         int64_t first = claim * blocks;
         run_blocks(task, context, n, grain, first, df_min(first + blocks, count_blocks(n, grain)));
         atomic_fetch_add_explicit(&pool.done, 1, memory_order_release);
+        n_run++;
         ticket = atomic_load_explicit(&pool.ticket, memory_order_acquire);
     }
+    return n_run;
+}
+
+/* Adds to a number that nobody else writes meanwhile. */
+static void count(_Atomic int64_t *number, int64_t n)
+{
+    atomic_store_explicit(number, atomic_load_explicit(number, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+df_thread_counts df_count_threads(void)
+{
+    return (df_thread_counts){atomic_load(&pool.jobs), atomic_load(&pool.claims),
+                              atomic_load(&pool.by_workers), atomic_load(&pool.refused)};
 }
 
 static bool has_work(void)
@@ -341,8 +361,10 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
     double total_ns = (double)n * cost;
     if (n <= 0) return;
     grain = df_max(1, grain);
-    if (n <= grain || total_ns < SERIAL_NS || df_num_threads() == 1 || better_alone(total_ns) ||
-        !hold_pool()) {
+    bool shared = n > grain && total_ns >= SERIAL_NS && df_num_threads() > 1 &&
+                  !better_alone(total_ns);
+    if (!shared || !hold_pool()) {
+        if (shared) atomic_fetch_add_explicit(&pool.refused, 1, memory_order_relaxed);
         run_blocks(task, context, n, grain, 0, count_blocks(n, grain));
         return;
     }
@@ -356,8 +378,12 @@ void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *
             wake_workers();
         }
     }
-    run_claims(true);
+    int64_t n_claims = atomic_load_explicit(&pool.n_claims, memory_order_relaxed);
+    int64_t own = run_claims(true);
     join(total_ns);
+    count(&pool.jobs, 1);
+    count(&pool.claims, n_claims);
+    count(&pool.by_workers, n_claims - own);
     let_pool_go();
 }
 

@@ -295,6 +295,14 @@ cdef extern from "op/registry.h" nogil:
     int64_t df_registry_size() noexcept
     const df_op *df_registry_op(int64_t index) noexcept
 
+cdef extern from "base/thread_counts.h" nogil:
+    ctypedef struct df_thread_counts:
+        int64_t jobs
+        int64_t claims
+        int64_t by_workers
+        int64_t refused
+    df_thread_counts df_count_threads() noexcept
+
 cdef extern from "base/thread.h" nogil:
     int df_num_threads() noexcept
     df_status df_set_num_threads(int n, df_error *err) noexcept

@@ -14,6 +14,13 @@ def set_num_threads(int n):
     check(df_set_num_threads(n, &err), &err)
 
 
+def thread_counts():
+    """What the threads have done: jobs that were shared, their parts, the parts that workers ran,
+    and jobs that ran on their caller because another one held the workers."""
+    cdef df_thread_counts c = df_count_threads()
+    return {"jobs": c.jobs, "claims": c.claims, "by_workers": c.by_workers, "refused": c.refused}
+
+
 def cpu_cores():
     return df_cpu_cores()
 
