@@ -13,7 +13,8 @@
  *   vmath_normal.h  gelu silu and their slopes         /
  *   vmath_pieces.h  tanh erf of float32 with AVX-512, from tables
  *   vmath_wide.h    asin acos asinh acosh atanh erfc of float32, computed in float64
- *   vmath_lanes.h   lgamma digamma, and those six of float64: libm lane by lane
+ *   vmath_area.h    asinh acosh atanh erfc of float64
+ *   vmath_lanes.h   lgamma digamma, asin and acos of float64: libm lane by lane
  *   vmath_polygamma.h  derivatives of digamma, an element at a time */
 #ifndef DF_VMATH_H
 #define DF_VMATH_H
@@ -81,6 +82,7 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 #include "simd/vmath_normal.h"
 #include "simd/vmath_atan.h"
 #undef DTYPE
+#include "simd/vmath_area.h"
 #include "simd/vmath_wide.h"
 
 #endif

@@ -1,5 +1,5 @@
-/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and in
- * float64 those whose float32 form is computed in float64 by vmath_wide.h. */
+/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and asin and
+ * acos of float64. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
 {
@@ -58,10 +58,6 @@ static inline double digamma_scalar(double x)
 
 DF_INLINE v_f64 asin_f64(v_f64 x) { return by_lane_f64(asin, x); }
 DF_INLINE v_f64 acos_f64(v_f64 x) { return by_lane_f64(acos, x); }
-DF_INLINE v_f64 asinh_f64(v_f64 x) { return by_lane_f64(asinh, x); }
-DF_INLINE v_f64 acosh_f64(v_f64 x) { return by_lane_f64(acosh, x); }
-DF_INLINE v_f64 atanh_f64(v_f64 x) { return by_lane_f64(atanh, x); }
-DF_INLINE v_f64 erfc_f64(v_f64 x) { return by_lane_f64(erfc, x); }
 DF_INLINE v_f64 lgamma_f64(v_f64 x) { return by_lane_f64(lgamma_scalar, x); }
 DF_INLINE v_f64 digamma_f64(v_f64 x) { return by_lane_f64(digamma_scalar, x); }
 

@@ -15,10 +15,16 @@ UNARY_LIBM(acos),
 UNARY(atan, atan),
 UNARY(sinh, sinh),
 UNARY(cosh, cosh),
+#if defined(DF_HAVE_FMA)
+UNARY(asinh, asinh),
+UNARY(acosh, acosh),
+UNARY(atanh, atanh),
+#else
 UNARY_LIBM(asinh),
 UNARY_LIBM(acosh),
 UNARY_LIBM(atanh),
-UNARY_LIBM(erfc),
+#endif
+UNARY_ABOUT(erfc, 4),
 UNARY_LIBM(lgamma),
 BINARY(pow),
 BINARY(atan2),
