@@ -26,13 +26,13 @@ typedef int64_t row_number_i64, row_number_f64;
 #undef TEMPLATE
 
 typedef struct {
-    int64_t (*row)(const void *x, int64_t n);
+    void (*rows)(int64_t *at, const void *x, int64_t rows, int64_t n);
     void (*columns)(int64_t *index, const void *x, int64_t rows, int64_t cols, int64_t stride);
     int64_t (*best)(const void *x, const int64_t *at, int64_t n, int64_t step, int64_t chunk,
                     int64_t inner);
 } search;
 
-#define SEARCH_OF(name, dtype) {name##_row_##dtype, name##_columns_##dtype, name##_best_##dtype}
+#define SEARCH_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype, name##_best_##dtype}
 #define SEARCHES(name)                                                                           \
     {[DF_BOOL] = SEARCH_OF(name, u8), [DF_U8] = SEARCH_OF(name, u8),                             \
      [DF_I8] = SEARCH_OF(name, i8), [DF_I16] = SEARCH_OF(name, i16),                             \
@@ -46,7 +46,7 @@ static df_status infer(const df_call *call, df_error *err)
     const df_tensor *x = call->in[0];
     const df_dtype index = (df_dtype)call->attrs[OUTPUT_TYPE].i;
     int axis;
-    if (!argmax[x->dtype].row) return df_fail_dtype(call, 0, "a number dtype or bool", err);
+    if (!argmax[x->dtype].rows) return df_fail_dtype(call, 0, "a number dtype or bool", err);
     if (index != DF_I32 && index != DF_I64)
         return df_fail(err, DF_BAD_DTYPE, "%s: output_type is %s, want int32 or int64",
                        call->op->name, df_dtypes[index].name);
@@ -101,6 +101,10 @@ static void search_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t n = j->span.n, inner = j->span.inner;
+    if (inner == 1 && j->n_chunks == 1) {
+        j->search->rows(j->at + begin, j->x + begin * n * j->bytes, end - begin, n);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i % j->n_blocks * ARG_COLUMNS, chunks = i / j->n_blocks;
         const int64_t outer = chunks / j->n_chunks, from = chunks % j->n_chunks * j->chunk;
@@ -108,7 +112,7 @@ static void search_task(void *context, int64_t begin, int64_t end)
         const char *x = j->x + ((outer * n + from) * inner + block) * j->bytes;
         int64_t *at = j->at + chunks * inner + block;
         if (inner == 1)
-            at[0] = j->search->row(x, rows);
+            j->search->rows(at, x, 1, rows);
         else
             j->search->columns(at, x, rows, df_min(ARG_COLUMNS, inner - block), inner);
     }
@@ -120,12 +124,15 @@ static void choose_task(void *context, int64_t begin, int64_t end)
     const job *j = context;
     const int64_t inner = j->span.inner;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t outer = i / inner, c = i % inner;
-        int64_t best = j->at[outer * j->n_chunks * inner + c];
-        if (j->n_chunks > 1)
+        int64_t best;
+        if (j->n_chunks == 1) {
+            best = j->at[i];
+        } else {
+            const int64_t outer = i / inner, c = i % inner;
             best = j->search->best(j->x + (outer * j->span.n * inner + c) * j->bytes,
                                    j->at + outer * j->n_chunks * inner + c, j->n_chunks, inner,
                                    j->chunk, inner);
+        }
         if (j->index == DF_I64)
             ((int64_t *)j->out)[i] = best;
         else

@@ -26,15 +26,43 @@ DF_INLINE M FN(hits)(V v, V extreme)
 #endif
 }
 
+/* The first lane whose mask is -1; LANES if there is none. */
+DF_INLINE int64_t FN(first_lane)(M mask)
+{
+    uint8_t bytes[LANES < 8 ? 8 : LANES] = {0};
+    FN(store_mask)(bytes, mask);
+    for (int64_t i = 0; i < LANES; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, bytes + i, sizeof eight);
+        if (eight) return i + __builtin_ctzll(eight) / 8;
+    }
+    return LANES;
+}
+
 /* The first position of the extreme of a block; the last one if the owner of shared memory has
  * overwritten it since. */
 DF_INLINE int64_t FN(first_hit)(const T *x, int64_t n, T extreme)
 {
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        if (FN(any)(FN(hits)(FN(load)(x + i), FN(splat)(extreme)))) break;
-    while (i < n - 1 && x[i] != extreme && !FN(is_nan)(x[i])) i++;
-    return df_min(i, n - 1);
+    for (; i + LANES <= n; i += LANES) {
+        const M hits = FN(hits)(FN(load)(x + i), FN(splat)(extreme));
+        if (FN(any)(hits)) return i + FN(first_lane)(hits);
+    }
+    const M rest = FN(hits)(FN(load_n)(x + i, n - i), FN(splat)(extreme)) & FN(first_lanes)(n - i);
+    return df_min(i + FN(first_lane)(rest), n - 1);
+}
+
+/* Of a few elements; which one it is, is data: no branch may depend on it. */
+DF_INLINE int64_t FN(arg_few)(const T *x, int64_t n, bool lowest)
+{
+    T best = x[0];
+    int64_t at = 0;
+    for (int64_t i = 1; i < n; i++) {
+        const bool better = FN(beats)(x[i], best, lowest);
+        best = better ? x[i] : best;
+        at = better ? i : at;
+    }
+    return at;
 }
 
 #define MATCH_BLOCK 4096 /* elements searched for an extreme, then for its place: both from L1 */
@@ -53,6 +81,15 @@ DF_INLINE int64_t FN(arg_row)(const T *x, int64_t n, bool lowest)
         block = i;
     }
     return block + FN(first_hit)(x + block, df_min(MATCH_BLOCK, n - block), best);
+}
+
+#define FEW 16
+
+/* at[r] = place of the extreme of row r of x (rows, n). */
+DF_INLINE void FN(arg_rows)(int64_t *at, const T *x, int64_t rows, int64_t n, bool lowest)
+{
+    for (int64_t r = 0; r < rows; r++)
+        at[r] = n <= FEW ? FN(arg_few)(x + r * n, n, lowest) : FN(arg_row)(x + r * n, n, lowest);
 }
 
 /* index[c] = row of the extreme of column c of x (rows, cols), whose rows are `stride` apart. */
@@ -89,8 +126,8 @@ DF_INLINE int64_t FN(arg_best)(const T *x, const int64_t *at, int64_t n, int64_t
 }
 
 #define ARG(name, lowest)                                                                        \
-    static int64_t FN(name##_row)(const void *x, int64_t n)                                       \
-    { return FN(arg_row)(x, n, lowest); }                                                         \
+    static void FN(name##_rows)(int64_t *at, const void *x, int64_t rows, int64_t n)              \
+    { FN(arg_rows)(at, x, rows, n, lowest); }                                                     \
     static void FN(name##_columns)(int64_t *index, const void *x, int64_t rows, int64_t cols,     \
                                    int64_t stride)                                                \
     { FN(arg_columns)(index, x, rows, cols, stride, lowest); }                                    \
@@ -102,3 +139,4 @@ ARG(argmax, false)
 ARG(argmin, true)
 #undef ARG
 #undef MATCH_BLOCK
+#undef FEW
