@@ -16,6 +16,9 @@ enum {
     PANEL_BYTES = 64,
     NETWORK_MAX = 1024, /* elements per row, where there is a row for each lane */
     NETWORK_MAX_FEW = 96, /* the same where lanes stay empty */
+    NETWORK_MAX_VECTORS = 64, /* or where AVX-512 sorts single rows */
+    QUICK_MAX = 1 << 16, /* elements sorted by vectors, beyond which digits are faster */
+    QUICK_DEPTH = 40,    /* bad partitions, after which they are, too */
 };
 
 typedef uint32_t b_unsigned_f32;
@@ -47,16 +50,34 @@ typedef struct {
     uint64_t key, index;
 } wide_pair;
 
-#define SORT_WORD(e) (e)
 #define E uint32_t
 #define SUFFIX narrow
 #include "ops/sort_network_formulas.h"
-#include "ops/sort_rows_formulas.h"
 #undef E
 #undef SUFFIX
 #define E uint64_t
 #define SUFFIX wide
 #include "ops/sort_network_formulas.h"
+#undef E
+#undef SUFFIX
+
+#if defined(__AVX512F__)
+#include "ops/sort_vectors.h"
+#define SORT_QUICKLY(x, tmp, n) ((n) <= QUICK_MAX && sort_vectors(x, tmp, n, QUICK_DEPTH))
+#else
+#define SORT_QUICKLY(x, tmp, n) false
+#endif
+
+#define SORT_WORD(e) (e)
+#define E uint32_t
+#define SUFFIX narrow
+#include "ops/sort_rows_formulas.h"
+#undef E
+#undef SUFFIX
+#undef SORT_QUICKLY
+#define SORT_QUICKLY(x, tmp, n) false
+#define E uint64_t
+#define SUFFIX wide
 #include "ops/sort_rows_formulas.h"
 #undef E
 #undef SUFFIX
@@ -68,6 +89,7 @@ typedef struct {
 #undef E
 #undef SUFFIX
 #undef SORT_WORD
+#undef SORT_QUICKLY
 
 typedef struct {
     void (*load)(const void *from, int64_t n, bool descending, bool stable, void *keys);
@@ -229,6 +251,16 @@ static void panel(const sort_job *s, int64_t begin, int64_t end, char *keys, cha
     }
 }
 
+/* Where vectors sort a row by itself, the network is faster only for the shortest. */
+static int64_t network_max(const sort_job *s)
+{
+#if defined(__AVX512F__)
+    if (s->rows->bytes == 4) return NETWORK_MAX_VECTORS;
+#endif
+    (void)s;
+    return NETWORK_MAX;
+}
+
 static bool few_of_many(const sort_job *s) { return s->k < s->n && s->k <= s->n / 8; }
 
 static void sort_block(void *context, int64_t begin, int64_t end)
@@ -247,7 +279,7 @@ static void sort_block(void *context, int64_t begin, int64_t end)
     for (int64_t r = begin; r < end;) {
         const int64_t rows = df_min(end - r, lanes);
         if (few) top_of_row(s, r++, keys, tmp);
-        else if (each <= 8 && s->n <= (rows == lanes ? NETWORK_MAX : NETWORK_MAX_FEW)) {
+        else if (each <= 8 && s->n <= (rows == lanes ? network_max(s) : NETWORK_MAX_FEW)) {
             panel(s, r, r + rows, keys, tmp);
             r += rows;
         } else whole_row(s, r++, keys, tmp);

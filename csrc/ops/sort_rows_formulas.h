@@ -1,5 +1,6 @@
 /* Sorting of unsigned elements: E is their type, SUFFIX names it, SORT_WORD(e) the word they are
- * sorted by: their key is its bits [low, high). Equal elements keep their order. */
+ * sorted by: their key is its bits [low, high). Equal elements keep their order. SORT_QUICKLY(x, tmp,
+ * n) sorts by a faster method where there is one, else it is false. */
 #define SORT(name) DF_CAT(name, SUFFIX)
 
 /* One pass: elements of x into y by the digit of `bits` bits at `shift`. False when all have the
@@ -47,8 +48,8 @@ static void SORT(insertion)(E *x, int64_t n)
 
 static void *SORT(sort_row)(void *x, void *tmp, int64_t n, int low, int high)
 {
-    if (n > INSERTION_MAX) return SORT(radix)(x, tmp, n, low, high);
-    SORT(insertion)(x, n);
+    if (n <= INSERTION_MAX) SORT(insertion)(x, n);
+    else if (!SORT_QUICKLY(x, tmp, n)) return SORT(radix)(x, tmp, n, low, high);
     return x;
 }
 

@@ -182,3 +182,16 @@ def test_bincount_bounds_and_weights():
 def test_in_top_k_ties_and_bad_rows():
     predictions = [[1.0, 2.0, 2.0], [1.0, np.nan, 2.0], [3.0, 2.0, 1.0]]
     assert df.nn.in_top_k([1, 2, 5], predictions, 1).numpy().tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
+@pytest.mark.parametrize("n", [33, 64, 65, 128, 129, 256, 257, 1000, 4097, 65_537])
+def test_lengths_at_which_methods_change(dtype, n):
+    """Random, few different ones, in order, in the opposite order, all equal; alone and in rows."""
+    rng = np.random.default_rng(n)
+    rows = np.stack([rng.integers(-2**31, 2**31, n), rng.integers(0, 3, n), np.arange(n),
+                     -np.arange(n), np.full(n, 7)]).astype("int32").astype(dtype)
+    for x in (rows, rows[:1], np.resize(rows[:, :300], (20, min(n, 300)))):
+        np.testing.assert_array_equal(df.sort(x).numpy(), np.sort(x))
+        want = np.sort(x)[..., ::-1]
+        np.testing.assert_array_equal(df.sort(x, direction="DESCENDING").numpy(), want)
