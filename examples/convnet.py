@@ -37,9 +37,8 @@ class ConvNet:
     def variables(self) -> list[df.Variable]:
         return self.filters + self.dense + self.biases
 
-    def __call__(self, images: df.Tensor, training: bool = False) -> df.Tensor:
+    def __call__(self, x: df.Tensor, training: bool = False) -> df.Tensor:
         """Logits, shape (batch, classes), of images, shape (batch, side, side, 1)."""
-        x = images
         for i, (w, b) in enumerate(zip(self.filters, self.biases, strict=False)):
             x = df.nn.relu(df.nn.conv2d(x, w, strides=1, padding="SAME") + b)
             if i % 2:
