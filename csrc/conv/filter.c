@@ -22,11 +22,19 @@ typedef struct {
     df_conv_view view;
     int64_t weights;               /* per output */
     int64_t tile, n_tiles, slices; /* rows of dw per job */
-    int64_t images;                /* at a time */
+    int64_t images, first;         /* at a time, the first of these */
     int64_t pieces, n_pieces;      /* of a line of output pixels, of the images worked on */
     char *padded, *sums, *dw;
     const char *dy;
 } filter;
+
+/* The power of two that is not above n, one at least: of 13 slices one of two threads does 7. */
+static int64_t power_below(int64_t n)
+{
+    int64_t power = 1;
+    while (power <= n / 2) power *= 2;
+    return power;
+}
 
 static filter plan(const df_conv *c)
 {
@@ -36,8 +44,8 @@ static filter plan(const df_conv *c)
     const int64_t rows = df_max(1, SUM_BYTES / (f.columns.n * bytes) / DF_CONV_HEIGHT);
     f.tile = df_min(rows * DF_CONV_HEIGHT, f.weights);
     f.n_tiles = df_ceil_div(f.weights, f.tile);
-    f.slices = df_min(df_ceil_div(JOBS, c->groups * f.n_tiles),
-                      df_ceil_div(c->n * df_conv_pixels(c), SLICE_PIXELS));
+    f.slices = power_below(df_min(df_ceil_div(JOBS, c->groups * f.n_tiles),
+                                  df_ceil_div(c->n * df_conv_pixels(c), SLICE_PIXELS)));
     f.pieces = df_ceil_div(c->out[2], CHUNK);
     f.view = DF_SYM(df_conv_view_of)(c, NULL);
     f.images = c->n;
@@ -104,9 +112,10 @@ static int64_t piece_at(const filter *f, int64_t i, df_conv_segment *segment)
 typedef struct {
     const char *x, *dy;
     char *sums, *copy; /* rows of both are c_out apart */
+    bool accumulate;   /* add to the sums */
 } places;
 
-/* Adds what pixels in `segments` of x and at `dy` give to rows [row, row + n) of dw. */
+/* What pixels in `segments` of x and at `dy` give to rows [row, row + n) of dw. */
 static void add_rows(const filter *f, const places *at, const df_conv_segment *segments,
                      int64_t n_segments, int64_t pixels, const char *dy, int64_t dy_row,
                      int64_t row, int64_t n)
@@ -117,7 +126,7 @@ static void add_rows(const filter *f, const places *at, const df_conv_segment *s
     int64_t starts[ROWS];
     df_conv_panel p = {.n_rows = n, .rows = starts, .a = at->x, .segments = segments,
                        .n_segments = n_segments, .step = c->stride[2] * f->view.pixel,
-                       .b_row = dy_row, .c_row = c->c_out, .accumulate = true};
+                       .b_row = dy_row, .c_row = c->c_out, .accumulate = at->accumulate};
     if (copies_x(f)) {
         df_conv_segment runs[ROWS];
         char *copy = at->copy + dy_bytes(f);
@@ -159,8 +168,8 @@ static void add_chunk(const filter *f, const places *at, const df_conv_segment *
 }
 
 /* Rows [row, row_end) of a group's dw, summed over pieces [begin, end). */
-static void sum_pieces(const filter *f, const places *at, int64_t row, int64_t row_end,
-                       int64_t begin, int64_t end)
+static void sum_pieces(const filter *f, places *at, int64_t row, int64_t row_end, int64_t begin,
+                       int64_t end)
 {
     df_conv_segment segments[CHUNK];
     for (int64_t piece = begin; piece < end;) {
@@ -172,6 +181,7 @@ static void sum_pieces(const filter *f, const places *at, int64_t row, int64_t r
             pixels += segments[n].length;
         }
         add_chunk(f, at, segments, n, first, pixels, row, row_end);
+        at->accumulate = true;
         piece += n;
     }
 }
@@ -185,13 +195,16 @@ static void job_task(void *context, int64_t begin, int64_t end)
     for (int64_t job = begin; job < end; job++) {
         const int64_t row = job % f->n_tiles * f->tile, slice = job / f->n_tiles % f->slices;
         const int64_t group = job / f->n_tiles / f->slices;
+        const int64_t end = df_min(row + f->tile, f->weights);
         const int64_t from = f->n_pieces * slice / f->slices;
         const int64_t to = f->n_pieces * (slice + 1) / f->slices;
-        const places at = {
+        places at = {
             .x = f->view.data + group * f->view.group * bytes, .dy = f->dy + group * n * bytes,
             .sums = (f->slices == 1 ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes,
-            .copy = f->padded - (job + 1) * copy_bytes(f)};
-        sum_pieces(f, &at, row, df_min(row + f->tile, f->weights), from, to);
+            .copy = f->padded - (job + 1) * copy_bytes(f), .accumulate = f->first > 0};
+        for (int64_t i = row; i < end && from == to && !at.accumulate; i++)
+            memset(at.sums + i * c->c_out * bytes, 0, (size_t)(n * bytes));
+        sum_pieces(f, &at, row, end, from, to);
     }
 }
 
@@ -222,13 +235,12 @@ void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, v
     f.sums = workspace;
     f.padded = f.sums + sums_bytes(&f) + jobs * copy_bytes(&f);
     f.view = DF_SYM(df_conv_view_of)(c, is_padded ? f.padded : x);
-    memset(f.slices == 1 ? f.dw : f.sums, 0, (size_t)(f.slices * slice_bytes(&f)));
-    for (int64_t i = 0; i < c->n; i += f.images) {
-        const int64_t n = df_min(f.images, c->n - i);
+    for (f.first = 0; f.first < c->n; f.first += f.images) {
+        const int64_t n = df_min(f.images, c->n - f.first);
         const double macs = (double)(n * pixels) * (double)(f.tile * f.columns.n);
         f.n_pieces = n * c->out[0] * c->out[1] * f.pieces;
-        f.dy = (const char *)dy + i * pixels * c->c_out * bytes;
-        if (is_padded) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f.padded);
+        f.dy = (const char *)dy + f.first * pixels * c->c_out * bytes;
+        if (is_padded) DF_SYM(df_conv_pad)(c, (const char *)x + f.first * image, n, f.padded);
         df_parallel_for(jobs, 1, macs / (double)f.slices * 0.125 / (double)f.columns.lanes,
                         job_task, &f);
     }
