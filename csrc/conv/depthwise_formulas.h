@@ -2,17 +2,6 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-DF_INLINE V FN(some)(const T *p, int64_t lanes)
-{
-    return lanes == LANES ? FN(load)(p) : FN(load_n)(p, lanes);
-}
-
-DF_INLINE void FN(put)(T *p, V v, int64_t lanes)
-{
-    if (lanes == LANES) FN(store)(p, v);
-    else FN(store_n)(p, v, lanes);
-}
-
 /* Adds the products of one tap to n x m sums: of neighbouring results, and vectors of channels.
  * Sources go by three per pointer, because base + {0, 1, 2} * next is one address each. */
 DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const T *w,
@@ -20,10 +9,10 @@ DF_INLINE void FN(tap)(const int n, const int m, const T *x, int64_t next, const
 {
     const T *three[3] = {x, x + 3 * next, x + 6 * next};
     V by[4];
-    UNROLL for (int v = 0; v < m; v++) by[v] = FN(some)(w + v * LANES, lanes);
+    UNROLL for (int v = 0; v < m; v++) by[v] = FN(load_upto)(w + v * LANES, lanes);
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
-            sum[i * m + v] = FN(fma)(FN(some)(three[i / 3] + i % 3 * next + v * LANES, lanes),
+            sum[i * m + v] = FN(fma)(FN(load_upto)(three[i / 3] + i % 3 * next + v * LANES, lanes),
                                      by[v], sum[i * m + v]);
 }
 
@@ -35,11 +24,12 @@ DF_INLINE void FN(three_taps)(const int n, const int m, bool left, bool right, c
     const T *three[4] = {x, x + 3 * next, x + 6 * next, x + 9 * next};
     V by[3][4];
     UNROLL for (int s = 0; s < 3; s++)
-        UNROLL for (int v = 0; v < m; v++) by[s][v] = FN(some)(w + s * w_step + v * LANES, lanes);
+        UNROLL for (int v = 0; v < m; v++)
+            by[s][v] = FN(load_upto)(w + s * w_step + v * LANES, lanes);
     UNROLL for (int j = 0; j < n + 2; j++) {
         if ((j == 0 && left) || (j == n + 1 && right)) continue;
         UNROLL for (int v = 0; v < m; v++) {
-            const V source = FN(some)(three[j / 3] + j % 3 * next + v * LANES, lanes);
+            const V source = FN(load_upto)(three[j / 3] + j % 3 * next + v * LANES, lanes);
             UNROLL for (int s = 0; s < 3; s++)
                 if (j - s >= 0 && j - s < n)
                     sum[(j - s) * m + v] = FN(fma)(source, by[s][v], sum[(j - s) * m + v]);
@@ -69,7 +59,7 @@ DF_INLINE void FN(results)(const int n, const int m, const bool three, const win
     }
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int v = 0; v < m; v++)
-            FN(put)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
+            FN(store_upto)(y + i * g->y_next + v * LANES, sum[i * m + v], lanes);
 }
 
 DF_INLINE void FN(all_channels)(const int n, const int m, const bool three, const window *g,
@@ -116,11 +106,11 @@ DF_INLINE void FN(taps)(const int n, const int rows, const int cols, bool left, 
 {
     V y[4], sum[9];
     UNROLL for (int t = 0; t < rows * cols; t++) sum[t] = sums[t];
-    UNROLL for (int k = 0; k < n; k++) y[k] = FN(some)(by + k * g->y_next, lanes);
+    UNROLL for (int k = 0; k < n; k++) y[k] = FN(load_upto)(by + k * g->y_next, lanes);
     UNROLL for (int j = 0; j < cols + n - 1; j++) {
         if ((j == 0 && left) || (j == cols + n - 2 && right)) continue;
         UNROLL for (int r = 0; r < rows; r++) {
-            const V source = FN(some)(x + r * g->x_step[1] + j * g->x_step[2], lanes);
+            const V source = FN(load_upto)(x + r * g->x_step[1] + j * g->x_step[2], lanes);
             UNROLL for (int s = 0; s < cols; s++)
                 if (j - s >= 0 && j - s < n)
                     sum[r * cols + s] = FN(fma)(source, y[j - s], sum[r * cols + s]);
@@ -161,7 +151,7 @@ DF_INLINE void FN(taps_of_all)(const int rows, const int cols, const window *g, 
             for (int64_t c = 0; c < channels; c += LANES) {
                 T *to = w + at + c + t / cols * g->w_step[1] + t % cols * g->w_step[2];
                 const int64_t lanes = df_min(LANES, channels - c);
-                FN(put)(to, FN(some)(to, lanes) + sum[c / LANES][t], lanes);
+                FN(store_upto)(to, FN(load_upto)(to, lanes) + sum[c / LANES][t], lanes);
             }
     }
 }

@@ -66,9 +66,6 @@ static const norm_whole *whole_of(const channels *ch, int64_t n, int64_t c)
 #define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/partial.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/normalization_parts.h"
 #include "ops/each_float.h"
 #undef TEMPLATE

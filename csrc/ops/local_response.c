@@ -16,9 +16,6 @@ typedef struct {
     df_dtype dtype;
 } response;
 
-#define TEMPLATE "ops/partial.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/local_response_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE

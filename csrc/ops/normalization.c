@@ -30,9 +30,6 @@ typedef struct {
 #define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/partial.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/normalization_parts.h"
 #include "ops/each_float.h"
 #undef TEMPLATE

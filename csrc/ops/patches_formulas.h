@@ -14,7 +14,7 @@ static void FN(sum_pixel)(void *out, const void *in, const int64_t n[DF_SPACE],
             for (int64_t h = 0; h < n[1]; h++) {
                 const T *x = from + d * jump[0] + h * jump[1] + c;
                 for (int64_t w = 0; w < n[2]; w++, x += jump[2])
-                    sum += lanes == LANES ? FN(load)(x) : FN(load_n)(x, lanes);
+                    sum += FN(load_upto)(x, lanes);
             }
         if (lanes == LANES) FN(store)(to + c, sum);
         else FN(store_n)(to + c, sum, lanes);

@@ -31,17 +31,6 @@ DF_INLINE void FN(store_places)(void *p, M places, bool bytes, int64_t n)
     else memcpy(p, &wide, (size_t)n * sizeof(int32_t));
 }
 
-DF_INLINE V FN(load_some)(const T *p, int64_t n)
-{
-    return n == LANES ? FN(load)(p) : FN(load_n)(p, n);
-}
-
-DF_INLINE void FN(store_some)(T *p, V v, int64_t n)
-{
-    if (n == LANES) FN(store)(p, v);
-    else FN(store_n)(p, v, n);
-}
-
 DF_INLINE M FN(splat_place)(int64_t place)
 {
     return (__typeof__(((M){0})[0]))place - (M){0};
@@ -57,7 +46,7 @@ DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, b
     int64_t first = 1; /* the first pixel is where it begins */
 #pragma GCC unroll 4
     for (int k = 0; k < u; k++) {
-        best[k] = FN(load_some)(x + k * LANES, n);
+        best[k] = FN(load_upto)(x + k * LANES, n);
         place[k] = FN(splat_place)(p->place);
     }
     for (int64_t d = 0; d < p->n[0]; d++)
@@ -68,7 +57,7 @@ DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, b
                 const M here = FN(splat_place)(number + w * p->place_jump[2]);
 #pragma GCC unroll 4
                 for (int k = 0; k < u; k++) {
-                    const V v = FN(load_some)(row + w * p->jump[2] + k * LANES, n);
+                    const V v = FN(load_upto)(row + w * p->jump[2] + k * LANES, n);
                     const M more = FN(beats)(v, best[k]);
                     best[k] = FN(select)(more, v, best[k]);
                     place[k] = (more & here) | (~more & place[k]);
@@ -78,7 +67,7 @@ DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, b
         }
 #pragma GCC unroll 4
     for (int k = 0; k < u; k++) {
-        FN(store_some)(y + k * LANES, best[k], n);
+        FN(store_upto)(y + k * LANES, best[k], n);
         FN(store_places)(places + k * LANES * (bytes ? 1 : 4), place[k], bytes, n);
     }
 }
@@ -131,7 +120,7 @@ DF_INLINE void FN(max_grad_vectors)(T *dx, const T *g, const char *places, const
                 for (int k = 0; k < u; k++) {
                     const char *of = places + (at + k * LANES) * (bytes ? 1 : 4);
                     const M same = FN(load_places)(of, bytes, n) == here;
-                    const V v = FN(load_some)(g + at + k * LANES, n);
+                    const V v = FN(load_upto)(g + at + k * LANES, n);
                     sum[k] += FN(select)(same, v, (V){0});
                 }
                 at += p->jump[2];
@@ -139,7 +128,7 @@ DF_INLINE void FN(max_grad_vectors)(T *dx, const T *g, const char *places, const
             }
         }
 #pragma GCC unroll 4
-    for (int k = 0; k < u; k++) FN(store_some)(dx + k * LANES, sum[k], n);
+    for (int k = 0; k < u; k++) FN(store_upto)(dx + k * LANES, sum[k], n);
 }
 
 DF_INLINE void FN(max_grad_pixel)(T *dx, char *unused, const T *g, const char *at, const patch *p)
@@ -170,13 +159,13 @@ DF_INLINE void FN(avg_vectors)(T *y, const T *x, const patch *p, int u, int64_t 
                 V row[4] = {0};
                 for (int64_t w = df_min(RUN, p->n[2] - done); w > 0; w--, at += p->jump[2])
 #pragma GCC unroll 4
-                    for (int k = 0; k < u; k++) row[k] += FN(load_some)(at + k * LANES, n);
+                    for (int k = 0; k < u; k++) row[k] += FN(load_upto)(at + k * LANES, n);
 #pragma GCC unroll 4
                 for (int k = 0; k < u; k++) sum[k] += row[k];
             }
         }
 #pragma GCC unroll 4
-    for (int k = 0; k < u; k++) FN(store_some)(y + k * LANES, sum[k] * share, n);
+    for (int k = 0; k < u; k++) FN(store_upto)(y + k * LANES, sum[k] * share, n);
 }
 
 DF_INLINE void FN(avg_pixel)(T *y, char *unused, const T *x, const char *unused_too,
@@ -201,11 +190,11 @@ DF_INLINE void FN(avg_grad_vectors)(T *dx, const T *g, const patch *p, int u, in
             for (int64_t w = 0; w < p->n[2]; w++, at += p->jump[2]) {
                 const V share = FN(splat)((T)(rows * p->shares[2][w * p->step[2]].share));
 #pragma GCC unroll 4
-                for (int k = 0; k < u; k++) sum[k] += FN(load_some)(at + k * LANES, n) * share;
+                for (int k = 0; k < u; k++) sum[k] += FN(load_upto)(at + k * LANES, n) * share;
             }
         }
 #pragma GCC unroll 4
-    for (int k = 0; k < u; k++) FN(store_some)(dx + k * LANES, sum[k], n);
+    for (int k = 0; k < u; k++) FN(store_upto)(dx + k * LANES, sum[k], n);
 }
 
 DF_INLINE void FN(avg_grad_pixel)(T *dx, char *unused, const T *g, const char *unused_too,

@@ -152,7 +152,7 @@ DF_INLINE V FN(reduce_strip)(const T *x, int rows, int64_t stride, int64_t n, V 
     V v[8];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
-        v[r] = map(n == LANES ? FN(load)(x + r * stride) : FN(load_n)(x + r * stride, n), p);
+        v[r] = map(FN(load_upto)(x + r * stride, n), p);
 #pragma GCC unroll 3
     for (int w = rows / 2; w > 0; w /= 2)
 #pragma GCC unroll 4

@@ -11,7 +11,7 @@ DF_INLINE void FN(weigh_vectors)(T *to, const T *from, int64_t inner, const doub
 #pragma GCC unroll 4
             for (int i = 0; i < u; i++) {
                 const T *x = from + k * inner + i * LANES;
-                run[i] += weight * (lanes == LANES ? FN(load)(x) : FN(load_n)(x, lanes));
+                run[i] += weight * FN(load_upto)(x, lanes);
             }
         }
 #pragma GCC unroll 4
@@ -19,8 +19,7 @@ DF_INLINE void FN(weigh_vectors)(T *to, const T *from, int64_t inner, const doub
     }
 #pragma GCC unroll 4
     for (int i = 0; i < u; i++) {
-        if (lanes == LANES) FN(store)(to + i * LANES, sum[i]);
-        else FN(store_n)(to + i * LANES, sum[i], lanes);
+        FN(store_upto)(to + i * LANES, sum[i], lanes);
     }
 }
 

@@ -59,17 +59,17 @@ DF_INLINE const T *FN(cell_before)(const FN(step) *s, int64_t i)
 DF_INLINE void FN(put_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n, V h)
 {
     const int64_t units = s->of->r.units;
-    FN(put)(s->h_new + i * units + u, h, n);
-    FN(put)(FN(outer_row)(s->of->r.out, s, i, units) + u, h, n);
+    FN(store_upto)(s->h_new + i * units + u, h, n);
+    FN(store_upto)(FN(outer_row)(s->of->r.out, s, i, units) + u, h, n);
 }
 
 DF_INLINE void FN(hold)(const FN(step) *s, int64_t i, int64_t u, int64_t n)
 {
     const int64_t units = s->of->r.units;
     T *kept = FN(kept_row)(s, i) + u;
-    FN(put)(s->h_new + i * units + u, FN(get)(s->h + i * units + u, n), n);
-    FN(put)(FN(outer_row)(s->of->r.out, s, i, units) + u, (V){0}, n);
-    for (int64_t k = 0; k < s->of->kept; k++) FN(put)(kept + k * units, (V){0}, n);
+    FN(store_upto)(s->h_new + i * units + u, FN(load_upto)(s->h + i * units + u, n), n);
+    FN(store_upto)(FN(outer_row)(s->of->r.out, s, i, units) + u, (V){0}, n);
+    for (int64_t k = 0; k < s->of->kept; k++) FN(store_upto)(kept + k * units, (V){0}, n);
 }
 
 /* y (1 - y): the slope of the sigmoid whose value is y; below, 1 - y^2 that of tanh. */
@@ -88,7 +88,7 @@ static void FN(rnn)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
             FN(hold)(s, i, u, n);
             continue;
         }
-        const V x = FN(get)(s->z + i * s->of->ldz + u, n) + FN(load)(tile + j * LANES);
+        const V x = FN(load_upto)(s->z + i * s->of->ldz + u, n) + FN(load)(tile + j * LANES);
         FN(put_state)(s, i, u, n, relu ? FN(max0)(x) : FN(tanh)(x));
     }
 }
@@ -96,10 +96,10 @@ static void FN(rnn)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
 DF_INLINE void FN(rnn_grad_at)(const FN(step) *s, const T *y, const T *g, T *dh, T *dz, int64_t u,
                                int64_t n)
 {
-    const V d = FN(get)(dh + u, n) + FN(get)(g + u, n), h = FN(get)(y + u, n);
+    const V d = FN(load_upto)(dh + u, n) + FN(load_upto)(g + u, n), h = FN(load_upto)(y + u, n);
     const V relu = FN(select)(h > (V){0}, d, (V){0});
-    FN(put)(dz + u, s->of->r.cell == DF_RNN_RELU ? relu : d * FN(tanh_slope)(h), n);
-    FN(put)(dh + u, (V){0}, n);
+    FN(store_upto)(dz + u, s->of->r.cell == DF_RNN_RELU ? relu : d * FN(tanh_slope)(h), n);
+    FN(store_upto)(dh + u, (V){0}, n);
 }
 
 static void FN(rnn_grad)(const FN(step) *s, int64_t i)
@@ -119,13 +119,13 @@ DF_INLINE void FN(lstm_at)(const FN(step) *s, int64_t i, const T *tile, int64_t 
     T *c = s->c + i * units + u, *kept = FN(kept_row)(s, i) + u;
     V gate[4];
     UNROLL for (int k = 0; k < 4; k++) {
-        const V x = FN(get)(z + k * units, n) + FN(load)(tile + k * LANES);
+        const V x = FN(load_upto)(z + k * units, n) + FN(load)(tile + k * LANES);
         gate[k] = k == 2 ? FN(tanh)(x) : FN(sigmoid)(x);
-        FN(put)(kept + k * units, gate[k], n);
+        FN(store_upto)(kept + k * units, gate[k], n);
     }
-    const V cell = gate[1] * FN(get)(c, n) + gate[0] * gate[2];
-    FN(put)(c, cell, n);
-    FN(put)(kept + 4 * units, cell, n);
+    const V cell = gate[1] * FN(load_upto)(c, n) + gate[0] * gate[2];
+    FN(store_upto)(c, cell, n);
+    FN(store_upto)(kept + 4 * units, cell, n);
     FN(put_state)(s, i, u, n, gate[3] * FN(tanh)(cell));
 }
 
@@ -140,16 +140,17 @@ DF_INLINE void FN(lstm_grad_at)(int64_t units, const T *kept, const T *g_out, co
                                 T *dh, T *dc, T *dz, int64_t u, int64_t n)
 {
     V gate[4];
-    UNROLL for (int k = 0; k < 4; k++) gate[k] = FN(get)(kept + k * units + u, n);
-    const V tanh_c = FN(tanh)(FN(get)(kept + 4 * units + u, n));
-    const V d = FN(get)(dh + u, n) + FN(get)(g_out + u, n);
-    const V to_c = FN(get)(dc + u, n) + d * gate[3] * FN(tanh_slope)(tanh_c);
-    FN(put)(dz + u, to_c * gate[2] * FN(sigmoid_slope)(gate[0]), n);
-    FN(put)(dz + units + u, to_c * FN(get)(before + u, n) * FN(sigmoid_slope)(gate[1]), n);
-    FN(put)(dz + 2 * units + u, to_c * gate[0] * FN(tanh_slope)(gate[2]), n);
-    FN(put)(dz + 3 * units + u, d * tanh_c * FN(sigmoid_slope)(gate[3]), n);
-    FN(put)(dc + u, to_c * gate[1], n);
-    FN(put)(dh + u, (V){0}, n);
+    UNROLL for (int k = 0; k < 4; k++) gate[k] = FN(load_upto)(kept + k * units + u, n);
+    const V tanh_c = FN(tanh)(FN(load_upto)(kept + 4 * units + u, n));
+    const V d = FN(load_upto)(dh + u, n) + FN(load_upto)(g_out + u, n);
+    const V to_c = FN(load_upto)(dc + u, n) + d * gate[3] * FN(tanh_slope)(tanh_c);
+    FN(store_upto)(dz + u, to_c * gate[2] * FN(sigmoid_slope)(gate[0]), n);
+    FN(store_upto)(dz + units + u,
+                   to_c * FN(load_upto)(before + u, n) * FN(sigmoid_slope)(gate[1]), n);
+    FN(store_upto)(dz + 2 * units + u, to_c * gate[0] * FN(tanh_slope)(gate[2]), n);
+    FN(store_upto)(dz + 3 * units + u, d * tanh_c * FN(sigmoid_slope)(gate[3]), n);
+    FN(store_upto)(dc + u, to_c * gate[1], n);
+    FN(store_upto)(dh + u, (V){0}, n);
 }
 
 static void FN(lstm_grad)(const FN(step) *s, int64_t i)
@@ -167,8 +168,9 @@ static void FN(lstm_grad)(const FN(step) *s, int64_t i)
 DF_INLINE V FN(gru_gate)(const FN(step) *s, int64_t i, int64_t u, int64_t n, int k, const T *tile)
 {
     const int64_t at = k * s->of->r.units + u;
-    const V y = FN(sigmoid)(FN(get)(s->z + i * s->of->ldz + at, n) + FN(load)(tile + k * LANES));
-    FN(put)(FN(kept_row)(s, i) + at, y, n);
+    const V outer = FN(load_upto)(s->z + i * s->of->ldz + at, n);
+    const V y = FN(sigmoid)(outer + FN(load)(tile + k * LANES));
+    FN(store_upto)(FN(kept_row)(s, i) + at, y, n);
     return y;
 }
 
@@ -179,16 +181,16 @@ DF_INLINE void FN(gru_state)(const FN(step) *s, int64_t i, int64_t u, int64_t n,
 {
     const int64_t units = s->of->r.units;
     T *kept = FN(kept_row)(s, i) + u;
-    const V y = FN(tanh)(FN(get)(s->z + i * s->of->ldz + 2 * units + u, n) + inner);
-    FN(put)(kept + 2 * units, y, n);
-    FN(put)(kept + 3 * units, last, n);
-    FN(put_state)(s, i, u, n, keep * FN(get)(s->h + i * units + u, n) + (1 - keep) * y);
+    const V y = FN(tanh)(FN(load_upto)(s->z + i * s->of->ldz + 2 * units + u, n) + inner);
+    FN(store_upto)(kept + 2 * units, y, n);
+    FN(store_upto)(kept + 3 * units, last, n);
+    FN(put_state)(s, i, u, n, keep * FN(load_upto)(s->h + i * units + u, n) + (1 - keep) * y);
 }
 
 DF_INLINE void FN(gru_after_at)(const FN(step) *s, int64_t i, const T *tile, int64_t u, int64_t n)
 {
     const V keep = FN(gru_gate)(s, i, u, n, 0, tile), reset = FN(gru_gate)(s, i, u, n, 1, tile);
-    const V bias = FN(get)((const T *)s->of->r.inner_bias + u, n);
+    const V bias = FN(load_upto)((const T *)s->of->r.inner_bias + u, n);
     const V inner = FN(load)(tile + 2 * LANES) + bias;
     FN(gru_state)(s, i, u, n, keep, reset * inner, inner);
 }
@@ -209,7 +211,7 @@ static void FN(gru_before_gates)(const FN(step) *s, int64_t i, int64_t p, const 
         FN(gru_gate)(s, i, u, n, 0, tile);
         reset = FN(gru_gate)(s, i, u, n, 1, tile);
     }
-    FN(put)(s->d + i * s->of->ldd + u, reset * FN(get)(s->h + i * units + u, n), n);
+    FN(store_upto)(s->d + i * s->of->ldd + u, reset * FN(load_upto)(s->h + i * units + u, n), n);
 }
 
 static void FN(gru_before)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
@@ -221,9 +223,9 @@ static void FN(gru_before)(const FN(step) *s, int64_t i, int64_t p, const T *til
             FN(hold)(s, i, u, n);
             continue;
         }
-        const V keep = FN(get)(FN(kept_row)(s, i) + u, n);
+        const V keep = FN(load_upto)(FN(kept_row)(s, i) + u, n);
         FN(gru_state)(s, i, u, n, keep, FN(load)(tile + j * LANES),
-                      FN(get)(s->d + i * s->of->ldd + u, n));
+                      FN(load_upto)(s->d + i * s->of->ldd + u, n));
     }
 }
 
@@ -234,23 +236,24 @@ DF_INLINE void FN(gru_grad_at)(const FN(step) *s, const T *kept, const T *g_out,
                                T *dh, T *dz, T *d, int64_t u, int64_t n)
 {
     const int64_t units = s->of->r.units;
-    const V keep = FN(get)(kept + u, n), reset = FN(get)(kept + units + u, n);
-    const V y = FN(get)(kept + 2 * units + u, n), last = FN(get)(kept + 3 * units + u, n);
-    const V to_h = FN(get)(dh + u, n) + FN(get)(g_out + u, n);
-    const V to_keep = to_h * (FN(get)(before + u, n) - y) * FN(sigmoid_slope)(keep);
+    const V keep = FN(load_upto)(kept + u, n), reset = FN(load_upto)(kept + units + u, n);
+    const V y = FN(load_upto)(kept + 2 * units + u, n);
+    const V last = FN(load_upto)(kept + 3 * units + u, n);
+    const V to_h = FN(load_upto)(dh + u, n) + FN(load_upto)(g_out + u, n);
+    const V to_keep = to_h * (FN(load_upto)(before + u, n) - y) * FN(sigmoid_slope)(keep);
     const V to_y = to_h * (1 - keep) * FN(tanh_slope)(y);
-    FN(put)(dh + u, to_h * keep, n);
-    FN(put)(dz + u, to_keep, n);
-    FN(put)(dz + 2 * units + u, to_y, n);
+    FN(store_upto)(dh + u, to_h * keep, n);
+    FN(store_upto)(dz + u, to_keep, n);
+    FN(store_upto)(dz + 2 * units + u, to_y, n);
     if (s->of->r.cell == DF_GRU_BEFORE) {
-        FN(put)(d + u, last, n);
+        FN(store_upto)(d + u, last, n);
         return;
     }
     const V to_reset = to_y * last * FN(sigmoid_slope)(reset);
-    FN(put)(dz + units + u, to_reset, n);
-    FN(put)(d + u, to_keep, n);
-    FN(put)(d + units + u, to_reset, n);
-    FN(put)(d + 2 * units + u, to_y * reset, n);
+    FN(store_upto)(dz + units + u, to_reset, n);
+    FN(store_upto)(d + u, to_keep, n);
+    FN(store_upto)(d + units + u, to_reset, n);
+    FN(store_upto)(d + 2 * units + u, to_y * reset, n);
 }
 
 static void FN(gru_grad)(const FN(step) *s, int64_t i)
@@ -271,11 +274,11 @@ static void FN(gru_reset_grad)(const FN(step) *s, int64_t i, int64_t p, const T 
     for (int64_t j = 0, n; j < s->of->second.width; j++) {
         const int64_t u = FN(column_of)(&s->of->second, p, j, &n);
         if (n == 0) return;
-        const V reset = FN(get)(FN(kept_row)(s, i) + units + u, n);
+        const V reset = FN(load_upto)(FN(kept_row)(s, i) + units + u, n);
         const V g = FN(load)(tile + j * LANES);
         T *dh = s->h + i * units + u;
-        FN(put)(s->z + i * s->of->ldz + units + u,
-                g * FN(get)(before + u, n) * FN(sigmoid_slope)(reset), n);
-        FN(put)(dh, FN(get)(dh, n) + g * reset, n);
+        FN(store_upto)(s->z + i * s->of->ldz + units + u,
+                       g * FN(load_upto)(before + u, n) * FN(sigmoid_slope)(reset), n);
+        FN(store_upto)(dh, FN(load_upto)(dh, n) + g * reset, n);
     }
 }

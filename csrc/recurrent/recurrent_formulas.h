@@ -3,13 +3,6 @@
  * Its right operand is packed into panels of a few vectors of columns: those of all gates of the
  * same units, so that a cell finds them together while they are in registers or L1. */
 
-DF_INLINE V FN(get)(const T *p, int64_t n) { return n == LANES ? FN(load)(p) : FN(load_n)(p, n); }
-DF_INLINE void FN(put)(T *p, V x, int64_t n)
-{
-    if (n == LANES) FN(store)(p, x);
-    else FN(store_n)(p, x, n);
-}
-
 /* Where the vector j of panel p starts, and how many of its lanes are columns. */
 DF_INLINE int64_t FN(column_of)(const matrix *m, int64_t p, int64_t j, int64_t *n)
 {
@@ -101,8 +94,8 @@ static void FN(add_product)(bool more, int64_t k, const T *a, int64_t lda, int64
                 for (int64_t w = 0; w < width; w++, from += LANES) {
                     const int64_t column = (j + w) * LANES, some = df_min(LANES, n - column);
                     T *to = c + i * ldc + column;
-                    const V old = more ? FN(get)(to, some) : (V){0};
-                    FN(put)(to, old + FN(load)(from), some);
+                    const V old = more ? FN(load_upto)(to, some) : (V){0};
+                    FN(store_upto)(to, old + FN(load)(from), some);
                 }
         }
     }

@@ -8,8 +8,9 @@ static void FN(add_bias)(const FN(step) *s, int64_t i, int64_t p, const T *tile)
     for (int64_t j = 0, n; j < s->of->inputs.width; j++) {
         const int64_t u = FN(column_of)(&s->of->inputs, p, j, &n);
         if (n == 0) return;
-        FN(put)(s->z + i * s->of->ldz + u,
-                FN(load)(tile + j * LANES) + FN(get)((const T *)s->of->r.bias + u, n), n);
+        FN(store_upto)(
+            s->z + i * s->of->ldz + u,
+            FN(load)(tile + j * LANES) + FN(load_upto)((const T *)s->of->r.bias + u, n), n);
     }
 }
 
@@ -95,7 +96,7 @@ static void FN(add_state_grad)(const FN(step) *s, int64_t i, int64_t p, const T 
     for (int64_t j = 0, n; j < s->of->first.width; j++) {
         T *dh = s->h + i * s->of->r.units + FN(column_of)(&s->of->first, p, j, &n);
         if (n == 0) return;
-        FN(put)(dh, FN(get)(dh, n) + FN(load)(tile + j * LANES), n);
+        FN(store_upto)(dh, FN(load_upto)(dh, n) + FN(load)(tile + j * LANES), n);
     }
 }
 
@@ -105,7 +106,7 @@ static void FN(put_input_grad)(const FN(step) *s, int64_t i, int64_t p, const T 
     T *dx = FN(outer_row)(s->of->r.d_x, s, i, features);
     for (int64_t j = 0, n; j < s->of->inputs.width; j++) {
         const int64_t u = FN(column_of)(&s->of->inputs, p, j, &n);
-        FN(put)(dx + u, FN(load)(tile + j * LANES), n);
+        FN(store_upto)(dx + u, FN(load)(tile + j * LANES), n);
     }
 }
 

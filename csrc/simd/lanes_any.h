@@ -44,6 +44,18 @@ DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
 #endif
 }
 
+/* The first n lanes, 1 to all, from and to memory. */
+DF_INLINE V FN(load_upto)(const T *p, int64_t n)
+{
+    return n == LANES ? FN(load)(p) : FN(load_n)(p, n);
+}
+
+DF_INLINE void FN(store_upto)(T *p, V v, int64_t n)
+{
+    if (n == LANES) FN(store)(p, v);
+    else FN(store_n)(p, v, n);
+}
+
 /* a where mask is -1, b where it is 0. Both compilers turn this into the level's blend. */
 DF_INLINE V FN(select)(M mask, V a, V b) { return (V)((mask & (M)a) | (~mask & (M)b)); }
 
