@@ -21,6 +21,7 @@ typedef struct {
     norm_kind kind;
     bool first;
     int64_t n, s, c, groups; /* per n; 0: channels by themselves, over all n */
+    int64_t size;            /* channels of a group */
     const void *x, *g, *scale, *offset; /* g NULL forwards; scale, offset of c numbers or NULL */
     void *out, *mean, *variance, *to_scale, *to_offset;
     int64_t width;            /* channels last: columns, a multiple of c */
@@ -42,7 +43,9 @@ static area area_of(const channels *ch, int64_t item)
 {
     area a;
     int64_t n, from;
-    if (ch->first) {
+    if (ch->first && ch->n_chunks == 1) {
+        return (area){item * ch->s, item, ch->groups ? item : item % ch->c, 1, ch->s};
+    } else if (ch->first) {
         const int64_t chunk = item % ch->n_chunks, row = item / ch->n_chunks, c = row % ch->c;
         n = row / ch->c, from = chunk * ch->chunk;
         a = (area){row * ch->s + from, (n * ch->n_chunks + chunk) * ch->c + c, c, 1,
@@ -56,11 +59,6 @@ static area area_of(const channels *ch, int64_t item)
     }
     if (ch->groups) a.planned += n * ch->c;
     return a;
-}
-
-static const norm_whole *whole_of(const channels *ch, int64_t n, int64_t c)
-{
-    return &ch->wholes[ch->groups ? n * ch->groups + c / (ch->c / ch->groups) : c];
 }
 
 #define TEMPLATE "ops/reduction.h"
@@ -84,7 +82,7 @@ static const norm_whole *whole_of(const channels *ch, int64_t n, int64_t c)
     }
 TASK(measure_columns)
 TASK(measure_rows)
-TASK(plan_channels)
+TASK(plan_wholes)
 TASK(apply_columns)
 TASK(apply_rows)
 
@@ -119,7 +117,7 @@ static void join_batch(void *context, int64_t begin, int64_t end)
 static void join_groups(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
-    const int64_t size = ch->c / ch->groups;
+    const int64_t size = ch->size;
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i / ch->groups, first = i % ch->groups * size;
         norm_part sum = {0};
@@ -139,26 +137,45 @@ static void sum_channels(void *context, int64_t begin, int64_t end)
 {
     const channels *ch = context;
     double to_scale[CHANNELS_AT_ONCE] = {0}, to_offset[CHANNELS_AT_ONCE] = {0};
-    for (int64_t k = 0; k < ch->n * ch->n_chunks; k++)
+    int64_t whole[CHANNELS_AT_ONCE];
+    for (int64_t c = begin; c < end; c++) whole[c - begin] = c / ch->size;
+    for (int64_t k = 0; k < ch->n * ch->n_chunks; k++) {
+        const norm_whole *wholes = ch->wholes + k / ch->n_chunks * ch->groups;
         for (int64_t c = begin; c < end; c++) {
             const norm_part *p = &ch->parts[k * ch->c + c];
-            const norm_whole *w = whole_of(ch, k / ch->n_chunks, c);
+            const norm_whole *w = &wholes[whole[c - begin]];
             to_scale[c - begin] += (p->moment + (p->mean - w->mean) * p->flow) * w->rate;
             to_offset[c - begin] += p->flow;
         }
+    }
     for (int64_t c = begin; c < end; c++)
         (ch->dtype == DF_F32 ? write_sums_f32 : write_sums_f64)(
             ch, c, to_scale[c - begin], to_offset[c - begin]);
 }
 
+/* Forwards, a group whose channels follow each other in memory is measured as one of them. */
+static channels measured(const channels *ch)
+{
+    channels m = *ch;
+    if (!ch->first || !ch->groups || ch->g) return m;
+    m.s *= ch->size;
+    m.c = ch->groups;
+    m.size = 1;
+    m.scale = NULL; /* of no use here */
+    m.n_chunks = df_ceil_div(m.s, m.chunk);
+    return m;
+}
+
 static void join(channels *ch)
 {
     const double per_channel = 10 * (double)(ch->n * ch->n_chunks);
+    const channels m = measured(ch);
     if (ch->groups)
-        df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / ch->c, 1),
-                        10 * (double)(ch->n_chunks * ch->c / ch->groups), join_groups, ch);
+        df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / m.c, 1),
+                        10 * (double)(m.n_chunks * m.size), join_groups, (void *)&m);
     else df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, join_batch, ch);
-    df_parallel_for(ch->n_planned, TASK_ELEMENTS, 1, plan_channels_task, ch);
+    df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / ch->size, 1), 1 + (double)ch->size,
+                    plan_wholes_task, ch);
     if (ch->to_scale) df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, sum_channels, ch);
     for (int64_t c = 0; c < ch->c && ch->mean; c++)
         (ch->dtype == DF_F32 ? write_moments_f32 : write_moments_f64)(ch, c);
@@ -269,6 +286,7 @@ static channels channels_in(const df_call *call, const form *f)
     ch.first = call->attrs[FIRST].i && ch.s > 1;
     if (f->groups) ch.groups = call->attrs[GROUPS].i == -1 ? ch.c : call->attrs[GROUPS].i;
     if (x->size == 0) return ch;
+    ch.size = ch.groups ? ch.c / ch.groups : 1;
     set_areas(&ch);
     ch.n_wholes = ch.groups ? ch.n * ch.groups : ch.c;
     ch.n_planned = ch.groups ? ch.n * ch.c : ch.c;
@@ -303,6 +321,16 @@ static df_status run_empty(const df_call *call, const form *f)
     return DF_OK;
 }
 
+static void for_areas(channels *ch, df_task task)
+{
+    const int64_t items = ch->n * ch->n_chunks * (ch->first ? ch->c : ch->n_blocks);
+    const int64_t each =
+        ch->first ? df_min(ch->s, ch->chunk) : ch->chunk * df_min(ch->width, BLOCK);
+    const double bytes = (double)(each * df_dtypes[ch->dtype].bytes);
+    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1),
+                    NS_PER_BYTE * bytes * (ch->g ? 2 : 1) + 20, task, ch);
+}
+
 static df_status run(const df_call *call, const form *f)
 {
     channels ch = channels_in(call, f);
@@ -310,13 +338,10 @@ static df_status run(const df_call *call, const form *f)
     ch.parts = call->workspace;
     ch.wholes = (norm_whole *)(ch.parts + ch.n * ch.n_chunks * ch.c);
     ch.plan = ch.wholes + ch.n_wholes;
-    const int64_t items = ch.n * ch.n_chunks * (ch.first ? ch.c : ch.n_blocks);
-    const int64_t each = ch.first ? df_min(ch.s, ch.chunk) : ch.chunk * df_min(ch.width, BLOCK);
-    const int64_t grain = df_max(TASK_ELEMENTS / each, 1);
-    const double cost = NS_PER_BYTE * df_dtypes[ch.dtype].bytes * (double)each * (1 + f->back) + 20;
-    df_parallel_for(items, grain, cost, ch.first ? measure_rows_task : measure_columns_task, &ch);
+    channels m = measured(&ch);
+    for_areas(&m, ch.first ? measure_rows_task : measure_columns_task);
     join(&ch);
-    df_parallel_for(items, grain, cost, ch.first ? apply_rows_task : apply_columns_task, &ch);
+    for_areas(&ch, ch.first ? apply_rows_task : apply_columns_task);
     return DF_OK;
 }
 

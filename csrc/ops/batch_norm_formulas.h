@@ -69,18 +69,21 @@ static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
 
 /* Whose (x - mean) factor + offset is the result; what flows back is
  * g factor - (x - mean) slope - offset. */
-static void FN(plan_channels)(const channels *ch, int64_t begin, int64_t end)
+static void FN(plan_wholes)(const channels *ch, int64_t begin, int64_t end)
 {
     const T *scale = ch->scale, *offset = ch->offset;
     T *mean = ch->plan, *factor = mean + ch->n_planned, *shift = factor + ch->n_planned;
     T *slope = shift + ch->n_planned;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t c = i % ch->c;
-        const norm_whole *w = whole_of(ch, i / ch->c, c);
-        mean[i] = (T)w->mean;
-        factor[i] = (T)(w->rate * (scale ? (double)scale[c] : 1));
-        shift[i] = ch->g ? (T)(w->rate * w->level) : offset ? offset[c] : 0;
-        slope[i] = (T)(w->rate * w->rate * w->slope);
+    for (int64_t k = begin; k < end; k++) {
+        const norm_whole *w = &ch->wholes[k];
+        const int64_t first = k * ch->size % ch->c;
+        const T level = (T)(w->rate * w->level), drop = (T)(w->rate * w->rate * w->slope);
+        for (int64_t i = k * ch->size, c = first; c < first + ch->size; i++, c++) {
+            mean[i] = (T)w->mean;
+            factor[i] = (T)(w->rate * (scale ? (double)scale[c] : 1));
+            shift[i] = ch->g ? level : offset ? offset[c] : 0;
+            slope[i] = drop;
+        }
     }
 }
 

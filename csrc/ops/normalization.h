@@ -6,6 +6,7 @@
 #include "ops/elementwise.h"
 
 #define NORM_CHUNK 16384 /* numbers of a row whose statistics are taken while they are in L1 */
+#define FEW 4            /* vectors of a row that stay in registers */
 
 typedef enum {
     BY_DEVIATION, /* the mean becomes 0 and the variance 1 */
