@@ -14,21 +14,27 @@
  *     ROW   one element for each row of `row_length` elements: S with its trailing dimensions 1.
  *           row_length is the product of those trailing dimensions, 1 where nothing is reduced.
  *
+ *     FOLD  what is left of S where other dimensions are reduced: (outer, inner) of S as (outer, n,
+ *           inner). inner is a multiple of row_length, or that is 1.
+ *
  * An elementwise step reads values of its own space; a FULL step may also read ROW values, each
  * repeated along its row. Inputs broadcast against the space they are read in. A step whose op is a
- * reduction has one operand, a FULL value, and yields a ROW value by the record's `reduce`, bit for
- * bit what the op itself yields; in the code it has no attributes. Outputs are results of steps,
- * FULL or ROW, dense. An output may lie in the memory of an input of the same bytes per element
- * that is read in place (no broadcast). */
+ * reduction has one operand, a FULL value, and yields a ROW value by the record's `reduce`, or a
+ * FOLD value by its `fold`, bit for bit what the op itself yields; in the code it has no attributes
+ * or, a FOLD step, two words: outer and n, the same in all of them. Outputs are results of steps,
+ * dense; a FOLD value, which is there when all else has been computed, can only be an output. An
+ * output may lie in the memory of an input of the same bytes per element that is read in place (no
+ * broadcast). */
 #ifndef DF_CLUSTER_H
 #define DF_CLUSTER_H
 
 #include "op/op.h"
 
-typedef enum { DF_SPACE_FULL, DF_SPACE_ROW } df_space;
+typedef enum { DF_SPACE_FULL, DF_SPACE_ROW, DF_SPACE_FOLD } df_space;
 
-/* Longer rows are not reduced in a cluster: they would not fit L2, and reductions split theirs. */
-#define DF_CLUSTER_ROW_MAX 8192
+/* Longer rows are folded: they would not fit L2. Those of halves are widened on the stack. */
+#define DF_CLUSTER_ROW_MAX 65536
+#define DF_CLUSTER_HALF_ROW_MAX 8192
 
 /* Tile code made ready for one set of shapes: decoded, kernels chosen, registers allocated,
  * operands collapsed. Read-only once made, so any number of runs share it. */
@@ -38,6 +44,8 @@ typedef struct df_cluster df_cluster;
  * an op has no kernel for the dtypes it meets. */
 df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err);
 void df_cluster_free(df_cluster *c);
+/* Whether there are FOLD values, so that it can only be run as a whole. */
+bool df_cluster_folds(const df_cluster *c);
 /* Dtypes and shapes of the outputs from those of the inputs; this is the infer of `cluster`. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
 /* The number of outputs in the code; 1 where it is malformed, which infer then reports. */

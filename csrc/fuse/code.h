@@ -18,6 +18,7 @@ typedef struct {
     union {
         df_tile_fn tile;
         df_reduce_fn reduce;
+        const df_folder *folder;
     } fn;
     df_attr *attrs; /* op->n_attrs of them, in the memory of `df_cluster_code` */
 } df_cluster_step;
@@ -27,6 +28,8 @@ typedef struct {
     int n_in, n_out;
     int64_t n_steps, n_attrs;
     df_tensor full, row; /* the shapes of the two spaces */
+    bool folds;          /* some step does, `fold` */
+    df_fold fold;
     df_cluster_step *steps;
     df_attr *attrs;
     const int64_t *out; /* values */

@@ -109,7 +109,9 @@ static void find_last_uses(planner *p)
     for (int64_t k = 0; k < code->n_steps; k++)
         for (int i = 0; i < code->steps[k].n_in; i++) {
             const int64_t at = item_of_operand(p, &code->steps[k], i);
-            p->items[at].last_use = k;
+            const bool folds = code->steps[k].space == DF_SPACE_FOLD;
+            p->items[at].last_use = folds || p->items[at].last_use == code->n_steps
+                                        ? code->n_steps : k;
             if (i != code->steps[k].one || code->steps[k].one_per_row) p->items[at].whole = true;
             if (is_expanded(p, at)) p->items[at - code->n_steps].last_use = k;
         }
@@ -270,9 +272,29 @@ static void give_back_operands(planner *p, int64_t k)
     }
 }
 
+/* Its operand stays in its slot to the end of the tile. */
+static void plan_fold(planner *p, int64_t k)
+{
+    const df_cluster_step *s = &p->code.steps[k];
+    df_cluster *c = p->c;
+    const int64_t at = item_of_operand(p, s, 0), step = s->in[0] - p->code.n_in;
+    c->folds[c->n_folds] = (df_cluster_fold){
+        .folder = s->fn.folder, .slot = slot_of(p, at), .bytes = df_dtypes[s->dtype].bytes,
+        .output = step >= 0 ? p->output_of[step] : -1};
+    if (p->output_of[k] >= 0)
+        c->outputs[p->output_of[k]] = (df_cluster_output){.space = DF_SPACE_FOLD,
+                                                          .fold = c->n_folds};
+    c->n_folds++;
+    c->cost += CHEAP * (double)c->row_length;
+}
+
 static void plan_step(planner *p, int64_t k)
 {
     const df_cluster_step *s = &p->code.steps[k];
+    if (s->space == DF_SPACE_FOLD) {
+        plan_fold(p, k);
+        return;
+    }
     int32_t in[DF_TILE_MAX_IN] = {0};
     for (int i = 0; i < s->n_in; i++) in[i] = slot_of(p, item_of_operand(p, s, i));
     if (s->op->may_alias) give_back_operands(p, k);
@@ -317,7 +339,8 @@ static void choose_tile(planner *p)
     for (int32_t i = 0; i < c->n_registers; i++) bytes[p->regs[i].space] += p->regs[i].bytes;
     for (int32_t i = 0; i < c->n_walking; i++)
         bytes[c->loads[c->walking[i]].space] += c->loads[c->walking[i]].operand.bytes;
-    for (int32_t i = 0; i < c->n_outputs; i++) bytes[c->outputs[i].space] += c->outputs[i].bytes;
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (c->outputs[i].space != DF_SPACE_FOLD) bytes[c->outputs[i].space] += c->outputs[i].bytes;
     const int64_t fits = L1_BYTES / df_max(bytes[0] * length + bytes[1], 1);
     int64_t tile = df_min(DF_TILE / length, df_max(fits, TILE_MIN / length));
     tile = df_max(tile, 1);
@@ -394,6 +417,7 @@ static bool make_room(planner *p)
     c->loads = calloc(2 * n_in + 1, sizeof *c->loads);
     c->outputs = calloc((size_t)p->code.n_out + 1, sizeof *c->outputs);
     c->walking = calloc(2 * n_in + 1, sizeof *c->walking);
+    c->folds = calloc(n_steps + 1, sizeof *c->folds);
     c->streams = calloc(2 * n_in + (size_t)p->code.n_out + 1, sizeof *c->streams);
     c->periodic = calloc(2 * n_in + 1, sizeof *c->periodic);
     p->items = malloc(sizeof *p->items * (n_items + 1));
@@ -401,7 +425,7 @@ static bool make_room(planner *p)
     p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
     p->load_of = malloc(sizeof *p->load_of * (2 * n_in + 1));
     if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
-        !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
+        !c->folds || !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
         return false;
     for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false};
     for (size_t i = 0; i < n_steps; i++) p->output_of[i] = -1;
@@ -431,7 +455,10 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     plan_outputs_again(p);
     choose_tile(p);
     plan_streams(c);
-    return place_registers(p, call->op->name, err);
+    status = place_registers(p, call->op->name, err);
+    c->fold = p->code.fold;
+    if (status == DF_OK && c->n_folds > 0) df_cluster_place_folds(c);
+    return status;
 }
 
 df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err)
@@ -465,6 +492,7 @@ void df_cluster_free(df_cluster *c)
     free(c->walking);
     free(c->streams);
     free(c->periodic);
+    free(c->folds);
     free(c->attrs);
     free(c);
 }

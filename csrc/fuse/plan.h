@@ -44,8 +44,18 @@ typedef struct {
     bool checked; /* runs check that it is not an input that is read in place later */
     int bytes;
     df_space space;
+    int32_t fold; /* the fold it is, where space is FOLD */
     int64_t step;
 } df_cluster_output;
+
+/* A FOLD step: its operand's elements are copied tile by tile, unless they are an output. */
+typedef struct {
+    const df_folder *folder;
+    int32_t slot, output; /* of the operand; -1: it is none */
+    int bytes;
+    int64_t offset; /* of the copy in the scratch memory */
+    int64_t parts;  /* offset of its parts */
+} df_cluster_fold;
 
 /* What is read or written in place, tile after tile. */
 typedef struct {
@@ -67,8 +77,16 @@ struct df_cluster {
     int32_t *periodic; /* loads done at the start of each block: of numbers, of short periods */
     df_cluster_stream *streams; /* worth fetching ahead */
     int64_t tile_stream_bytes;
+    /* Clusters with folds are run item by item: `fold_rows` rows, all in one chunk. */
+    df_fold fold;
+    int64_t fold_rows, n_items, parts_bytes;
+    int32_t n_folds;
+    df_cluster_fold *folds;
     df_attr *attrs;
 };
+
+/* Sets how many rows an item has and where its copies lie, once registers are placed. */
+void df_cluster_place_folds(df_cluster *c);
 
 static inline int64_t df_cluster_elements(const df_cluster *c, df_space space, int64_t units)
 {

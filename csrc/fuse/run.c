@@ -14,6 +14,7 @@ typedef struct {
     const df_cluster *c;
     const df_call *call;
     const bool *direct; /* per output: written by its step, not copied at the end of the tile */
+    char *parts;        /* of folds */
     atomic_bool failed; /* no memory for the registers of a block */
 } run;
 
@@ -27,7 +28,7 @@ static bool overlap(const char *a, int64_t a_bytes, const char *b, int64_t b_byt
 static bool writes_directly(const df_cluster *c, const df_call *call, int i)
 {
     const df_cluster_output *o = &c->outputs[i];
-    if (!o->checked) return o->first;
+    if (!o->checked) return o->first || o->space == DF_SPACE_FOLD;
     const df_tensor *out = call->out[i];
     for (int32_t k = 0; k < c->n_walking; k++) {
         const df_cluster_load *load = &c->loads[c->walking[k]];
@@ -92,7 +93,7 @@ typedef struct {
 
 static ahead start_ahead(const df_cluster *c, bool wanted)
 {
-    if (!wanted) return (ahead){.c = c, .stream = c->n_streams};
+    if (!wanted || c->n_streams == 0) return (ahead){.c = c, .stream = c->n_streams};
     const int64_t lines = c->tile_stream_bytes / LINE;
     return (ahead){.c = c, .lines = df_ceil_div(lines, c->n_actions)};
 }
@@ -143,6 +144,15 @@ static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
     }
 }
 
+/* Keeps what a tile has of a fold's operand for the end of the item. */
+static void copy_operand(const df_cluster *c, const df_cluster_fold *f, char *scratch, int64_t from,
+                         int64_t units, void *const *at)
+{
+    if (f->output >= 0) return;
+    memcpy(scratch + f->offset + from * c->row_length * f->bytes, at[f->slot],
+           (size_t)(units * c->row_length * f->bytes));
+}
+
 static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
 {
     const df_cluster *c = r->c;
@@ -153,11 +163,14 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
             at[c->walking[i]] = (void *)load(r, &c->loads[c->walking[i]], u, units, at);
         for (int32_t i = 0; i < c->n_outputs; i++) {
             const df_cluster_output *o = &c->outputs[i];
+            if (o->space == DF_SPACE_FOLD) continue;
             outputs[i] = (char *)r->call->out[i]->data +
                          df_cluster_elements(c, o->space, u) * o->bytes;
             if (o->first && !r->direct[i]) outputs[i] = at[o->from];
         }
         run_tile(r, u, units, at);
+        for (int32_t i = 0; i < c->n_folds; i++)
+            copy_operand(c, &c->folds[i], (char *)at, u - begin, units, at);
         for (int32_t i = 0; i < c->n_outputs; i++) {
             const df_cluster_output *o = &c->outputs[i];
             if (r->direct[i]) continue;
@@ -182,11 +195,18 @@ static bool keeps_phase(const df_cluster *c, int64_t step)
     return true;
 }
 
+/* Slots lie at the start of the scratch memory, those of registers point into it. */
+static void place(const df_cluster *c, char *scratch)
+{
+    void **registers = (void **)scratch + c->n_loads + c->n_outputs;
+    for (int32_t i = 0; i < c->n_registers; i++) registers[i] = scratch + c->offsets[i];
+}
+
 static void run_piece_in(const run *r, const piece *p, char *scratch)
 {
     const df_cluster *c = r->c;
-    void **at = (void **)scratch, **registers = at + c->n_loads + c->n_outputs;
-    for (int32_t i = 0; i < c->n_registers; i++) registers[i] = scratch + c->offsets[i];
+    void **at = (void **)scratch;
+    place(c, scratch);
     const bool once = p->count == 1 || keeps_phase(c, p->step);
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t begin = p->begin + i * p->step;
@@ -211,6 +231,93 @@ static void run_piece(run *r, const piece *p)
 static void run_block(void *context, int64_t begin, int64_t end)
 {
     run_piece(context, &(piece){.begin = begin, .n = end - begin, .count = 1});
+}
+
+/* --- folds --- */
+
+/* The parts of `rows` rows from row `from` of a chunk on. */
+static void make_parts(const df_fold *f, const df_cluster_fold *fold, const char *x, int64_t from,
+                       int64_t rows, char *parts)
+{
+    const int64_t row = f->inner * fold->bytes;
+    if (f->inner == 1) {
+        fold->folder->row(1, rows, parts, x);
+        return;
+    }
+    parts += from / DF_FOLD_ROWS * row;
+    for (; rows >= DF_FOLD_ROWS; rows -= DF_FOLD_ROWS, x += DF_FOLD_ROWS * row, parts += row)
+        fold->folder->part(DF_FOLD_ROWS, f->inner, parts, x);
+    for (; rows > 0; rows--, x += row, parts += row) fold->folder->part(1, f->inner, parts, x);
+}
+
+static void run_item(const run *r, int64_t item, void **at, int64_t *phase)
+{
+    const df_cluster *c = r->c;
+    const df_fold *f = &c->fold;
+    const int64_t n_items = df_ceil_div(f->chunk, c->fold_rows), chunks = item / n_items;
+    const int64_t from = item % n_items * c->fold_rows, chunk = chunks % f->n_chunks * f->chunk;
+    const int64_t rows = df_min(c->fold_rows, df_min(f->chunk, f->n - chunk) - from);
+    if (rows <= 0) return;
+    const int64_t first = (chunks / f->n_chunks * f->n + chunk + from) * f->inner;
+    const int64_t begin = first / c->row_length, units = rows * f->inner / c->row_length;
+    if (*phase < 0 || !keeps_phase(c, begin - *phase)) {
+        load_periodic(r, begin, c->tile, at);
+        *phase = begin;
+    }
+    run_tiles(r, begin, begin + units, at);
+    for (int32_t i = 0; i < c->n_folds; i++) {
+        const df_cluster_fold *fold = &c->folds[i];
+        const char *x = fold->output < 0 ? (char *)at + fold->offset
+                                         : (char *)r->call->out[fold->output]->data +
+                                               first * fold->bytes;
+        make_parts(f, fold, x, from, rows,
+                   r->parts + fold->parts + chunks * f->n_parts * f->inner * fold->bytes);
+    }
+}
+
+static void run_items(void *context, int64_t begin, int64_t end)
+{
+    run *r = context;
+    const df_cluster *c = r->c;
+    char few[STACK_SCRATCH] __attribute__((aligned(DF_ALIGNMENT)));
+    df_buffer *many = NULL;
+    char *scratch = few;
+    if (c->scratch_bytes > STACK_SCRATCH) {
+        many = df_buffer_new(c->scratch_bytes);
+        if (!many) {
+            atomic_store(&r->failed, true);
+            return;
+        }
+        scratch = many->data;
+    }
+    void **at = (void **)scratch;
+    place(c, scratch);
+    int64_t phase = -1;
+    for (int64_t i = begin; i < end; i++) run_item(r, i, at, &phase);
+    df_buffer_release(many);
+}
+
+static df_status run_folds(run *r, df_error *err)
+{
+    const df_cluster *c = r->c;
+    const df_fold *f = &c->fold;
+    const int64_t results = f->outer * f->n_chunks * f->inner * (int64_t)sizeof(double);
+    df_buffer *parts = df_buffer_new(c->parts_bytes + (f->n_chunks > 1 ? 3 * results : 0));
+    if (!parts)
+        return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of partial results",
+                       r->call->op->name, (long long)c->parts_bytes);
+    r->parts = parts->data;
+    const int64_t units = c->fold_rows * f->inner / c->row_length;
+    df_parallel_for(c->n_items, df_max(c->grain / df_max(units, 1), 1), c->cost * (double)units,
+                    run_items, r);
+    for (int32_t i = 0; i < c->n_outputs && !atomic_load(&r->failed); i++) {
+        if (c->outputs[i].space != DF_SPACE_FOLD) continue;
+        const df_cluster_fold *fold = &c->folds[c->outputs[i].fold];
+        fold->folder->finish(f, r->parts + fold->parts, r->call->out[i]->data,
+                             r->parts + c->parts_bytes);
+    }
+    df_buffer_release(parts);
+    return DF_OK;
 }
 
 static df_status fail_scratch(const run *r, df_error *err)
@@ -243,10 +350,11 @@ df_status DF_SYM(df_cluster_run)(const df_cluster *c, const df_call *call, df_er
     run r = {.c = c, .call = call};
     df_status status = find_direct(&r, few, &many, err);
     if (status != DF_OK) return status;
-    if (c->n_units > c->grain) df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
+    if (c->n_folds > 0) status = run_folds(&r, err);
+    else if (c->n_units > c->grain) df_parallel_for(c->n_units, c->grain, c->cost, run_block, &r);
     else if (c->n_units > 0) run_block(&r, 0, c->n_units);
     df_buffer_release(many);
-    return atomic_load(&r.failed) ? fail_scratch(&r, err) : DF_OK;
+    return atomic_load(&r.failed) ? fail_scratch(&r, err) : status;
 }
 
 df_status DF_SYM(df_cluster_run_part)(const df_cluster *c, const df_call *call, int64_t begin,

@@ -4,6 +4,7 @@
 #define DF_OP_H
 
 #include "base/tensor.h"
+#include "op/fold.h"
 
 #define DF_MAX_ATTRS 12
 #define DF_VARIADIC (-1)
@@ -108,6 +109,7 @@ struct df_op {
     /* DF_REDUCTION: reduces `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
      * input dtype, NULL where a cluster cannot. */
     df_reduce_fn reduce[DF_N_DTYPES];
+    df_folder fold[DF_N_DTYPES]; /* DF_REDUCTION: of other dimensions; all NULL likewise */
     /* DF_VIEW: byte offset of the output in input 0, or -1 when run must copy. */
     int64_t (*view)(const df_call *call);
 

@@ -123,6 +123,9 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     df_tensor_init(&e.product);
     df_status status = describe(product, call, &e, err);
     if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
+    if (status == DF_OK && df_cluster_folds(p->cluster))
+        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code without folds",
+                         call->op->name);
     if (status == DF_OK && product->prepare) status = product->prepare(call, &p->product, err);
     df_tensor_clear(&e.product);
     if (status == DF_OK) *prepared = p;

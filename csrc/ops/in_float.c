@@ -30,8 +30,8 @@ void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *
 void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
                                 const void *x)
 {
-    float wide[DF_CLUSTER_ROW_MAX], reduced[PIECE];
-    const int64_t some = df_min(PIECE, DF_CLUSTER_ROW_MAX / df_max(n, 1));
+    float wide[DF_CLUSTER_HALF_ROW_MAX], reduced[PIECE];
+    const int64_t some = df_min(PIECE, DF_CLUSTER_HALF_ROW_MAX / df_max(n, 1));
     for (int64_t r = 0; r < rows; r += some) {
         const int64_t count = df_min(some, rows - r);
         df_widen(half, count * n, wide, (const uint16_t *)x + r * n);

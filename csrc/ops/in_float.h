@@ -19,7 +19,7 @@ typedef struct {
 void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *out,
                               const void *const *in, const df_attr *attrs);
 
-/* Rows of n <= DF_CLUSTER_ROW_MAX elements. */
+/* Rows of n <= DF_CLUSTER_HALF_ROW_MAX elements. */
 void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, int64_t n, void *out,
                                 const void *x);
 

@@ -24,12 +24,15 @@ enum { AXES, KEEPDIMS };
 typedef void (*rows_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t n);
 typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows, int64_t cols,
                            int64_t stride);
+typedef void (*gather_fn)(int64_t rows, int64_t cols, int64_t stride, void *out, const void *x);
 typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 
 /* How numbers of one dtype are reduced. */
 typedef struct {
     rows_fn rows;
     columns_fn columns;
+    df_fold_part_fn part;
+    gather_fn gather;
 } reducer;
 
 /* A reduction: the reducer of the numbers themselves, that of what it leaves, and the finish.
@@ -41,7 +44,8 @@ typedef struct reduction {
     double cost; /* of the first reducer, ns per element; 0: it is bound by memory */
 } reduction;
 
-#define REDUCER_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype}
+#define REDUCER_OF(name, dtype)                                                                  \
+    {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype}
 #define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), [DF_F64] = REDUCER_OF(name, f64)
 #define INT_REDUCERS(name)                                                                       \
     [DF_U8] = REDUCER_OF(name, u8), [DF_I8] = REDUCER_OF(name, i8),                              \
@@ -140,6 +144,12 @@ static bool all_reduced(const groups *g)
     return true;
 }
 
+static int64_t chunk_length(int64_t inner)
+{
+    if (inner <= 1) return ROW_CHUNK;
+    return df_min(df_max(COLUMN_CHUNK / inner, COLUMN_CHUNK_ROWS_MIN), COLUMN_CHUNK_ROWS_MAX);
+}
+
 /* The stage that reduces the last group that is not kept, and what it leaves in `g`; false: nothing
  * is left to reduce. */
 static bool next_stage(groups *g, stage *s)
@@ -150,10 +160,7 @@ static bool next_stage(groups *g, stage *s)
     s->span = (df_span){1, g->size[at], 1};
     for (int i = 0; i < g->n; i++)
         if (i != at) *(i < at ? &s->span.outer : &s->span.inner) *= g->size[i];
-    s->chunk = ROW_CHUNK;
-    if (s->span.inner > 1)
-        s->chunk = df_min(df_max(COLUMN_CHUNK / s->span.inner, COLUMN_CHUNK_ROWS_MIN),
-                          COLUMN_CHUNK_ROWS_MAX);
+    s->chunk = chunk_length(s->span.inner);
     s->n_chunks = df_max(df_ceil_div(s->span.n, s->chunk), 1);
     s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
     g->size[at] = s->n_chunks;
@@ -321,77 +328,7 @@ static df_status run(const df_call *call, const reduction *r)
     return DF_OK;
 }
 
-/* Rows for a cluster, as `run` reduces rows of one chunk; a few at a time, so that the parameters
- * stay here. */
-#define FEW_ROWS 64
-
-static void reduce_few(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
-                       const void *x)
-{
-    char parameter[FEW_ROWS * sizeof(double)] __attribute__((aligned(DF_ALIGNMENT)));
-    char *p = r->parameter ? parameter : NULL;
-    if (p) {
-        r->parameter->first[dtype].rows(p, x, NULL, rows, n);
-        r->parameter->finish[dtype](rows, p, NULL, (double)n);
-    }
-    r->first[dtype].rows(out, x, p, rows, n);
-    if (r->finish[dtype]) r->finish[dtype](rows, out, p, (double)n);
-}
-
-static void reduce_many(const reduction *r, df_dtype dtype, int64_t rows, int64_t n, void *out,
-                        const void *x)
-{
-    const int64_t bytes = df_dtypes[dtype].bytes;
-    for (int64_t i = 0; i < rows; i += FEW_ROWS)
-        reduce_few(r, dtype, df_min(FEW_ROWS, rows - i), n, (char *)out + i * bytes,
-                   (const char *)x + i * n * bytes);
-}
-
-#define WHOLE(of, dtype)                                                                         \
-    static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
-    {                                                                                            \
-        reduce_many(&of, dtype, rows, n, out, x);                                                \
-    }
-#define WHOLE_HALF(of, dtype)                                                                    \
-    static void of##_whole_##dtype(int64_t rows, int64_t n, void *out, const void *x)            \
-    {                                                                                            \
-        DF_SYM(df_reduce_in_float)(of##_whole_DF_F32, dtype, rows, n, out, x);                   \
-    }
-#define WHOLE_FLOATS(of)                                                                         \
-    WHOLE(of, DF_F32) WHOLE(of, DF_F64) WHOLE_HALF(of, DF_F16) WHOLE_HALF(of, DF_BF16)
-#define WHOLE_NUMBERS(of)                                                                        \
-    WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32)       \
-    WHOLE(of, DF_I64)
-WHOLE_NUMBERS(sum)
-WHOLE_NUMBERS(prod)
-WHOLE_NUMBERS(max)
-WHOLE_NUMBERS(min)
-WHOLE(any, DF_BOOL)
-WHOLE(all, DF_BOOL)
-WHOLE_FLOATS(mean)
-WHOLE_FLOATS(euclidean_norm)
-WHOLE_FLOATS(variance)
-WHOLE_FLOATS(std)
-WHOLE_FLOATS(logsumexp)
-WHOLE(sum_of_squares, DF_F32)
-WHOLE(sum_of_squares, DF_F64)
-WHOLE(mean_of_squares, DF_F32)
-WHOLE(mean_of_squares, DF_F64)
-
-/* The `reduce` of a record. */
-#define OF_BOOLS(of) .reduce = {[DF_BOOL] = of##_whole_DF_BOOL}
-#define REDUCE_FLOATS(of)                                                                        \
-    [DF_F16] = of##_whole_DF_F16, [DF_BF16] = of##_whole_DF_BF16,                                \
-    [DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64
-#define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
-/* for halves squares are rounded before they are summed */
-#define OF_FLOATS_ALONE(of)                                                                      \
-    .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
-#define OF_NUMBERS(of)                                                                           \
-    HALVES_IN_FLOAT,                                                                             \
-    .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8,        \
-               [DF_I16] = of##_whole_DF_I16, [DF_I32] = of##_whole_DF_I32,                       \
-               [DF_I64] = of##_whole_DF_I64}
+#include "ops/reduce_pieces.h"
 
 #define REDUCTION(of)                                                                            \
     static df_status of##_infer(const df_call *call, df_error *err)                              \
@@ -423,17 +360,21 @@ REDUCTION(logsumexp)
 REDUCTION(sum_of_squares)
 REDUCTION(mean_of_squares)
 
-DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum)};
-DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod)};
-DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max)};
-DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min)};
+DF_OP(reduce_sum) = {REDUCTION_OP(sum), OF_NUMBERS(sum), FOLDS(sum)};
+DF_OP(reduce_prod) = {REDUCTION_OP(prod), OF_NUMBERS(prod), FOLDS(prod)};
+DF_OP(reduce_max) = {REDUCTION_OP(max), OF_NUMBERS(max), FOLDS(max)};
+DF_OP(reduce_min) = {REDUCTION_OP(min), OF_NUMBERS(min), FOLDS(min)};
 DF_OP(reduce_any) = {REDUCTION_OP(any), OF_BOOLS(any)};
 DF_OP(reduce_all) = {REDUCTION_OP(all), OF_BOOLS(all)};
-DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), .promote = 1, .promote_to_float = true};
-DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidean_norm)};
+DF_OP(reduce_mean) = {REDUCTION_OP(mean), OF_FLOATS(mean), FOLDS(mean), .promote = 1,
+                      .promote_to_float = true};
+DF_OP(reduce_euclidean_norm) = {REDUCTION_OP(euclidean_norm), OF_FLOATS(euclidean_norm),
+                                FOLDS(euclidean_norm)};
 DF_OP(reduce_variance) = {REDUCTION_OP(variance), OF_FLOATS(variance)};
 DF_OP(reduce_std) = {REDUCTION_OP(std), OF_FLOATS(std)};
 DF_OP(reduce_logsumexp) = {REDUCTION_OP(logsumexp), OF_FLOATS(logsumexp)};
 /* What a pass makes of sums of squares: squares that only it reads are not written out. */
-DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares)};
-DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares)};
+DF_OP(reduce_sum_of_squares) = {REDUCTION_OP(sum_of_squares), OF_FLOATS_ALONE(sum_of_squares),
+                                FOLDS(sum_of_squares)};
+DF_OP(reduce_mean_of_squares) = {REDUCTION_OP(mean_of_squares), OF_FLOATS_ALONE(mean_of_squares),
+                                 FOLDS(mean_of_squares)};

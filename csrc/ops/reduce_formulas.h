@@ -1,12 +1,21 @@
 /* Part of reduce.c, included once per dtype: its reductions and finishes. */
 
-/* The two functions of a reducer. */
+/* The functions of a reducer. */
 #define REDUCER(name, identity, map, combine)                                                    \
     static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
     { FN(reduce_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                     \
     static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
                                    int64_t cols, int64_t stride)                                 \
-    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }
+    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }       \
+    static void FN(name##_part)(int64_t rows, int64_t cols, void *out, const void *x)            \
+    {                                                                                            \
+        if (rows == DF_FOLD_ROWS)                                                                \
+            FN(reduce_part)(out, x, DF_FOLD_ROWS, cols, FN(map), FN(combine));                   \
+        else FN(reduce_part)(out, x, 1, cols, FN(map), FN(combine));                             \
+    }                                                                                            \
+    static void FN(name##_gather)(int64_t rows, int64_t cols, int64_t stride, void *out,         \
+                                  const void *x)                                                 \
+    { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
 REDUCER(sum, 0, plain, plus)
 REDUCER(prod, 1, plain, times)

@@ -194,6 +194,35 @@ DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, 
         FN(reduce_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
 }
 
+/* out[c] = the strip of column c, of rows that follow each other. */
+DF_INLINE void FN(reduce_part)(T *out, const T *x, int rows, int64_t cols, FN(map_fn) map,
+                               FN(combine_fn) combine)
+{
+    const V none = {0};
+    int64_t c = 0;
+    for (; c + LANES <= cols; c += LANES)
+        FN(store)(out + c, FN(reduce_strip)(x + c, rows, cols, LANES, none, map, combine));
+    if (c < cols)
+        FN(store_n)(out + c, FN(reduce_strip)(x + c, rows, cols, cols - c, none, map, combine),
+                    cols - c);
+}
+
+/* out[c] = column c of parts, combined from the first to the last. */
+DF_INLINE void FN(gather_rows)(T *out, const T *x, int64_t rows, int64_t cols, int64_t stride,
+                               T identity, FN(combine_fn) combine)
+{
+    for (int64_t c = 0; c < cols; c += LANES) {
+        const int64_t n = df_min(LANES, cols - c);
+        V total = FN(splat)(identity);
+        for (int64_t r = 0; r < rows; r++) {
+            const T *row = x + r * stride + c;
+            total = combine(total, n == LANES ? FN(load)(row) : FN(load_n)(row, n));
+        }
+        if (n == LANES) FN(store)(out + c, total);
+        else FN(store_n)(out + c, total, n);
+    }
+}
+
 #undef LANE_INT
 #undef N_ACCUMULATORS
 #undef SHORT_ROW

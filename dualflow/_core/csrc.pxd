@@ -180,6 +180,8 @@ cdef extern from "op/op.h" nogil:
     ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
                                 const df_attr *attrs) noexcept nogil
     ctypedef void (*df_reduce_fn)(int64_t rows, int64_t n, void *out, const void *x) noexcept nogil
+    ctypedef struct df_folder:
+        void (*part)(int64_t rows, int64_t cols, void *out, const void *x) noexcept nogil
     ctypedef struct df_refusal:
         int input
         uint32_t dtypes
@@ -209,6 +211,7 @@ cdef extern from "op/op.h" nogil:
         double (*flops)(const df_call *call) noexcept nogil
         int64_t (*view)(const df_call *call) noexcept nogil
         df_reduce_fn reduce[10]
+        df_folder fold[10]
         df_tile_fn tile[10]
         int tile_key
         df_refusal refuses

@@ -140,6 +140,15 @@ cdef class Op:
                 names.append(df_dtypes[d].name.decode())
         return tuple(names)
 
+    @property
+    def folds(self):
+        """Names of the dtypes of which a cluster can reduce other dimensions with it."""
+        cdef list names = []
+        for d in range(<int>DF_N_DTYPES):
+            if self.c.fold[d].part != NULL:
+                names.append(df_dtypes[d].name.decode())
+        return tuple(names)
+
     def __repr__(self):
         return f"<dualflow op {self.name}>"
 

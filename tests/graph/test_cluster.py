@@ -7,7 +7,7 @@ import pytest
 
 import dualflow as df
 from dualflow import _core
-from tests.graph.tile_code import FULL, ROW, Cluster
+from tests.graph.tile_code import FOLD, FULL, ROW, Cluster
 
 
 def normal(*shape, dtype=np.float32, seed=0):
@@ -28,18 +28,18 @@ def same(got, want, shape=None):
     assert got.tobytes() == np.ascontiguousarray(want).tobytes()
 
 
-def check(cluster, *outputs):
+def check(cluster, *outputs, threads=(1, 2)):
     """Runs the cluster on 1 and 2 threads."""
     row_shape = cluster.shape[:len(cluster.shape) - cluster.row_dims] + (1,) * cluster.row_dims
     spaces = cluster.value_spaces()
     before = _core.num_threads()
     try:
-        for threads in (1, 2):
-            _core.set_num_threads(threads)
+        for count in threads:
+            _core.set_num_threads(count)
             got = cluster.run(*outputs)
             assert len(got) == len(outputs)
             for y, want, v in zip(got, cluster.eager(*outputs), outputs, strict=True):
-                same(y, want, row_shape if spaces[v] == ROW else cluster.shape)
+                same(y, want, {FULL: cluster.shape, ROW: row_shape, FOLD: None}[spaces[v]])
     finally:
         _core.set_num_threads(before)
 
@@ -74,7 +74,7 @@ def test_gelu(shape):
 
 
 ROWS = [(1, 1), (5, 3), (100, 3), (7, 17), (1000, 17), (3, 100), (700, 100), (40, 1024), (5, 5000),
-        (2, 8192), (4, 1), (0, 4), (2, 3, 33)]
+        (2, 8192), (3, 8193), (2, 40_000), (4, 1), (0, 4), (2, 3, 33)]
 
 
 @pytest.mark.parametrize("shape", ROWS)
@@ -97,6 +97,74 @@ def test_reductions(name, dtype):
     for shape in [(1, 1), (33, 3), (70, 16), (9, 17), (20, 33), (6, 1000), (3, 5000), (300, 40)]:
         c = Cluster(normal(*shape, dtype=dtype), shape=shape, row_dims=1)
         check(c, c.reduce(name, 0))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_long_rows(name):
+    for n in (8193, 16385, 32_768, 65_536):
+        c = Cluster(normal(3, n), shape=(3, n), row_dims=1)
+        check(c, c.reduce(name, 0))
+
+
+def test_rows_that_are_too_long():
+    for n, dtype in [(65_537, np.float32), (8193, np.float16)]:
+        c = Cluster(normal(1, n, dtype=dtype), shape=(1, n), row_dims=1)
+        with pytest.raises(df.errors.DualflowError, match=r"row length|reduced"):
+            c.run(c.reduce("reduce_sum", 0))
+
+
+FOLDED = [name for name in _core.ops() if "float32" in _core.get_op(name).folds]
+FOLDS = [(1, 5, 7), (1, 64, 512), (3, 17, 33), (1, 1000, 300), (2, 700, 3), (1, 9000, 5), (1, 3, 1),
+         (1, 20_000, 1), (2, 40_000, 1), (5, 1, 9), (1, 24, 4096), (40, 30, 50), (1, 1100, 600)]
+
+
+@pytest.mark.parametrize("name", FOLDED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_folds(name, dtype):
+    for outer, n, inner in FOLDS:
+        shape = (outer, n, inner)
+        c = Cluster(normal(*shape, dtype=dtype), normal(inner, dtype=dtype, seed=1), shape=shape)
+        y = c.step("add", c.step("multiply", 0, 1), 0)
+        check(c, c.fold(name, y, outer, n), threads=(1, 2, 3, 8))
+
+
+def test_folds_of_inputs_outputs_and_broadcasts():
+    for shape in [(90, 40), (600, 200), (3000, 1)]:
+        n, inner = shape
+        c = Cluster(normal(*shape), normal(inner, seed=1), normal(n, 1, seed=2), number(3),
+                    shape=shape)
+        y = c.step("exp", c.step("multiply", 0, 3))
+        wide = c.cast(y, df.float64)
+        folds = [c.fold("reduce_sum", v, 1, n) for v in (0, 1, 2, 3, y, wide)]
+        again = c.fold("reduce_max", y, 1, n)
+        c.fold("reduce_min", y, 1, n)                       # nobody reads it
+        check(c, folds[0], y, *folds[1:], folds[4], again, c.step("negative", wide), folds[0])
+
+
+def test_folds_beside_rows():
+    for outer, n, inner in [(1, 300, 64), (1, 33, 1000), (2, 50, 6)]:
+        shape = (outer, n, inner)
+        c = Cluster(normal(*shape), normal(*shape, seed=1), shape=shape, row_dims=1)
+        mean = c.reduce("reduce_mean", 0)
+        centered = c.step("subtract", 0, mean)
+        y = c.step("multiply", centered, 1)
+        folds = [c.fold("reduce_sum", v, outer, n) for v in (centered, y, 1)]
+        check(c, c.step("exp", y), c.reduce("reduce_max", y), mean, *folds)
+
+
+def test_special_values_are_folded():
+    x = np.resize(np.asarray([*SPECIAL[:2], -0., *SPECIAL[2:], -1.], np.float32), (50, 30)).copy()
+    x[:, :3] = -0.
+    c = Cluster(df.constant(x), shape=x.shape)
+    for name in FOLDED:
+        c.fold(name, 0, 1, 50)
+        c.fold(name, c.step("negative", 0), 1, 50)
+    folds = [1 + k for k, space in enumerate(c.value_spaces()[1:]) if space == FOLD]
+    with np.errstate(all="ignore"):
+        for got, want in zip(c.run(*folds), c.eager(*folds), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+            zeros = want.numpy() == 0
+            assert (np.signbit(got.numpy()) == np.signbit(want.numpy()))[zeros].all()
 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod"])
@@ -293,7 +361,7 @@ def test_malformed_code():
     """Good code with a number replaced or its end cut off: an error or a result, no crash."""
     x = normal(8, 6)
     c, y, mean, _ = layer_norm(x, normal(6), normal(6))
-    good = c.code(y, mean)
+    good = c.code(y, mean, c.fold("reduce_sum", y, 1, 8))
 
     def run(code):
         _core.apply("cluster", *c.inputs, shape=c.shape, code=code)
@@ -333,6 +401,18 @@ def index(name):
     (code_of([index("assign"), FULL, 1, 0, 0], outputs=[1]), "cannot be a step"),
     (code_of([index("reduce_sum"), FULL, 1, 0, 0], outputs=[1]), "ROW"),
     (code_of([index("reduce_sum"), ROW, 1, 0, 1, 0], outputs=[1]), "attributes"),
+    (code_of([index("exp"), FOLD, 1, 0, 2, 1, 2], outputs=[1]), "only a reduction"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 0], outputs=[1]), "two words"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 1, 4], outputs=[1]), "does not fold"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 0, 2], outputs=[1]), "does not fold"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 2**40, 2**40], outputs=[1]), "does not fold"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 1, 6], outputs=[1], row_length=3),
+     "parts of rows"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 1, 2],
+             [index("reduce_sum"), FOLD, 1, 0, 2, 2, 3], outputs=[1, 2]), "another shape"),
+    (code_of([index("reduce_sum"), FOLD, 1, 0, 2, 1, 2],
+             [index("exp"), FULL, 1, 1, 0], outputs=[2]), "another space"),
+    (code_of([index("reduce_variance"), FOLD, 1, 0, 2, 1, 2], outputs=[1]), "dtype"),
     (code_of([index("cast"), FULL, 1, 0, 1, 77], outputs=[1]), "dtype"),
     (code_of([index("cast"), FULL, 1, 0, 0], outputs=[1]), "attributes"),
     (code_of([index("exp"), FULL, 1, 0, 0], outputs=[1], row_length=4), "trailing"),

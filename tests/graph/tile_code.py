@@ -1,10 +1,11 @@
 """Assembles tile code (csrc/fuse/cluster.h) from op names, and runs the same ops one by one."""
 
+import math
 import struct
 
 from dualflow import _core
 
-FULL, ROW = 0, 1
+FULL, ROW, FOLD = 0, 1, 2
 
 
 class Cluster:
@@ -49,6 +50,13 @@ class Cluster:
         self.made.append((name, (value,), None, ROW))
         return len(self.inputs) + len(self.made) - 1
 
+    def fold(self, name, value, outer, n):
+        """Reduces the middle of the shape as (outer, n, inner)."""
+        value = int(value)
+        self.steps += [_core.get_op(name).index, FOLD, 1, value, 2, outer, n]
+        self.made.append((name, (value,), (outer, n), FOLD))
+        return len(self.inputs) + len(self.made) - 1
+
     def value_spaces(self):
         """Space per value; None for inputs, which are read in both."""
         return [None] * len(self.inputs) + [space for *_, space in self.made]
@@ -64,9 +72,13 @@ class Cluster:
         values = list(self.inputs)
         ndim = len(self.shape)
         axes = list(range(ndim - self.row_dims, ndim))
-        for name, operands, attrs, _ in self.made:
+        for name, operands, attrs, space in self.made:
             given = [values[v] for v in operands]
-            if attrs is None:
+            if space == FOLD:
+                x = _core.apply("broadcast_to", given[0], shape=self.shape)
+                x = _core.apply("reshape", x, shape=(*attrs, x.size // math.prod(attrs)))
+                values.append(_core.apply(name, x, axes=[1], keepdims=False))
+            elif attrs is None:
                 x = _core.apply("broadcast_to", given[0], shape=self.shape)
                 values.append(_core.apply(name, x, axes=axes, keepdims=True))
             else:

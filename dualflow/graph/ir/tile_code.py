@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Op, get_op, ops
 
-FULL, ROW = 0, 1
-ROW_MAX = 8192                      # DF_CLUSTER_ROW_MAX
+FULL, ROW, FOLD = 0, 1, 2
+ROW_MAX = 65536                     # DF_CLUSTER_ROW_MAX
+HALF_ROW_MAX = 8192                 # DF_CLUSTER_HALF_ROW_MAX
 
 _OPS = tuple(map(get_op, ops()))        # by index
 
@@ -23,11 +24,11 @@ class Step(NamedTuple):
     ----------
     op : Op
     space : int
-        FULL or ROW.
+        FULL, ROW or FOLD.
     operands : tuple of int
         Values: the inputs first, then the results of steps.
     words : tuple of int
-        Attributes: integers, or the bits of a float.
+        Attributes: integers, or the bits of a float; of a FOLD step outer and n.
     """
 
     op: Op

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow import dtypes
-from dualflow.graph.ir.tile_code import ROW, Step, disassemble
+from dualflow.graph.ir.tile_code import FOLD, ROW, Step, disassemble
 
 CODE = "code"             # the attribute that holds tile code, in every op that has some
 
@@ -29,7 +29,8 @@ def flops_per_run(code: Sequence[int], elements: int) -> int:
 
 
 def listing(code: Sequence[int], n_in: int) -> str:
-    """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values.
+    """The steps as one reads them: `$0` is an input or an earlier result, `'` marks ROW values,
+    `''` FOLD values.
 
     >>> from dualflow._core import get_op
     >>> from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble
@@ -50,6 +51,8 @@ def _attrs_text(step: Step) -> list[str]:
     """`alpha=0.2`; the word of a float holds its bits."""
     if not step.words:
         return []
+    if step.space == FOLD:
+        return [f"outer={step.words[0]}", f"n={step.words[1]}"]
     return [f"{name}={value_text(kind, float_of(word) if kind == 'float' else word)}"
             for name, kind, word in zip(step.op.attrs, step.op.attr_types, step.words,
                                       strict=True)]

@@ -14,10 +14,10 @@ from math import prod
 
 from dualflow._core import Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.ir.tile_code import FULL, ROW, Code, Step, assemble, words
+from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step, assemble, words
 from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.partition import ADD_N, Group, Partition, is_row
+from dualflow.graph.passes.partition import ADD_N, Group, Partition, Space, is_row
 
 ADD, CLUSTER = get_op("add"), get_op("cluster")
 RESHAPE = get_op("reshape")
@@ -85,17 +85,21 @@ class Writer:
             members = sorted(group.members)
             if self._is_cluster(members):
                 assert group.space is not None
-                self._cluster(members, group.space[0], group)
+                self._cluster(members, group.space.full, group)
             else:
                 for at in members:
                     self._plain(self.old[at])
         self.graph.outputs = [self._value(x) for x in self.graph.outputs]
 
     def _is_cluster(self, members: list[int]) -> bool:
-        """A reduction on its own stays a node, whose kernel can split long work; so does a sum."""
+        """A reduction on its own stays a node, whose kernel can split long work; so does a sum, and
+        what only folds."""
         first = self.partition.readings[members[0]]
-        return first is not None and (len(members) > 1 or not (
-            first.reduces or self.old[members[0]].op is ADD_N))
+        if first is None or len(members) == 1:
+            return first is not None and not (
+                first.reduces or self.old[members[0]].op is ADD_N)
+        readings = [self.partition.readings[at] for at in members]
+        return not all([reading is not None and reading.space.fold for reading in readings])
 
     def _plain(self, node: Node) -> None:
         node.inputs = tuple([self._value(x) for x in node.inputs])
@@ -131,13 +135,13 @@ class Writer:
         steps: list[Step] = []
         for at, node in zip(members, nodes, strict=True):
             values = [number[x] if isinstance(x, Symbol) else x for x in reads[at]]
-            space = ROW if is_row(node.outputs[0], group.space) else FULL
+            space = self._space(at, group.space)
             for k, step in enumerate(self._steps(at, node, values, space)):
                 if k:       # goes on from the step before
                     step = step._replace(operands=(len(inputs) + len(steps) - 1, *step.operands))
                 steps.append(step)
             number[node.outputs[0]] = len(inputs) + len(steps) - 1
-        row = group.space[1]
+        row = group.space.row
         length = 1 if row is None else prod(full[len(row):])
         code = assemble(Code(length, tuple(steps), tuple([number[y] for y in outputs])))
         last = nodes[-1]
@@ -147,14 +151,26 @@ class Writer:
         for y, new in zip(outputs, made.outputs, strict=True):
             self.stands_for[y] = self._reshaped(new, shape_of(y))
 
+    def _space(self, at: int, of: Space) -> int:
+        reading = self.partition.readings[at]
+        assert reading is not None
+        if reading.space.fold is not None:
+            return FOLD
+        return ROW if is_row(self.old[at].outputs[0], of) else FULL
+
     def _steps(self, at: int, node: Node, values: list[int], space: int) -> list[Step]:
         """What a member does; each step but the first has the result before as first operand."""
         if node.op is ADD_N:        # its own kernel adds in this order by this formula
-            first = Step(ADD, space, (values[0], values[1]))
-            return [first, *[Step(ADD, space, (v,)) for v in values[2:]]]
+            return [Step(ADD, space, tuple(some))
+                    for some in (values[:2], *[[v] for v in values[2:]])]
         reading = self.partition.readings[at]
         assert reading is not None
-        attrs = () if reading.reduces or node.attrs is None else words(node.attrs.values)
+        attrs: tuple[int, ...] = ()
+        if reading.space.fold is not None:
+            full, (first, end) = reading.space.full, reading.space.fold
+            attrs = prod(full[:first]), prod(full[first:end])
+        elif not reading.reduces and node.attrs is not None:
+            attrs = words(node.attrs.values)
         return [Step(node.op, space, tuple(values), attrs)]
 
     def _could_share(self, members: list[int], group: Group, shape: Shape,
@@ -163,14 +179,13 @@ class Writer:
 
         One must not lie in the memory of the other, so their shapes are made to differ."""
         assert group.space is not None
-        if not any([is_row(y, group.space) for y in outputs]):
+        full, row, _ = group.space
+        if row is None or not any([is_row(y, group.space) for y in outputs]):
             return False
-        full, row = group.space
-        assert row is not None
         along = (True,) * len(row) + (False,) * (len(full) - len(row))
         readings = [self.partition.readings[at] for at in members]
         return any([x.along == along for reading in readings if reading is not None
-                    for x in reading.operands if reading.space[0] == full])
+                    for x in reading.operands if reading.space.full == full])
 
     def _shape(self, members: list[int], full: Shape, outputs: list[Symbol]) -> Shape:
         """The iteration shape: if possible that of an output, which then needs no view."""

@@ -6,8 +6,10 @@ may rise to a higher level as long as it stays below its *ceiling*, the lowest l
 so two groups can merge, at the higher of their levels, if that is below both ceilings: then no path
 leaves one and comes back through the other. Each node is looked at once, in order.
 
-A cluster's *space* is (full, row), the bare shape it iterates over and that of its rows, which is
-`full` without the trailing dimensions that are reduced; None if none are.
+A cluster's *space* is (full, row, fold): the bare shape it iterates over; that of its rows, which
+is `full` without the trailing dimensions that are reduced, None if none are; and which other
+dimensions are reduced, the first and the one after the last, None if none are. What is reduced so
+is not there before the cluster has ended, so no member reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 from dualflow._core import Op, Symbol, get_op
 from dualflow.graph.ir import LEAVES, Graph, Node
-from dualflow.graph.ir.tile_code import ROW_MAX
+from dualflow.graph.ir.tile_code import HALF_ROW_MAX, ROW_MAX
 from dualflow.graph.passes.operands import (
     Operand,
     Shape,
@@ -30,13 +32,24 @@ from dualflow.graph.passes.operands import (
 
 STEPS_MAX = 4096          # of one cluster
 TILE_INPUTS_MAX = 4       # DF_TILE_MAX_IN
+ROWS_MIN = 8              # that are longer than L1: each is the work of one thread
+INNER_MAX = 4096          # of a fold: eight rows of it stay in L2
+FOLDED_MIN = 1024         # elements of each of several folds
 TERMS_MAX = 64            # of a sum in a cluster, so that a node takes a bounded time
 
 ADD_N = get_op("add_n")
 
 END = 1 << 60             # the level of an update that is not read: no path leads away from it
 
-Space = tuple[Shape, Shape | None]
+Fold = tuple[int, int]
+
+
+class Space(NamedTuple):
+    """What a cluster iterates over."""
+
+    full: Shape
+    row: Shape | None = None
+    fold: Fold | None = None
 
 
 class Group:
@@ -63,33 +76,42 @@ class Group:
 
 def joined(a: Space, b: Space) -> Space | None:
     """The space of two clusters that are merged; None if they cannot be."""
-    if a[0] == b[0]:
-        return a if b[1] is None or a[1] == b[1] else b if a[1] is None else None
-    if a[1] is None and a[0] == b[1]:
+    if a.full == b.full:
+        row = b.row if a.row is None else a.row
+        fold = a.fold or b.fold
+        if b.row not in (None, row) or b.fold not in (None, fold):
+            return None
+        whole = row is None or fold is None or fold[1] <= len(row)      # rows are not torn
+        return Space(a.full, row, fold) if whole else None
+    if a.row is None and a.fold is None and a.full == b.row:
         return b
-    return a if b[1] is None and b[0] == a[1] else None
+    return a if b.row is None and b.fold is None and b.full == a.row else None
 
 
 def is_row(x: Symbol, space: Space) -> bool:
     """Whether a member's result has one element for each row."""
-    return bare(shape_of(x)) != space[0]
+    return bare(shape_of(x)) != space.full
 
 
 class Reading(NamedTuple):
-    """A node that may be in a cluster: its own space and its operands as it sees them."""
+    """A node that may be in a cluster: its own space, its operands as it sees them, and which of
+    them are there when the cluster that makes them has ended."""
 
     space: Space
     operands: list[Operand]
     reduces: bool
+    late: frozenset[Symbol]
 
     def fits(self, x: Operand, space: Space) -> bool:
         """Whether a member of a cluster in `space` can read another member as `x` says."""
-        full, row = space
+        full, row, _ = space
+        if x.source in self.late:
+            return False
         if not is_row(x.source, space):
             return True
         if self.reduces:
             return False
-        if self.space[0] == row:
+        if self.space.full == row:
             return True
         assert row is not None
         return x.along == (True,) * len(row) + (False,) * (len(full) - len(row))
@@ -101,6 +123,7 @@ class Facts(NamedTuple):
     elementwise: bool
     dtypes: frozenset[str]
     reduces: frozenset[str]
+    folds: frozenset[str]
 
 
 class Partition:
@@ -125,6 +148,7 @@ class Partition:
         self.orders: list[tuple[Group, Group]] = []
         self._facts: dict[Op, Facts] = {}
         self._sibling: dict[Symbol, Group] = {}
+        self._folded: set[Symbol] = set()
         self._readers: dict[Symbol, list[Group]] = {
             before: [] for node in graph.nodes for before, _ in node.written}
         self._refusing: Group | None = None     # the last node that may refuse a value
@@ -258,12 +282,18 @@ class Partition:
             if facts.dtypes and not any([x.dtype.name in facts.dtypes for x in node.inputs]):
                 return None
             shape = shape_of(node.outputs[0])
-            return Reading((bare(shape), None), [self._seen(x, shape) for x in node.inputs], False)
-        x = node.inputs[0]
-        full, row = bare(shape_of(x)), bare(shape_of(node.outputs[0]))
-        if x.dtype.name not in facts.reduces or not reduces_rows(node, full, row):
+            return self._reading(Space(bare(shape)), [self._seen(x, shape) for x in node.inputs],
+                                 False)
+        space = reduced_space(node, facts)
+        if space is None:
             return None
-        return Reading((full, row), [self.views.operand(x)], True)
+        if space.fold is not None:
+            self._folded.add(node.outputs[0])
+        return self._reading(space, [self.views.operand(node.inputs[0])], True)
+
+    def _reading(self, space: Space, operands: list[Operand], reduces: bool) -> Reading:
+        late = self._folded.intersection([x.source for x in operands]) if self._folded else ()
+        return Reading(space, operands, reduces, frozenset(late))
 
     def _seen(self, x: Symbol, shape: Shape) -> Operand:
         source, along = self.views.operand(x)
@@ -287,7 +317,7 @@ def candidates(reading: Reading, homes: list[Group],
                among: list[Group]) -> tuple[list[Group], Space]:
     """Groups whose spaces fit together with the node's, those with rows first, and the space."""
     space, found = reading.space, list[Group]()
-    for group in sorted(among, key=lambda g: g.space is None or g.space[1] is None):
+    for group in sorted(among, key=lambda g: g.space is None or g.space.row is None):
         together = None if group in found else extended(reading, homes, found, space, group)
         if together is not None:
             space = together
@@ -317,14 +347,28 @@ def facts_of(op: Op) -> Facts:
     """What an op's record says about it."""
     plain = not op.effect and op.n_out == 1
     return Facts(plain and op.kind == "elementwise" and 0 < op.n_in <= TILE_INPUTS_MAX,
-                 frozenset(op.dtypes), frozenset(op.reduces if plain else ()))
+                 frozenset(op.dtypes), frozenset(op.reduces if plain else ()),
+                 frozenset(op.folds if plain else ()))
 
 
-def reduces_rows(node: Node, full: Shape, row: Shape) -> bool:
-    """Whether a reduction is over the trailing dimensions of `full`, in rows of suitable length."""
-    if 0 in full or full[:len(row)] != row:
-        return False
-    shape = shape_of(node.inputs[0])
+def reduced_space(node: Node, facts: Facts) -> Space | None:
+    """The space of a reduction, of rows if these are trailing dimensions of suitable length, else a
+    fold; None if its dimensions are not next to each other."""
+    x, y = node.inputs[0], node.outputs[0]
+    dtype, shape = x.dtype.name, shape_of(x)
+    full, left = bare(shape), bare(shape_of(y))
     axes = {a % len(shape) for a in node.given["axes"]}
     reduced = [a in axes for a, d in enumerate(shape) if d != 1]
-    return not any(reduced[:len(row)]) and 2 <= prod(full[len(row):]) <= ROW_MAX
+    if 0 in full or True not in reduced:
+        return None
+    first = reduced.index(True)
+    end = first + sum(reduced)
+    if not all(reduced[first:end]):
+        return None
+    outer, n, inner = prod(full[:first]), prod(full[first:end]), prod(full[end:])
+    if inner == 1:
+        longest = ROW_MAX if outer >= ROWS_MIN and x.dtype.itemsize > 2 else HALF_ROW_MAX
+        if n <= longest:
+            return Space(full, left) if dtype in facts.reduces else None
+    small = inner > INNER_MAX or (outer > 1 and n * inner < FOLDED_MIN)
+    return None if small or dtype not in facts.folds else Space(full, None, (first, end))
