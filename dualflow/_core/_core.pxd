@@ -58,5 +58,6 @@ cdef class Variable(TensorBase):
     cdef uint64_t id
     cdef Claim *writer         # who writes it now
     cdef bint wanted           # somebody waits for it: see claims.pxi
+    cdef uint64_t version      # how often the value has changed
     cdef bint made
     cdef object __weakref__

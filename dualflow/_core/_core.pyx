@@ -54,6 +54,7 @@ include "variable.pxi"    # the one mutable thing
 include "contexts.pxi"    # what is entered and left without a window for signals
 include "host.pxi"        # from a running program back into Python
 include "program.pxi"     # programs: built, run, timed
+include "kept.pxi"        # what programs compute once
 include "call.pxi"        # what a program is bound to, and a run of it
 include "known.pxi"       # calls seen before
 include "runtime.pxi"     # threads, memory, SIMD level

@@ -57,25 +57,31 @@ cdef class Executable:
     ----------
     program : Program
     sources : list
-        For each parameter: a leaf's index, or a callable (leaves) -> Tensor.
+        For each parameter: a leaf's index, a callable (leaves) -> Tensor, or None: the next one of
+        what is kept.
     variables : list of Variable
         The arguments after the parameters.
     written : list of bool
         Which of them it writes.
+    kept : Kept, optional
+        Its variables are among those that are not written.
     """
     cdef readonly Program program
+    cdef readonly Kept kept
     cdef readonly tuple variables
     cdef tuple sources
     cdef tuple written
-    cdef Py_ssize_t *leaf_of           # of each source; -1: it is a callable
+    cdef Py_ssize_t *leaf_of           # of each source; -1: it is a callable; KEPT
     cdef int n_sources
     cdef int n_args
     cdef int n_reads
     cdef PyObject **of_claim           # variables it reads, then those it writes
     cdef int *places                   # theirs among the arguments
+    cdef int *kept_reads               # which of those it reads each variable of `kept` is
 
-    def __cinit__(self, Program program not None, sources, variables, written):
+    def __cinit__(self, Program program not None, sources, variables, written, Kept kept=None):
         self.program = program
+        self.kept = kept
         self.sources = tuple(sources)
         self.variables = tuple(variables)
         self.written = tuple(written)
@@ -90,19 +96,37 @@ cdef class Executable:
         self.of_claim = <PyObject **>calloc(len(self.variables) + 1, sizeof(PyObject *))
         self.places = <int *>calloc(len(self.variables) + 1, sizeof(int))
         self.leaf_of = <Py_ssize_t *>calloc(self.n_sources + 1, sizeof(Py_ssize_t))
-        if self.of_claim == NULL or self.places == NULL or self.leaf_of == NULL:
+        self.kept_reads = <int *>calloc(len(self.variables) + 1, sizeof(int))
+        if self.of_claim == NULL or self.places == NULL or self.leaf_of == NULL \
+                or self.kept_reads == NULL:
             raise MemoryError()
         for k, source in enumerate(self.sources):
-            self.leaf_of[k] = source if type(source) is int else -1
+            self.leaf_of[k] = source if type(source) is int else KEPT if source is None else -1
             if type(source) is int and source < 0:
                 raise IndexError(f"a program's argument {k} is leaf {source}")
         self.n_reads = self.list_variables(False, 0)
         self.list_variables(True, self.n_reads)
+        self.find_kept()
 
     def __dealloc__(self):
         free(self.of_claim)
         free(self.places)
         free(self.leaf_of)
+        free(self.kept_reads)
+
+    cdef int find_kept(self) except -1:
+        cdef int k, j
+        cdef int n = 0 if self.kept is None else self.kept.program.n_returned
+        if self.sources.count(None) != n:
+            raise TypeError(f"a program wants {self.sources.count(None)} kept values, got {n}")
+        for k in range(0 if self.kept is None else <int>len(self.kept.variables)):
+            for j in range(self.n_reads):
+                if self.of_claim[j] == <PyObject *>self.kept.variables[k]:
+                    self.kept_reads[k] = j
+                    break
+            else:
+                raise TypeError("a value is kept of a variable that the program does not read")
+        return 0
 
     cdef int list_variables(self, bint written, int n) except -1:
         """Lists those that are written, or not, from place n on; returns where the list ends."""
@@ -141,13 +165,16 @@ cdef class Executable:
         cdef Tensor x
         cdef Py_ssize_t at
         cdef int k
-        if self.n_args + self.n_reads > 32:
-            args = <PyObject **>PyMem_Malloc((self.n_args + self.n_reads) * sizeof(PyObject *))
+        if self.n_args + 2 * self.n_reads > 32:
+            args = <PyObject **>PyMem_Malloc((self.n_args + 2 * self.n_reads) *
+                                             sizeof(PyObject *))
             if args == NULL:
                 raise MemoryError()
         try:
             for k in range(self.n_sources):
                 at = self.leaf_of[k]
+                if at == KEPT:
+                    continue
                 if at < 0:
                     x = source_tensor(self.sources[k], leaves)
                     if held is None:
@@ -158,7 +185,7 @@ cdef class Executable:
                 else:
                     raise IndexError(f"a call of {len(leaves)} leaves, wanted number {at}")
                 args[k] = <PyObject *>x
-            if self.n_args == self.n_sources:
+            if self.n_args == self.n_sources and self.kept is None:
                 self.program.execute(args, made, profile, check_numerics, NULL)
             else:
                 self.execute_claimed(args, made, profile, check_numerics)
@@ -172,6 +199,7 @@ cdef class Executable:
         """Runs with its variables, which come after the other arguments."""
         cdef Claim claim
         cdef Variable v
+        cdef list kept                 # keeps alive what `args` borrows
         cdef int k
         claim.n_reads = self.n_reads
         claim.n_writes = self.n_args - self.n_sources - self.n_reads
@@ -182,6 +210,8 @@ cdef class Executable:
         try:
             for k in range(claim.n_reads):
                 args[self.places[k]] = claim.values[k]
+            if self.kept is not None:
+                kept = self.take_kept(args, claim.values)
             for k in range(claim.n_writes):
                 v = <Variable>claim.writes[k]
                 make_exclusive(v)
@@ -194,3 +224,18 @@ cdef class Executable:
             for k in range(claim.n_reads):
                 Py_DECREF(<object>claim.values[k])
         return 0
+
+    cdef list take_kept(self, PyObject **args, PyObject **values):
+        """Sets the arguments that are kept; `values` are those of the variables it reads."""
+        cdef PyObject **of_kept = values + self.n_reads
+        cdef list kept
+        cdef Py_ssize_t k, n = 0
+        for k in range(<Py_ssize_t>len(self.kept.variables)):
+            of_kept[k] = values[self.kept_reads[k]]
+        kept = self.kept.of(of_kept)
+        for k in range(self.n_sources):
+            if self.leaf_of[k] == KEPT:
+                args[k] = PyList_GET_ITEM(kept, n)
+                n += 1
+        return kept
+

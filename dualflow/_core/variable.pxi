@@ -129,6 +129,7 @@ cdef object operand(Variable v, value, str op):
 cdef int set_value(Variable v, Tensor x) except -1:
     """Shares the memory of `x`, which is immutable: the next write in place copies it."""
     v.value_ = value_of(v, x)
+    v.version += 1
     return 0
 
 

@@ -25,7 +25,7 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     ----------
     graph : Graph
     args : sequence of Tensor
-        The values of ``graph.inputs``.
+        The values of ``graph.inputs``, except for those that `graph.kept` computes.
 
     Returns
     -------
@@ -44,6 +44,8 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
     >>> interpret(trace, [df.constant([1., 2.])]).outputs[0].tolist()
     [2.0, 4.0]
     """
+    if graph.kept is not None:
+        args = [*args, *interpret(graph.kept, ()).outputs]
     values: dict[Symbol, Tensor] = dict(zip(graph.inputs, args, strict=True))
     variables: dict[Symbol, Variable] = {}
     written: dict[Variable, Tensor] = {}

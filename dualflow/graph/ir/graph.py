@@ -23,6 +23,8 @@ class Graph:
         What a run returns. Variables written are not among them.
     numbers : list of number or Computed
         Python numbers that the function returns besides.
+    kept : Graph or None
+        Computes, of variables and constants alone, parameters that are kept between runs.
     changes : int
         How many values passes have replaced by others.
     """
@@ -33,6 +35,7 @@ class Graph:
         self.inputs: list[Symbol] = []
         self.outputs: list[Symbol] = []
         self.numbers: list[Any] = []
+        self.kept: Graph | None = None
         self.changes = 0
 
     def empty_copy(self) -> Graph:

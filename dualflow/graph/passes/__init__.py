@@ -17,6 +17,7 @@ from dualflow.graph.passes import (
     epilogue,
     fold,
     inline,
+    keep,
     packing,
     reshapes,
     updates,
@@ -31,7 +32,7 @@ NEEDED = (inline, versions)
 SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
-LAST = (packing, epilogue, cluster, updates, waves)
+LAST = (packing, keep, epilogue, cluster, updates, waves)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

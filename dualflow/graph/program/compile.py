@@ -9,13 +9,23 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from dualflow._core import Executable, Program, Symbol, Tensor, Variable, checks_numerics, renewed
+from dualflow._core import (
+    Executable,
+    Kept,
+    Program,
+    Symbol,
+    Tensor,
+    Variable,
+    checks_numerics,
+    renewed,
+)
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.lower import lower
 from dualflow.graph.program.plan import Plan, make_plan
-from dualflow.graph.program.spec import ArgumentSpec
+from dualflow.graph.program.spec import ArgumentSpec, ProgramSpec
+from dualflow.graph.trace import parameters
 from dualflow.graph.trace.parameters import Argument, Feed, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.graph.trace.trace import Trace
@@ -48,11 +58,19 @@ class Compiled:
         self.program = Program(self.spec, self.locate)
         self.executable = Executable(self.program, list(map(source, self.spec.arguments)),
                                      [x.variable for x in self.spec.variables],
-                                     [x.written for x in self.spec.variables])
+                                     [x.written for x in self.spec.variables], self.kept())
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order = [distinct[x] for x in self.graph.outputs]
         self.renewed = stand_in(traced, self.graph)
         self.ms = (time.perf_counter() - start) * 1e3
+
+    def kept(self) -> Kept | None:
+        """What computes the values that are kept between runs."""
+        spec = self.spec.kept
+        if spec is None:
+            return None
+        return Kept(Program(spec, functools.partial(located, spec)),
+                    [x.variable for x in spec.variables])
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments."""
@@ -74,13 +92,10 @@ class Compiled:
 
     def locate(self, index: int, error: Exception) -> Exception:
         """The error of an instruction, with the line of the user's code that asked for it."""
-        failed = self.spec.instructions[index]
-        if failed.line is not None:
-            self._give_back(failed.line.place)
-            error.add_note(f"in {failed.name} of {self.spec.name}, made at {failed.line}")
-            if error.args and isinstance(error.args[0], str):
-                error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
-        return error
+        line = self.spec.instructions[index].line
+        if line is not None:
+            self._give_back(line.place)
+        return located(self.spec, index, error)
 
     def _give_back(self, place: int) -> None:
         """Gives back what Python would not have asked for if it had failed at `place`."""
@@ -88,6 +103,16 @@ class Compiled:
             feed, line = x.node.data, x.node.line
             if isinstance(feed, Feed) and feed.give_back and line and line.place > place:
                 feed.give_back()
+
+
+def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
+    """The error of an instruction, with the line of the user's code that asked for it."""
+    failed = spec.instructions[index]
+    if failed.line is not None:
+        error.add_note(f"in {failed.name} of {spec.name}, made at {failed.line}")
+        if error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
+    return error
 
 
 def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
@@ -110,9 +135,12 @@ def stand_in(traced: Graph, graph: Graph) -> dict[int, int]:
     return {k: f for k, f in found.items() if f == k or f in found}
 
 
-def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor]:
-    """Where an argument comes from: a leaf of the call's arguments, or a function of them."""
+def source(argument: ArgumentSpec) -> int | Callable[[Any], Tensor] | None:
+    """Where an argument comes from: a leaf of the call's arguments, a function of them, or None:
+    it is kept."""
     data = argument.source
+    if isinstance(data, parameters.Kept):
+        return None
     if isinstance(data, Argument):
         return data.leaf
     if isinstance(data, Feed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Symbol, Tensor
 from dualflow.graph.ir import Graph, is_dynamic
-from dualflow.graph.program.plan import Buffer, Instruction, Plan
+from dualflow.graph.program.plan import Buffer, Instruction, Plan, make_plan
 from dualflow.graph.program.spec import (
     ArgumentSpec,
     InstructionSpec,
@@ -52,7 +52,8 @@ class Lowerer:
             tuple([ArgumentSpec(x.node.data, x.dtype, x.shape, x.node.name)
                    for x in graph.inputs]),
             tuple(map(VariableSpec, plan.variables, plan.written)), tuple(self.constants),
-            tuple(results), plan.arena_bytes)
+            tuple(results), plan.arena_bytes,
+            None if graph.kept is None else lower(make_plan(graph.kept, True), graph.kept))
 
     def instructions(self) -> tuple[InstructionSpec, ...]:
         """All instructions; one polls after every long stretch of work."""

@@ -15,11 +15,11 @@ from dualflow._core import Attrs, Op, Tensor, Variable
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor
-from dualflow.graph.trace.parameters import Argument, Feed
+from dualflow.graph.trace.parameters import Argument, Feed, Kept
 from dualflow.graph.trace.specialize import Computed
 
 Shape = tuple[int | None, ...]
-Source = Argument | Computed | Feed
+Source = Argument | Computed | Feed | Kept
 SHOWN = 4                 # elements of a constant in print
 
 
@@ -119,9 +119,9 @@ class ArgumentSpec(NamedTuple):
 
     Attributes
     ----------
-    source : Argument, Computed or Feed
-        A leaf of the call's arguments, a number computed from them, or what a Python function
-        returns.
+    source : Argument, Computed, Feed or Kept
+        A leaf of the call's arguments, a number computed from them, what a Python function returns,
+        or a result of the program that computes what is kept.
     dtype : DType
     shape : tuple of int or None
     name : str
@@ -186,6 +186,9 @@ class ProgramSpec:
     constants : tuple of Tensor
     results : tuple of ResultSpec
     arena_bytes : int
+    kept : ProgramSpec or None
+        Computes what is kept between runs. It has no arguments but variables, which are all among
+        those that this one does not write.
     """
 
     name: str
@@ -196,6 +199,7 @@ class ProgramSpec:
     constants: tuple[Tensor, ...]
     results: tuple[ResultSpec, ...]
     arena_bytes: int
+    kept: ProgramSpec | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProgramSpec):
@@ -217,8 +221,9 @@ class ProgramSpec:
         run = [f"{k}: {x if lines else x._replace(line=None)}"
                for k, x in enumerate(self.instructions)]
         returned = "return " + ", ".join(map(str, self.results))
-        return "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
+        text = "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
                             *slots, *run, returned.rstrip()])
+        return text if self.kept is None else f"{text}\n{self.kept.text(lines)}"
 
     def __str__(self) -> str:
         return self.text()
@@ -226,7 +231,7 @@ class ProgramSpec:
 
 def _without_constants(spec: ProgramSpec) -> tuple[object, ...]:
     return (spec.name, spec.slots, spec.instructions, spec.arguments, spec.variables, spec.results,
-            spec.arena_bytes)
+            spec.arena_bytes, spec.kept)
 
 
 def _source_text(source: Source) -> str:

@@ -35,6 +35,16 @@ class Feed(NamedTuple):
         return f"from {self.make.__qualname__} at each run"
 
 
+class Kept(NamedTuple):
+    """A parameter that is computed of variables, and only when these have changed: output `place`
+    of the graph that computes what is kept."""
+
+    place: int
+
+    def __repr__(self) -> str:
+        return f"kept value {self.place}"
+
+
 class Number(NamedTuple):
     """A parameter computed from Python numbers among the arguments, or from sizes."""
 

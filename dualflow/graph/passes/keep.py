@@ -1,0 +1,121 @@
+"""What depends on variables that a program does not write, and on constants, is kept between runs.
+
+    cast(w, bfloat16), transpose(w)     are computed once, and again when w has changed
+
+Such nodes move to a graph of their own, `Graph.kept`; what others read of them becomes a parameter.
+Kept values take memory for as long as the program lives: none is much larger than what it is
+computed from, and small ones are not worth a parameter. Results of the function are computed
+anew, as are nodes that may refuse a value.
+"""
+
+from dualflow._core import Symbol, view_offset
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Graph, Node
+from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.values import is_known
+from dualflow.graph.trace.parameters import Kept
+
+LEAST_BYTES = 1 << 14
+MOST_GROWTH = 2           # bytes of a value for each byte of what it is computed from
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Moves what is worth keeping."""
+    lasting = lasting_values(graph)
+    chosen = _choose(graph, lasting)
+    if not chosen:
+        return graph
+    graph.kept = _computing(graph, chosen)
+    _replace(graph, chosen)
+    return graph
+
+
+def lasting_values(graph: Graph) -> set[Symbol]:
+    """The values that are the same in each run until somebody else writes a variable."""
+    written = {before for node in graph.nodes for before, _ in node.written}
+    found: set[Symbol] = set()
+    for node in graph.nodes:
+        if node.op is VARIABLE or node.op is CONSTANT:
+            found.update([y for y in node.outputs if y not in written])
+        elif (node.inputs and all([x in found for x in node.inputs]) and not node.effect
+              and not node.bodies and not node.may_refuse and not node.op.may_fail
+              and all(map(is_known, node.outputs))):
+            found.update(node.outputs)
+    return found
+
+
+def _choose(graph: Graph, lasting: set[Symbol]) -> list[Symbol]:
+    """Values that are read by nodes that do not last, in the order of the graph."""
+    read = {x for node in graph.nodes if not lasting.issuperset(node.outputs) or not node.outputs
+            for x in node.inputs if x in lasting}
+    read.difference_update(graph.outputs)
+    sources: dict[Symbol, frozenset[Symbol]] = {}
+    computed: dict[Symbol, bool] = {}       # and not only looked at differently
+    for node in graph.nodes:
+        for y in node.outputs:
+            if y not in lasting:
+                continue
+            leaf = node.op in LEAVES
+            sources[y] = frozenset([y]) if leaf else frozenset().union(
+                *[sources[x] for x in node.inputs])
+            computed[y] = not leaf and (not _is_view(node) or computed[node.inputs[0]])
+    return [y for y in computed if y in read and computed[y] and _is_worth_it(y, sources[y])]
+
+
+def _is_view(node: Node) -> bool:
+    return node.op.kind == "view" and view_offset(node.op, node.inputs, node.outputs,
+                                                  node.attrs) >= 0
+
+
+def _is_worth_it(x: Symbol, sources: frozenset[Symbol]) -> bool:
+    size = sum([y.size * y.dtype.itemsize for y in sources])
+    return LEAST_BYTES <= x.size * x.dtype.itemsize <= MOST_GROWTH * size
+
+
+def _computing(graph: Graph, chosen: list[Symbol]) -> Graph:
+    """A graph that returns these values: copies of the nodes they come from."""
+    needed = set(chosen)
+    for node in reversed(graph.nodes):
+        if not needed.isdisjoint(node.outputs):
+            needed.update(node.inputs)
+    made = Graph(f"{graph.name}, kept")
+    stands_for: dict[Symbol, Symbol] = {}
+    for node in graph.nodes:
+        if needed.isdisjoint(node.outputs):
+            continue
+        if node.op in LEAVES:
+            y = node.outputs[0]
+            stands_for[y] = made.add_leaf(node.op, y, node.name, node.line, node.data)
+            continue
+        outputs = made.add(node.op, [stands_for[x] for x in node.inputs], node.attrs, node.name,
+                           node.line).outputs
+        stands_for.update(zip(node.outputs, outputs, strict=True))
+    made.outputs = [stands_for[x] for x in chosen]
+    return made
+
+
+def _replace(graph: Graph, chosen: list[Symbol]) -> None:
+    """Parameters in place of these values. Variables stay, so that a run claims them."""
+    stands_for: dict[Symbol, Symbol] = {}
+    replaced = set(chosen)
+    old, graph.nodes = graph.nodes, []
+    for node in old:
+        node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
+        graph.nodes.append(node)
+        for y in node.outputs:
+            if y in replaced:
+                stands_for[y] = graph.add_leaf(PARAMETER, y, node.name, node.line,
+                                               Kept(len(stands_for)))
+    graph.inputs += stands_for.values()
+    graph.changes += len(stands_for)
+    _drop_unread(graph)
+
+
+def _drop_unread(graph: Graph) -> None:
+    needed = {*graph.inputs, *graph.outputs}
+    rest: list[Node] = []
+    for node in reversed(graph.nodes):
+        if (node.op is VARIABLE or node.effect or node.may_refuse
+                or not needed.isdisjoint(node.outputs)):
+            rest.append(node)
+            needed.update(node.inputs)
+    graph.nodes = rest[::-1]
