@@ -207,6 +207,26 @@ void DF_SYM(df_gemm_run)(const df_gemm_plan *plan, const df_gemm_data *data, voi
         batch_task(&run, 0, plan->n);
 }
 
+int64_t DF_SYM(df_gemm_packed_bytes)(const df_gemm *g)
+{
+    int64_t bytes;
+    if (g->m == 0 || g->n == 0 || g->k == 0 || df_gemv_applies(g))
+        return 0;
+    /* no way of packing takes more than that */
+    if (!df_mul_size(g->k, g->n, &bytes) || !df_mul_size(bytes, 8 * DF_VEC_BYTES, &bytes))
+        return -1;
+    return DF_SYM(df_tiles_apply)(g) ? DF_SYM(df_tiles_packed_bytes)(g)
+                                     : DF_SYM(df_product_packed_bytes)(g);
+}
+
+void DF_SYM(df_gemm_pack)(const df_gemm *g, void *packed)
+{
+    if (DF_SYM(df_tiles_apply)(g))
+        DF_SYM(df_tiles_pack)(g, packed);
+    else
+        DF_SYM(df_product_pack)(g, packed);
+}
+
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)
 {
     df_gemm_plan plan;

@@ -27,6 +27,7 @@ typedef void (*df_gemm_epilogue)(const void *context, int64_t row, int64_t rows,
 typedef struct {
     df_dtype dtype;
     bool transpose_a, transpose_b;
+    bool packed_b; /* b is what df_gemm_pack made; transpose_b and ldb do not matter. No batch */
     bool accumulate; /* C += op(A) op(B); not of halves */
     int64_t m, n, k;
     const void *a, *b;
@@ -40,6 +41,12 @@ typedef struct {
 
 /* Whether there is a product of matrices of a dtype with C of another or the same. */
 bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype result);
+
+/* The same product may be computed, to the same bits, of a copy of B that was packed before, once
+ * for many products: bytes of it, 0 where that is not so (a vector), -1 where they do not fit 64
+ * bits. Depends on dtype and sizes alone. */
+int64_t DF_SYM(df_gemm_packed_bytes)(const df_gemm *g);
+void DF_SYM(df_gemm_pack)(const df_gemm *g, void *packed);
 
 /* Bytes of scratch memory for the product. Pointers are not used, so it may be called early. */
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g);

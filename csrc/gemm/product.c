@@ -64,6 +64,8 @@ static void choose_packing(gemm_product *t)
     const bool must = gemm_must_pack(t->kernel);
     t->packs_a = must || (g->transpose_a && g->n >= 256 && g->m > ROWS);
     t->packs_from = t->n_panels;
+    if (g->packed_b)
+        return;
     if (must || g->transpose_b)
         t->packs_from = 0;
     else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
@@ -104,6 +106,43 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     }
 }
 
+/* Bytes of a panel of B that is packed along k. */
+static int64_t packed_panel_bytes(const gemm_product *t, int64_t cols, int64_t k)
+{
+    return n_vectors(t, cols) * DF_VEC_BYTES * n_groups(t, k);
+}
+
+int64_t DF_SYM(df_product_packed_bytes)(const df_gemm *g)
+{
+    gemm_product t;
+    int64_t bytes = 0;
+    DF_SYM(df_product_plan)(&t, g);
+    for (int64_t p = 0; p < t.n_panels; p++)
+        bytes += packed_panel_bytes(&t, panel_start(&t, p + 1) - panel_start(&t, p), g->k);
+    return bytes;
+}
+
+static void pack_b_task(void *context, int64_t begin, int64_t end)
+{
+    const gemm_product *t = context;
+    const df_gemm *g = t->g;
+    const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t col = panel_start(t, p), cols = panel_start(t, p + 1) - col;
+        t->kernel->pack(t->slots + packed_panel_bytes(t, col, g->k), n_vectors(t, cols) * t->lanes,
+                        (const char *)g->b + col * step * t->in_bytes, cols, step, g->k,
+                        depth_step);
+    }
+}
+
+void DF_SYM(df_product_pack)(const df_gemm *g, void *packed)
+{
+    gemm_product t;
+    DF_SYM(df_product_plan)(&t, g);
+    t.slots = packed;
+    df_parallel_for(t.n_panels, 1, 0.3 * (double)(t.width * t.lanes * g->k), pack_b_task, &t);
+}
+
 int64_t DF_SYM(df_product_workspace)(const gemm_product *t)
 {
     return t->packed_a_bytes + t->n_slots * t->slot_bytes;
@@ -141,6 +180,11 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     const int64_t col = panel_start(t, panel);
     const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
     const int64_t depth = df_min(t->depth, t->k0 + t->k - k0);
+    if (g->packed_b) {
+        p->b = t->b + packed_panel_bytes(t, col, g->k) + packed_panel_bytes(t, p->cols, k0);
+        p->b_row = n_vectors(t, p->cols) * t->lanes;
+        return;
+    }
     const char *from = t->b + (col * step + k0 * depth_step) * t->in_bytes;
     if (panel < t->packs_from) {
         p->b = from;

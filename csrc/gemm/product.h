@@ -33,6 +33,10 @@ typedef struct {
 /* Known at a glance: it wants no workspace. False where that takes a plan to know. */
 bool DF_SYM(df_product_packs_nothing)(const df_gemm *g);
 
+/* All of B, panel by panel along all of k; see df_gemm_pack. */
+int64_t DF_SYM(df_product_packed_bytes)(const df_gemm *g);
+void DF_SYM(df_product_pack)(const df_gemm *g, void *packed);
+
 /* Cuts a product; its pointers are to be set for each run. */
 void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g);
 int64_t DF_SYM(df_product_workspace)(const gemm_product *t);

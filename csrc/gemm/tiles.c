@@ -139,6 +139,35 @@ static void pack_b(char *to, const df_gemm *g, int64_t col, int64_t k0, int64_t 
         }
 }
 
+/* Of one panel along `depth` of k. */
+static int64_t panel_bytes(int64_t depth)
+{
+    return df_ceil_div(depth, ALONG) * 2 * TILE_BYTES;
+}
+
+int64_t DF_SYM(df_tiles_packed_bytes)(const df_gemm *g)
+{
+    return df_ceil_div(g->n, PANEL) * panel_bytes(g->k);
+}
+
+typedef struct {
+    const df_gemm *g;
+    char *packed;
+} packing;
+
+static void pack_b_task(void *context, int64_t begin, int64_t end)
+{
+    const packing *p = context;
+    for (int64_t i = begin; i < end; i++)
+        pack_b(p->packed + i * panel_bytes(p->g->k), p->g, i * PANEL, 0, p->g->k);
+}
+
+void DF_SYM(df_tiles_pack)(const df_gemm *g, void *packed)
+{
+    packing p = {g, packed};
+    df_parallel_for(df_ceil_div(g->n, PANEL), 1, 0.1 * PANEL * (double)g->k, pack_b_task, &p);
+}
+
 /* --- computing -------------------------------------------------------------------------------- */
 
 /* Of 16 or 32 rows and one panel: `along` tiles of A and pairs of tiles of B along k. */
@@ -242,8 +271,12 @@ static void run_job(const tiles *t, int64_t j)
     for (int64_t col = panel * PANEL; col < end; col += PANEL)
         for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
             const int64_t depth = df_min(DEPTH, g->k - k0);
-            pack_b(packed_b, g, col, k0, depth);
-            run_rows(t, packed_b, sums, row, rows, col, k0, depth);
+            const char *b = packed_b;
+            if (g->packed_b)
+                b = (const char *)g->b + col / PANEL * panel_bytes(g->k) + panel_bytes(k0);
+            else
+                pack_b(packed_b, g, col, k0, depth);
+            run_rows(t, b, sums, row, rows, col, k0, depth);
         }
     if (g->epilogue) {
         const int64_t col = panel * PANEL;
@@ -308,6 +341,16 @@ bool DF_SYM(df_tiles_apply)(const df_gemm *g)
 {
     (void)g;
     return false;
+}
+int64_t DF_SYM(df_tiles_packed_bytes)(const df_gemm *g)
+{
+    (void)g;
+    return 0;
+}
+void DF_SYM(df_tiles_pack)(const df_gemm *g, void *packed)
+{
+    (void)g;
+    (void)packed;
 }
 int64_t DF_SYM(df_tiles_workspace)(const df_gemm *g)
 {

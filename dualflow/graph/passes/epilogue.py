@@ -19,8 +19,10 @@ from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 
-WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster") for name in ("matmul", "conv")}
-ROUNDS_PIECES = {get_op("matmul")}      # of halves; others are rounded when all of it is there
+WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
+                 for name in ("matmul", "matmul_packed", "conv")}
+# Of halves. Others are rounded when all of the product is there.
+ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
 CAST = get_op("cast")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
 OUTPUTS_MAX = 2

@@ -29,36 +29,37 @@ def run(graph: Graph, options: Options) -> Graph:
     return graph
 
 
-def lasting_values(graph: Graph) -> set[Symbol]:
-    """The values that are the same in each run until somebody else writes a variable."""
+Sources = dict[Symbol, frozenset[Symbol]]
+
+
+def lasting_values(graph: Graph) -> Sources:
+    """The values that are the same in each run until somebody else writes a variable, and the
+    variables and constants that each depends on."""
     written = {before for node in graph.nodes for before, _ in node.written}
-    found: set[Symbol] = set()
+    found: Sources = {}
     for node in graph.nodes:
         if node.op is VARIABLE or node.op is CONSTANT:
-            found.update([y for y in node.outputs if y not in written])
+            found.update([(y, frozenset([y])) for y in node.outputs if y not in written])
         elif (node.inputs and all([x in found for x in node.inputs]) and not node.effect
               and not node.bodies and not node.may_refuse and not node.op.may_fail
               and all(map(is_known, node.outputs))):
-            found.update(node.outputs)
+            sources = frozenset[Symbol]().union(*[found[x] for x in node.inputs])
+            found.update([(y, sources) for y in node.outputs])
     return found
 
 
-def _choose(graph: Graph, lasting: set[Symbol]) -> list[Symbol]:
+def _choose(graph: Graph, lasting: Sources) -> list[Symbol]:
     """Values that are read by nodes that do not last, in the order of the graph."""
-    read = {x for node in graph.nodes if not lasting.issuperset(node.outputs) or not node.outputs
-            for x in node.inputs if x in lasting}
+    read = {x for node in graph.nodes if not all([y in lasting for y in node.outputs])
+            or not node.outputs for x in node.inputs if x in lasting}
     read.difference_update(graph.outputs)
-    sources: dict[Symbol, frozenset[Symbol]] = {}
     computed: dict[Symbol, bool] = {}       # and not only looked at differently
     for node in graph.nodes:
         for y in node.outputs:
-            if y not in lasting:
-                continue
-            leaf = node.op in LEAVES
-            sources[y] = frozenset([y]) if leaf else frozenset().union(
-                *[sources[x] for x in node.inputs])
-            computed[y] = not leaf and (not _is_view(node) or computed[node.inputs[0]])
-    return [y for y in computed if y in read and computed[y] and _is_worth_it(y, sources[y])]
+            if y in lasting:
+                computed[y] = node.op not in LEAVES and (not _is_view(node)
+                                                         or computed[node.inputs[0]])
+    return [y for y in computed if y in read and computed[y] and is_worth_it(y, lasting[y])]
 
 
 def _is_view(node: Node) -> bool:
@@ -66,7 +67,8 @@ def _is_view(node: Node) -> bool:
                                                   node.attrs) >= 0
 
 
-def _is_worth_it(x: Symbol, sources: frozenset[Symbol]) -> bool:
+def is_worth_it(x: Symbol, sources: frozenset[Symbol]) -> bool:
+    """Whether a value that depends on these may be kept."""
     size = sum([y.size * y.dtype.itemsize for y in sources])
     return LEAST_BYTES <= x.size * x.dtype.itemsize <= MOST_GROWTH * size
 

@@ -1,49 +1,95 @@
-"""A matrix that several products read transposed is transposed once.
+"""Right operands of products are packed once: those that last from run to run, and are then kept
+(`keep`); and a matrix that several products read transposed is transposed once.
 
-A product packs a transposed right operand anew each time, which a product of few rows does not make
-up for: the steps of a recurrent network written by hand, backwards, multiply by the same kernel.
-Sums are made in the same order either way, except in products with a vector, which stay.
+A product packs a transposed right operand anew each time, and any one of float16 and bfloat16,
+which a product of few rows does not make up for: think of inference, or of the steps of a recurrent
+network written by hand, backwards, that multiply by the same kernel. Constants are always packed:
+panels are read faster than rows that lie far apart. (Variables may change before each run, and then
+that would not pay.) Sums are made in the same order either way, except in products with a vector,
+which stay.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph, Node, edit
+from dualflow.graph.ir import VARIABLE, Graph, Node, edit
+from dualflow.graph.passes.keep import is_worth_it, lasting_values
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, stand_in
 
 MATMUL, TRANSPOSE = get_op("matmul"), get_op("transpose")
+PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 MIN_READERS = 3
 MAX_ROWS = 256          # with more, packing is a small part of a product
 
 
 def run(graph: Graph, options: Options) -> Graph:
-    """Products that read such a matrix read it as it is then."""
-    readers = Counter([node.inputs[1] for node in graph.nodes if _packs(node)])
-    if not any(n >= MIN_READERS for n in readers.values()):
-        return graph
-    transposed: dict[Symbol, Symbol] = {}
+    """Products that read such a matrix read it packed, or as it is, then."""
+    if any([_is_small(node) for node in graph.nodes]):
+        graph = _pack_what_lasts(graph)
+        graph = _transpose_what_is_read_often(graph)
+    return graph
+
+
+def _pack_what_lasts(graph: Graph) -> Graph:
+    lasting = lasting_values(graph)
+    packed: dict[tuple[Symbol, bool, int], Symbol] = {}
 
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
-        if not _packs(node) or readers[node.inputs[1]] < MIN_READERS:
+        if not _is_small(node) or node.inputs[1] not in lasting or node.given["transpose_a"]:
             return None
         a, b = node.inputs
-        if b not in transposed:
-            transposed[b] = stand_in(graph, node, TRANSPOSE, b, perm=(1, 0))
-        flag = node.given["transpose_a"]
-        return (stand_in(graph, node, MATMUL, a, transposed[b], transpose_a=flag,
-                         transpose_b=False),)
+        if not _packs(node) and any([x.node.op is VARIABLE for x in lasting[b]]):
+            return None
+        y = node.outputs[0]
+        key = b, node.given["transpose_b"], y.size // y.shape[-1]
+        found = packed.get(key)
+        if found is None:
+            found = stand_in(graph, node, PACK, b, transpose=key[1], rows=key[2])
+            if not is_worth_it(found, lasting[b]):
+                return None
+            packed[key] = found
+        return (stand_in(graph, node, MATMUL_PACKED, a, found, columns=y.shape[-1]),)
 
     return edit(graph, visit)
 
 
-def _packs(node: Node) -> bool:
-    """Whether a node is a product of few rows, and more than one, with a matrix transposed."""
-    if node.op is not MATMUL or not node.given["transpose_b"]:
+def _transpose_what_is_read_often(graph: Graph) -> Graph:
+    readers = Counter([node.inputs[1] for node in graph.nodes if _packs_transposed(node)])
+    transposed: dict[Symbol, Symbol] = {}
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        if not _packs_transposed(node) or readers[node.inputs[1]] < MIN_READERS:
+            return None
+        a, b = node.inputs
+        if b not in transposed:
+            transposed[b] = stand_in(graph, node, TRANSPOSE, b, perm=(1, 0))
+        return (stand_in(graph, node, MATMUL, a, transposed[b],
+                         transpose_a=node.given["transpose_a"], transpose_b=False),)
+
+    return edit(graph, visit) if any([n >= MIN_READERS for n in readers.values()]) else graph
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a node is a product of few rows, and more than one, with one matrix."""
+    if node.op is not MATMUL or len(node.inputs[1].known_shape) != 2:
         return False
     b, y = node.inputs[1], node.outputs[0]
-    if len(b.known_shape) != 2 or not is_known(b) or not is_known(y) or b.dtype.itemsize < 4:
+    if not is_known(b) or not is_known(y):
         return False
     rows, columns = y.shape[-2:]
-    return rows > 1 and columns > 1 and y.size <= MAX_ROWS * columns
+    return rows > 1 and columns > 1 and b.size > 0 and 0 < y.size <= MAX_ROWS * columns
+
+
+def _packs(node: Node) -> bool:
+    """Whether a product packs its right operand each time."""
+    return _is_half(node.inputs[1]) or bool(node.given["transpose_b"])
+
+
+def _packs_transposed(node: Node) -> bool:
+    return _is_small(node) and bool(node.given["transpose_b"]) and not _is_half(node.inputs[1])
+
+
+def _is_half(x: Symbol) -> bool:
+    return x.dtype.itemsize == 2

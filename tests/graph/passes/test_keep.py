@@ -91,10 +91,10 @@ def test_what_is_not_kept():
 
 def test_constants():
     big = df.constant(np.random.default_rng(2).normal(size=(4, 20000)).astype("float32"))
-    f = df.function(lambda x: x @ df.exp(big))
+    f = df.function(lambda x: x[0, 0] * df.exp(big))
     assert kept(f, X) == ["exp"]
     for _ in range(2):
-        same(f, lambda x: x @ df.exp(big), X)
+        same(f, lambda x: x[0, 0] * df.exp(big), X)
 
 
 def test_gradients_and_numerics_checks():

@@ -1,0 +1,95 @@
+"""`matmul_packed` of `pack_matrix` gives the bits of `matmul`; passes use them for what lasts."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from dualflow.graph.passes import keep
+from tests.graph.passes.test_keep import kept
+
+DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
+# Remainders of panels and of blocks, tiles and parts of them, several passes over k.
+SIZES = [(2, 1, 2), (2, 7, 5), (9, 33, 49), (40, 70, 64), (17, 1100, 33), (200, 130, 130)]
+
+
+@pytest.fixture(autouse=True)
+def any_size(monkeypatch):
+    monkeypatch.setattr(keep, "LEAST_BYTES", 0)
+    monkeypatch.setattr(keep, "MOST_GROWTH", 100)
+
+
+def drawn(dtype, *shape, seed=0):
+    x = np.random.default_rng(seed).normal(size=shape) * 8
+    return df.cast(df.constant(x), dtype)
+
+
+def bits(x):
+    return df.cast(x, "float64").numpy().tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_same_bits(dtype, transpose, threads):
+    before = df.config.num_threads()
+    df.config.set_num_threads(threads)
+    try:
+        for m, k, n in SIZES:
+            a, b = drawn(dtype, m, k), drawn(dtype, *((n, k) if transpose else (k, n)), seed=1)
+            packed = _core.apply("pack_matrix", b, transpose=transpose, rows=m)
+            got = _core.apply("matmul_packed", a, packed, columns=n)
+            assert bits(got) == bits(df.matmul(a, b, transpose_b=transpose))
+    finally:
+        df.config.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(5, 40), (2, 3, 40), (130, 40)])
+def test_traced(dtype, shape):
+    """With an epilogue, in batches, after changes."""
+    w, c = df.Variable(drawn(dtype, 60, 40)), drawn(dtype, 40, 60, seed=2)
+    bias, x = df.Variable(drawn(dtype, 60)), drawn(dtype, *shape, seed=3)
+
+    def python(x):
+        y = df.nn.relu(df.matmul(x, w, transpose_b=True) + bias)
+        return y * df.tanh(x @ c)
+
+    f = df.function(python)
+    for _ in range(2):
+        for _ in range(2):
+            assert bits(f(x)) == bits(python(x))
+        w.assign(w * df.cast(0.5, dtype))
+    assert kept(f, x) == ["pack_matrix", "pack_matrix"]
+
+
+def test_what_is_packed():
+    w, x = df.Variable(drawn("float32", 40, 60)), drawn("float32", 5, 40)
+    half = df.function(lambda x: df.cast(x, "bfloat16") @ df.cast(w, "bfloat16"))
+    for f, args, want in [
+            (half, x, ["pack_matrix"]),
+            (half, x[:1], ["cast"]),                                            # a vector
+            (df.function(lambda x: x @ w), x, []),                              # read as it is
+            (df.function(lambda x: df.matmul(w, x, True, True)), x, []),        # on the left
+            (df.function(lambda x: df.matmul(x, w, True)), df.ones([40, 5]), [])]:
+        assert kept(f, args) == want
+
+
+def test_one_matrix_for_several_products():
+    w, x = df.Variable(drawn("float32", 60, 40)), drawn("float32", 5, 40)
+    f = df.function(lambda x: df.matmul(x, w, transpose_b=True)
+                    + df.matmul(x * 2., w, transpose_b=True))
+    assert kept(f, x) == ["pack_matrix"]
+
+
+@pytest.mark.parametrize("op, inputs, attrs, message", [
+    ("pack_matrix", [(3, 4)], {"rows": 1, "transpose": False}, "want a matrix and 2 or more"),
+    ("pack_matrix", [(3,)], {"rows": 2, "transpose": False}, "want a matrix and 2 or more"),
+    ("pack_matrix", [(3, 1)], {"rows": 2, "transpose": False}, "cannot read .* packed"),
+    ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "want a matrix and a packed one"),
+])
+def test_errors(op, inputs, attrs, message):
+    with pytest.raises(df.errors.ShapeError, match=f"{op}: .*{message}"):
+        _core.apply(op, *[df.ones(shape) for shape in inputs], **attrs)
+    with pytest.raises(df.errors.ShapeError, match=r"matmul_packed: .*want b packed for it"):
+        _core.apply("matmul_packed", df.ones([3, 4]), df.zeros([7], "uint8"), columns=5)
