@@ -54,7 +54,7 @@ def flags(request, tmp_path_factory):
 def test_program(name, flags, tmp_path):
     own = FUSE if name == "cluster_test" else []
     sources = [ROOT / "tests/c" / f"{name}.c", *RUNTIME, *own]
-    built = build(sources, tmp_path / name, flags)
+    built = build(sources, tmp_path / name, [*flags, "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"])
     assert built.returncode == 0, built.stderr
     ran = run([tmp_path / name])
     assert ran.returncode == 0, ran.stderr

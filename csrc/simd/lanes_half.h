@@ -17,9 +17,9 @@ DF_INLINE v_f32 widen_bf16(const uint16_t *x)
     const __m128i half = _mm_loadu_si128((const __m128i *)x);
     return (v_f32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16);
 #else
-    v_f32 y;
+    float y[HALF_LANES];
     for (int i = 0; i < HALF_LANES; i++) y[i] = df_bf16_to_f32(x[i]);
-    return y;
+    return load_f32(y);
 #endif
 }
 

@@ -1,5 +1,6 @@
 /* Clusters, with ops of its own: outputs in the memory of inputs, at every size, in many threads. */
 #include "fuse/cluster.h"
+#include "fuse/run.h"
 #include "op/registry.h"
 #include "base/thread.h"
 
@@ -92,7 +93,7 @@ static void make(fixture *f, int ndim, const int64_t *shape, int n_in, int n_out
 static void run(const fixture *f)
 {
     df_error err;
-    CHECK(df_cluster_run(f->cluster, &f->call, &err) == DF_OK);
+    CHECK(DF_SYM(df_cluster_run)(f->cluster, &f->call, &err) == DF_OK);
 }
 
 static void drop(fixture *f)
@@ -176,7 +177,7 @@ static void *run_often(void *context)
         describe(&out, 1, &n, y);
         call.in = ins;
         call.out = outs;
-        CHECK(df_cluster_run(shared->cluster, &call, &err) == DF_OK);
+        CHECK(DF_SYM(df_cluster_run)(shared->cluster, &call, &err) == DF_OK);
         for (int64_t i = 0; i < n; i++) CHECK(y[i] == 4 * x[i]);
     }
     free(x);
