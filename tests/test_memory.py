@@ -3,6 +3,8 @@
 import os
 import threading
 
+import numpy as np
+
 import dualflow as df
 
 MB = 1 << 20
@@ -84,3 +86,24 @@ def test_after_a_fork():
         os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0
     del x
+
+
+def test_results_too_large_for_caches():
+    before = df.config.num_threads()
+    n = (32 << 20) // 4 + 1029                  # float32 beyond 32 MiB, with a tail
+    a = np.arange(n, dtype=np.float32) % 1000 - 500
+    row = np.arange(7, dtype=np.float32)
+    x = df.constant(a)
+    same = df.function(lambda x, y: x * y - x, passes=False)
+    try:
+        for threads in (1, 3):
+            df.config.set_num_threads(threads)
+            np.testing.assert_array_equal((x + x).numpy(), a + a)
+            np.testing.assert_array_equal((2. - x).numpy(), 2 - a)
+            np.testing.assert_array_equal(df.cast(x, df.float64).numpy(), a.astype(np.float64))
+            np.testing.assert_array_equal(same(x, x).numpy(), a * a - a)
+            m = x[:n // 7 * 7]
+            np.testing.assert_array_equal((df.reshape(m, [-1, 7]) * row).numpy(),
+                                          a[:n // 7 * 7].reshape(-1, 7) * row)
+    finally:
+        df.config.set_num_threads(before)

@@ -1,6 +1,7 @@
 /* The tile loader. Knows broadcasting, tails and threads; knows no formula and no op by name. */
 #include "op/tile.h"
 #include "op/operand.h"
+#include "base/stream.h"
 #include "base/thread.h"
 
 #define TILES_PER_BLOCK 16 /* 16 K elements: the unit of work of a thread */
@@ -11,6 +12,7 @@ typedef struct {
     const df_attr *attrs;
     char *out;
     int out_bytes;
+    bool stream;
     int64_t tile; /* elements */
     int n_in;
     const char *data[DF_TILE_MAX_IN];
@@ -37,6 +39,26 @@ static int64_t choose_tile(job *j)
     return DF_TILE / unit * unit;
 }
 
+/* Runs the tile function on `n` elements; past the caches if so wanted, by way of a piece small
+ * enough that the processor reads the next operands while it stores. */
+static void run_tile(const job *j, int64_t at, int64_t n, const void *const *in)
+{
+    char *out = j->out + at * j->out_bytes;
+    if (!j->stream) {
+        j->fn(n, out, in, j->attrs);
+        return;
+    }
+    char piece[DF_STREAM_PIECE] __attribute__((aligned(DF_ALIGNMENT)));
+    const int64_t length = DF_STREAM_PIECE / j->out_bytes;
+    for (int64_t begin = 0; begin < n; begin += length) {
+        const void *from[DF_TILE_MAX_IN];
+        const int64_t m = df_min(length, n - begin);
+        for (int i = 0; i < j->n_in; i++) from[i] = (const char *)in[i] + begin * j->in[i].bytes;
+        j->fn(m, piece, from, j->attrs);
+        df_stream_copy(out + begin * j->out_bytes, piece, m * j->out_bytes);
+    }
+}
+
 static void run_block(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
@@ -58,8 +80,9 @@ static void run_block(void *context, int64_t begin, int64_t end)
             if (o->mode == DF_DIRECT) in[i] = j->data[i] + at * o->bytes;
             if (o->mode == DF_WALK) in[i] = df_operand_load(o, j->data[i], at, n, buffers[i]);
         }
-        j->fn(n, j->out + at * j->out_bytes, in, j->attrs);
+        run_tile(j, at, n, in);
     }
+    if (j->stream) df_stream_drain();
 }
 
 df_status df_tile_run(const df_call *call, df_error *err)
@@ -70,8 +93,10 @@ df_status df_tile_run(const df_call *call, df_error *err)
     job j = {.fn = df_tile_select(call), .attrs = call->attrs, .out = out->data,
              .out_bytes = df_dtypes[out->dtype].bytes, .n_in = call->n_in};
     df_operand_room room[DF_TILE_MAX_IN];
+    j.stream = df_tensor_bytes(out) >= DF_STREAM_BYTES;
     for (int i = 0; i < call->n_in; i++) {
         j.data[i] = call->in[i]->data;
+        j.stream &= j.data[i] != j.out; /* else the line has been read */
         df_operand_set(&j.in[i], call->in[i], out, &room[i]);
     }
     j.tile = choose_tile(&j);
