@@ -3,126 +3,240 @@
 Graph mode is loaded when one of its names is first used: eager programs start in half the time.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
 from dualflow import (
-    autodiff,
-    bitwise,
-    config,
-    image,
-    initializers,
-    linalg,
-    math,
-    memory,
-    nest,
-    nn,
-    ops,
-    optimizers,
-    random,
-    testing,
+    autodiff as autodiff,
+    bitwise as bitwise,
+    config as config,
+    image as image,
+    initializers as initializers,
+    linalg as linalg,
+    math as math,
+    memory as memory,
+    nest as nest,
+    nn as nn,
+    ops as ops,
+    optimizers as optimizers,
+    random as random,
+    testing as testing,
 )
-from dualflow._core import Tensor, TensorBase, TensorSpec, Variable, from_dlpack
+from dualflow._core import (
+    Tensor as Tensor,
+    TensorBase as TensorBase,
+    TensorSpec as TensorSpec,
+    Variable as Variable,
+    from_dlpack as from_dlpack,
+)
 from dualflow.autodiff import (
-    GradientTape,
-    UnconnectedGradients,
-    custom_gradient,
-    grad,
-    value_and_grad,
+    GradientTape as GradientTape,
+    UnconnectedGradients as UnconnectedGradients,
+    custom_gradient as custom_gradient,
+    grad as grad,
+    value_and_grad as value_and_grad,
 )
 from dualflow.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
+    DType as DType,
+    as_dtype as as_dtype,
+    bfloat16 as bfloat16,
+    bool_ as bool_,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    uint8 as uint8,
 )
-from dualflow.ops.arithmetic import abs, add, add_n, multiply, negative, sign, square, subtract
+from dualflow.ops.arithmetic import (
+    abs as abs,
+    add as add,
+    add_n as add_n,
+    multiply as multiply,
+    negative as negative,
+    sign as sign,
+    square as square,
+    subtract as subtract,
+)
 from dualflow.ops.array import (
-    broadcast_to,
-    ensure_shape,
-    expand_dims,
-    identity,
-    rank,
-    reshape,
-    shape,
-    size,
-    squeeze,
-    stop_gradient,
-    transpose,
+    broadcast_to as broadcast_to,
+    ensure_shape as ensure_shape,
+    expand_dims as expand_dims,
+    identity as identity,
+    rank as rank,
+    reshape as reshape,
+    shape as shape,
+    size as size,
+    squeeze as squeeze,
+    stop_gradient as stop_gradient,
+    transpose as transpose,
 )
-from dualflow.ops.bitwise import logical_and, logical_not, logical_or
-from dualflow.ops.cast import cast, saturate_cast
-from dualflow.ops.clip import clip_by_global_norm, clip_by_norm
-from dualflow.ops.compare import equal, greater, greater_equal, less, less_equal, not_equal, where
+from dualflow.ops.bitwise import (
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+)
+from dualflow.ops.cast import (
+    cast as cast,
+    saturate_cast as saturate_cast,
+)
+from dualflow.ops.clip import (
+    clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm,
+)
+from dualflow.ops.compare import (
+    equal as equal,
+    greater as greater,
+    greater_equal as greater_equal,
+    less as less,
+    less_equal as less_equal,
+    not_equal as not_equal,
+    where as where,
+)
 from dualflow.ops.creation import (
-    constant,
-    convert_to_tensor,
-    eye,
-    fill,
-    linspace,
-    meshgrid,
-    one_hot,
-    ones,
-    ones_like,
-    range,
-    zeros,
-    zeros_like,
+    constant as constant,
+    convert_to_tensor as convert_to_tensor,
+    eye as eye,
+    fill as fill,
+    linspace as linspace,
+    meshgrid as meshgrid,
+    one_hot as one_hot,
+    ones as ones,
+    ones_like as ones_like,
+    range as range,
+    zeros as zeros,
+    zeros_like as zeros_like,
 )
 from dualflow.ops.cumulative import (
-    cumsum,
+    cumsum as cumsum,
 )
-from dualflow.ops.division import divide, truediv
-from dualflow.ops.einsum import einsum, tensordot
-from dualflow.ops.exponential import exp, log, pow, sqrt
+from dualflow.ops.division import (
+    divide as divide,
+    truediv as truediv,
+)
+from dualflow.ops.einsum import (
+    einsum as einsum,
+    tensordot as tensordot,
+)
+from dualflow.ops.exponential import (
+    exp as exp,
+    log as log,
+    pow as pow,
+    sqrt as sqrt,
+)
 from dualflow.ops.gather import (
-    boolean_mask,
-    gather,
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
+    boolean_mask as boolean_mask,
+    gather as gather,
+    gather_nd as gather_nd,
+    scatter_nd as scatter_nd,
+    tensor_scatter_nd_add as tensor_scatter_nd_add,
+    tensor_scatter_nd_max as tensor_scatter_nd_max,
+    tensor_scatter_nd_min as tensor_scatter_nd_min,
+    tensor_scatter_nd_sub as tensor_scatter_nd_sub,
+    tensor_scatter_nd_update as tensor_scatter_nd_update,
 )
-from dualflow.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
-from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.join import concat, split, stack, unstack
-from dualflow.ops.limits import clip_by_value, maximum, minimum
-from dualflow.ops.matmul import matmul
-from dualflow.ops.norm import norm
+from dualflow.ops.hyperbolic import (
+    acosh as acosh,
+    asinh as asinh,
+    atanh as atanh,
+    cosh as cosh,
+    sinh as sinh,
+    tanh as tanh,
+)
+from dualflow.ops.indexed_slices import (
+    IndexedSlices as IndexedSlices,
+)
+from dualflow.ops.join import (
+    concat as concat,
+    split as split,
+    stack as stack,
+    unstack as unstack,
+)
+from dualflow.ops.limits import (
+    clip_by_value as clip_by_value,
+    maximum as maximum,
+    minimum as minimum,
+)
+from dualflow.ops.matmul import (
+    matmul as matmul,
+)
+from dualflow.ops.norm import (
+    norm as norm,
+)
 from dualflow.ops.reduce import (
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_logsumexp as reduce_logsumexp,
+    reduce_max as reduce_max,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
 )
-from dualflow.ops.reduce_arg import argmax, argmin
-from dualflow.ops.reduce_moments import reduce_mean
-from dualflow.ops.rounding import floor, round
-from dualflow.ops.slicing import pad, repeat, reverse, roll, slice, strided_slice, tile
-from dualflow.ops.sort import argsort, searchsorted, sort, unique, unique_with_counts
-from dualflow.ops.space import batch_to_space, space_to_batch
-from dualflow.ops.special import sigmoid
-from dualflow.ops.trigonometric import acos, asin, atan, atan2, cos, sin, tan
-from dualflow.printing import print
+from dualflow.ops.reduce_arg import (
+    argmax as argmax,
+    argmin as argmin,
+)
+from dualflow.ops.reduce_moments import (
+    reduce_mean as reduce_mean,
+)
+from dualflow.ops.rounding import (
+    floor as floor,
+    round as round,
+)
+from dualflow.ops.slicing import (
+    pad as pad,
+    repeat as repeat,
+    reverse as reverse,
+    roll as roll,
+    slice as slice,
+    strided_slice as strided_slice,
+    tile as tile,
+)
+from dualflow.ops.sort import (
+    argsort as argsort,
+    searchsorted as searchsorted,
+    sort as sort,
+    unique as unique,
+    unique_with_counts as unique_with_counts,
+)
+from dualflow.ops.space import (
+    batch_to_space as batch_to_space,
+    space_to_batch as space_to_batch,
+)
+from dualflow.ops.special import (
+    sigmoid as sigmoid,
+)
+from dualflow.ops.trigonometric import (
+    acos as acos,
+    asin as asin,
+    atan as atan,
+    atan2 as atan2,
+    cos as cos,
+    sin as sin,
+    tan as tan,
+)
+from dualflow.printing import (
+    print as print,
+)
 
-if TYPE_CHECKING:
-    from dualflow import debugging
-    from dualflow.graph.calls.function import ConcreteFunction, Function, function
-    from dualflow.graph.deferred.gradients import gradients
-    from dualflow.graph.deferred.graph import Graph, name_scope
+if _typing.TYPE_CHECKING:
+    from dualflow import (
+        debugging as debugging,
+    )
+    from dualflow.graph.calls.function import (
+        ConcreteFunction as ConcreteFunction,
+        Function as Function,
+        function as function,
+    )
+    from dualflow.graph.deferred.gradients import (
+        gradients as gradients,
+    )
+    from dualflow.graph.deferred.graph import (
+        Graph as Graph,
+        name_scope as name_scope,
+    )
 
 __version__ = "0.1.0"
 
@@ -136,176 +250,23 @@ _GRAPH_MODE = {
     "name_scope": "dualflow.graph.deferred.graph",
 }
 
-__all__ = [
-    "ConcreteFunction",
-    "DType",
-    "Function",
-    "GradientTape",
-    "Graph",
-    "IndexedSlices",
-    "Tensor",
-    "TensorBase",
-    "TensorSpec",
-    "UnconnectedGradients",
-    "Variable",
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "add_n",
-    "argmax",
-    "argmin",
-    "argsort",
-    "as_dtype",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "autodiff",
-    "batch_to_space",
-    "bfloat16",
-    "bitwise",
-    "bool_",
-    "boolean_mask",
-    "broadcast_to",
-    "cast",
-    "clip_by_global_norm",
-    "clip_by_norm",
-    "clip_by_value",
-    "concat",
-    "config",
-    "constant",
-    "convert_to_tensor",
-    "cos",
-    "cosh",
-    "cumsum",
-    "custom_gradient",
-    "debugging",
-    "divide",
-    "einsum",
-    "ensure_shape",
-    "equal",
-    "exp",
-    "expand_dims",
-    "eye",
-    "fill",
-    "float16",
-    "float32",
-    "float64",
-    "floor",
-    "from_dlpack",
-    "function",
-    "gather",
-    "gather_nd",
-    "grad",
-    "gradients",
-    "greater",
-    "greater_equal",
-    "identity",
-    "image",
-    "initializers",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "less",
-    "less_equal",
-    "linalg",
-    "linspace",
-    "log",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "math",
-    "matmul",
-    "maximum",
-    "memory",
-    "meshgrid",
-    "minimum",
-    "multiply",
-    "name_scope",
-    "negative",
-    "nest",
-    "nn",
-    "norm",
-    "not_equal",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "ops",
-    "optimizers",
-    "pad",
-    "pow",
-    "print",
-    "random",
-    "range",
-    "rank",
-    "reduce_all",
-    "reduce_any",
-    "reduce_logsumexp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-    "repeat",
-    "reshape",
-    "reverse",
-    "roll",
-    "round",
-    "saturate_cast",
-    "scatter_nd",
-    "searchsorted",
-    "shape",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "size",
-    "slice",
-    "sort",
-    "space_to_batch",
-    "split",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "stop_gradient",
-    "strided_slice",
-    "subtract",
-    "tan",
-    "tanh",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max",
-    "tensor_scatter_nd_min",
-    "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update",
-    "tensordot",
-    "testing",
-    "tile",
-    "transpose",
-    "truediv",
-    "uint8",
-    "unique",
-    "unique_with_counts",
-    "unstack",
-    "value_and_grad",
-    "where",
-    "zeros",
-    "zeros_like",
-]
+# Modules that are here because others import them.
+_INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}
+
+# All that is imported above is public, here and for type checkers.
+__all__ = sorted({*_GRAPH_MODE, "debugging", *globals()} - _INTERNAL)
+__all__ = [name for name in __all__ if not name.startswith("_")]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name == "debugging":
-        return importlib.import_module("dualflow.debugging")
+        return _importlib.import_module("dualflow.debugging")
     if name not in _GRAPH_MODE:
         raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_GRAPH_MODE[name]), name)
+    value = getattr(_importlib.import_module(_GRAPH_MODE[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_GRAPH_MODE, "debugging"})
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,5 @@
-"""The stub of the extension module and the module have the same names."""
+"""The stub of the extension module and the module have the same names; the package passes on what
+it imports by name."""
 
 import ast
 import builtins
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dualflow as df
 from dualflow._core import _core
 
 STUB = Path(__file__).resolve().parent.parent / "dualflow/_core/_core.pyi"
@@ -45,3 +47,10 @@ def test_members(name):
     # TensorBase promises what its subclasses have.
     if name != "TensorBase":
         assert stub - {"__buffer__"} <= set(dir(runtime)), "missing at run time"
+
+
+def test_the_package_passes_on_what_it_imports_by_name():
+    tree = ast.parse(Path(df.__file__).read_text())
+    named = {a.asname for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert None not in named and set(df.__all__) == public(named)
+    assert set(df.__all__) <= set(dir(df)) and all(hasattr(df, name) for name in df.__all__)
