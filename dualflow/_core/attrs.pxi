@@ -159,6 +159,7 @@ cdef Attrs pack_given(Op op, tuple given):
 
 cdef Attrs pack_attrs(Op op, dict given):
     """The same by name."""
+    cdef list values = []
     cdef Attrs attrs = recent_attrs(op, given)
     if attrs is not None:
         return attrs
@@ -167,7 +168,8 @@ cdef Attrs pack_attrs(Op op, dict given):
     for name in op.attrs:
         if name not in given:
             raise TypeError(f"{op.name}: attribute {name} is missing")
-    return pack_given(op, tuple([given[name] for name in op.attrs]))
+        values.append(given[name])
+    return pack_given(op, tuple(values))
 
 
 cdef Attrs pack_values(Op op, tuple values):

@@ -59,7 +59,8 @@ cdef class Kept:
             return self.values
         if lasts:
             self.values = None         # its memory is used again
-            versions = [(<Variable>v).version for v in self.variables]
+            for known in self.variables:
+                versions.append((<Variable>known).version)
         self.program.execute(values, made, NULL, False, NULL)
         self.runs += 1
         if lasts:
