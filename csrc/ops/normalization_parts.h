@@ -27,7 +27,7 @@ DF_INLINE void FN(flow_of)(norm_part *p, const T *x, const T *g, const T *scale,
     p->moment = FN(reduce_lanes)((moment[0] + moment[1]) + (moment[2] + moment[3]), FN(plus));
 }
 
-/* The same as part_of for n numbers that fill `count` registers, a constant, which are read once. */
+/* As part_of, for n numbers that fill `count` registers, a constant: they are read once. */
 DF_INLINE norm_part FN(part_of_few)(const int count, norm_mode mode, const T *x, const T *g,
                                     const T *scale, int64_t n)
 {

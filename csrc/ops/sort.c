@@ -10,15 +10,9 @@
 #include "base/thread.h"
 
 enum {
-    MAX_DIGIT = 11,
-    BIG_DIGIT_FROM = 1 << 14, /* elements: below it 256 places per pass are better than 2048 */
-    INSERTION_MAX = 32,
-    PANEL_BYTES = 64,
     NETWORK_MAX = 1024, /* elements per row, where there is a row for each lane */
     NETWORK_MAX_FEW = 96, /* the same where lanes stay empty */
     NETWORK_MAX_VECTORS = 64, /* or where AVX-512 sorts single rows */
-    QUICK_MAX = 1 << 16, /* elements sorted by vectors, beyond which digits are faster */
-    QUICK_DEPTH = 40,    /* bad partitions, after which they are, too */
 };
 
 typedef uint32_t b_unsigned_f32;
@@ -34,62 +28,7 @@ typedef uint64_t b_unsigned_i64;
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-/* What sort_rows_formulas.h has for one type of element. */
-typedef struct {
-    void *(*sort)(void *x, void *tmp, int64_t n, int low, int high); /* the result: x or tmp */
-    void (*range)(const void *x, int64_t n, int low, uint64_t *least, uint64_t *largest);
-    void (*count)(const void *x, int64_t n, int low, uint64_t least, int shift, int64_t *counts);
-    void (*deal)(const void *x, void *y, int64_t n, int low, uint64_t least, int shift,
-                 int64_t *places);
-    void (*raise)(void *x, int64_t n, uint64_t least);
-    int64_t bytes;
-} row_functions;
-
-/* A key with its index; a narrow pair is one uint64, index below. */
-typedef struct {
-    uint64_t key, index;
-} wide_pair;
-
-#define E uint32_t
-#define SUFFIX narrow
-#include "ops/sort_network_formulas.h"
-#undef E
-#undef SUFFIX
-#define E uint64_t
-#define SUFFIX wide
-#include "ops/sort_network_formulas.h"
-#undef E
-#undef SUFFIX
-
-#if defined(__AVX512F__)
-#include "ops/sort_vectors.h"
-#define SORT_QUICKLY(x, tmp, n) ((n) <= QUICK_MAX && sort_vectors(x, tmp, n, QUICK_DEPTH))
-#else
-#define SORT_QUICKLY(x, tmp, n) false
-#endif
-
-#define SORT_WORD(e) (e)
-#define E uint32_t
-#define SUFFIX narrow
-#include "ops/sort_rows_formulas.h"
-#undef E
-#undef SUFFIX
-#undef SORT_QUICKLY
-#define SORT_QUICKLY(x, tmp, n) false
-#define E uint64_t
-#define SUFFIX wide
-#include "ops/sort_rows_formulas.h"
-#undef E
-#undef SUFFIX
-#undef SORT_WORD
-#define SORT_WORD(e) ((e).key)
-#define E wide_pair
-#define SUFFIX pair
-#include "ops/sort_rows_formulas.h"
-#undef E
-#undef SUFFIX
-#undef SORT_WORD
-#undef SORT_QUICKLY
+#include "ops/sort.h"
 
 typedef struct {
     void (*load)(const void *from, int64_t n, bool descending, bool stable, void *keys);

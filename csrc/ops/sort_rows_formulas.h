@@ -1,6 +1,6 @@
 /* Sorting of unsigned elements: E is their type, SUFFIX names it, SORT_WORD(e) the word they are
- * sorted by: their key is its bits [low, high). Equal elements keep their order. SORT_QUICKLY(x, tmp,
- * n) sorts by a faster method where there is one, else it is false. */
+ * sorted by: their key is its bits [low, high). Equal elements keep their order.
+ * SORT_QUICKLY(x, tmp, n) sorts by a faster method where there is one, else it is false. */
 #define SORT(name) DF_CAT(name, SUFFIX)
 
 /* One pass: elements of x into y by the digit of `bits` bits at `shift`. False when all have the

@@ -1,6 +1,6 @@
-/* Sorting of uint32 by vectors of 16, AVX-512 only: quicksort, whose partitions are compressed, down
- * to blocks that are sorted as the 16 columns of a square, by the network of sort_network_formulas.h,
- * and merged. Equal elements are the same, so nothing depends on the method. */
+/* Sorting of uint32 by vectors of 16, AVX-512 only: quicksort, whose partitions are compressed,
+ * down to blocks that are sorted as the 16 columns of a square, by the network of
+ * sort_network_formulas.h, and merged. Equal elements are the same, so nothing depends on how. */
 
 #include <immintrin.h>
 

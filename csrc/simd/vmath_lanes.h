@@ -1,5 +1,5 @@
-/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and asin and
- * acos of float64. */
+/* Part of vmath.h: functions left to libm, lane by lane, because they are rare: lgamma, and asin
+ * and acos of float64. */
 
 DF_INLINE v_f64 by_lane_f64(double (*f)(double), v_f64 x)
 {
