@@ -19,8 +19,9 @@ void df_cluster_place_folds(df_cluster *c)
     const int64_t parts = f->outer * f->n_chunks * f->n_parts * f->inner;
     for (int32_t i = 0; i < c->n_folds; i++) {
         df_cluster_fold *fold = &c->folds[i];
-        fold->offset = c->scratch_bytes;
-        if (fold->output < 0)
+        fold->written = fold->output < 0 && fold->slot >= c->n_loads + c->n_outputs;
+        fold->offset = fold->same < i ? c->folds[fold->same].offset : c->scratch_bytes;
+        if (fold->output < 0 && fold->same == i)
             c->scratch_bytes += round_up(c->fold_rows * f->inner * fold->bytes);
         fold->parts = c->parts_bytes;
         c->parts_bytes += round_up(parts * fold->bytes);

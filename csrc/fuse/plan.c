@@ -10,6 +10,8 @@
 #define TILE_MIN 64       /* elements: below it, calls cost more than misses */
 #define BLOCK 16384       /* elements of a block, the unit of work of a thread */
 #define BLOCK_NS 20000    /* long enough for a block, where there are many steps */
+#define BLOCKS 8          /* of a small cluster, so that threads share it, unless they would take */
+#define BLOCK_NS_MIN 1500 /* less than that */
 #define CHEAP 0.2         /* ns per element, the record's default */
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
 #define ROW_MIN 64        /* elements: shorter rows are faster as one with their number repeated */
@@ -21,6 +23,7 @@ typedef struct {
     int64_t last_use; /* step, or the number of steps: an output */
     int32_t slot, reg; /* -1: none */
     bool whole;        /* some step reads more than its first element */
+    int32_t fold;      /* the first that reads it, -1: none */
 } item;
 
 typedef struct {
@@ -281,6 +284,8 @@ static void plan_fold(planner *p, int64_t k)
     c->folds[c->n_folds] = (df_cluster_fold){
         .folder = s->fn.folder, .slot = slot_of(p, at), .bytes = df_dtypes[s->dtype].bytes,
         .output = step >= 0 ? p->output_of[step] : -1};
+    if (p->items[at].fold < 0) p->items[at].fold = c->n_folds;
+    c->folds[c->n_folds].same = p->items[at].fold;
     if (p->output_of[k] >= 0)
         c->outputs[p->output_of[k]] = (df_cluster_output){.space = DF_SPACE_FOLD,
                                                           .fold = c->n_folds};
@@ -361,34 +366,11 @@ static void choose_tile(planner *p)
         tile = tile / unit * unit;
     }
     c->tile = df_max(df_min(tile, c->n_units), 1);
-    const int64_t block = df_min(BLOCK / length, BLOCK_NS / df_max((int64_t)c->cost, 1));
+    const double cost = c->cost > 0 ? c->cost : CHEAP;
+    const double small = (double)df_max(c->n_units / BLOCKS, (int64_t)(BLOCK_NS_MIN / cost));
+    const double most = BLOCK_NS / cost < small ? BLOCK_NS / cost : small;
+    const int64_t block = most < (double)(BLOCK / length) ? (int64_t)most : BLOCK / length;
     c->grain = c->tile * df_max(block / c->tile, 1);
-}
-
-/* With few actions memory is never idle, and what is in L2 causes no waiting. */
-#define AHEAD_ACTIONS 4
-#define AHEAD_BYTES (1 << 20)
-
-static void add_stream(df_cluster *c, int32_t slot, df_space space, int bytes)
-{
-    const int64_t tile_bytes = df_cluster_elements(c, space, c->tile) * bytes;
-    if (space != DF_SPACE_FULL || tile_bytes == 0) return;
-    c->streams[c->n_streams++] = (df_cluster_stream){slot, tile_bytes};
-    c->tile_stream_bytes += tile_bytes;
-}
-
-static void plan_streams(df_cluster *c)
-{
-    if (c->n_actions < AHEAD_ACTIONS) return;
-    for (int32_t i = 0; i < c->n_walking; i++) {
-        const df_cluster_load *load = &c->loads[c->walking[i]];
-        if (load->operand.mode == DF_DIRECT)
-            add_stream(c, c->walking[i], load->space, load->operand.bytes);
-    }
-    for (int32_t i = 0; i < c->n_outputs; i++)
-        if (c->outputs[i].first && !c->outputs[i].checked)
-            add_stream(c, c->n_loads + i, c->outputs[i].space, c->outputs[i].bytes);
-    if (c->tile_stream_bytes * (c->n_units / c->tile) < AHEAD_BYTES) c->n_streams = 0;
 }
 
 static int64_t round_up(int64_t bytes) { return (bytes + DF_ALIGNMENT - 1) & -DF_ALIGNMENT; }
@@ -427,7 +409,7 @@ static bool make_room(planner *p)
     if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
         !c->folds || !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
         return false;
-    for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false};
+    for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false, -1};
     for (size_t i = 0; i < n_steps; i++) p->output_of[i] = -1;
     for (int i = 0; i < N_CLASSES; i++) p->free[i] = -1;
     return true;
@@ -454,7 +436,7 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     for (int64_t k = 0; k < p->code.n_steps; k++) plan_step(p, k);
     plan_outputs_again(p);
     choose_tile(p);
-    plan_streams(c);
+    df_cluster_plan_streams(c);
     status = place_registers(p, call->op->name, err);
     c->fold = p->code.fold;
     if (status == DF_OK && c->n_folds > 0) df_cluster_place_folds(c);

@@ -48,12 +48,15 @@ typedef struct {
     int64_t step;
 } df_cluster_output;
 
-/* A FOLD step: its operand's elements are copied tile by tile, unless they are an output. */
+/* A FOLD step. The elements of its operand are kept for a whole item: an output has them, a step
+ * writes them there, or they are copied there tile by tile. */
 typedef struct {
     const df_folder *folder;
     int32_t slot, output; /* of the operand; -1: it is none */
     int bytes;
-    int64_t offset; /* of the copy in the scratch memory */
+    bool written;   /* by the step */
+    int32_t same;   /* the first fold of this operand */
+    int64_t offset; /* of what is kept, in the scratch memory */
     int64_t parts;  /* offset of its parts */
 } df_cluster_fold;
 
@@ -85,6 +88,8 @@ struct df_cluster {
     df_attr *attrs;
 };
 
+/* Finds what is worth fetching ahead, once tiles have their size. */
+void df_cluster_plan_streams(df_cluster *c);
 /* Sets how many rows an item has and where its copies lie, once registers are placed. */
 void df_cluster_place_folds(df_cluster *c);
 

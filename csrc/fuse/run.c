@@ -144,13 +144,24 @@ static void load_periodic(const run *r, int64_t begin, int64_t units, void **at)
     }
 }
 
-/* Keeps what a tile has of a fold's operand for the end of the item. */
-static void copy_operand(const df_cluster *c, const df_cluster_fold *f, char *scratch, int64_t from,
-                         int64_t units, void *const *at)
+/* Where a tile's part of a fold's operand is kept, `from` units after the start of the item. */
+static void *kept(const df_cluster *c, const df_cluster_fold *f, void **at, int64_t from)
 {
-    if (f->output >= 0) return;
-    memcpy(scratch + f->offset + from * c->row_length * f->bytes, at[f->slot],
-           (size_t)(units * c->row_length * f->bytes));
+    return (char *)at + f->offset + from * c->row_length * f->bytes;
+}
+
+static void keep_written(const df_cluster *c, void **at, int64_t from)
+{
+    for (const df_cluster_fold *f = c->folds; f < c->folds + c->n_folds; f++)
+        if (f->written) at[f->slot] = kept(c, f, at, from);
+}
+
+static void keep_copies(const df_cluster *c, void **at, int64_t from, int64_t units)
+{
+    for (const df_cluster_fold *f = c->folds; f < c->folds + c->n_folds; f++)
+        if (f->output < 0 && !f->written && f->same == f - c->folds)
+            memcpy(kept(c, f, at, from), at[f->slot],
+                   (size_t)(units * c->row_length * f->bytes));
 }
 
 static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
@@ -168,9 +179,9 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
                          df_cluster_elements(c, o->space, u) * o->bytes;
             if (o->first && !r->direct[i]) outputs[i] = at[o->from];
         }
+        keep_written(c, at, u - begin);
         run_tile(r, u, units, at);
-        for (int32_t i = 0; i < c->n_folds; i++)
-            copy_operand(c, &c->folds[i], (char *)at, u - begin, units, at);
+        keep_copies(c, at, u - begin, units);
         for (int32_t i = 0; i < c->n_outputs; i++) {
             const df_cluster_output *o = &c->outputs[i];
             if (r->direct[i]) continue;
