@@ -214,12 +214,9 @@ DF_INLINE void FN(gather_rows)(T *out, const T *x, int64_t rows, int64_t cols, i
     for (int64_t c = 0; c < cols; c += LANES) {
         const int64_t n = df_min(LANES, cols - c);
         V total = FN(splat)(identity);
-        for (int64_t r = 0; r < rows; r++) {
-            const T *row = x + r * stride + c;
-            total = combine(total, n == LANES ? FN(load)(row) : FN(load_n)(row, n));
-        }
-        if (n == LANES) FN(store)(out + c, total);
-        else FN(store_n)(out + c, total, n);
+        for (int64_t r = 0; r < rows; r++)
+            total = combine(total, FN(load_upto)(x + r * stride + c, n));
+        FN(store_upto)(out + c, total, n);
     }
 }
 
