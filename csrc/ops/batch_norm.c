@@ -4,7 +4,8 @@
  * Memory is read twice. The first time statistics are taken of areas that stay in cache: some rows
  * of a block of columns (channels last) or a piece of a row (channels first). They are joined by
  * channel, or group of channels, and planned into a few numbers per channel, with which all of x is
- * gone through again. Areas depend on shapes only, and so do results. */
+ * gone through again. Short groups, channels first, go through all of it one by one. Areas depend
+ * on shapes only, and so do results. */
 #include "ops/normalization.h"
 #include "base/thread.h"
 
@@ -14,6 +15,8 @@
 #define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
 #define FOLDED 64           /* columns: narrower rows are taken as parts of longer ones */
 #define TASK_ELEMENTS 8192
+#define SHORT_GROUP 65536   /* numbers that stay in L2 */
+#define MANY_GROUPS 16
 #define NS_PER_BYTE 0.05
 
 /* (n, s, c) or, channels first, (n, c, s). */
@@ -166,19 +169,16 @@ static channels measured(const channels *ch)
     return m;
 }
 
-static void join(channels *ch)
+static void join(channels *ch, channels *m)
 {
-    const double per_channel = 10 * (double)(ch->n * ch->n_chunks);
-    const channels m = measured(ch);
     if (ch->groups)
-        df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / m.c, 1),
-                        10 * (double)(m.n_chunks * m.size), join_groups, (void *)&m);
-    else df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, join_batch, ch);
+        df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / m->c, 1),
+                        10 * (double)(m->n_chunks * m->size), join_groups, m);
+    else
+        df_parallel_for(ch->c, CHANNELS_AT_ONCE, 10 * (double)(ch->n * ch->n_chunks), join_batch,
+                        ch);
     df_parallel_for(ch->n_wholes, df_max(TASK_ELEMENTS / ch->size, 1), 1 + (double)ch->size,
                     plan_wholes_task, ch);
-    if (ch->to_scale) df_parallel_for(ch->c, CHANNELS_AT_ONCE, per_channel, sum_channels, ch);
-    for (int64_t c = 0; c < ch->c && ch->mean; c++)
-        (ch->dtype == DF_F32 ? write_moments_f32 : write_moments_f64)(ch, c);
 }
 
 /* --- shapes --- */
@@ -321,14 +321,34 @@ static df_status run_empty(const df_call *call, const form *f)
     return DF_OK;
 }
 
+/* Estimated time of a pass over some numbers. */
+static double ns_of(const channels *ch, int64_t numbers)
+{
+    return NS_PER_BYTE * (double)(numbers * df_dtypes[ch->dtype].bytes) * (ch->g ? 2 : 1) + 20;
+}
+
 static void for_areas(channels *ch, df_task task)
 {
     const int64_t items = ch->n * ch->n_chunks * (ch->first ? ch->c : ch->n_blocks);
     const int64_t each =
         ch->first ? df_min(ch->s, ch->chunk) : ch->chunk * df_min(ch->width, BLOCK);
-    const double bytes = (double)(each * df_dtypes[ch->dtype].bytes);
-    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1),
-                    NS_PER_BYTE * bytes * (ch->g ? 2 : 1) + 20, task, ch);
+    df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1), ns_of(ch, each), task, ch);
+}
+
+/* Whether a group stays in cache, and there are enough of them for the threads. */
+static bool has_short_groups(const channels *ch)
+{
+    return ch->first && ch->groups &&
+           ch->size * ch->s <= (ch->n_wholes < MANY_GROUPS ? TASK_ELEMENTS : SHORT_GROUP);
+}
+
+static void groups_task(void *context, int64_t begin, int64_t end)
+{
+    channels *ch = context, m = measured(ch);
+    measure_rows_task(&m, begin * m.size * m.n_chunks, end * m.size * m.n_chunks);
+    join_groups(&m, begin, end);
+    plan_wholes_task(ch, begin, end);
+    apply_rows_task(ch, begin * ch->size * ch->n_chunks, end * ch->size * ch->n_chunks);
 }
 
 static df_status run(const df_call *call, const form *f)
@@ -339,9 +359,20 @@ static df_status run(const df_call *call, const form *f)
     ch.wholes = (norm_whole *)(ch.parts + ch.n * ch.n_chunks * ch.c);
     ch.plan = ch.wholes + ch.n_wholes;
     channels m = measured(&ch);
-    for_areas(&m, ch.first ? measure_rows_task : measure_columns_task);
-    join(&ch);
-    for_areas(&ch, ch.first ? apply_rows_task : apply_columns_task);
+    if (has_short_groups(&ch)) {
+        const int64_t each = ch.size * ch.s;
+        df_parallel_for(ch.n_wholes, df_max(TASK_ELEMENTS / each, 1), ns_of(&ch, each), groups_task,
+                        &ch);
+    } else {
+        for_areas(&m, ch.first ? measure_rows_task : measure_columns_task);
+        join(&ch, &m);
+        for_areas(&ch, ch.first ? apply_rows_task : apply_columns_task);
+    }
+    if (ch.to_scale)
+        df_parallel_for(ch.c, CHANNELS_AT_ONCE, 10 * (double)(ch.n * ch.n_chunks), sum_channels,
+                        &ch);
+    for (int64_t c = 0; c < ch.c && ch.mean; c++)
+        (ch.dtype == DF_F32 ? write_moments_f32 : write_moments_f64)(&ch, c);
     return DF_OK;
 }
 
