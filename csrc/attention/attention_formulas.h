@@ -121,15 +121,41 @@ static void FN(weigh)(const square *s, const FN(forward_room) *room, int64_t at,
     }
 }
 
-/* Queries [at, at + s->rows) of a task, whose rows of q are at `q`, meet a tile of keys. */
-static void FN(meet)(const square *s, const FN(forward_room) *room, int64_t at, const T *q,
-                     int64_t q_step, const T *v, int64_t v_step)
+/* The products of one query with n keys: each is summed by lanes, and only these sums are
+ * transposed, into k_t. The second row of x and those behind it are free meanwhile. */
+static void FN(meet_alone)(const FN(forward_room) *room, const T *q, const T *k, int64_t n,
+                           int64_t k_step, int64_t d)
 {
-    const df_attention *a = s->a;
-    const int64_t e = padded_width(a->e, LANES);
+    T *sums = room->x + KEYS;
+    for (int64_t j = 0; j < n; j++) {
+        V sum = {0};
+        for (int64_t c = 0; c < d; c += LANES) {
+            const int64_t some = df_min(LANES, d - c);
+            sum = FN(fma)(FN(load_upto)(q + c, some), FN(load_upto)(k + j * k_step + c, some), sum);
+        }
+        FN(store)(sums + j * LANES, sum);
+    }
+    FN(transpose)(room->k_t, sums, n, LANES, LANES);
+    for (int64_t j = 0; j < n; j += LANES) {
+        V sum = {0};
+        UNROLL for (int64_t c = 0; c < LANES; c++) sum += FN(load)(room->k_t + c * KEYS + j);
+        FN(store)(room->x + j, sum);
+    }
+}
+
+/* Queries [at, at + s->rows) of a task, whose rows of q are at `q`, meet a tile of keys. */
+static void FN(meet)(const square *s, const FN(forward_room) *room, const T *q, int64_t q_step)
+{
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = df_ceil_div(s->keys, LANES),
-                                 .depth = a->d, .a = q, .a_row = q_step, .a_col = 1,
+                                 .depth = s->a->d, .a = q, .a_row = q_step, .a_col = 1,
                                  .b = room->k_t, .b_row = KEYS, .c = room->x, .c_row = KEYS});
+}
+
+/* Scores become weights, and what these times a tile of v make is added up. */
+static void FN(gather)(const square *s, const FN(forward_room) *room, int64_t at, const T *v,
+                       int64_t v_step)
+{
+    const int64_t e = padded_width(s->a->e, LANES);
     FN(weigh)(s, room, at, e);
     FN(multiply)(&(tile_product){.rows = s->rows, .vectors = e / LANES, .depth = s->keys,
                                  .a = room->x, .a_row = KEYS, .a_col = 1, .b = v, .b_row = v_step,
@@ -169,7 +195,7 @@ static FN(forward_room) FN(forward_carve)(const df_attention *a, int64_t n, char
     room.q = carve(&at, n * d * size);
     room.k = carve(&at, KEYS * d * size);
     room.v = carve(&at, KEYS * e * size);
-    room.k_t = carve(&at, KEYS * a->d * size);
+    room.k_t = carve(&at, KEYS * df_max(a->d, LANES) * size);
     room.x = carve(&at, QUERIES * KEYS * size);
     room.out = carve(&at, n * e * size);
     room.top = carve(&at, n * size);
@@ -197,12 +223,15 @@ static bool FN(forward)(const df_attention *a, double scale, int64_t b, int64_t 
     for (int64_t j = 0; j < keys; j += KEYS) {
         const int64_t some = df_min(KEYS, keys - j);
         const T *k = FN(tile)(&at.k, j, some, false, room.k, &k_step);
-        FN(transpose)(room.k_t, k, some, k_step, a->d);
+        if (n == 1) FN(meet_alone)(&room, q, k, some, k_step, a->d);
+        else FN(transpose)(room.k_t, k, some, k_step, a->d);
         const T *v = FN(tile)(&at.v, j, some, true, room.v, &v_step);
         for (int64_t r = 0; r < n; r += QUERIES) {
             square s = {a, scale, b, h, begin + r, df_min(QUERIES, n - r), j, some};
             if (a->causal) s.keys = df_min(some, s.i + s.rows - j);
-            if (s.keys > 0) FN(meet)(&s, &room, r, q + r * q_step, q_step, v, v_step);
+            if (s.keys <= 0) continue;
+            if (n > 1) FN(meet)(&s, &room, q + r * q_step, q_step);
+            FN(gather)(&s, &room, r, v, v_step);
         }
     }
     FN(finish_queries)(a, &room, &at, begin, n,

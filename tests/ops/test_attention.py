@@ -80,7 +80,7 @@ def test_any_shape(batch, heads, queries, keys, d, e, causal, kind, inner, data)
 @pytest.mark.parametrize("dtype, limit", [("float32", 2e-6), ("float64", 1e-14)])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("batch, heads, groups, queries, keys", [
-    (1, 1, 1, 300, 700), (1, 4, 2, 521, 389), (3, 4, 4, 130, 131)])
+    (1, 1, 1, 300, 700), (1, 4, 2, 521, 389), (3, 4, 4, 130, 131), (2, 4, 2, 1, 389)])
 def test_many_tiles(batch, heads, groups, queries, keys, causal, dtype, limit):
     """With fewer heads than tasks, where keys are cut into ranges, and with more."""
     q, k, v = draw(0, batch, heads, groups, queries, keys, 20, 24, dtype)
