@@ -15,7 +15,8 @@ from dualflow.ops.array import ints, product, reshape, static_shape, transpose
 from dualflow.ops.types import TensorLike
 
 __all__ = ["Geometry", "atrous_conv2d", "channels_first", "channels_last", "conv1d", "conv2d",
-           "conv3d", "conv_backprop_filter", "conv_backprop_input", "convolution", "geometry"]
+           "conv3d", "conv_backprop_filter", "conv_backprop_input", "convolution", "geometry",
+           "image_sizes", "images", "sizes_of"]
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
@@ -89,6 +90,28 @@ def channels_last(x: TensorBase, given: Geometry) -> TensorBase:
 def channels_first(y: Tensor, given: Geometry) -> Tensor:
     """A result in the layout of the caller."""
     return transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if given.first else y
+
+
+def images(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> TensorBase:
+    """The argument `what` of an op on images of n dimensions, as the kernels take it."""
+    x = as_tensor(value, None, op)
+    if x.ndim != n + 2:
+        raise ShapeError(f"{op}: {what} has shape {x.shape}, want {n + 2} dimensions")
+    return channels_last(x, given)
+
+
+def sizes_of(op: str, what: str, value: TensorLike, n: int) -> tuple[int, ...]:
+    """The argument `what`, the shape of filters over n dimensions."""
+    sizes = ints(value, f"{op}: {what}")
+    if len(sizes) != n + 2:
+        raise ShapeError(f"{op}: {what} is {sizes}, want {n + 2} sizes")
+    return sizes
+
+
+def image_sizes(op: str, what: str, value: TensorLike, n: int, given: Geometry) -> tuple[int, ...]:
+    """The argument `what`, the shape of images of n dimensions, as the kernels take them."""
+    sizes = sizes_of(op, what, value, n)
+    return (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
 
 
 def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: TensorLike,

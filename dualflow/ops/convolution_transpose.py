@@ -4,21 +4,19 @@ They are the same ops: a transposed convolution is the gradient of a convolution
 input.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import REFUSED, named
 from dualflow.errors import ShapeError
-from dualflow.ops.array import ints
 from dualflow.ops.convolution import (
     Padding,
     channels_first,
-    channels_last,
     conv_backprop_filter,
     conv_backprop_input,
     dimensions,
     geometry,
+    image_sizes,
+    images,
+    sizes_of,
 )
 from dualflow.ops.types import TensorLike
 
@@ -26,30 +24,18 @@ __all__ = ["atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filte
            "conv2d_backprop_input", "conv2d_transpose", "conv3d_transpose", "conv_transpose"]
 
 
-def _sizes(op: str, what: str, value: TensorLike, n: int) -> tuple[int, ...]:
-    sizes = ints(value, f"{op}: {what}")
-    if len(sizes) != n + 2:
-        raise ShapeError(f"{op}: {what} is {sizes}, want {n + 2} sizes")
-    return sizes
-
-
-def _last(sizes: Sequence[Any], first: bool) -> tuple[Any, ...]:
-    """Sizes of a tensor in the order of the kernels."""
-    return (sizes[0], *sizes[2:], sizes[1]) if first else tuple(sizes)
-
-
 def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: TensorLike,
                     strides: TensorLike, padding: Padding, data_format: str | None,
-                    dilations: TensorLike, name: str | None, what: str) -> Tensor:
+                    dilations: TensorLike, name: str | None, what: str, of: str) -> Tensor:
+    """`what` and `of` are the names of `sizes` and `g`."""
     w, g = as_tensor(filters, None, op), as_tensor(g, None, op)
     given = geometry(op, n, strides, padding, data_format, dilations)
-    shape = _sizes(op, what, sizes, n)
-    if g.ndim != n + 2 or w.ndim != n + 2:
-        raise ShapeError(f"{op}: got shape {g.shape} and filters {w.shape}, want {n + 2} "
-                         "dimensions of both")
+    shape = image_sizes(op, what, sizes, n, given)
+    if w.ndim != n + 2:
+        raise ShapeError(f"{op}: filters have shape {w.shape}, want {n + 2} dimensions")
+    last = images(op, of, g, n, given)
     try:
-        y = conv_backprop_input(_last(shape, given.first), w, channels_last(g, given), given.attrs,
-                                name)
+        y = conv_backprop_input(shape, w, last, given.attrs, name)
     except REFUSED as error:
         if what == "output_shape":
             raise named(error, op, **{"input, the gradient": g, "filters": w}) from None
@@ -84,7 +70,7 @@ def conv1d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
     [1.0, 10.0, 2.0, 20.0]
     """
     return _backprop_input("conv1d_transpose", 1, output_shape, filters, input, strides, padding,
-                           data_format, dilations, name, "output_shape")
+                           data_format, dilations, name, "output_shape", "input")
 
 
 def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
@@ -119,7 +105,7 @@ def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
     [3.0, 3.0, 3.0, 3.0]
     """
     return _backprop_input("conv2d_transpose", 2, output_shape, filters, input, strides, padding,
-                           data_format, dilations, name, "output_shape")
+                           data_format, dilations, name, "output_shape", "input")
 
 
 def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
@@ -148,7 +134,7 @@ def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
     (1, 4, 4, 4, 5)
     """
     return _backprop_input("conv3d_transpose", 3, output_shape, filters, input, strides, padding,
-                           data_format, dilations, name, "output_shape")
+                           data_format, dilations, name, "output_shape", "input")
 
 
 def conv_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
@@ -177,7 +163,8 @@ def conv_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorL
     """
     w = as_tensor(filters, None, "conv_transpose")
     return _backprop_input("conv_transpose", dimensions("conv_transpose", w), output_shape, w,
-                           input, strides, padding, data_format, dilations, name, "output_shape")
+                           input, strides, padding, data_format, dilations, name, "output_shape",
+                           "input")
 
 
 def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape: TensorLike,
@@ -206,7 +193,7 @@ def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape
     [1.0, 1.0, 0.0, 1.0, 1.0]
     """
     return _backprop_input("atrous_conv2d_transpose", 2, output_shape, filters, value, 1, padding,
-                           None, rate, name, "output_shape")
+                           None, rate, name, "output_shape", "value")
 
 
 def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_backprop: TensorLike,
@@ -236,7 +223,8 @@ def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_back
     [2.0, 4.0, 2.0]
     """
     return _backprop_input("conv2d_backprop_input", 2, input_sizes, filters, out_backprop, strides,
-                           padding, data_format, dilations, name, "input_sizes")
+                           padding, data_format, dilations, name, "input_sizes",
+                           "out_backprop")
 
 
 def conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike, out_backprop: TensorLike,
@@ -266,14 +254,11 @@ def conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike, out_back
     [4.0, 4.0, 4.0, 4.0]
     """
     op = "conv2d_backprop_filter"
-    x, g = as_tensor(input, None, op), as_tensor(out_backprop, None, op)
     given = geometry(op, 2, strides, padding, data_format, dilations)
-    if x.ndim != 4 or g.ndim != 4:
-        raise ShapeError(f"{op}: input has shape {x.shape} and out_backprop {g.shape}, want 4 "
-                         "dimensions of both")
-    shape = _sizes(op, "filter_sizes", filter_sizes, 2)
+    x, g = as_tensor(input, None, op), as_tensor(out_backprop, None, op)
+    last = images(op, "input", x, 2, given), images(op, "out_backprop", g, 2, given)
+    shape = sizes_of(op, "filter_sizes", filter_sizes, 2)
     try:
-        return conv_backprop_filter(channels_last(x, given), shape, channels_last(g, given),
-                                    given.attrs, name)
+        return conv_backprop_filter(last[0], shape, last[1], given.attrs, name)
     except REFUSED as error:
         raise named(error, op, **({"input": x, "out_backprop": g} if given.first else {})) from None

@@ -5,15 +5,17 @@ from typing import Any
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import REFUSED, named
 from dualflow.errors import ShapeError
-from dualflow.ops.array import ints, reshape, same_size, static_shape
+from dualflow.ops.array import reshape, same_size, static_shape
 from dualflow.ops.convolution import (
     Geometry,
     Padding,
     channels_first,
-    channels_last,
     conv_backprop_filter,
     conv_backprop_input,
     geometry,
+    image_sizes,
+    images,
+    sizes_of,
 )
 from dualflow.ops.types import TensorLike
 
@@ -32,21 +34,6 @@ def _as_grouped(op: str, filter: TensorLike) -> TensorBase:
         raise ShapeError(f"{op}: filter has shape {w.shape}, want (height, width, channels, "
                          "outputs of a channel)")
     return reshape(w, _grouped(*static_shape(w)))
-
-
-def _sizes(op: str, what: str, value: TensorLike) -> tuple[int, ...]:
-    sizes = ints(value, f"{op}: {what}")
-    if len(sizes) != 4:
-        raise ShapeError(f"{op}: {what} is {sizes}, want 4 sizes")
-    return sizes
-
-
-def _images(op: str, what: str, value: TensorLike, given: Geometry) -> TensorBase:
-    """Images with channels last."""
-    x = as_tensor(value, None, op)
-    if x.ndim != 4:
-        raise ShapeError(f"{op}: {what} has shape {x.shape}, want 4 dimensions")
-    return channels_last(x, given)
 
 
 def _may_be_same(a: int | None, b: int | None) -> bool:
@@ -119,7 +106,7 @@ def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike,
     """
     op = "depthwise_conv2d"
     given = geometry(op, 2, strides, padding, data_format, dilations)
-    return channels_first(_depthwise(op, _images(op, "input", input, given), filter, given, name),
+    return channels_first(_depthwise(op, images(op, "input", input, 2, given), filter, given, name),
                           given)
 
 
@@ -154,11 +141,10 @@ def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
     """
     op = "depthwise_conv2d_backprop_input"
     given = geometry(op, 2, strides, padding, data_format, dilations)
-    w, sizes = as_tensor(filter, None, op), _sizes(op, "input_sizes", input_sizes)
+    w, shape = as_tensor(filter, None, op), image_sizes(op, "input_sizes", input_sizes, 2, given)
     grouped = _as_grouped(op, w)
-    shape = (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
     _check_channels(op, shape, w.shape)
-    g = _images(op, "out_backprop", out_backprop, given)
+    g = images(op, "out_backprop", out_backprop, 2, given)
     try:
         return channels_first(conv_backprop_input(shape, grouped, g, given.attrs, name), given)
     except REFUSED as error:
@@ -196,8 +182,8 @@ def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike
     """
     op = "depthwise_conv2d_backprop_filter"
     given = geometry(op, 2, strides, padding, data_format, dilations)
-    x, g = _images(op, "input", input, given), _images(op, "out_backprop", out_backprop, given)
-    sizes = _sizes(op, "filter_sizes", filter_sizes)
+    x, g = images(op, "input", input, 2, given), images(op, "out_backprop", out_backprop, 2, given)
+    sizes = sizes_of(op, "filter_sizes", filter_sizes, 2)
     _check_channels(op, x.shape, sizes)
     try:
         return reshape(conv_backprop_filter(x, _grouped(*sizes), g, given.attrs), sizes, name)
@@ -242,7 +228,7 @@ def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
         raise ShapeError(f"{op}: depthwise_filter has shape {w.shape} and pointwise_filter "
                          f"{mix.shape}, want (height, width, channels, n) and (1, 1, channels * n, "
                          "outputs)")
-    y = _depthwise(op, _images(op, "input", input, given), w, given)
+    y = _depthwise(op, images(op, "input", input, 2, given), w, given)
     at = given.attrs | {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": []}
     return channels_first(apply("conv", y, mix, name=name, **at), given)
 
