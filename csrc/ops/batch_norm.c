@@ -228,21 +228,13 @@ static df_status check_params(const df_call *call, const form *f, df_error *err)
 
 static df_status check(const df_call *call, const form *f, df_error *err)
 {
-    const int none = f->back + 1, all = 3;
-    const char *op = call->op->name;
-    if (call->n_in != none && call->n_in != all)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d or %d", op,
-                       call->n_in, none, all);
+    df_status status = norm_check_inputs(call, f->back, 3, err);
+    if (status != DF_OK) return status;
     const df_tensor *x = x_of(call, f);
-    if (x->dtype != DF_F32 && x->dtype != DF_F64)
-        return df_fail_dtype(call, f->back, "a floating dtype", err);
     if (x->ndim < 2)
-        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want two dimensions or more", op,
-                       df_shape_text(x->ndim, x->shape).text);
-    if (f->back && !df_may_be_same_shape(call->in[0], x))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want x's shape %s", op,
-                       df_tensor_text(call->in[0]).text, df_shape_text(x->ndim, x->shape).text);
-    df_status status = f->groups ? check_groups(call, f, err) : DF_OK;
+        return df_fail(err, DF_BAD_SHAPE, "%s: x has shape %s, want two dimensions or more",
+                       call->op->name, df_shape_text(x->ndim, x->shape).text);
+    if (f->groups) status = check_groups(call, f, err);
     return status == DF_OK ? check_params(call, f, err) : status;
 }
 

@@ -63,14 +63,6 @@ static const df_tensor *x_of(const df_call *call, const form *f) { return call->
 
 static bool has_params(const df_call *call, const form *f) { return call->n_in > f->back + 1; }
 
-static df_status check_count(const df_call *call, const form *f, df_error *err)
-{
-    const int none = f->back + 1, all = none + (f->back ? df_min(f->n_params, 1) : f->n_params);
-    if (call->n_in == none || call->n_in == all) return DF_OK;
-    return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d or %d", call->op->name,
-                   call->n_in, none, all);
-}
-
 /* The last `ndim` dimensions of x, borrowed: a row's. */
 static df_tensor row_of(const df_call *call, const form *f)
 {
@@ -97,20 +89,15 @@ static df_status check_param(const df_call *call, const form *f, int input, df_e
 
 static df_status check(const df_call *call, const form *f, df_error *err)
 {
-    df_status status = check_count(call, f, err);
+    const int all = 1 + f->back + (f->back ? df_min(f->n_params, 1) : f->n_params);
+    df_status status = norm_check_inputs(call, f->back, all, err);
     if (status != DF_OK) return status;
     const df_tensor *x = x_of(call, f);
     const int64_t ndim = call->attrs[NDIM].i;
-    const char *op = call->op->name;
-    if (x->dtype != DF_F32 && x->dtype != DF_F64)
-        return df_fail_dtype(call, f->back, "a floating dtype", err);
     if (ndim < 0 || ndim > x->ndim)
         return df_fail(err, DF_INVALID_ARGUMENT,
-                       "%s: the last %lld dimensions of shape %s, want 0 to %d", op,
+                       "%s: the last %lld dimensions of shape %s, want 0 to %d", call->op->name,
                        (long long)ndim, df_shape_text(x->ndim, x->shape).text, x->ndim);
-    if (f->back && !df_may_be_same_shape(call->in[0], x))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the gradient is %s, want x's shape %s", op,
-                       df_tensor_text(call->in[0]).text, df_shape_text(x->ndim, x->shape).text);
     for (int i = f->back + 1; i < call->n_in && status == DF_OK; i++)
         status = check_param(call, f, i, err);
     return status;
