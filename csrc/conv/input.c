@@ -1,6 +1,10 @@
 /* dx by sums into places, for strides and few channels: each output pixel's row of dy times the
  * weights, transposed, gives what it adds to its window. The product is made a tile at a time and
- * added to the image with its zeros, of which the inner part is dx. */
+ * added to the image with its zeros, of which the inner part is dx.
+ *
+ * Where there are too few images for the threads, each is cut into bands of lines. A band has room
+ * of its own, and pixels whose windows reach into it are gone through for it again. How images are
+ * cut depends on sizes alone. */
 #include "conv/kernels.h"
 #include "base/thread.h"
 
@@ -8,6 +12,8 @@
 
 #define IMAGES_BYTES ((int64_t)8 << 20) /* of images with zeros that exist at a time */
 #define IMAGES 16                       /* at least, one for each thread */
+#define FEW_JOBS 8                      /* with fewer images and groups these are cut */
+#define LARGE_IMAGE 1e6                 /* multiply-adds: else they are not */
 #define PANEL (DF_CONV_COLS * DF_VEC_BYTES)
 
 typedef struct {
@@ -15,16 +21,49 @@ typedef struct {
     df_conv_columns columns; /* weights of an output */
     df_conv_view view;       /* of the images with zeros */
     int64_t images, first;   /* at a time, the first of these */
+    int axis;                /* bands are cut along it */
+    int64_t band, halo;      /* of output pixels: a band's, and those before that reach into it */
+    int64_t bands, room;     /* of an image; elements of one */
     char *packed, *padded, *dx;
     const char *w, *dy;
 } input;
 
+static double image_macs(const input *f)
+{
+    return (double)df_conv_pixels(f->c) * (double)(f->columns.n * df_conv_group_out(f->c));
+}
+
+static void cut_bands(input *f)
+{
+    const df_conv *c = f->c;
+    const int axis = f->axis = c->out[0] > 1 ? 0 : 1;
+    const int64_t reach = (c->kernel[axis] - 1) * c->dilation[axis], stride = c->stride[axis];
+    const int64_t jobs = df_max(c->n * c->groups, 1);
+    const bool dense = axis == 0 || df_conv_extent(c, 0) == 1; /* a band is one piece of memory */
+    f->halo = reach / stride;
+    f->band = c->out[axis];
+    if (dense && jobs < FEW_JOBS && image_macs(f) > LARGE_IMAGE) {
+        const int64_t wanted = df_ceil_div(c->out[axis] * jobs, FEW_JOBS);
+        f->band = df_min(f->band, df_max(wanted, 2 * f->halo + 1));
+    }
+    f->bands = df_ceil_div(c->out[axis], f->band);
+    if (f->bands > 1)
+        f->room = ((f->band + f->halo - 1) * stride + reach + 1) *
+                  (axis ? f->view.row : f->view.plane);
+}
+
 static input plan(const df_conv *c)
 {
     const int64_t weights = df_conv_taps(c) * df_conv_group_in(c);
-    input f = {.c = c, .columns = df_conv_cut_columns(weights, df_conv_bytes(c))};
+    input f = {.c = c, .columns = df_conv_cut_columns(weights, df_conv_bytes(c)), .bands = 1};
     const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
     f.images = df_min(c->n, df_max(IMAGES, IMAGES_BYTES / df_max(image, 1)));
+    if (image < 0) return f;
+    f.view = (df_conv_view){.pixel = df_conv_group_in(c)};
+    f.view.row = df_conv_extent(c, 2) * f.view.pixel;
+    f.view.plane = df_conv_extent(c, 1) * f.view.row;
+    f.view.group = f.room = df_conv_extent(c, 0) * f.view.plane;
+    cut_bands(&f);
     return f;
 }
 
@@ -37,8 +76,9 @@ static int64_t packed_bytes(const input *f)
 int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c)
 {
     const input f = plan(c);
-    return df_conv_sum_bytes(packed_bytes(&f),
-                             df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(c), f.images));
+    if (DF_SYM(df_conv_padded_bytes)(c) < 0) return -1;
+    const int64_t image = df_conv_mul_bytes(f.room * df_conv_bytes(c), f.bands * c->groups);
+    return df_conv_sum_bytes(packed_bytes(&f), df_conv_mul_bytes(image, f.images));
 }
 
 static char *packed_panel(const input *f, int64_t group, int64_t panel)
@@ -89,8 +129,9 @@ static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pix
     }
 }
 
-/* The inner part of a group's image. */
-static void copy_inside(const input *f, int64_t image, int64_t group, const char *from)
+/* The inner part of a group's image, lines [begin, end) along the axis of bands. */
+static void copy_inside(const input *f, int64_t image, int64_t group, const char *from,
+                        int64_t begin, int64_t end)
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c), pixel = f->view.pixel * bytes;
@@ -100,6 +141,8 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
                         group * f->view.pixel) * bytes;
     for (int64_t line = 0; line < c->in[0] * c->in[1]; line++, to += c->in[2] * step) {
         const int64_t d = line / c->in[1] + c->pad[0], h = line % c->in[1] + c->pad[1];
+        const int64_t at = f->axis ? h : d;
+        if (at < begin || at >= end) continue;
         const bool inside = d < df_conv_extent(c, 0) && h < df_conv_extent(c, 1);
         const int64_t filled = inside ? n : 0;
         const char *row = from + (d * f->view.plane + h * f->view.row) * bytes + c->pad[2] * pixel;
@@ -110,40 +153,46 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
     }
 }
 
-/* Groups of images [begin, end). */
-static void image_task(void *context, int64_t begin, int64_t end)
+/* Band number `band` of a group of an image. */
+static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *room)
+{
+    const df_conv *c = f->c;
+    const int64_t bytes = df_conv_bytes(c), stride = c->stride[f->axis];
+    const int64_t pixels = df_conv_pixels(c) / c->out[f->axis]; /* of a line */
+    const int64_t own = band * f->band, end = df_min(own + f->band, c->out[f->axis]);
+    const int64_t first = df_max(own - f->halo, 0);
+    char *to = room - first * stride * (f->axis ? f->view.row : f->view.plane) * bytes;
+    memset(room, 0, (size_t)(f->room * bytes));
+    for (int64_t pixel = first * pixels; pixel < end * pixels; pixel += DF_CONV_TILE_ROWS)
+        add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, end * pixels - pixel), to);
+    copy_inside(f, image, group, to, band ? own * stride : 0,
+                band + 1 < f->bands ? end * stride : INT64_MAX);
+}
+
+/* Bands [begin, end) of groups of images. */
+static void band_task(void *context, int64_t begin, int64_t end)
 {
     const input *f = context;
-    const df_conv *c = f->c;
-    const int64_t pixels = df_conv_pixels(c), bytes = f->view.group * df_conv_bytes(c);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t image = i / c->groups, group = i % c->groups;
-        char *to = f->padded + i * bytes;
-        memset(to, 0, (size_t)bytes);
-        for (int64_t pixel = 0; pixel < pixels; pixel += DF_CONV_TILE_ROWS)
-            add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, pixels - pixel), to);
-        copy_inside(f, image, group, to);
-    }
+    const int64_t groups = f->c->groups, bytes = f->room * df_conv_bytes(f->c);
+    for (int64_t i = begin; i < end; i++)
+        run_band(f, i / f->bands / groups, i / f->bands % groups, i % f->bands,
+                 f->padded + i * bytes);
 }
 
 void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy, void *dx,
                                 void *workspace)
 {
     input f = plan(c);
-    const double macs = (double)df_conv_pixels(c) * (double)(f.columns.n * df_conv_group_out(c));
+    const double band_ns = image_macs(&f) / (double)f.bands * 0.125 / (double)f.columns.lanes;
     f.w = w;
     f.dy = dy;
     f.dx = dx;
     f.packed = workspace;
     f.padded = f.packed + packed_bytes(&f);
-    f.view = (df_conv_view){.pixel = df_conv_group_in(c)};
-    f.view.row = df_conv_extent(c, 2) * f.view.pixel;
-    f.view.plane = df_conv_extent(c, 1) * f.view.row;
-    f.view.group = df_conv_extent(c, 0) * f.view.plane;
     df_parallel_for(c->groups * f.columns.n_panels, 1,
                     (double)(f.columns.lanes * df_conv_group_out(c)), pack_task, &f);
     for (f.first = 0; f.first < c->n; f.first += f.images) {
         const int64_t n = df_min(f.images, c->n - f.first);
-        df_parallel_for(n * c->groups, 1, macs * 0.125 / (double)f.columns.lanes, image_task, &f);
+        df_parallel_for(n * c->groups * f.bands, 1, band_ns, band_task, &f);
     }
 }

@@ -221,3 +221,28 @@ def test_hostile_attributes(op, data):
     except (ValueError, OverflowError, MemoryError, TypeError):
         return
     assert y.size <= 10**7
+
+
+@pytest.mark.parametrize("x_shape, w_shape, strides", [
+    ((64, 63, 3), (7, 5, 3, 32), 2), ((75, 40, 2), (5, 5, 1, 34), 3),
+    ((20, 17, 18, 2), (3, 4, 3, 2, 32), 2), ((3, 40, 40, 3), (3, 5, 5, 3, 32), 2)])
+def test_the_gradient_of_one_image_is_that_in_a_batch(x_shape, w_shape, strides):
+    """Alone it is cut into bands, for the threads."""
+    rng = np.random.default_rng(5)
+    x, w = (df.constant(rng.standard_normal(s, "float32")) for s in ((9, *x_shape), w_shape))
+
+    def flow(x, g):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.nn.convolution(x, w, strides, "VALID" if x_shape[0] == 64 else "SAME")
+        return tape.gradient(y, x, output_gradients=g(y.shape))
+
+    g = rng.standard_normal((9, 40000), "float32")
+    all_at_once = flow(x, lambda shape: g[:, :np.prod(shape[1:])].reshape(shape))
+    bits = set()
+    for threads in (1, 2, 3, 8):
+        with harness.threads(threads):
+            one = flow(x[8:], lambda shape: g[8, :np.prod(shape[1:])].reshape(shape))
+        np.testing.assert_allclose(one.numpy()[0], all_at_once.numpy()[8], rtol=0, atol=3e-5)
+        bits.add(one.numpy().tobytes())
+    assert len(bits) == 1
