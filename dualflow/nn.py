@@ -12,8 +12,6 @@ from dualflow.ops.attention import scaled_dot_product_attention as scaled_dot_pr
 from dualflow.ops.batch_norm import (
     batch_normalization as batch_normalization,
     fused_batch_norm as fused_batch_norm,
-    group_norm as group_norm,
-    instance_norm as instance_norm,
 )
 from dualflow.ops.convolution import (
     atrous_conv2d as atrous_conv2d,
@@ -38,6 +36,7 @@ from dualflow.ops.depthwise import (
     separable_conv2d as separable_conv2d,
 )
 from dualflow.ops.gather import embedding_lookup as embedding_lookup
+from dualflow.ops.group_norm import group_norm as group_norm, instance_norm as instance_norm
 from dualflow.ops.hyperbolic import tanh as tanh
 from dualflow.ops.local_response import (
     local_response_normalization as local_response_normalization,

@@ -18,6 +18,7 @@ from dualflow.ops import (
     einsum as einsum,
     exponential as exponential,
     gather as gather,
+    group_norm as group_norm,
     hyperbolic as hyperbolic,
     indexed_slices as indexed_slices,
     indexing as indexing,

@@ -78,6 +78,7 @@ def only_y(f):
 
 
 GRAD = "ops.batch_norm."
+GROUP_GRAD = "ops.group_norm."
 # With channels last, what makes rows, columns and areas differ: one channel, a fold of rows and
 # none, blocks of columns.
 SHAPES = (((8, 3), None), ((5, 6), None), ((2, 4, 6), None), ((3, 2, 3, 4), (9, 16, 17, 12)),
@@ -110,7 +111,7 @@ for shape, large in SHAPES:
                  large=[normal(*big), groups, positive(large[-1]), normal(large[-1])]
                  if large else None)
             case("group_norm_grad", args=[x, x, scale], kwargs={"groups": groups, **attrs},
-                 ref=group_norm_grad, function=GRAD + "group_norm_grad", rel=4 * REL,
+                 ref=group_norm_grad, function=GROUP_GRAD + "group_norm_grad", rel=4 * REL,
                  grad=(0, 1, 2), signed_zero=False,
                  large=[normal(*big), normal(*big), positive(large[-1])] if large else None)
 
@@ -127,7 +128,7 @@ case("fused_batch_norm", args=[x, positive(3), normal(3), normal(3), positive(3)
 case("group_norm", args=[x, 2], ref=group_norm, function="nn.group_norm", rel=REL,
      signed_zero=False)
 case("group_norm_grad", args=[x, x], kwargs={"groups": 2}, ref=group_norm_grad, rel=4 * REL,
-     function=GRAD + "group_norm_grad", grad=(0, 1), signed_zero=False)
+     function=GROUP_GRAD + "group_norm_grad", grad=(0, 1), signed_zero=False)
 case("group_norm", args=[normal(2, 9, 4), positive(4)], ref=instance_norm,
      function="nn.instance_norm", rel=REL, grad=(0, 1), signed_zero=False)
 case("group_norm", args=[x, None, normal(3)], kwargs={"data_format": "NCHW"}, ref=instance_norm,
