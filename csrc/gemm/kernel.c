@@ -4,7 +4,21 @@
 #include "gemm/kernel.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
-#define AHEAD 8 /* rows of B fetched ahead where they are copied */
+#define FETCH_ROWS 2 /* of C, and of B, at a time */
+#define AHEAD 8      /* rows between what is fetched of B and what is copied */
+
+DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
+{
+    for (int i = 0; i < FETCH_ROWS && copy->rows > 0; i++, copy->rows--) {
+        UNROLL for (int j = 0; j < vectors; j++) {
+            __builtin_prefetch(copy->from + AHEAD * copy->step + j * DF_VEC_BYTES);
+            store_i8((int8_t *)copy->to + j * DF_VEC_BYTES,
+                     load_i8((const int8_t *)copy->from + j * DF_VEC_BYTES));
+        }
+        copy->from += copy->step;
+        copy->to += vectors * DF_VEC_BYTES;
+    }
+}
 
 #define DTYPE f32
 #include "gemm/kernel_formulas.h"

@@ -20,6 +20,13 @@
 #define LOAD_N_IS_FAST 0
 #endif
 
+/* Rows of whole vectors of B to be copied one behind the other. */
+typedef struct {
+    const char *from;
+    char *to;
+    int64_t step, rows; /* bytes between rows of B; how many are left */
+} gemm_copy;
+
 /* One column panel of C over all rows of a job. Element (i, p) of op(A) is at
  * a[i / ROWS * a_block + i % ROWS * a_row + p * a_col], (p, j) of op(B) at b[p * b_row + j]. */
 typedef struct {
@@ -27,8 +34,10 @@ typedef struct {
     const void *a, *b;
     void *c;
     int64_t a_block, a_row, a_col, b_row, c_row;
+    int64_t steps; /* of k between fetches */
     bool accumulate;
     void *copy; /* room for the panel of B in whole vectors, to copy it and go on there; or NULL */
+    gemm_copy next; /* of B, what the panel after this one reads, as wide; rows 0: nothing */
 } gemm_panel;
 
 /* The kernel of a dtype. It may take elements of A and B by `group` along k, packed side by side as

@@ -7,11 +7,14 @@
 
 /* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols, partial and copies are
  * constants at every call, so each combination becomes straight-line code. A's rows go by three per
- * pointer, because base + {0, 1, 2} * a_row is one address each. */
+ * pointer, because base + {0, 1, 2} * a_row is one address each.
+ *
+ * C is fetched, and the next panel of B copied, while the block is computed, a few lines at a time:
+ * more would take all the buffers that fetches wait in, and keep this panel's from coming. */
 DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, const bool copies,
-                         const gemm_panel *panel, const T *a, T *c)
+                         const gemm_panel *panel, gemm_copy *next, const T *a, T *c)
 {
-    const int64_t a_row = panel->a_row, a_col = panel->a_col;
+    const int64_t a_row = panel->a_row, a_col = panel->a_col, b_row = panel->b_row;
     const int64_t n_last = panel->cols - (cols - 1) * LANES;
     const bool masked = partial && LOAD_N_IS_FAST; /* else B is packed, padded with zeros */
     const T *b = panel->b;
@@ -21,29 +24,31 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
     UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] = a + i * a_row;
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (V){0};
-    if (panel->accumulate)
-        UNROLL for (int i = 0; i < rows; i++)
-            UNROLL for (int j = 0; j < cols; j++)
-                __builtin_prefetch(c + i * panel->c_row + j * LANES, 1);
+    const T *c_row = c, *c_end = c + rows * panel->c_row;
 
-    for (int64_t p = 0; p < panel->k; p++) {
-        V row[COLS];
-        UNROLL for (int j = 0; j < cols; j++)
-            row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
-                                             : FN(load)(b + j * LANES);
-        if (copies) {
-            UNROLL for (int j = 0; j < cols; j++) {
-                FN(store)(copy + j * LANES, row[j]);
-                __builtin_prefetch(b + AHEAD * panel->b_row + j * LANES);
+    for (int64_t left = panel->k; left > 0; left -= panel->steps) {
+        UNROLL for (int i = 0; i < FETCH_ROWS && c_row < c_end; i++, c_row += panel->c_row)
+            UNROLL for (int j = 0; j < cols; j++) __builtin_prefetch(c_row + j * LANES, 1);
+        copy_some(cols, next);
+        for (int64_t p = df_min(left, panel->steps); p > 0; p--) {
+            V row[COLS];
+            UNROLL for (int j = 0; j < cols; j++)
+                row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
+                                                 : FN(load)(b + j * LANES);
+            if (copies) {
+                UNROLL for (int j = 0; j < cols; j++) {
+                    FN(store)(copy + j * LANES, row[j]);
+                    __builtin_prefetch(b + AHEAD * b_row + j * LANES);
+                }
+                copy += cols * LANES;
             }
-            copy += cols * LANES;
+            UNROLL for (int i = 0; i < rows; i++) {
+                const V x = FN(splat)(a_three[i / 3][i % 3 * a_row]);
+                UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, row[j], sum[i][j]);
+            }
+            UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] += a_col;
+            b += b_row;
         }
-        UNROLL for (int i = 0; i < rows; i++) {
-            const V x = FN(splat)(a_three[i / 3][i % 3 * a_row]);
-            UNROLL for (int j = 0; j < cols; j++) sum[i][j] = FN(fma)(x, row[j], sum[i][j]);
-        }
-        UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] += a_col;
-        b += panel->b_row;
     }
 
     UNROLL for (int i = 0; i < rows; i++)
@@ -64,9 +69,10 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
     const T *a = panel->a;
     T *c = panel->c;
     int64_t left = panel->rows;
+    gemm_copy next = panel->next;
     gemm_panel rest;
     if (panel->copy) {
-        FN(block)(ROWS, cols, partial, true, panel, a, c);
+        FN(block)(ROWS, cols, partial, true, panel, &next, a, c);
         a += panel->a_block;
         c += ROWS * panel->c_row;
         left -= ROWS;
@@ -76,24 +82,25 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
         panel = &rest;
     }
     for (; left >= ROWS; left -= ROWS) {
-        FN(block)(ROWS, cols, partial, false, panel, a, c);
+        FN(block)(ROWS, cols, partial, false, panel, &next, a, c);
         a += panel->a_block;
         c += ROWS * panel->c_row;
     }
     if (ROWS > 4 && left >= 4) {
-        FN(block)(4, cols, partial, false, panel, a, c);
+        FN(block)(4, cols, partial, false, panel, &next, a, c);
         left -= 4;
         a += 4 * panel->a_row;
         c += 4 * panel->c_row;
     }
     if (left >= 2) {
-        FN(block)(2, cols, partial, false, panel, a, c);
+        FN(block)(2, cols, partial, false, panel, &next, a, c);
         left -= 2;
         a += 2 * panel->a_row;
         c += 2 * panel->c_row;
     }
     if (left)
-        FN(block)(1, cols, partial, false, panel, a, c);
+        FN(block)(1, cols, partial, false, panel, &next, a, c);
+    while (next.rows > 0) copy_some(cols, &next);
 }
 
 static void FN(panel_whole)(const gemm_panel *panel)

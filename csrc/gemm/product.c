@@ -17,6 +17,9 @@
 #define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
 #define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
 #define COPY_ROWS (4 * ROWS)
+#define COPY_NEXT_ROWS (16 * ROWS)
+#define C_IN_CACHE 262144  /* bytes */
+#define STEPS 64           /* fewer interrupt the kernel's loop too often */
 #define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
 #define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
 #define JOB_PANELS 8
@@ -95,13 +98,14 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     t->depth = g->k;
     if (bytes > limit)
         t->depth = n_groups(t, df_ceil_div(g->k, df_ceil_div(bytes, limit))) * t->group;
+    t->steps = g->m * g->n * t->bytes > C_IN_CACHE ? STEPS : t->depth;
     if (t->packs_a)
         t->packed_a_bytes =
             df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * n_groups(t, t->depth) * t->bytes;
     t->packed_a_bytes = df_ceil_div(t->packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
     if (t->copies_b || t->packs_from < t->n_panels) {
         t->slot_bytes = df_min(t->width, n_vectors(t, g->n)) * DF_VEC_BYTES * n_groups(t, t->depth);
-        t->slot_bytes = df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
+        t->slot_bytes = 2 * df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
         t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, ROWS), MAX_SLOTS);
     }
 }
@@ -166,27 +170,28 @@ static void pack_a(gemm_product *t)
     df_parallel_for(df_ceil_div(t->rows, ROWS), 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
 }
 
-/* A tile of C, and the slot for a panel of B at a time. */
+/* A tile of C, and room for two panels of B: the one in use and, copied meanwhile, the next. */
 typedef struct {
     int64_t row, rows, panel, panel_end;
-    char *slot;
+    char *slot, *next_slot;
+    bool is_copied; /* the panel to come is in `slot` already */
 } tile;
 
-/* Where a panel of B is read: in place, to be copied, or packed now. */
+/* Where a panel of B is read: in place, to be copied, copied, or packed now. */
 static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64_t k0,
                     gemm_panel *p)
 {
     const df_gemm *g = t->g;
-    const int64_t col = panel_start(t, panel);
     const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
     const int64_t depth = df_min(t->depth, t->k0 + t->k - k0);
+    const int64_t col = panel_start(t, panel);
     if (g->packed_b) {
         p->b = t->b + packed_panel_bytes(t, col, g->k) + packed_panel_bytes(t, p->cols, k0);
         p->b_row = n_vectors(t, p->cols) * t->lanes;
         return;
     }
     const char *from = t->b + (col * step + k0 * depth_step) * t->in_bytes;
-    if (panel < t->packs_from) {
+    if (panel < t->packs_from && !job->is_copied) {
         p->b = from;
         p->b_row = g->ldb;
         p->copy = t->copies_b && job->rows >= COPY_ROWS ? job->slot : NULL;
@@ -194,15 +199,35 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     }
     p->b = job->slot;
     p->b_row = n_vectors(t, p->cols) * t->lanes;
-    t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
+    if (!job->is_copied)
+        t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
-static void run_panel(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
+/* What is read of B after (panel, k0), to be copied meanwhile where that takes many blocks. */
+static gemm_copy copy_of_next(const gemm_product *t, const tile *job, int64_t panel, int64_t k0)
+{
+    const int64_t step = t->g->ldb * t->in_bytes, end = t->k0 + t->k;
+    const bool ends_panel = k0 + t->depth >= end;
+    const int64_t next = ends_panel ? panel + 1 : panel, whole = t->width * t->lanes;
+    gemm_copy copy = {.to = job->next_slot, .step = step};
+    if (!t->copies_b || job->rows < COPY_NEXT_ROWS ||
+        next >= df_min(job->panel_end, t->packs_from) ||
+        panel_start(t, panel + 1) - panel_start(t, panel) != whole ||
+        panel_start(t, next + 1) - panel_start(t, next) != whole)
+        return copy;
+    k0 = ends_panel ? t->k0 : k0 + t->depth;
+    copy.from = t->b + panel_start(t, next) * t->in_bytes + k0 * step;
+    copy.rows = df_min(t->depth, end - k0);
+    return copy;
+}
+
+static void run_panel(const gemm_product *t, tile *job, int64_t panel, int64_t k0)
 {
     const df_gemm *g = t->g;
     const int64_t col = panel_start(t, panel);
     gemm_panel p = {.rows = job->rows, .cols = panel_start(t, panel + 1) - col, .c_row = g->ldc};
     p.k = n_groups(t, df_min(t->depth, t->k0 + t->k - k0));
+    p.steps = t->steps;
     p.accumulate = g->accumulate || k0 > 0;
     p.c = t->c + (job->row * g->ldc + col) * t->bytes;
     if (t->packs_a) {
@@ -217,10 +242,17 @@ static void run_panel(const gemm_product *t, const tile *job, int64_t panel, int
         p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->in_bytes;
     }
     place_b(t, job, panel, k0, &p);
+    p.next = copy_of_next(t, job, panel, k0);
     t->kernel->panel(&p);
+    job->is_copied = p.next.rows > 0;
+    if (job->is_copied) {
+        char *used = job->slot;
+        job->slot = job->next_slot;
+        job->next_slot = used;
+    }
 }
 
-static void run_tile(const gemm_product *t, const tile *job)
+static void run_tile(const gemm_product *t, tile *job)
 {
     const df_gemm *g = t->g;
     for (int64_t panel = job->panel; panel < job->panel_end; panel++)
@@ -271,13 +303,19 @@ static tile tile_of_job(const gemm_product *t, int64_t j)
     return job;
 }
 
+static void place_slot(const gemm_product *t, tile *job, int slot)
+{
+    job->slot = t->slots + slot * t->slot_bytes;
+    job->next_slot = job->slot + t->slot_bytes / 2;
+}
+
 static void job_task(void *context, int64_t begin, int64_t end)
 {
     const gemm_product *t = context;
     const int slot = t->n_slots ? take_slot(t) : 0;
     for (int64_t j = begin; j < end; j++) {
         tile job = tile_of_job(t, j);
-        job.slot = t->slots + slot * t->slot_bytes;
+        place_slot(t, &job, slot);
         run_tile(t, &job);
     }
     if (t->n_slots)
@@ -360,6 +398,7 @@ void DF_SYM(df_product_run_whole)(gemm_product *t, void *workspace)
     t->k = t->g->k;
     if (t->packs_a)
         pack_a_task(t, 0, df_ceil_div(t->rows, ROWS));
-    const tile all = {.rows = t->rows, .panel_end = t->n_panels, .slot = t->slots};
+    tile all = {.rows = t->rows, .panel_end = t->n_panels};
+    place_slot(t, &all, 0);
     run_tile(t, &all);
 }

@@ -19,6 +19,7 @@ typedef struct {
     int64_t n_panels;
     int64_t last;     /* column where the last panel starts */
     int64_t depth;    /* of k at a time */
+    int64_t steps;    /* of k between two fetches of C, and of B where the next panel is copied */
     bool packs_a, copies_b;
     int64_t packs_from; /* panels of B from this on are packed, by each job; n_panels: none */
     int64_t packed_a_bytes, slot_bytes, n_slots;
