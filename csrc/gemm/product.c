@@ -4,8 +4,9 @@
  * thread pool are tiles of some row blocks x some panels. A job takes at most `depth` of k at a
  * time (a block of C is then one sum in registers, added to C). Rows of a panel of B lie far apart:
  * the first row block of a job leaves a dense copy of what it loads for the blocks after it, which
- * costs hardly more than reading. So nothing is packed ahead but a transposed A, and no thread
- * waits for another between. Neither copies nor jobs change the order of a sum. */
+ * costs hardly more than reading, and in jobs of many rows all blocks copy the next panel, a few
+ * rows at a time. So nothing is packed ahead but a transposed A, and no thread waits for another
+ * between. Neither copies nor jobs change the order of a sum. */
 #include "simd/simd.h"
 #include "base/thread.h"
 #include "gemm/product.h"
@@ -17,7 +18,7 @@
 #define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
 #define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
 #define COPY_ROWS (4 * ROWS)
-#define COPY_NEXT_ROWS (16 * ROWS)
+#define COPY_NEXT_ROWS (16 * ROWS) /* from so many on, blocks copy the next panel as well */
 #define C_IN_CACHE 262144  /* bytes */
 #define STEPS 64           /* fewer interrupt the kernel's loop too often */
 #define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
