@@ -46,6 +46,21 @@ static void finish(const df_conv *c, void *y, df_gemm_epilogue epilogue, const v
                         0.2 * (double)c->c_out, finish_task, &f);
 }
 
+bool DF_SYM(df_conv_transforms)(const df_conv *c)
+{
+    return !is_empty(c) && !df_depthwise_applies(c) && DF_SYM(df_winograd_applies)(c);
+}
+
+int64_t DF_SYM(df_conv_transformed_each)(const df_conv *c)
+{
+    return DF_SYM(df_winograd_transformed_each)(c);
+}
+
+void DF_SYM(df_conv_transform)(const df_conv *c, const void *w, void *to)
+{
+    DF_SYM(df_winograd_transform)(c, w, to);
+}
+
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
     if (is_empty(c)) return 0;

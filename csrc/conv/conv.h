@@ -22,7 +22,14 @@ typedef struct {
     int64_t in[3], kernel[3], out[3];
     int64_t stride[3], dilation[3], pad[3];
     bool exact; /* sums of all products, not Winograd's */
+    bool transformed; /* w is what df_conv_transform made, forward only */
 } df_conv;
+
+/* Whether a convolution computes with a transformed w, which may be made once for many: as many
+ * numbers for each of c_in x c_out. The other two look at kernel, c_in and c_out only. */
+bool DF_SYM(df_conv_transforms)(const df_conv *c);
+int64_t DF_SYM(df_conv_transformed_each)(const df_conv *c); /* 0: there is no such transform */
+void DF_SYM(df_conv_transform)(const df_conv *c, const void *w, void *to);
 
 /* Bytes of scratch memory, aligned to 64 bytes; -1 where they do not fit 64 bits. */
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c);

@@ -225,26 +225,41 @@ static void run_slots(pass *p, df_task task)
     df_parallel_for(n_slots(p), 1, 2 * MAC_NS * macs / (double)n_slots(p), task, p);
 }
 
+int64_t DF_SYM(df_winograd_transformed_each)(const df_conv *c)
+{
+    return c->kernel[1] == c->kernel[2] && c->kernel[1] == filtering_of(c)->taps ? POINTS : 0;
+}
+
+void DF_SYM(df_winograd_transform)(const df_conv *c, const void *w, void *to)
+{
+    weights j = {.f = filtering_of(c), .from = w, .to = to, .n = c->c_in * c->c_out};
+    df_parallel_for(j.n, WEIGHTS, 1.5, weights_task, &j);
+}
+
+/* Floats of the filter's points, where they are not given. */
+static int64_t points_floats(const df_conv *c)
+{
+    return c->transformed ? 0 : padded(POINTS * c->c_in * c->c_out);
+}
+
 int64_t DF_SYM(df_winograd_forward_workspace)(const df_conv *c)
 {
     const pass p = cut(c);
-    return 4 * (padded(POINTS * c->c_in * c->c_out) + padded(c->c_in) +
-                n_slots(&p) * p.slot_floats);
+    return 4 * (points_floats(c) + padded(c->c_in) + n_slots(&p) * p.slot_floats);
 }
 
 void DF_SYM(df_winograd_forward)(const df_conv *c, const void *x, const void *w, void *y,
                                  void *workspace)
 {
     pass p = cut(c);
-    const int64_t n = c->c_in * c->c_out;
-    float *points = workspace, *zeros = points + padded(POINTS * n);
-    weights j = {.f = p.f, .from = w, .to = points, .n = n};
+    float *zeros = (float *)workspace + points_floats(c);
     memset(zeros, 0, (size_t)c->c_in * sizeof(float));
-    df_parallel_for(n, WEIGHTS, 1.5, weights_task, &j);
+    if (!c->transformed)
+        DF_SYM(df_winograd_transform)(c, w, workspace);
     p.x.data = (float *)x;
     p.x.outside = zeros;
     p.y.data = y;
-    p.filter = points;
+    p.filter = c->transformed ? (float *)w : workspace;
     p.slots = zeros + padded(c->c_in);
     run_slots(&p, output_task);
 }

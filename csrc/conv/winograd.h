@@ -12,6 +12,8 @@ bool DF_SYM(df_winograd_applies)(const df_conv *c);
 
 /* As the functions of conv.h, for a convolution of one group over two dimensions, with filters of
  * 3 x 3 or 5 x 5, strides and dilations of 1, in which no size is 0. */
+int64_t DF_SYM(df_winograd_transformed_each)(const df_conv *c);
+void DF_SYM(df_winograd_transform)(const df_conv *c, const void *w, void *to);
 int64_t DF_SYM(df_winograd_forward_workspace)(const df_conv *c);
 int64_t DF_SYM(df_winograd_input_workspace)(const df_conv *c);
 int64_t DF_SYM(df_winograd_filter_workspace)(const df_conv *c);

@@ -223,40 +223,126 @@ static void run_product(const df_call *call, const void *prepared, void *to, con
                             DF_SYM(df_epilogue_piece), context, workspace);
 }
 
-static const df_product PRODUCT = {CODE, infer_conv, workspace_conv, NULL, run_product};
+EPILOGUE(conv, CODE, infer_conv, workspace_conv, NULL, run_product)
 
-static df_status infer_cluster(const df_call *call, df_error *err)
+DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
+                       .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .flops = flops_conv};
+
+/* --- conv_transformed: conv with filters that were transformed before --- */
+
+enum { KERNEL = CODE, CODE_AFTER_KERNEL };
+
+/* Filters of shape w, (kernel, kernel, channels, outputs); the rest is unknown. */
+static df_conv conv_of_filters(const int64_t *w)
 {
-    return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
+    return (df_conv){.dtype = DF_F32, .groups = 1, .c_in = w[2], .c_out = w[3],
+                     .kernel = {1, w[0], w[1]}};
 }
 
-static int count_cluster(const df_call *call)
+static df_status infer_transform(const df_call *call, df_error *err)
 {
-    return DF_SYM(df_epilogue_count_out)(&PRODUCT, call);
+    const df_tensor *w = call->in[0];
+    const df_conv c = w->ndim == 4 ? conv_of_filters(w->shape) : (df_conv){.groups = 1};
+    const int64_t shape[3] = {DF_SYM(df_conv_transformed_each)(&c), c.c_in, c.c_out};
+    if (w->dtype != DF_F32 || w->ndim != 4 || shape[0] == 0)
+        return df_fail(err, DF_BAD_SHAPE, "%s: filters are %s, want float32 of 3 x 3 or 5 x 5",
+                       call->op->name, df_tensor_text(w).text);
+    return df_tensor_set(call->out[0], DF_F32, 3, shape, call->op->name, err);
 }
 
-static int64_t workspace_cluster(const df_call *call)
+static df_status run_transform(const df_call *call, df_error *err)
 {
-    return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
+    const df_conv c = conv_of_filters(call->in[0]->shape);
+    (void)err;
+    if (call->in[0]->size) DF_SYM(df_conv_transform)(&c, call->in[0]->data, call->out[0]->data);
+    return DF_OK;
 }
 
-static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
+DF_OP(conv_transform) = {.name = "conv_transform", .kind = DF_GENERAL, .total = true,
+                         .internal = true, .n_in = 1, .n_out = 1, .infer = infer_transform,
+                         .run = run_transform};
+
+/* The shape of the filters before. */
+static shapes shapes_before(const df_call *call, int64_t w[4])
 {
-    return DF_SYM(df_epilogue_prepare)(&PRODUCT, call, prepared, err);
+    const df_tensor *points = call->in[1];
+    w[0] = w[1] = call->attrs[KERNEL].i;
+    w[2] = points->shape[1];
+    w[3] = points->shape[2];
+    return (shapes){call, call->attrs, call->in[0]->ndim, call->in[0]->shape, w};
 }
 
-static df_status run_cluster(const df_call *call, df_error *err)
+static df_conv conv_of_transformed(const df_call *call)
 {
-    return DF_SYM(df_epilogue_run)(&PRODUCT, call, err);
+    int64_t w[4];
+    const shapes s = shapes_before(call, w);
+    df_conv c = conv_of(&s, DF_F32);
+    c.transformed = true;
+    return c;
 }
 
-DF_OP(conv_cluster) = {.name = "conv_cluster", .kind = DF_GENERAL, .total = true,
-                       .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .count_out = count_cluster,
-                       .n_attrs = 6, .internal = true,
-                       .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .infer = infer_cluster,
-                       .workspace = workspace_cluster, .run = run_cluster,
-                       .prepare = prepare_cluster, .release = DF_SYM(df_epilogue_release),
-                       .flops = flops_conv};
+static df_status infer_transformed(const df_call *call, df_error *err)
+{
+    const df_tensor *x = call->in[0], *points = call->in[1];
+    int64_t w[4], y[5], pad[3];
+    if (x->dtype != DF_F32 || points->dtype != DF_F32 || points->ndim != 3 || x->ndim != 4 ||
+        call->attrs[KERNEL].i < 1)
+        return df_fail(err, DF_BAD_SHAPE, "%s: input is %s and filters %s of %lld x %lld, want "
+                       "float32 of 4 dimensions and 3", call->op->name, df_tensor_text(x).text,
+                       df_tensor_text(points).text, (long long)call->attrs[KERNEL].i,
+                       (long long)call->attrs[KERNEL].i);
+    const shapes s = shapes_before(call, w);
+    df_status status = measure_all(&s, 4, y, pad, err);
+    if (status != DF_OK) return status;
+    status = df_tensor_set(call->out[0], DF_F32, 4, y, call->op->name, err);
+    if (status != DF_OK || x->size < 0 || points->size < 0) return status;
+    const df_conv c = conv_of_transformed(call);
+    return points->shape[0] == DF_SYM(df_conv_transformed_each)(&c) && DF_SYM(df_conv_transforms)(&c)
+               ? DF_OK
+               : fail_shapes(&s, "sizes that are computed with transformed filters", err);
+}
+
+static int64_t workspace_transformed(const df_call *call)
+{
+    const df_conv c = conv_of_transformed(call);
+    return DF_SYM(df_conv_forward_workspace)(&c);
+}
+
+static void run_transformed_to(const df_call *call, const void *prepared, void *to,
+                               const void *context, void *workspace)
+{
+    const df_conv c = conv_of_transformed(call);
+    (void)prepared;
+    DF_SYM(df_conv_forward)(&c, call->in[0]->data, call->in[1]->data, to,
+                            context ? DF_SYM(df_epilogue_piece) : NULL, context, workspace);
+}
+
+static df_status run_transformed(const df_call *call, df_error *err)
+{
+    (void)err;
+    run_transformed_to(call, NULL, call->out[0]->data, NULL, call->workspace);
+    return DF_OK;
+}
+
+static double flops_transformed(const df_call *call)
+{
+    const df_conv c = conv_of_transformed(call);
+    return flops_of(&c);
+}
+
+DF_OP(conv_transformed) = {.name = "conv_transformed", .kind = DF_GENERAL, .total = true,
+                           .internal = true, .n_in = 2, .n_out = 1, .n_attrs = 6,
+                           .attrs = {GEOMETRY_ATTRS, {"kernel", DF_ATTR_INT}},
+                           .infer = infer_transformed, .workspace = workspace_transformed,
+                           .run = run_transformed, .flops = flops_transformed};
+
+EPILOGUE(transformed, CODE_AFTER_KERNEL, infer_transformed, workspace_transformed, NULL,
+         run_transformed_to)
+
+DF_OP(conv_transformed_cluster) = {
+    EPILOGUE_OP(transformed), .name = "conv_transformed_cluster", .n_attrs = 7,
+    .attrs = {GEOMETRY_ATTRS, {"kernel", DF_ATTR_INT}, {"code", DF_ATTR_INTS}},
+    .flops = flops_transformed};
 
 /* --- the gradients: shape and strides ... as attributes --- */
 

@@ -247,39 +247,10 @@ static void run_product(const df_call *call, const void *prepared, void *to, con
     DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
 
-static const df_product PRODUCT = {CODE, infer, workspace, prepare_product, run_product};
-
-static df_status infer_cluster(const df_call *call, df_error *err)
-{
-    return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
-}
-
-static int count_cluster(const df_call *call)
-{
-    return DF_SYM(df_epilogue_count_out)(&PRODUCT, call);
-}
-
-static int64_t workspace_cluster(const df_call *call)
-{
-    return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
-}
-
-static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
-{
-    return DF_SYM(df_epilogue_prepare)(&PRODUCT, call, prepared, err);
-}
-
-static df_status run_cluster(const df_call *call, df_error *err)
-{
-    return DF_SYM(df_epilogue_run)(&PRODUCT, call, err);
-}
+EPILOGUE(matmul, CODE, infer, workspace, prepare_product, run_product)
 
 /* Inputs after the first two may have any shape that broadcasts to the product's. */
-DF_OP(matmul_cluster) = {.name = "matmul_cluster", .kind = DF_GENERAL, .total = true,
-                         .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .count_out = count_cluster,
-                         .n_attrs = 3, .internal = true,
+DF_OP(matmul_cluster) = {EPILOGUE_OP(matmul), .name = "matmul_cluster", .n_attrs = 3,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},
-                         .infer = infer_cluster, .workspace = workspace_cluster,
-                         .run = run_cluster, .prepare = prepare_cluster,
-                         .release = DF_SYM(df_epilogue_release), .flops = flops};
+                         .flops = flops};

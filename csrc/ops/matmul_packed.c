@@ -165,37 +165,8 @@ static void run_product(const df_call *call, const void *prepared, void *to, con
     DF_SYM(df_gemm_run)(prepared, &data, workspace);
 }
 
-static const df_product PRODUCT = {CODE, infer, workspace, prepare_product, run_product};
+EPILOGUE(packed, CODE, infer, workspace, prepare_product, run_product)
 
-static df_status infer_cluster(const df_call *call, df_error *err)
-{
-    return DF_SYM(df_epilogue_infer)(&PRODUCT, call, err);
-}
-
-static int count_cluster(const df_call *call)
-{
-    return DF_SYM(df_epilogue_count_out)(&PRODUCT, call);
-}
-
-static int64_t workspace_cluster(const df_call *call)
-{
-    return DF_SYM(df_epilogue_workspace)(&PRODUCT, call);
-}
-
-static df_status prepare_cluster(const df_call *call, void **prepared, df_error *err)
-{
-    return DF_SYM(df_epilogue_prepare)(&PRODUCT, call, prepared, err);
-}
-
-static df_status run_cluster(const df_call *call, df_error *err)
-{
-    return DF_SYM(df_epilogue_run)(&PRODUCT, call, err);
-}
-
-DF_OP(matmul_packed_cluster) = {.name = "matmul_packed_cluster", .kind = DF_GENERAL, .total = true,
-                                .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
-                                .count_out = count_cluster, .n_attrs = 2, .internal = true,
-                                .attrs = {{"columns", DF_ATTR_INT}, {"code", DF_ATTR_INTS}},
-                                .infer = infer_cluster, .workspace = workspace_cluster,
-                                .run = run_cluster, .prepare = prepare_cluster,
-                                .release = DF_SYM(df_epilogue_release), .flops = flops};
+DF_OP(matmul_packed_cluster) = {
+    EPILOGUE_OP(packed), .name = "matmul_packed_cluster", .n_attrs = 2,
+    .attrs = {{"columns", DF_ATTR_INT}, {"code", DF_ATTR_INTS}}, .flops = flops};

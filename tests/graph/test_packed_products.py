@@ -1,4 +1,5 @@
-"""`matmul_packed` of `pack_matrix` gives the bits of `matmul`; passes use them for what lasts."""
+"""`matmul_packed` of `pack_matrix` gives the bits of `matmul`, and `conv_transformed` of
+`conv_transform` those of `conv`; passes use them for what lasts."""
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.graph.passes.test_keep import kept
 
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "bfloat16"]
 # Remainders of panels and of blocks, tiles and parts of them, several passes over k.
+PLAIN = {"strides": (1, 1), "dilations": (1, 1), "same": True, "pads": (), "exact": False}
 SIZES = [(2, 1, 2), (2, 7, 5), (9, 33, 49), (40, 70, 64), (17, 1100, 33), (200, 130, 130)]
 
 
@@ -82,10 +84,50 @@ def test_one_matrix_for_several_products():
     assert kept(f, x) == ["pack_matrix"]
 
 
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_transformed_filters(size, format, padding):
+    """Alone, and with bias and activation behind it."""
+    w, bias = df.Variable(drawn("float32", size, size, 20, 17)), df.Variable(drawn("float32", 17))
+    x = drawn("float32", *((2, 24, 25, 20) if format == "NHWC" else (2, 20, 24, 25)), seed=4)
+    plain = lambda x: df.nn.conv2d(x, w, 1, padding, format)  # noqa: E731
+    for python in [plain, lambda x: df.nn.relu(df.nn.bias_add(plain(x), bias, format))]:
+        f = df.function(python)
+        for _ in range(2):
+            assert bits(f(x)) == bits(python(x))
+            assert bits(f(x)) == bits(python(x))
+            w.assign(w * 0.5)
+        assert kept(f, x) == ["conv_transform"]
+
+
+def test_filters_that_are_not_transformed():
+    w = df.Variable(drawn("float32", 3, 3, 20, 17))
+    x = drawn("float32", 2, 24, 25, 20)
+    for f, args in [(lambda x: df.nn.conv2d(x, w, 2, "SAME"), x),
+                    (lambda x: df.nn.conv2d(x, w, 1, "SAME", dilations=2), x),
+                    (lambda x: df.nn.conv2d(x, w, 1, "SAME"), x[:, :5, :5]),        # a few pixels
+                    (lambda x: df.nn.conv2d(x, w[:1], 1, "SAME"), x),
+                    (lambda x: df.nn.conv2d(x, df.cast(w, "bfloat16"), 1, "SAME"),
+                     df.cast(x, "bfloat16"))]:
+        traced = df.function(f)
+        assert bits(traced(args)) == bits(f(args))
+        assert "conv_transform" not in kept(traced, args)
+    df.config.set_exact_convolutions(True)
+    try:
+        assert kept(df.function(lambda x: df.nn.conv2d(x, w, 1, "SAME")), x) == []
+    finally:
+        df.config.set_exact_convolutions(False)
+
+
 @pytest.mark.parametrize("op, inputs, attrs, message", [
     ("pack_matrix", [(3, 4)], {"rows": 1, "transpose": False}, "want a matrix and 2 or more"),
     ("pack_matrix", [(3,)], {"rows": 2, "transpose": False}, "want a matrix and 2 or more"),
     ("pack_matrix", [(3, 1)], {"rows": 2, "transpose": False}, "cannot read .* packed"),
+    ("conv_transform", [(3, 4, 5, 6)], {}, "want float32 of 3 x 3 or 5 x 5"),
+    ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": 3, **PLAIN}, "transformed filters"),
+    ("conv_transformed", [(1, 9, 9, 4), (4, 5)], {"kernel": 3, **PLAIN}, "of 4 dimensions and 3"),
+    ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": -3, **PLAIN}, "of -3 x -3"),
     ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "want a matrix and a packed one"),
 ])
 def test_errors(op, inputs, attrs, message):

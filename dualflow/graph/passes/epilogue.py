@@ -20,7 +20,7 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
-                 for name in ("matmul", "matmul_packed", "conv")}
+                 for name in ("matmul", "matmul_packed", "conv", "conv_transformed")}
 # Of halves. Others are rounded when all of the product is there.
 ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
 CAST = get_op("cast")

@@ -15,7 +15,7 @@ from dualflow.graph.passes.values import is_known
 from dualflow.graph.trace.parameters import Kept
 
 LEAST_BYTES = 1 << 14
-MOST_GROWTH = 2           # bytes of a value for each byte of what it is computed from
+MOST_GROWTH = 4           # bytes of a value for each byte of what it is computed from
 
 
 def run(graph: Graph, options: Options) -> Graph:

@@ -3,7 +3,8 @@
 
 A product packs a transposed right operand anew each time, and any one of float16 and bfloat16,
 which a product of few rows does not make up for: think of inference, or of the steps of a recurrent
-network written by hand, backwards, that multiply by the same kernel. Constants are always packed:
+network written by hand, backwards, that multiply by the same kernel. So does a convolution that
+transforms its filters (Winograd) for few pixels. Constants are always packed:
 panels are read faster than rows that lie far apart. (Variables may change before each run, and then
 that would not pay.) Sums are made in the same order either way, except in products with a vector,
 which stay.
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dualflow._core import Symbol, get_op
+from dualflow.errors import ShapeError
 from dualflow.graph.ir import VARIABLE, Graph, Node, edit
 from dualflow.graph.passes.keep import is_worth_it, lasting_values
 from dualflow.graph.passes.options import Options
@@ -20,12 +22,17 @@ from dualflow.graph.passes.values import is_known, stand_in
 
 MATMUL, TRANSPOSE = get_op("matmul"), get_op("transpose")
 PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
+CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
+CONV_TRANSFORMED = get_op("conv_transformed")
 MIN_READERS = 3
 MAX_ROWS = 256          # with more, packing is a small part of a product
+MAX_PIXELS = 16384      # with more, transforming filters is a small part of a convolution
 
 
 def run(graph: Graph, options: Options) -> Graph:
     """Products that read such a matrix read it packed, or as it is, then."""
+    if any([node.op is CONV for node in graph.nodes]):
+        graph = _transform_what_lasts(graph)
     if any([_is_small(node) for node in graph.nodes]):
         graph = _pack_what_lasts(graph)
         graph = _transpose_what_is_read_often(graph)
@@ -51,6 +58,33 @@ def _pack_what_lasts(graph: Graph) -> Graph:
                 return None
             packed[key] = found
         return (stand_in(graph, node, MATMUL_PACKED, a, found, columns=y.shape[-1]),)
+
+    return edit(graph, visit)
+
+
+def _transform_what_lasts(graph: Graph) -> Graph:
+    lasting = lasting_values(graph)
+    transformed: dict[Symbol, Symbol] = {}
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        if node.op is not CONV or node.inputs[1] not in lasting:
+            return None
+        x, w = node.inputs
+        y = node.outputs[0]
+        if not is_known(y) or not 0 < y.size <= MAX_PIXELS * y.shape[-1]:
+            return None
+        try:
+            found = transformed.get(w)
+            if found is None:
+                found = stand_in(graph, node, TRANSFORM, w)
+            made = stand_in(graph, node, CONV_TRANSFORMED, x, found, kernel=w.shape[0],
+                            **node.given)
+        except ShapeError:
+            return None                     # is computed otherwise
+        if not is_worth_it(found, lasting[w]):
+            return None
+        transformed[w] = found
+        return (made,)
 
     return edit(graph, visit)
 
