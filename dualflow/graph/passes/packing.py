@@ -27,6 +27,7 @@ CONV_TRANSFORMED = get_op("conv_transformed")
 MIN_READERS = 3
 MAX_ROWS = 256          # with more, packing is a small part of a product
 MAX_PIXELS = 16384      # with more, transforming filters is a small part of a convolution
+MAX_BYTES = 4 << 20     # of transformed filters: reading more takes as long as transforming
 
 
 def run(graph: Graph, options: Options) -> Graph:
@@ -81,7 +82,7 @@ def _transform_what_lasts(graph: Graph) -> Graph:
                             **node.given)
         except ShapeError:
             return None                     # is computed otherwise
-        if not is_worth_it(found, lasting[w]):
+        if found.size * 4 > MAX_BYTES or not is_worth_it(found, lasting[w]):
             return None
         transformed[w] = found
         return (made,)
