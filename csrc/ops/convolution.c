@@ -297,7 +297,8 @@ static df_status infer_transformed(const df_call *call, df_error *err)
     status = df_tensor_set(call->out[0], DF_F32, 4, y, call->op->name, err);
     if (status != DF_OK || x->size < 0 || points->size < 0) return status;
     const df_conv c = conv_of_transformed(call);
-    return points->shape[0] == DF_SYM(df_conv_transformed_each)(&c) && DF_SYM(df_conv_transforms)(&c)
+    return DF_SYM(df_conv_transforms)(&c) &&
+                   points->shape[0] == DF_SYM(df_conv_transformed_each)(&c)
                ? DF_OK
                : fail_shapes(&s, "sizes that are computed with transformed filters", err);
 }
