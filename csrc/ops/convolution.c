@@ -349,7 +349,15 @@ DF_OP(conv_transformed_cluster) = {
 
 #define SHAPE 0
 
-/* Checks that the gradient with respect to y has y's shape. */
+static bool all_known(int64_t n, const int64_t *sizes)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (sizes[i] == DF_UNKNOWN) return false;
+    return true;
+}
+
+/* Checks that the gradient with respect to y has y's shape, which must be known if all others are:
+ * a result of known size says nothing of strides and pads. */
 static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g, df_error *err)
 {
     int64_t y[5], pad[3];
@@ -358,7 +366,9 @@ static df_status check_gradient(const shapes *s, int w_ndim, const df_tensor *g,
     bool fits = g->ndim == s->ndim;
     for (int d = 0; d < g->ndim && fits; d++)
         fits = g->shape[d] == y[d] || g->shape[d] == DF_UNKNOWN || y[d] == DF_UNKNOWN;
-    if (fits) return DF_OK;
+    const bool open = !all_known(s->ndim, s->x) || !all_known(w_ndim, s->w) ||
+                      !all_known(g->ndim, g->shape);
+    if (fits && (open || all_known(s->ndim, y))) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE,
                    "%s: input has shape %s, filters %s and the gradient %s, want the gradient to "
                    "have the output's shape %s", s->call->op->name,

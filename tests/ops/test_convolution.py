@@ -200,6 +200,17 @@ def test_bad_input(call, error, words):
         assert word in str(info.value), str(info.value)
 
 
+@pytest.mark.parametrize("unknown", ["strides", "dilations", "pads"])
+def test_gradients_refuse_what_is_not_known(unknown):
+    attrs = {"strides": [1, 1], "dilations": [1, 1], "same": False, "pads": [1, 1, 1, 1],
+             "exact": True}
+    attrs[unknown] = [-1, *attrs[unknown][1:]]
+    for op, inputs, shape in (("conv_backprop_input", (W, G), X.shape),
+                              ("conv_backprop_filter", (X, G), W.shape)):
+        with pytest.raises(ValueError, match=rf"{op}: .* output's shape \(2, \?, 6, 6\)"):
+            _core.apply(op, *inputs, shape=shape, **attrs)
+
+
 NUMBERS = st.sampled_from([0, 1, 2, 3, 7, -1, -2, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -2**63])
 
 
