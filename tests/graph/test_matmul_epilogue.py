@@ -167,7 +167,7 @@ def test_prepared_once_and_run_often(threads, transposes):
         b = Builder()
         slots = tuple(b.arg(i, shape) for i, shape in enumerate(shapes))
         results = b.result(0, (m, n)), b.result(1, (m, n), df.float64)
-        room = b.reserve(1 << 22)
+        room = b.reserve(1 << 23)
         both = {"transpose_a": ta, "transpose_b": tb, "workspace": room}
         b.add("matmul", slots[:2], results[:1], **both)
         b.add("matmul_cluster", slots, results[1:], code=tile_code(steps, 2), **both)
