@@ -80,6 +80,7 @@ struct df_cluster {
     int32_t *periodic; /* loads done at the start of each block: of numbers, of short periods */
     df_cluster_stream *streams; /* worth fetching ahead */
     int64_t tile_stream_bytes;
+    bool fetches_on; /* also where tiles follow each other in memory */
     /* Clusters with folds are run item by item: `fold_rows` rows, all in one chunk. */
     df_fold fold;
     int64_t fold_rows, n_items, parts_bytes;

@@ -85,37 +85,46 @@ static inline void do_rows(const df_cluster_action *a, int64_t n, int64_t length
  * this one: else the first and last actions wait for memory and those between leave it idle. GELU
  * of 16 M floats, written by hand, took one thread 10.2 ms without it, 7.2 with it. */
 #define LINE 64
+#define ROWS_AHEAD 2 /* of a piece whose rows lie apart, each of which takes too little time */
+typedef struct {
+    int64_t distance, units; /* from a tile's begin to that of what is fetched; how much it is */
+} coming;
+
 typedef struct {
     const df_cluster *c;
+    coming to;
     int32_t stream;
     int64_t line, lines; /* of this stream; before each action */
 } ahead;
 
-static ahead start_ahead(const df_cluster *c, bool wanted)
+static ahead start_ahead(const df_cluster *c, bool wanted, coming to)
 {
     if (!wanted || c->n_streams == 0) return (ahead){.c = c, .stream = c->n_streams};
-    const int64_t lines = c->tile_stream_bytes / LINE;
-    return (ahead){.c = c, .lines = df_ceil_div(lines, c->n_actions)};
+    const int64_t lines = df_ceil_div(c->tile_stream_bytes / c->tile * to.units, LINE);
+    return (ahead){.c = c, .to = to, .lines = df_ceil_div(lines, c->n_actions)};
 }
 
 static inline void fetch_ahead(ahead *a, void *const *at)
 {
     const df_cluster_stream *s = &a->c->streams[a->stream];
-    const char *next = (const char *)at[s->slot] + s->tile_bytes;
-    const int64_t end = df_min(a->line + a->lines * LINE, s->tile_bytes);
+    const int64_t unit = s->tile_bytes / a->c->tile, all = unit * a->to.units;
+    const char *next = (const char *)at[s->slot] + unit * a->to.distance;
+    const int64_t end = df_min(a->line + a->lines * LINE, all);
     if (s->slot < a->c->n_loads)
         for (; a->line < end; a->line += LINE) __builtin_prefetch(next + a->line, 0);
     else
         for (; a->line < end; a->line += LINE) __builtin_prefetch(next + a->line, 1);
-    if (end == s->tile_bytes) a->line = 0, a->stream++;
+    if (end == all) a->line = 0, a->stream++;
 }
 
-static void run_tile(const run *r, int64_t begin, int64_t units, void **at)
+static void run_tile(const run *r, int64_t begin, int64_t units, coming to, void **at)
 {
     const df_cluster *c = r->c;
     const int64_t n[2] = {units * c->row_length, units};
     const df_cluster_action *end = c->actions + c->n_actions;
-    ahead next = start_ahead(c, c->n_units - begin >= 2 * c->tile);
+    const bool wanted = c->n_units - begin >= to.distance + to.units &&
+                        (c->fetches_on || to.distance != c->tile);
+    ahead next = start_ahead(c, wanted, to);
     for (const df_cluster_action *a = c->actions; a < end; a++) {
         if (next.stream < c->n_streams) fetch_ahead(&next, at);
         if (a->kind == DF_DO_TILE) {
@@ -164,7 +173,7 @@ static void keep_copies(const df_cluster *c, void **at, int64_t from, int64_t un
                    (size_t)(units * c->row_length * f->bytes));
 }
 
-static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
+static void run_tiles(const run *r, int64_t begin, int64_t end, coming to, void **at)
 {
     const df_cluster *c = r->c;
     void **outputs = at + c->n_loads;
@@ -180,7 +189,7 @@ static void run_tiles(const run *r, int64_t begin, int64_t end, void **at)
             if (o->first && !r->direct[i]) outputs[i] = at[o->from];
         }
         keep_written(c, at, u - begin);
-        run_tile(r, u, units, at);
+        run_tile(r, u, units, to, at);
         keep_copies(c, at, u - begin, units);
         for (int32_t i = 0; i < c->n_outputs; i++) {
             const df_cluster_output *o = &c->outputs[i];
@@ -219,10 +228,12 @@ static void run_piece_in(const run *r, const piece *p, char *scratch)
     void **at = (void **)scratch;
     place(c, scratch);
     const bool once = p->count == 1 || keeps_phase(c, p->step);
+    const coming to = p->count == 1 ? (coming){c->tile, c->tile}
+                                    : (coming){ROWS_AHEAD * p->step, df_min(p->n, c->tile)};
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t begin = p->begin + i * p->step;
         if (i == 0 || !once) load_periodic(r, begin, p->n, at);
-        run_tiles(r, begin, begin + p->n, at);
+        run_tiles(r, begin, begin + p->n, to, at);
     }
 }
 
@@ -275,7 +286,7 @@ static void run_item(const run *r, int64_t item, void **at, int64_t *phase)
         load_periodic(r, begin, c->tile, at);
         *phase = begin;
     }
-    run_tiles(r, begin, begin + units, at);
+    run_tiles(r, begin, begin + units, (coming){c->tile, c->tile}, at);
     for (int32_t i = 0; i < c->n_folds; i++) {
         const df_cluster_fold *fold = &c->folds[i];
         const char *x = fold->output < 0 ? (char *)at + fold->offset

@@ -1,7 +1,8 @@
 /* What of a cluster is worth fetching ahead. */
 #include "fuse/plan.h"
 
-/* With few actions memory is never idle, and what is in L2 causes no waiting. */
+/* With few actions memory is never idle where tiles follow each other, and what is in L2 causes no
+ * waiting. */
 #define AHEAD_ACTIONS 4
 #define AHEAD_BYTES (1 << 20)
 
@@ -15,7 +16,7 @@ static void add_stream(df_cluster *c, int32_t slot, df_space space, int bytes)
 
 void df_cluster_plan_streams(df_cluster *c)
 {
-    if (c->n_actions < AHEAD_ACTIONS) return;
+    c->fetches_on = c->n_actions >= AHEAD_ACTIONS;
     for (int32_t i = 0; i < c->n_walking; i++) {
         const df_cluster_load *load = &c->loads[c->walking[i]];
         if (load->operand.mode == DF_DIRECT)
