@@ -232,6 +232,9 @@ DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
 
 enum { KERNEL = CODE, CODE_AFTER_KERNEL };
 
+/* Transformed filters are rows of outputs, points x channels of them, and one more: kernels that
+ * load whole vectors read beyond the end of the others. */
+
 /* Filters of shape w, (kernel, kernel, channels, outputs); the rest is unknown. */
 static df_conv conv_of_filters(const int64_t *w)
 {
@@ -243,18 +246,21 @@ static df_status infer_transform(const df_call *call, df_error *err)
 {
     const df_tensor *w = call->in[0];
     const df_conv c = w->ndim == 4 ? conv_of_filters(w->shape) : (df_conv){.groups = 1};
-    const int64_t shape[3] = {DF_SYM(df_conv_transformed_each)(&c), c.c_in, c.c_out};
-    if (w->dtype != DF_F32 || w->ndim != 4 || shape[0] == 0)
+    const int64_t each = DF_SYM(df_conv_transformed_each)(&c);
+    const int64_t shape[2] = {each * c.c_in + 1, c.c_out};
+    if (w->dtype != DF_F32 || w->ndim != 4 || each == 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: filters are %s, want float32 of 3 x 3 or 5 x 5",
                        call->op->name, df_tensor_text(w).text);
-    return df_tensor_set(call->out[0], DF_F32, 3, shape, call->op->name, err);
+    return df_tensor_set(call->out[0], DF_F32, 2, shape, call->op->name, err);
 }
 
 static df_status run_transform(const df_call *call, df_error *err)
 {
     const df_conv c = conv_of_filters(call->in[0]->shape);
+    float *to = call->out[0]->data;
     (void)err;
-    if (call->in[0]->size) DF_SYM(df_conv_transform)(&c, call->in[0]->data, call->out[0]->data);
+    if (call->in[0]->size) DF_SYM(df_conv_transform)(&c, call->in[0]->data, to);
+    for (int64_t i = 1; i <= c.c_out; i++) to[call->out[0]->size - i] = 0;
     return DF_OK;
 }
 
@@ -262,13 +268,21 @@ DF_OP(conv_transform) = {.name = "conv_transform", .kind = DF_GENERAL, .total = 
                          .internal = true, .n_in = 1, .n_out = 1, .infer = infer_transform,
                          .run = run_transform};
 
+/* The rows of a transformed channel. */
+static int64_t rows_each(const df_call *call)
+{
+    const int64_t size = call->attrs[KERNEL].i, w[4] = {size, size};
+    const df_conv c = conv_of_filters(w);
+    return DF_SYM(df_conv_transformed_each)(&c);
+}
+
 /* The shape of the filters before. */
 static shapes shapes_before(const df_call *call, int64_t w[4])
 {
-    const df_tensor *points = call->in[1];
+    const int64_t *points = call->in[1]->shape, each = rows_each(call);
     w[0] = w[1] = call->attrs[KERNEL].i;
-    w[2] = points->shape[1];
-    w[3] = points->shape[2];
+    w[2] = points[0] < 0 || each == 0 ? -1 : (points[0] - 1) / each;
+    w[3] = points[1];
     return (shapes){call, call->attrs, call->in[0]->ndim, call->in[0]->shape, w};
 }
 
@@ -285,10 +299,10 @@ static df_status infer_transformed(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0], *points = call->in[1];
     int64_t w[4], y[5], pad[3];
-    if (x->dtype != DF_F32 || points->dtype != DF_F32 || points->ndim != 3 || x->ndim != 4 ||
-        call->attrs[KERNEL].i < 1)
+    if (x->dtype != DF_F32 || points->dtype != DF_F32 || points->ndim != 2 || x->ndim != 4 ||
+        rows_each(call) == 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: input is %s and filters %s of %lld x %lld, want "
-                       "float32 of 4 dimensions and 3", call->op->name, df_tensor_text(x).text,
+                       "float32 of 4 dimensions and 2", call->op->name, df_tensor_text(x).text,
                        df_tensor_text(points).text, (long long)call->attrs[KERNEL].i,
                        (long long)call->attrs[KERNEL].i);
     const shapes s = shapes_before(call, w);
@@ -297,8 +311,7 @@ static df_status infer_transformed(const df_call *call, df_error *err)
     status = df_tensor_set(call->out[0], DF_F32, 4, y, call->op->name, err);
     if (status != DF_OK || x->size < 0 || points->size < 0) return status;
     const df_conv c = conv_of_transformed(call);
-    return DF_SYM(df_conv_transforms)(&c) &&
-                   points->shape[0] == DF_SYM(df_conv_transformed_each)(&c)
+    return DF_SYM(df_conv_transforms)(&c) && points->shape[0] == rows_each(call) * c.c_in + 1
                ? DF_OK
                : fail_shapes(&s, "sizes that are computed with transformed filters", err);
 }
