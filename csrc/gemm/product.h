@@ -28,6 +28,7 @@ typedef struct {
     double mac_ns; /* estimated time of one multiply-add */
     int64_t batch_row; /* row of the batch where C starts */
     int64_t row0, rows, k0, k; /* worked on: all of it, or what of A is packed */
+    bool by_rows; /* each thread takes rows of its own */
     int64_t job_rows, job_panels;
 } gemm_product;
 
