@@ -1,11 +1,16 @@
 /* Tensors put together along an axis, and taken apart: concat, stack, split, unstack. They move
  * elements by size and know no dtypes. */
+#include "base/thread.h"
 #include "ops/strided.h"
 
 #include <string.h>
 
 enum { AXIS, SIZES, NUM }; /* split; the others have only the axis */
 
+#define LEAST_RUN 128    /* bytes, on average, of runs that are copied one by one */
+#define ROWS_BYTES 16384 /* moved by one task, about */
+#define RUN_NS 4.0
+#define BYTE_NS 0.1
 #define MAX_PIECES (INT64_C(1) << 24) /* more outputs than that are a mistake */
 
 static int64_t product(const int64_t *shape, int begin, int end)
@@ -30,6 +35,28 @@ static void copy_part(const df_tensor *whole, const df_tensor *part, int64_t n_r
     DF_SYM(df_strided_copy)(&s);
 }
 
+/* All parts row by row, a row being a run of each: so a thread moves what it works on before and
+ * after, which then stays in its cache. */
+typedef struct {
+    const df_tensor *whole, *const *parts;
+    int n;
+    int64_t n_runs, whole_run;
+    bool join;
+} rows;
+
+static void copy_rows(void *context, int64_t begin, int64_t end)
+{
+    const rows *r = context;
+    char *place = (char *)r->whole->data + begin * r->whole_run;
+    for (int64_t row = begin; row < end; row++)
+        for (int i = 0; i < r->n; i++) {
+            const int64_t run = df_tensor_bytes(r->parts[i]) / r->n_runs;
+            char *piece = (char *)r->parts[i]->data + row * run;
+            memcpy(r->join ? place : piece, r->join ? piece : place, (size_t)run);
+            place += run;
+        }
+}
+
 static df_status copy_parts(const df_tensor *whole, const df_tensor *const *parts, int n, int axis,
                             bool join)
 {
@@ -38,6 +65,12 @@ static df_status copy_parts(const df_tensor *whole, const df_tensor *const *part
     if (whole->size == 0) return DF_OK;
     const int64_t n_runs = product(whole->shape, 0, axis);
     const int64_t whole_run = whole->size / n_runs * bytes;
+    if (n_runs > 1 && whole_run >= LEAST_RUN * n) {
+        rows r = {whole, parts, n, n_runs, whole_run, join};
+        df_parallel_for(n_runs, df_ceil_div(ROWS_BYTES, whole_run),
+                        RUN_NS * n + BYTE_NS * (double)whole_run, copy_rows, &r);
+        return DF_OK;
+    }
     for (int i = 0; i < n; i++) {
         const int64_t part_run = parts[i]->size / n_runs * bytes;
         copy_part(whole, parts[i], n_runs, whole_run, part_run, offset, join);
@@ -208,20 +241,20 @@ static df_status infer_split(const df_call *call, df_error *err)
 
 #define AXIS_ATTR {"axis", DF_ATTR_INT}
 
-DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .total = true, .serial = true,
+DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .total = true,
                  .n_in = DF_VARIADIC, .n_out = 1,
                  .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_concat,
                  .run = run_join};
-DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .total = true, .serial = true,
+DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .total = true,
                 .n_in = DF_VARIADIC, .n_out = 1,
                 .n_attrs = 1, .attrs = {AXIS_ATTR}, .promote = 1, .infer = infer_stack,
                 .run = run_join};
-DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .total = true, .serial = true,
+DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .total = true,
                 .n_in = 1, .n_out = DF_VARIADIC,
                 .n_attrs = 3,
                 .attrs = {AXIS_ATTR, {"sizes", DF_ATTR_INTS}, {"num", DF_ATTR_INT}},
                 .count_out = count_split, .infer = infer_split, .run = run_part};
-DF_OP(unstack) = {.name = "unstack", .kind = DF_GENERAL, .total = true, .serial = true,
+DF_OP(unstack) = {.name = "unstack", .kind = DF_GENERAL, .total = true,
                   .n_in = 1, .n_out = DF_VARIADIC,
                   .n_attrs = 1, .attrs = {AXIS_ATTR}, .count_out = count_unstack,
                   .infer = infer_unstack, .run = run_part};
