@@ -24,6 +24,7 @@
 #define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
 #define JOB_ROWS 384       /* with DEPTH_BYTES: 768 KB of A (L2) */
 #define JOB_PANELS 8
+#define WIDE_PANELS 12     /* where tiles stay wide; as even as may be */
 #define JOBS_PER_THREAD 16 /* enough to balance: cut into fewer panels until there are so many, */
 #define LEAST_PER_THREAD 3 /* into fewer rows only until there are these */
 #define MANY_ROWS 512      /* from so many on tiles stay wide for an epilogue, */
@@ -371,6 +372,8 @@ static void cut_jobs(gemm_product *t)
     const bool stays_wide = t->g->epilogue && t->rows >= MANY_ROWS;
     t->job_rows = even_rows(t, JOB_ROWS);
     t->job_panels = df_min(t->n_panels, JOB_PANELS);
+    if (stays_wide)
+        t->job_panels = df_ceil_div(t->n_panels, df_ceil_div(t->n_panels, WIDE_PANELS));
     t->by_rows = splits_rows(t, threads);
     if (t->by_rows && t->rows <= MOST_SHARED * threads)
         t->job_rows = even_rows(t, df_ceil_div(t->rows, threads));
