@@ -125,9 +125,9 @@ def test_filters_that_are_not_transformed():
     ("pack_matrix", [(3,)], {"rows": 2, "transpose": False}, "want a matrix and 2 or more"),
     ("pack_matrix", [(3, 1)], {"rows": 2, "transpose": False}, "cannot read .* packed"),
     ("conv_transform", [(3, 4, 5, 6)], {}, "want float32 of 3 x 3 or 5 x 5"),
-    ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": 3, **PLAIN}, "transformed filters"),
-    ("conv_transformed", [(9, 9, 9, 40), (1445, 40)], {"kernel": 3, **PLAIN}, "transformed filters"),
-    ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": 3, **PLAIN}, "of 4 dimensions and 2"),
+    ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": 3, **PLAIN}, "with transformed"),
+    ("conv_transformed", [(9, 9, 9, 40), (1445, 40)], {"kernel": 3, **PLAIN}, "with transformed"),
+    ("conv_transformed", [(1, 9, 9, 4), (36, 4, 5)], {"kernel": 3, **PLAIN}, "4 dimensions and 2"),
     ("conv_transformed", [(1, 9, 9, 4), (145, 5)], {"kernel": -3, **PLAIN}, "of -3 x -3"),
     ("matmul_packed", [(3, 4), (4, 5)], {"columns": 5}, "want a matrix and a packed one"),
 ])
