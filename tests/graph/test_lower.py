@@ -68,7 +68,7 @@ def test_a_constant_that_is_read_and_returned_is_one():
     assert [x.number for x in (*spec.slots, *spec.results) if x.kind is SlotKind.CONSTANT] == [0, 0]
 
 
-def test_waves_are_written_down():
+def test_waves_are_written_down(serial_joins):
     spec = compiled(lambda a, b: (df.concat([a, b], 0), df.concat([b, a], 0)),
                     df.ones([200_000]), df.ones([1])).spec
     assert [x.wave for x in spec.instructions if x.op.name == "concat"] == [1, 1]

@@ -76,7 +76,7 @@ def test_updates_are_made_in_their_variables(passes):
 
 
 @pytest.mark.parametrize("variable_first", [False, True])
-def test_what_runs_beside_a_reader_of_a_variable_is_not_made_in_it(variable_first):
+def test_what_runs_beside_a_reader_of_a_variable_is_not_made_in_it(serial_joins, variable_first):
     n = 200_000
     v = df.Variable(df.zeros([n]))
 
@@ -177,7 +177,9 @@ def joined_and_split(a, b):
 
 
 @pytest.mark.parametrize("f", [counts, joined_and_split])
-def test_what_is_in_use_in_a_wave_does_not_overlap(f):
+def test_what_is_in_use_in_a_wave_does_not_overlap(f, request):
+    if f is joined_and_split:
+        request.getfixturevalue("serial_joins")
     args = [df.cast(df.range(400_000) % k, df.int32) for k in (7, 11)]
     plan = df.function(f).compiled_for(*args).plan
     assert any(i.node.wave for i in plan.instructions)

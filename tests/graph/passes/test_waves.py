@@ -36,7 +36,7 @@ def joined(a, b):
     return df.concat([a, a], 0), a * b, df.concat([b, b], 0)
 
 
-def test_they_stand_in_a_row_and_say_so():
+def test_they_stand_in_a_row_and_say_so(serial_joins):
     after = passed(module, traced(joined, x(N), x(N)))
     is_block("""
         %2 = concat(%0, %0, axis=0)
@@ -66,7 +66,7 @@ def test_what_may_refuse_a_value_moves_past_no_write_and_nothing_that_may():
     assert between(lambda a: [v.assign(a[:1]), a][1]) == [0, 0]
 
 
-def test_the_pass_is_seen_and_left_out():
+def test_the_pass_is_seen_and_left_out(serial_joins):
     args = df.ones([N]), df.ones([N])
     assert "--- after waves" in df.function(joined).passes_for(*args)
     without = df.function(joined, passes=False)
@@ -100,10 +100,12 @@ def test_what_cannot_be_a_wave_is_found():
         ir.check(graph)
 
 
-def test_small_or_dependent_nodes_stay():
+def test_small_nodes_stay():
     f = df.function(two_counts)
     assert not any(s.node.wave for s in f.compiled_for(*arguments(100)).plan.instructions)
 
+
+def test_dependent_nodes_stay(serial_joins):
     @df.function
     def chain(a):
         return df.concat([df.concat([a, a], 0), a], 0)
@@ -111,7 +113,7 @@ def test_small_or_dependent_nodes_stay():
     assert not any(s.node.wave for s in chain.compiled_for(df.zeros([N])).plan.instructions)
 
 
-def test_memory_of_a_wave_does_not_overlap():
+def test_memory_of_a_wave_does_not_overlap(serial_joins):
     @df.function
     def f(a, b):
         x, y = df.concat([a, a], 0), df.concat([b, b], 0)
