@@ -44,8 +44,17 @@ typedef struct df_cluster df_cluster;
  * an op has no kernel for the dtypes it meets. */
 df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err);
 void df_cluster_free(df_cluster *c);
-/* Whether there are FOLD values, so that it can only be run as a whole. */
+/* Whether there are FOLD values, so that it is run as a whole; */
 bool df_cluster_folds(const df_cluster *c);
+/* or else, where each is the sum, say, of an output's rows of `inner` elements, piece by piece, in
+ * four steps: memory of so many bytes; the parts of pieces whose other outputs are there, on any
+ * threads (false where a piece ends within a part); if one was false, all parts again; the ends. */
+bool df_cluster_folds_rows(const df_cluster *c, int64_t inner);
+int64_t df_cluster_fold_bytes(const df_cluster *c);
+bool df_cluster_fold_piece(const df_cluster *c, const df_call *call, int64_t begin, int64_t n,
+                           int64_t count, void *parts);
+void df_cluster_fold_all(const df_cluster *c, const df_call *call, void *parts);
+void df_cluster_finish_folds(const df_cluster *c, const df_call *call, void *parts);
 /* Dtypes and shapes of the outputs from those of the inputs; this is the infer of `cluster`. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
 /* The number of outputs in the code; 1 where it is malformed, which infer then reports. */

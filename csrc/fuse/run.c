@@ -268,8 +268,9 @@ static void make_parts(const df_fold *f, const df_cluster_fold *fold, const char
     }
     parts += from / DF_FOLD_ROWS * row;
     for (; rows >= DF_FOLD_ROWS; rows -= DF_FOLD_ROWS, x += DF_FOLD_ROWS * row, parts += row)
-        fold->folder->part(DF_FOLD_ROWS, f->inner, parts, x);
-    for (; rows > 0; rows--, x += row, parts += row) fold->folder->part(1, f->inner, parts, x);
+        fold->folder->part(DF_FOLD_ROWS, f->inner, f->inner, parts, x);
+    for (; rows > 0; rows--, x += row, parts += row)
+        fold->folder->part(1, f->inner, f->inner, parts, x);
 }
 
 static void run_item(const run *r, int64_t item, void **at, int64_t *phase)
@@ -323,8 +324,7 @@ static df_status run_folds(run *r, df_error *err)
 {
     const df_cluster *c = r->c;
     const df_fold *f = &c->fold;
-    const int64_t results = f->outer * f->n_chunks * f->inner * (int64_t)sizeof(double);
-    df_buffer *parts = df_buffer_new(c->parts_bytes + (f->n_chunks > 1 ? 3 * results : 0));
+    df_buffer *parts = df_buffer_new(df_cluster_fold_bytes(c));
     if (!parts)
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of partial results",
                        r->call->op->name, (long long)c->parts_bytes);
@@ -332,12 +332,7 @@ static df_status run_folds(run *r, df_error *err)
     const int64_t units = c->fold_rows * f->inner / c->row_length;
     df_parallel_for(c->n_items, df_max(c->grain / df_max(units, 1), 1), c->cost * (double)units,
                     run_items, r);
-    for (int32_t i = 0; i < c->n_outputs && !atomic_load(&r->failed); i++) {
-        if (c->outputs[i].space != DF_SPACE_FOLD) continue;
-        const df_cluster_fold *fold = &c->folds[c->outputs[i].fold];
-        fold->folder->finish(f, r->parts + fold->parts, r->call->out[i]->data,
-                             r->parts + c->parts_bytes);
-    }
+    if (!atomic_load(&r->failed)) df_cluster_finish_folds(c, r->call, parts->data);
     df_buffer_release(parts);
     return DF_OK;
 }

@@ -20,14 +20,19 @@ typedef struct {
 
 /* Sets what follows from outer, n and inner. */
 typedef void (*df_fold_cut_fn)(df_fold *f);
-/* inner > 1: out = one part, of DF_FOLD_ROWS rows or 1. inner = 1: of one row of `cols` numbers. */
-typedef void (*df_fold_part_fn)(int64_t rows, int64_t cols, void *out, const void *x);
+/* inner > 1: out = one part, of DF_FOLD_ROWS rows or 1, which follow each other at distance
+ * `stride`; or of some columns of it. */
+typedef void (*df_fold_part_fn)(int64_t rows, int64_t cols, int64_t stride, void *out,
+                                const void *x);
+/* inner = 1: out = the part of a row of n numbers, for each of several rows. */
+typedef void (*df_fold_row_fn)(int64_t rows, int64_t n, void *out, const void *x);
 /* `workspace` has room for three times outer * n_chunks * inner numbers. */
 typedef void (*df_fold_finish_fn)(const df_fold *f, const void *parts, void *out, void *workspace);
 
 typedef struct {
     df_fold_cut_fn cut;
-    df_fold_part_fn part, row;
+    df_fold_part_fn part;
+    df_fold_row_fn row;
     df_fold_finish_fn finish;
 } df_folder;
 

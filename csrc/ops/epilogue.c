@@ -15,7 +15,9 @@ typedef struct {
     const df_tensor *in[MAX_INPUTS];
     df_attr attrs[2]; /* those of `cluster`: shape, code */
     const df_cluster *cluster;
+    void *parts; /* of folds, if there are any */
     atomic_bool failed; /* some piece found no memory */
+    atomic_bool in_pieces; /* parts of folds, that are then made at the end */
 } epilogue;
 
 /* The call of `e` once the product has its shape; `e` may not move afterwards. */
@@ -97,6 +99,9 @@ void DF_SYM(df_epilogue_piece)(const void *context, int64_t row, int64_t rows, i
     if (DF_SYM(df_cluster_run_part)(e->cluster, &e->call, row * ldc + col0, cols, rows, ldc,
                                     &err) != DF_OK)
         atomic_store(&e->failed, true);
+    else if (e->parts && !df_cluster_fold_piece(e->cluster, &e->call, row * ldc + col0, cols, rows,
+                                                e->parts))
+        atomic_store(&e->in_pieces, true);
 }
 
 /* What is worked out once for many runs. */
@@ -123,9 +128,11 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     df_tensor_init(&e.product);
     df_status status = describe(product, call, &e, err);
     if (status == DF_OK) status = df_cluster_new(&e.call, &p->cluster, err);
-    if (status == DF_OK && df_cluster_folds(p->cluster))
-        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code without folds",
-                         call->op->name);
+    if (status == DF_OK && df_cluster_folds(p->cluster) &&
+        !df_cluster_folds_rows(p->cluster,
+                               e.product.ndim ? e.product.shape[e.product.ndim - 1] : 1))
+        status = df_fail(err, DF_INVALID_ARGUMENT, "%s: want tile code with folds of outputs' rows "
+                         "alone", call->op->name);
     if (status == DF_OK && product->prepare) status = product->prepare(call, &p->product, err);
     df_tensor_clear(&e.product);
     if (status == DF_OK) *prepared = p;
@@ -137,14 +144,28 @@ static df_status run_prepared(const df_product *product, const df_call *call,
                               const prepared_cluster *p, df_error *err)
 {
     epilogue e;
+    df_buffer *parts = NULL;
+    if (df_cluster_folds(p->cluster)) {
+        parts = df_buffer_new(df_cluster_fold_bytes(p->cluster));
+        if (!parts)
+            return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for partial results",
+                           call->op->name);
+    }
     e.cluster = p->cluster;
+    e.parts = parts ? parts->data : NULL;
     atomic_init(&e.failed, false);
+    atomic_init(&e.in_pieces, false);
     e.product = *call->out[0]; /* has the product's shape, borrowed */
     e.product.dtype = call->in[0]->dtype;
     if (!in_place(call)) e.product.data = call->workspace;
     set_call(&e, product, call);
     product->run(call, p->product, e.product.data, &e,
                  (char *)call->workspace + product_bytes(call));
+    if (parts && !atomic_load(&e.failed)) {
+        if (atomic_load(&e.in_pieces)) df_cluster_fold_all(e.cluster, &e.call, e.parts);
+        df_cluster_finish_folds(e.cluster, &e.call, e.parts);
+    }
+    df_buffer_release(parts);
     return atomic_load(&e.failed) ? df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for registers",
                                             call->op->name)
                                   : DF_OK;

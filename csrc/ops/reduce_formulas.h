@@ -7,11 +7,12 @@
     static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
                                    int64_t cols, int64_t stride)                                 \
     { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }       \
-    static void FN(name##_part)(int64_t rows, int64_t cols, void *out, const void *x)            \
+    static void FN(name##_part)(int64_t rows, int64_t cols, int64_t stride, void *out,           \
+                                const void *x)                                                   \
     {                                                                                            \
         if (rows == DF_FOLD_ROWS)                                                                \
-            FN(reduce_part)(out, x, DF_FOLD_ROWS, cols, FN(map), FN(combine));                   \
-        else FN(reduce_part)(out, x, 1, cols, FN(map), FN(combine));                             \
+            FN(reduce_part)(out, x, DF_FOLD_ROWS, cols, stride, FN(map), FN(combine));           \
+        else FN(reduce_part)(out, x, 1, cols, stride, FN(map), FN(combine));                     \
     }                                                                                            \
     static void FN(name##_gather)(int64_t rows, int64_t cols, int64_t stride, void *out,         \
                                   const void *x)                                                 \

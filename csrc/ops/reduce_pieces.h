@@ -135,9 +135,10 @@ static void finish_fold(const reduction *r, df_dtype dtype, const df_fold *f, co
     {                                                                                            \
         of.first[dtype].rows(out, x, NULL, rows, n);                                             \
     }                                                                                            \
-    static void of##_part_##dtype(int64_t rows, int64_t cols, void *out, const void *x)          \
+    static void of##_part_##dtype(int64_t rows, int64_t cols, int64_t stride, void *out,         \
+                                  const void *x)                                                 \
     {                                                                                            \
-        of.first[dtype].part(rows, cols, out, x);                                                \
+        of.first[dtype].part(rows, cols, stride, out, x);                                        \
     }                                                                                            \
     static void of##_finish_##dtype(const df_fold *f, const void *parts, void *out,              \
                                     void *workspace)                                             \

@@ -194,16 +194,16 @@ DF_INLINE void FN(reduce_columns)(T *out, const T *x, const T *p, int64_t rows, 
         FN(reduce_strips)(out, x + r * stride, p, 1, cols, stride, map, combine);
 }
 
-/* out[c] = the strip of column c, of rows that follow each other. */
-DF_INLINE void FN(reduce_part)(T *out, const T *x, int rows, int64_t cols, FN(map_fn) map,
-                               FN(combine_fn) combine)
+/* out[c] = the strip of column c. */
+DF_INLINE void FN(reduce_part)(T *out, const T *x, int rows, int64_t cols, int64_t stride,
+                               FN(map_fn) map, FN(combine_fn) combine)
 {
     const V none = {0};
     int64_t c = 0;
     for (; c + LANES <= cols; c += LANES)
-        FN(store)(out + c, FN(reduce_strip)(x + c, rows, cols, LANES, none, map, combine));
+        FN(store)(out + c, FN(reduce_strip)(x + c, rows, stride, LANES, none, map, combine));
     if (c < cols)
-        FN(store_n)(out + c, FN(reduce_strip)(x + c, rows, cols, cols - c, none, map, combine),
+        FN(store_n)(out + c, FN(reduce_strip)(x + c, rows, stride, cols - c, none, map, combine),
                     cols - c);
 }
 

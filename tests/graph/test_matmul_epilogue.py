@@ -239,6 +239,52 @@ def test_operands_that_broadcast_in_a_batch(threads, shape):
         same_bits(product(a, b, [c], GOOD), df.matmul(a, b) + c)
 
 
+def folding(op, rows, outer=1):
+    """Tile code that adds value 1 to the product and reduces the rows of the sum."""
+    steps = [("add", [0, 1])]
+    code = tile_code(steps, 2)[:-2]
+    code[1] += 1
+    return [*code, _core.get_op(op).index, 2, 1, 2, 2, outer, rows, 2, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_max", "reduce_mean"])
+@pytest.mark.parametrize("shape", [(8, 16, 32), (17, 33, 49), (130, 700, 90), (300, 257, 260),
+                                   (6000, 3, 20), (1030, 40, 130), (3, 0, 5), (900, 700, 2)])
+def test_rows_of_an_output_are_reduced(threads, shape, op, dtype):
+    """As the op does it; where pieces begin with a part of it, and where they do not."""
+    m, k, n = shape
+    rng = np.random.default_rng(9)
+    a, b, c = (normal(rng, s, dtype) for s in [(m, k), (k, n), (n,)])
+    y, total = products(a, b, [c], folding(op, m))
+    want = df.matmul(a, b) + c
+    same_bits(y, want)
+    same_bits(total, _core.apply(op, want, axes=(0,), keepdims=True))
+
+
+def test_rows_of_a_batch_are_reduced(threads):
+    rng = np.random.default_rng(10)
+    for size, m in [(3, 16), (5, 7), (2, 900)]:
+        a, b, c = (normal(rng, s, "float32") for s in [(size, m, 9), (size, 9, 20), (20,)])
+        y, total = products(a, b, [c], folding("reduce_sum", size * m))
+        want = df.matmul(a, b) + c
+        same_bits(y, want)
+        same_bits(df.reshape(total, [20]), df.reduce_sum(want, [0, 1]))
+
+
+@pytest.mark.parametrize("rows, outer", [(4, 2), (2, 4), (1, 8), (16, 1), (1, 1), (0, 1), (8, 1)])
+def test_other_folds_are_refused(rows, outer):
+    x = df.zeros((8, 2))
+    if (rows, outer) == (8, 1):
+        code = tile_code([("add", [0, 1])], 2)[:-2]
+        code[1] += 1        # of an input
+        code += [_core.get_op("reduce_sum").index, 2, 1, 1, 2, 1, 8, 2, 2, 3]
+    else:
+        code = folding("reduce_sum", rows, outer)
+    with pytest.raises(df.errors.InvalidArgumentError, match="matmul_cluster: "):
+        products(x, df.zeros((2, 2)), [x], code)
+
+
 def test_too_many_operands_are_refused():
     x = df.zeros((2, 2))
     with pytest.raises(df.errors.InvalidArgumentError, match="want 2 to 64"):

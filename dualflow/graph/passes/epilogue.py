@@ -6,35 +6,40 @@
 An epilogue is made of elementwise nodes that depend on the product and have its shape, as long as
 at most two values come out of them: an activation, and what its gradient needs (the product itself,
 or something on the way). Their other operands may have any shape that broadcasts to the product's.
+Sums over the rows of what comes out, as gradients of biases are, are made of the same blocks.
 """
 
 from __future__ import annotations
 
 import heapq
+from math import prod
 from typing import NamedTuple
 
 from dualflow._core import Op, Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
-from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble, words
+from dualflow.graph.ir.tile_code import FOLD, FULL, Code, Step, assemble, words
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.partition import Facts, facts_of
+from dualflow.graph.passes.partition import Facts, facts_of, reduced_space
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
                  for name in ("matmul", "matmul_packed", "conv", "conv_transformed")}
 # Of halves. Others are rounded when all of the product is there.
 ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
-CAST = get_op("cast")
+SUMS_ROWS = ROUNDS_PIECES       # their blocks begin at rows where parts of sums do
+CAST, RESHAPE = get_op("cast"), get_op("reshape")
 INPUTS_MAX = 64          # MAX_INPUTS of csrc/ops/epilogue.c
 OUTPUTS_MAX = 2
 NODES_MAX = 64           # looked at after one product, so that chains of products take linear time
 
 
 class Chain(NamedTuple):
-    """A product, the nodes after it, and the values that come out, the last node's result last."""
+    """A product, the nodes after it, the values that come out, the last node's result last, and
+    the nodes that reduce their rows."""
 
     product: Node
     nodes: list[Node]
     outputs: list[Symbol]
+    folds: list[Node]
 
 
 def run(graph: Graph, options: Options) -> Graph:
@@ -44,14 +49,20 @@ def run(graph: Graph, options: Options) -> Graph:
     chains = Finder(graph).chains()
     if not chains:
         return graph
-    inside = {node for chain in chains.values() for node in (chain.product, *chain.nodes)}
+    inside = {node for chain in chains.values()
+              for node in (chain.product, *chain.nodes, *chain.folds)}
     stands_for: dict[Symbol, Symbol] = {}
     old, graph.nodes = graph.nodes, []
     for node in old:
         if node in chains:
             chain = chains[node]
-            stands_for.update(zip(chain.outputs, write(graph, chain, stands_for), strict=True))
-            graph.changes += len(chain.nodes)
+            came = [*chain.outputs, *[fold.outputs[0] for fold in chain.folds]]
+            for x, made in zip(came, write(graph, chain, stands_for), strict=True):
+                if made.known_shape != x.known_shape:
+                    attrs = make_attrs(RESHAPE, shape=x.known_shape)
+                    made = graph.add(RESHAPE, [made], attrs).outputs[0]
+                stands_for[x] = made
+            graph.changes += len(chain.nodes) + len(chain.folds)
         elif node not in inside:
             node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
             graph.nodes.append(node)
@@ -74,8 +85,13 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
     if any([x is product for x in chain.outputs]):  # outputs are results of steps: a copy in place
         steps.append(Step(CAST, FULL, (0,), (product.dtype.index,)))
         number[product] = len(number)
+    came = [number[x] for x in chain.outputs]
+    rows = prod(product.known_shape[:-1])
+    for node in chain.folds:
+        steps.append(Step(node.op, FOLD, (number[node.inputs[0]],), (1, rows)))
+        came.append(len(more) + len(steps))
     last = chain.nodes[-1]
-    code = assemble(Code(1, tuple(steps), tuple([number[x] for x in chain.outputs])))
+    code = assemble(Code(1, tuple(steps), tuple(came)))
     inputs = [stands_for.get(x, x) for x in (*chain.product.inputs, *more)]
     op = WITH_EPILOGUE[chain.product.op]
     attrs = make_attrs(op, **chain.product.given, code=code)
@@ -115,8 +131,25 @@ class Finder:
                 places, outputs = self._behind(node)
                 if places:
                     self.taken.update(places)
-                    chain = Chain(node, [self.nodes[k] for k in places], outputs)
+                    folds = self._folds(outputs) if node.op in SUMS_ROWS else []
+                    chain = Chain(node, [self.nodes[k] for k in places], outputs, folds)
                     found[chain.nodes[-1]] = chain
+        return found
+
+    def _folds(self, outputs: list[Symbol]) -> list[Node]:
+        """Nodes that reduce all dimensions but the last of what comes out."""
+        found = []
+        for x in outputs:
+            for at in dict.fromkeys(self.readers.get(x, ())):
+                node = self.nodes[at]
+                facts = self._facts(node.op)
+                shape = x.known_shape
+                if at in self.taken or x.dtype.name not in facts.folds or 1 in shape:
+                    continue
+                space = reduced_space(node, facts)
+                if space is not None and space.fold == (0, len(shape) - 1):
+                    self.taken.add(at)
+                    found.append(node)
         return found
 
     def _behind(self, product: Node) -> tuple[list[int], list[Symbol]]:
