@@ -4,7 +4,7 @@ from dualflow._core import Tensor, TensorBase, apply_ordered, as_tensor, bind, g
 from dualflow.dtypes import as_dtype, int8, int32, uint8
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.array import expand_dims, squeeze
+from dualflow.ops.array import expand_dims, product, reshape, squeeze, static_shape
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["matmul", "matvec"]
@@ -80,9 +80,17 @@ def _(g, y, a, b, transpose_a, transpose_b):
         return matmul(b, g, tb, True) if ta else matmul(g, b, False, not tb)
 
     def to_b():                          # op(a)^T g, or its transpose g^T op(a)
+        if b.ndim == 2 < a.ndim and not ta:     # one product instead of a sum of many
+            x, h = _rows(a), _rows(g)
+            return matmul(h, x, True, False) if tb else matmul(x, h, True, False)
         return matmul(g, a, True, ta) if tb else matmul(a, g, not ta, False)
 
     return to_a, to_b
+
+
+def _rows(x):
+    """A batch of matrices as one matrix."""
+    return reshape(x, (product(x.shape[:-1]), static_shape(x)[-1]))
 
 
 def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,

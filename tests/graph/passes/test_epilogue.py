@@ -1,6 +1,7 @@
 """What follows a product becomes its epilogue, and not a bit changes."""
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -127,6 +128,23 @@ def test_the_gradient_of_a_bias_is_summed_with_the_product_before_it():
         assert got.numpy().tobytes() == want.numpy().tobytes()
     made = [node.type for node in f.compiled_for(x, w, b, v, dy).graph.nodes]
     assert made.count("matmul_cluster") == 2 and "reduce_sum" not in made
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_the_gradient_of_a_matrix_that_a_batch_shares_is_one_product(transpose_b):
+    def step(x, w):
+        with df.GradientTape() as tape:
+            tape.watch(w)
+            y = df.matmul(x, w, transpose_b=transpose_b)
+        return tape.gradient(y, w)
+
+    x = df.random.normal([3, 2, 4, 6])
+    w = df.random.normal([5, 6] if transpose_b else [6, 5])
+    f = df.function(step)
+    assert f(x, w).numpy().tobytes() == step(x, w).numpy().tobytes()
+    assert [node.type for node in f.compiled_for(x, w).graph.nodes].count("reduce_sum") == 0
+    want = np.ones([5, 24], "float32") @ x.numpy().reshape(24, 6)
+    np.testing.assert_allclose(step(x, w).numpy(), want if transpose_b else want.T, rtol=1e-5)
 
 
 def test_the_step_of_a_layer_saves_its_pre_activation():
