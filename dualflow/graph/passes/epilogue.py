@@ -18,6 +18,7 @@ from typing import NamedTuple
 from dualflow._core import Op, Symbol, get_op, make_attrs
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FOLD, FULL, Code, Step, assemble, words
+from dualflow.graph.passes.operands import shape_of
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of, reduced_space
 
@@ -86,7 +87,7 @@ def write(graph: Graph, chain: Chain, stands_for: dict[Symbol, Symbol]) -> tuple
         steps.append(Step(CAST, FULL, (0,), (product.dtype.index,)))
         number[product] = len(number)
     came = [number[x] for x in chain.outputs]
-    rows = prod(product.known_shape[:-1])
+    rows = prod(shape_of(product)[:-1])
     for node in chain.folds:
         steps.append(Step(node.op, FOLD, (number[node.inputs[0]],), (1, rows)))
         came.append(len(more) + len(steps))
