@@ -225,3 +225,21 @@ def test_a_value_made_in_a_variable_is_kept_while_it_is_read(passes, view):
     for _ in range(2):
         got, want = traced(x, i), f(u, x, i)
         assert [t.tolist() for t in (*got, v)] == [t.tolist() for t in (*want, u)]
+
+
+def test_a_reduced_row_is_not_made_in_a_number_of_its_shape():
+    """The cluster still reads the number when the row has been reduced."""
+    rng = np.random.default_rng(5)
+    a, b, c = [df.constant(rng.normal(size=s).astype("float32"))
+               for s in ((1, 4), (4, 120), (4, 1))]
+
+    def f(a, b, c):
+        x, number = df.reshape(a @ b, [120]), a @ c
+        wave = df.cos(x)
+        total = df.reduce_sum(df.sin(x))
+        y = df.exp(df.reshape(x, [1, 120]) / number)
+        return (df.cumsum(wave), df.matmul(df.reshape(total, [1, 1]), c[:1]),
+                df.matmul(y, y, transpose_b=True))
+
+    for got, want in zip(df.function(f)(a, b, c), f(a, b, c), strict=True):
+        assert got.numpy().tobytes() == want.numpy().tobytes()

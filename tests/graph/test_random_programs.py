@@ -9,10 +9,11 @@ import warnings
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 import dualflow as df
 from dualflow.graph import ir, passes
+from dualflow.graph.ir.tile_code import ROW, disassemble
 from dualflow.graph.program.spec import SlotKind
 from tests.graph.bodies import leaves_first, outlined
 from tests.graph.build import assert_same, text
@@ -107,6 +108,9 @@ def check_plan(plan):
         assert not together or at + size <= at2 or at2 + size2 <= at, blocks
     assert all(at >= 0 and at + size <= plan.arena_bytes for at, size, *_ in blocks)
     assert plan.arena_bytes >= plan.lower_bound
+    for made in plan.instructions:
+        if made.node.type == "cluster":
+            check_shared(made.node, plan)
 
 
 def compare(steps, dtype, seed, scale=1):
@@ -116,6 +120,17 @@ def compare(steps, dtype, seed, scale=1):
         for g, w in zip(got, want, strict=True):
             assert_same(g, w)
         check_plan(f.compiled_for(*args).plan)
+
+
+def check_shared(node, plan):
+    """No row lies in the memory of what is repeated along rows."""
+    code, n = disassemble(node.given["code"]), len(node.inputs)
+    whole = {k for s in code.steps if s.space != ROW for k in s.operands}
+    for y, value in zip(node.outputs, code.outputs, strict=True):
+        if code.steps[value - n].space == ROW:
+            buffer = plan.where[y][0]
+            assert not [x for k, x in enumerate(node.inputs)
+                        if k in whole and plan.where[x][0] is buffer]
 
 
 SETTINGS = {"deadline": None, "report_multiple_bugs": False,
@@ -142,7 +157,13 @@ def test_same_bits_of_long_programs(steps, seed):
     compare(steps, "float32", seed)
 
 
+# a number that a whole cluster reads and a reduced row of the same shape
+ROW_AND_NUMBER = [("add", 0, 0, 0), ("flat", 56, 0, 1), *[("add", 0, 0, 0)] * 3, ("sum", 0, 0, 2),
+                  ("add", 0, 0, 0)]
+
+
 @settings(max_examples=60, **SETTINGS)
+@example(ROW_AND_NUMBER, 0)
 @given(st.lists(step, min_size=5, max_size=25), st.integers(0, 99))
 def test_same_bits_of_large_tensors(steps, seed):
     """Work is split among threads, steps run side by side, the GIL is released."""

@@ -127,9 +127,10 @@ class Writer:
         if not outputs:
             return
         shape = self._shape(members, full, outputs)
-        if self._could_share(members, group, shape, outputs):
+        bare_inputs = self._could_share(members, group, shape, outputs)
+        if bare_inputs:
             shape = (1, *shape)
-        inputs, reads = self._reads(members, shape)
+        inputs, reads = self._reads(members, shape, bare_inputs)
         number: dict[Symbol, int] = {}
         assert group.space is not None
         steps: list[Step] = []
@@ -177,7 +178,8 @@ class Writer:
                      outputs: list[Symbol]) -> bool:
         """Whether a result of rows looks like an input that is repeated along them.
 
-        One must not lie in the memory of the other, so their shapes are made to differ."""
+        One must not lie in the memory of the other, so their shapes are made to differ: results
+        begin with a 1, inputs do not."""
         assert group.space is not None
         full, row, _ = group.space
         if row is None or not any([is_row(y, group.space) for y in outputs]):
@@ -194,8 +196,8 @@ class Writer:
         shapes += [shape_of(y) for node in nodes for y in (*node.outputs, *node.inputs)]
         return next(shape for shape in shapes if bare(shape) == full)
 
-    def _reads(self, members: list[int],
-               shape: Shape) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
+    def _reads(self, members: list[int], shape: Shape,
+               bare_inputs: bool) -> tuple[list[Symbol], dict[int, list[Symbol | int]]]:
         """The inputs of a cluster, and what each member reads: the number of an input or the result
         of a member."""
         inputs: dict[Symbol, int] = {}
@@ -209,15 +211,16 @@ class Writer:
                 if x.source in inside:
                     reads[at].append(x.source)
                     continue
-                laid = self._laid(x.source, x.along, shape)
+                laid = self._laid(x.source, x.along, shape, bare_inputs)
                 reads[at].append(inputs.setdefault(laid, len(inputs)))
         return list(inputs), reads
 
-    def _laid(self, source: Symbol, along: Sequence[bool], shape: Shape) -> Symbol:
+    def _laid(self, source: Symbol, along: Sequence[bool], shape: Shape,
+              bare_inputs: bool) -> Symbol:
         """A source with the dimensions it has in the iteration shape."""
         x = self._value(source)
         want = layout(tuple(along), shape)
-        if without_leading_ones(shape_of(x)) == want and x.ndim <= len(shape):
+        if not bare_inputs and without_leading_ones(shape_of(x)) == want and x.ndim <= len(shape):
             return x
         found = self.shaped.get((x, want))
         if found is None:
