@@ -1,5 +1,6 @@
 """Options of the suite, and helpers whose assertions explain themselves."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,12 @@ def pytest_addoption(parser):
                      help="every dtype at every SIMD level, finer sweeps; takes long")
     parser.addoption("--minutes", type=float, default=1., help="how long `-m soak` runs")
     parser.addoption("--seed", type=int, default=None, help="where `-m soak` begins")
+
+
+@pytest.fixture
+def no_garbage():
+    """What other tests left is not freed while memory is counted."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

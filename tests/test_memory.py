@@ -4,10 +4,13 @@ import os
 import threading
 
 import numpy as np
+import pytest
 
 import dualflow as df
 
 MB = 1 << 20
+
+pytestmark = pytest.mark.usefixtures("no_garbage")
 
 
 def test_in_use_and_peak():

@@ -208,6 +208,7 @@ def test_an_index_outside_names_op_and_shapes():
         df.nn.embedding_lookup(df.zeros([3, 2]), [3])
 
 
+@pytest.mark.usefixtures("no_garbage")
 @pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])
 def test_a_step_makes_nothing_of_the_size_of_the_table(wrap):
     t = df.Variable(df.zeros([100_000, 16]))

@@ -272,6 +272,7 @@ def test_persistent():
         same(tape.gradient(y, x), [2., 4.])
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_memory_is_freed_by_gradient():
     x = df.Variable(np.ones(1 << 18, "float32"))
     before = df._core.memory_stats()["live"]
@@ -289,6 +290,7 @@ def test_memory_is_freed_by_gradient():
     assert df._core.memory_stats()["live"] - before <= 4096
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_memory_is_freed_with_the_tape():
     x = df.Variable(np.ones(1 << 16, "float32"))
     before = df._core.memory_stats()["live"]
@@ -335,6 +337,7 @@ def test_assignment_inside_the_tape():
     same(tape.gradient(y, v), 16.)
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_training_steps_do_not_copy_the_variable():
     v = df.Variable(np.ones(1 << 16, "float32"))
     for _ in range(3):

@@ -9,6 +9,8 @@ import pytest
 import dualflow as df
 from dualflow import config
 
+pytestmark = pytest.mark.usefixtures("no_garbage")
+
 ROW = df.constant(np.linspace(-1., 1., 10_000).astype("float32"))
 SIZES = range(1, 51)
 OWN = 16 << 10                  # an arena this small stays with its plan

@@ -148,6 +148,7 @@ def test_dynamic():
         assert total.item() == want.sum() and picked.tolist() == [values[0], values[5]]
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_failing_instruction():
     said = []
 
@@ -314,6 +315,7 @@ def test_check_numerics():
     assert program.run([ones(5)], check_numerics=True)[0].tolist() == [1] * 5
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_memory_is_stable():
     program, dynamic = chain(3), positive_program()
     x, i = ones(4), df.constant([0, 5], "int64")

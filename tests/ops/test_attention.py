@@ -296,6 +296,7 @@ def test_unknown_sizes():
             near(x.numpy(), w.numpy(), 1e-12)
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_memory_does_not_grow_with_the_square():
     n = 2048
     q, k, v = draw(0, 1, 1, 1, n, n, 16, 16)

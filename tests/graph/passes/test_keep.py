@@ -130,6 +130,7 @@ def test_printed():
     assert "program f, kept" in program and "exp" in program
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_released_with_its_program():
     v = variable(300, 300)
     x = df.ones([2, 300])
