@@ -12,7 +12,17 @@ class Matmul:
         m, k, n = map(int, m_k_n.split("x"))
         self.a = df.random.normal([m, k], seed=1)
         self.b = df.random.normal([k, n], seed=2)
-        df.matmul(self.a, self.b)
+        self.halves = [df.cast(x, "bfloat16") for x in (self.a, self.b)]
+        w = df.Variable(df.transpose(self.b))
+        self.kept = df.function(lambda a: df.matmul(a, w, transpose_b=True))
+        df.matmul(self.a, self.b), df.matmul(*self.halves), self.kept(self.a)
 
     def time_float32(self, m_k_n):
         df.matmul(self.a, self.b)
+
+    def time_bfloat16(self, m_k_n):
+        df.matmul(*self.halves)
+
+    def time_transposed_and_kept(self, m_k_n):
+        """A matrix that lasts, which is packed once."""
+        self.kept(self.a)

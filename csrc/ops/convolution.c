@@ -228,12 +228,10 @@ EPILOGUE(conv, CODE, infer_conv, workspace_conv, NULL, run_product)
 DF_OP(conv_cluster) = {EPILOGUE_OP(conv), .name = "conv_cluster", .n_attrs = 6,
                        .attrs = {GEOMETRY_ATTRS, {"code", DF_ATTR_INTS}}, .flops = flops_conv};
 
-/* --- conv_transformed: conv with filters that were transformed before --- */
+/* --- conv_transformed: conv with filters that were transformed before. They are rows of outputs,
+ * points x channels of them, and one more, since whole vectors are read. --- */
 
 enum { KERNEL = CODE, CODE_AFTER_KERNEL };
-
-/* Transformed filters are rows of outputs, points x channels of them, and one more: kernels that
- * load whole vectors read beyond the end of the others. */
 
 /* Filters of shape w, (kernel, kernel, channels, outputs); the rest is unknown. */
 static df_conv conv_of_filters(const int64_t *w)
@@ -246,10 +244,13 @@ static df_status infer_transform(const df_call *call, df_error *err)
 {
     const df_tensor *w = call->in[0];
     const df_conv c = w->ndim == 4 ? conv_of_filters(w->shape) : (df_conv){.groups = 1};
-    const int64_t each = DF_SYM(df_conv_transformed_each)(&c);
-    const int64_t shape[2] = {each * c.c_in + 1, c.c_out};
+    int64_t each = DF_SYM(df_conv_transformed_each)(&c), shape[2] = {DF_UNKNOWN, c.c_out};
     if (w->dtype != DF_F32 || w->ndim != 4 || each == 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: filters are %s, want float32 of 3 x 3 or 5 x 5",
+                       call->op->name, df_tensor_text(w).text);
+    if (c.c_in != DF_UNKNOWN && (!df_mul_size(each, c.c_in, &shape[0]) ||
+                                 !df_add_size(shape[0], 1, &shape[0])))
+        return df_fail(err, DF_OVERFLOW, "%s: the points of filters %s overflow 64 bits",
                        call->op->name, df_tensor_text(w).text);
     return df_tensor_set(call->out[0], DF_F32, 2, shape, call->op->name, err);
 }

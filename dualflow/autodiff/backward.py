@@ -5,8 +5,6 @@ is `walk_back` in the core; this module has the parts that apply ops: adding up 
 Both happen nowhere else, least of all in rules.
 """
 
-import functools
-import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,11 +57,7 @@ def total(parts: list[Any]) -> Any:
     """The sum of tensors of one shape, from the first to the last, rounded after each."""
     if any([type(g) is IndexedSlices for g in parts]):
         return add_up(parts)
-    if len(parts) == 2:
-        return parts[0] + parts[1]
-    if parts[0].dtype.itemsize < 4:         # add_n rounds once, but separate sums after each
-        return functools.reduce(operator.add, parts)
-    return add_n(parts)
+    return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
 
 
 def fit(g: Any, x: Any) -> Any:

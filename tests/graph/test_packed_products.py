@@ -91,7 +91,10 @@ def test_transformed_filters(size, format, padding):
     """Alone, and with bias and activation behind it."""
     w, bias = df.Variable(drawn("float32", size, size, 20, 17)), df.Variable(drawn("float32", 17))
     x = drawn("float32", *((2, 24, 25, 20) if format == "NHWC" else (2, 20, 24, 25)), seed=4)
-    plain = lambda x: df.nn.conv2d(x, w, 1, padding, format)  # noqa: E731
+
+    def plain(x):
+        return df.nn.conv2d(x, w, 1, padding, format)
+
     for python in [plain, lambda x: df.nn.relu(df.nn.bias_add(plain(x), bias, format))]:
         f = df.function(python)
         for _ in range(2):
@@ -118,6 +121,14 @@ def test_filters_that_are_not_transformed():
         assert kept(df.function(lambda x: df.nn.conv2d(x, w, 1, "SAME")), x) == []
     finally:
         df.config.set_exact_convolutions(False)
+
+
+def test_filters_of_unknown_and_of_too_many_channels():
+    f = df.function(lambda w: _core.apply("conv_transform", w),
+                    input_signature=[df.TensorSpec([3, 3, None, 4])])
+    assert [f(df.ones([3, 3, n, 4])).shape for n in (2, 5)] == [(73, 4), (181, 4)]
+    with pytest.raises(df.errors.SizeOverflowError, match=r"conv_transform: .*\(3, 3, "):
+        _core.apply("conv_transform", df.zeros([3, 3, 1 << 58, 0]))
 
 
 @pytest.mark.parametrize("op, inputs, attrs, message", [
