@@ -56,6 +56,8 @@ STEPS = {
     "matmul": (2, lambda a, b, k: df.matmul(a, b, transpose_a=k % 2 == 1, transpose_b=k % 3 == 1)),
     "gram": (1, lambda a, k: df.matmul(a, a, transpose_b=True)),
     "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
+    "two layers": (1, lambda a, k: df.matmul(
+        df.tanh(df.matmul(a, a, transpose_b=True) + df.reduce_sum(a, -1)), a)),
     "stop": (1, lambda a, k: df.stop_gradient(a)),
     # networks
     "convolution": (2, lambda a, b, k: df.nn.conv1d(
