@@ -31,15 +31,24 @@ typedef struct {
     const df_attr *attrs;
     int64_t workspace; /* offset in the arena, or -1 */
     void *prepared;
+    int n_bodies, first_body; /* of the program's */
     int n_wave; /* instructions from this one on that may run side by side; 1: it stands alone */
     int n_frees;
     const int *frees; /* dynamic slots that nobody reads after it */
     double cost;
 } df_ready;
 
+/* A body of an instruction. */
+typedef struct {
+    df_program *program;
+    int first; /* number of its first instruction among all of the program */
+} df_body;
+
 struct df_program {
     int n_slots, n_instructions, n_args, n_results, n_arg_patches, n_result_patches, n_dynamic;
-    int n_operands;
+    int n_operands, n_bodies;
+    int size; /* instructions, with those of bodies */
+    double cost; /* of its own instructions */
     int64_t arena_bytes;
     df_slot *slots;
     df_ready *instructions;
@@ -49,22 +58,85 @@ struct df_program {
     int64_t *dims;     /* shapes of all slots */
     df_attr *attrs;
     int64_t *lists;    /* of all attributes */
+    df_body *bodies;   /* of all instructions */
+    struct df_body_type *types; /* of the same */
+    bool *written;     /* by argument */
+    int64_t *arg_bytes; /* by argument: how far slots of known shape reach into it */
+    bool unsized;       /* slots of arguments have unknown shapes */
+    int *returned;     /* by result: its slot, or NULL */
+    df_tensor *returns; /* by result: its dtype and shape, or NULL */
     _Atomic(df_frame *) spare[DF_SPARE_FRAMES];
 };
 
+/* What an op runs the bodies of its instruction by. */
+typedef struct {
+    df_frame *owner;
+    int instruction;
+    df_bodies bodies;
+} df_driver;
+
+/* What a run and those of bodies inside it share. */
+typedef struct {
+    const df_run *run;
+    int64_t next_poll; /* ns on the monotonic clock */
+    double since_poll; /* estimated ns of work in bodies */
+    int failed;
+} df_session;
+
 struct df_frame {
-    df_buffer *arena; /* its own, or scratch memory of this run */
+    df_buffer *arena; /* its own, or scratch memory of this run; NULL: of a body */
     char *base;       /* of the arena that tensors and calls point into */
     df_tensor *tensors; /* by slot */
     df_call *calls;     /* by instruction */
     df_tensor **operands;
-    int64_t next_poll; /* ns on the monotonic clock */
+    df_frame **inner;   /* by body */
+    df_driver *drivers; /* by instruction; NULL where no instruction has bodies */
+    const df_program *program;
+    df_session *session; /* while it runs */
+    int first;          /* of a body: the number of its first instruction in the session */
 };
+
+/* Bytes of a slot, which were checked for overflow; -1 where its shape is not known. */
+static inline int64_t df_slot_bytes(const df_slot *s)
+{
+    int64_t n = df_dtypes[s->dtype].bytes;
+    for (int d = 0; d < s->ndim; d++) {
+        if (s->shape[d] < 0) return -1;
+        n *= s->shape[d];
+    }
+    return n;
+}
+
+/* Whether an instruction writes input k. */
+static inline bool df_writes_input(const df_instruction *in, int k)
+{
+    if (k < 32 && in->op->writes >> k & 1) return true;
+    for (int b = 0; b < in->n_bodies; b++)
+        if (df_program_writes(in->bodies[b], k)) return true;
+    return false;
+}
 
 /* Whether the parts lie in memory as a run relies on; slots and operands have been checked. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);
 df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err);
+
+/* Records the bodies of all instructions, which have been checked for their numbers of arguments
+ * and results, and what a program that is a body looks like to an op. */
+df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, df_error *err);
+/* Makes the drivers of a frame and the frames of bodies; false: no memory. */
+bool df_frame_make_drivers(const df_program *p, df_frame *frame);
+/* Gives the frames of bodies their memory: behind what the op itself needs of the workspace. */
+void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_ready *s,
+                           const df_call *call);
+/* Bytes that an instruction wants, with those of its bodies; -1 where they do not fit 64 bits. */
+int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_call *call);
+/* Points all that lies in the arena of a frame to where that is now. */
+void df_frame_point(const df_program *p, df_frame *frame, char *base);
+/* Runs the instructions of a frame whose arguments and results are set. */
+df_status df_frame_run(df_program *p, df_frame *frame, df_error *err);
+/* Asks the caller whether to stop; seldom, because the answer may cost a microsecond. */
+bool df_session_stops(df_session *session);
 
 /* A frame that has the shapes of slots and the data of constants, but no arena. */
 df_frame *df_frame_new(const df_program *p);

@@ -34,7 +34,8 @@ static void make_calls(const df_program *p, df_frame *frame)
         df_call *c = &frame->calls[i];
         *c = (df_call){.op = s->op, .n_in = s->n_in, .n_out = s->n_out,
                        .in = (const df_tensor *const *)at, .out = at + s->n_in, .attrs = s->attrs,
-                       .prepared = s->prepared};
+                       .prepared = s->prepared,
+                       .bodies = s->n_bodies ? &frame->drivers[i].bodies : NULL};
         at += s->n_in + s->n_out;
     }
 }
@@ -48,7 +49,9 @@ df_frame *df_frame_new(const df_program *p)
     frame->operands = calloc((size_t)p->n_operands + 1, sizeof *frame->operands);
     if (frame->tensors)
         for (int i = 0; i < p->n_slots; i++) df_tensor_init(&frame->tensors[i]);
-    if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame)) {
+    frame->program = p;
+    if (!frame->tensors || !frame->calls || !frame->operands || !describe_all(p, frame) ||
+        !df_frame_make_drivers(p, frame)) {
         df_frame_free(p, frame);
         return NULL;
     }
@@ -60,7 +63,11 @@ void df_frame_free(const df_program *p, df_frame *frame)
 {
     if (frame->tensors)
         for (int i = 0; i < p->n_slots; i++) df_tensor_clear(&frame->tensors[i]);
+    for (int i = 0; frame->inner && i < p->n_bodies; i++)
+        if (frame->inner[i]) df_frame_free(p->bodies[i].program, frame->inner[i]);
     df_buffer_release(frame->arena);
+    free(frame->inner);
+    free(frame->drivers);
     free(frame->tensors);
     free(frame->calls);
     free(frame->operands);
@@ -69,15 +76,18 @@ void df_frame_free(const df_program *p, df_frame *frame)
 
 static bool borrows(const df_program *p) { return p->arena_bytes > DF_OWN_ARENA; }
 
-static void point_into_arena(const df_program *p, df_frame *frame)
+void df_frame_point(const df_program *p, df_frame *frame, char *base)
 {
-    frame->base = frame->arena->data;
+    if (frame->base == base) return;
+    frame->base = base;
     for (int i = 0; i < p->n_slots; i++)
         if (p->slots[i].kind == DF_SLOT_ARENA)
             frame->tensors[i].data = frame->base + p->slots[i].offset;
     for (int i = 0; i < p->n_instructions; i++)
-        if (p->instructions[i].workspace >= 0)
+        if (p->instructions[i].workspace >= 0) {
             frame->calls[i].workspace = frame->base + p->instructions[i].workspace;
+            df_frame_point_bodies(p, frame, &p->instructions[i], &frame->calls[i]);
+        }
 }
 
 static df_frame *spare_frame(df_program *p)
@@ -99,7 +109,7 @@ df_frame *df_program_enter(df_program *p)
         df_frame_free(p, frame);
         return NULL;
     }
-    if (frame->base != frame->arena->data) point_into_arena(p, frame);
+    df_frame_point(p, frame, frame->arena->data);
     return frame;
 }
 

@@ -42,7 +42,7 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
 {
     const df_instruction *in = &parts->instructions[i];
     for (int k = 0; k < in->n_in; k++) {
-        bool written = k < 32 && in->op->writes >> k & 1;
+        bool written = df_writes_input(in, k);
         if (k >= 32 || !(in->op->shape_only >> k & 1))
             add_slot(&parts->slots[in->in[k]], READ_BY, written, i, to, n);
     }

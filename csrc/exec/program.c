@@ -71,6 +71,8 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
     if (!in_range(in->n_in, in->in, parts->n_slots)) wrong = "inputs";
     else if (!in_range(in->n_out, in->out, parts->n_slots)) wrong = "outputs";
     else if (in->n_attrs != in->op->n_attrs) wrong = "attributes";
+    else if (in->op->n_bodies == DF_VARIADIC ? in->n_bodies < 1 : in->n_bodies != in->op->n_bodies)
+        wrong = "bodies";
     else if (in->workspace < -1 || in->workspace > parts->arena_bytes) wrong = "workspace";
     for (int k = 0; !wrong && k < in->n_out; k++) {
         const df_slot *s = &parts->slots[in->out[k]];
@@ -84,7 +86,7 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
         const df_slot *s = &parts->slots[in->in[k]];
         if (s->kind == DF_SLOT_DYNAMIC && (s->last_use < i || !made[in->in[k]]))
             wrong = "input (freed before, or not made)";
-        if (k < 32 && in->op->writes >> k & 1 && s->kind == DF_SLOT_CONSTANT)
+        if (df_writes_input(in, k) && s->kind == DF_SLOT_CONSTANT)
             wrong = "written input (a constant)";
     }
     if (!wrong) return DF_OK;
@@ -119,12 +121,13 @@ static df_status check_parts(const df_program_parts *parts, int *failed, df_erro
 /* Room for everything the parts point to; one more of each, so that none is empty. */
 static bool allocate(df_program *p, const df_program_parts *parts)
 {
-    size_t n_dims = 1, n_operands = 1, n_attrs = 1, n_list = 1;
+    size_t n_dims = 1, n_operands = 1, n_attrs = 1, n_list = 1, n_bodies = 1;
     for (int i = 0; i < parts->n_slots; i++) n_dims += (size_t)parts->slots[i].ndim;
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];
         n_operands += (size_t)in->n_in + (size_t)in->n_out;
         n_attrs += (size_t)in->n_attrs;
+        n_bodies += (size_t)in->n_bodies;
         for (int k = 0; k < in->n_attrs; k++)
             if (in->op->attrs[k].type == DF_ATTR_INTS) n_list += (size_t)in->attrs[k].list.n;
     }
@@ -136,12 +139,22 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     p->operands = calloc(n_operands, sizeof *p->operands);
     p->attrs = calloc(n_attrs, sizeof *p->attrs);
     p->lists = calloc(n_list, sizeof *p->lists);
+    p->bodies = calloc(n_bodies, sizeof *p->bodies);
+    p->types = calloc(n_bodies, sizeof *p->types);
+    p->written = calloc((size_t)parts->n_args + 1, sizeof *p->written);
+    p->arg_bytes = calloc((size_t)parts->n_args + 1, sizeof *p->arg_bytes);
+    if (parts->returned) {
+        p->returned = calloc((size_t)parts->n_results + 1, sizeof *p->returned);
+        p->returns = calloc((size_t)parts->n_results + 1, sizeof *p->returns);
+        if (!p->returned || !p->returns) return false;
+        for (int i = 0; i < parts->n_results; i++) df_tensor_init(&p->returns[i]);
+    }
     p->n_slots = parts->n_slots;
     p->n_args = parts->n_args;
     p->n_results = parts->n_results;
     p->arena_bytes = parts->arena_bytes;
     return p->slots && p->patches && p->dynamic && p->instructions && p->dims && p->operands &&
-           p->attrs && p->lists;
+           p->attrs && p->lists && p->bodies && p->types && p->written && p->arg_bytes;
 }
 
 static void collect_patches(df_program *p, df_slot_kind kind, int *n)
@@ -204,18 +217,25 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         s->in = copy_operands(&c, in->n_in, in->in);
         s->out = copy_operands(&c, in->n_out, in->out);
         s->attrs = copy_attrs(&c, in);
+        p->cost += s->cost;
     }
     p->n_instructions = parts->n_instructions;
     p->n_operands = (int)(c.operand - p->operands);
 }
 
+static bool stands_beside_others(const df_instruction *in)
+{
+    return !in->op->effect && !in->n_bodies;
+}
+
 /* The first instruction of a wave counts its length. Effects stand alone, whatever the wave says:
- * they keep their order, and the host is called on the thread of the run. */
+ * they keep their order, and the host is called on the thread of the run. So do those with bodies,
+ * which may hold effects. */
 static void find_waves(df_program *p, const df_instruction *in)
 {
     for (int i = p->n_instructions - 2; i >= 0; i--) {
         bool same = in[i].wave != 0 && in[i].wave == in[i + 1].wave;
-        if (same && !in[i].op->effect && !in[i + 1].op->effect)
+        if (same && stands_beside_others(&in[i]) && stands_beside_others(&in[i + 1]))
             p->instructions[i].n_wave = p->instructions[i + 1].n_wave + 1;
     }
 }
@@ -275,6 +295,7 @@ static df_status check_call(const df_call *call, df_error *err)
         if (call->in[k]->size < 0)
             return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, a static instruction wants all "
                            "shapes known", op->name, k, df_tensor_text(call->in[k]).text);
+    if (op->n_bodies) return df_op_infer(call, err); /* checks what the slots say */
     size_t n = (size_t)call->n_out + 1;
     df_tensor *tensors = malloc(n * sizeof *tensors), **pointers = malloc(n * sizeof *pointers);
     df_status status = tensors && pointers
@@ -301,9 +322,9 @@ static df_tile_fn whole_tile(const df_call *call)
 static df_status prepare(df_program *p, df_ready *s, const df_call *call, df_error *err)
 {
     df_status status = check_call(call, err);
-    if (status == DF_OK && s->op->workspace)
-        status = df_program_check_workspace(p->slots, s, df_op_workspace(call), p->arena_bytes,
-                                            err);
+    if (status == DF_OK && (s->op->workspace || s->n_bodies))
+        status = df_program_check_workspace(p->slots, s, df_program_workspace(p, s, call),
+                                            p->arena_bytes, err);
     if (status != DF_OK) return status;
     s->tile = whole_tile(call);
     if (df_op_in_float(call)) {
@@ -343,8 +364,10 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     copy_slots(p, parts);
     copy_instructions(p, parts);
     find_waves(p, parts->instructions);
-    if (find_frees(p)) status = prepare_all(p, failed, err);
-    else status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    status = df_program_take_bodies(p, parts, err);
+    if (status == DF_OK && !find_frees(p))
+        status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    if (status == DF_OK) status = prepare_all(p, failed, err);
     if (status == DF_OK) *out = p;
     else df_program_free(p);
     return status;
@@ -360,6 +383,13 @@ void df_program_free(df_program *p)
     for (int i = 0; i < p->n_instructions; i++)
         if (p->instructions[i].prepared)
             p->instructions[i].op->release(p->instructions[i].prepared);
+    for (int i = 0; p->returns && i < p->n_results; i++) df_tensor_clear(&p->returns[i]);
+    free(p->bodies);
+    free(p->types);
+    free(p->written);
+    free(p->arg_bytes);
+    free(p->returned);
+    free(p->returns);
     free(p->slots);
     free(p->instructions);
     free(p->patches);

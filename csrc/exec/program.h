@@ -4,7 +4,11 @@
  *
  * Tensors of a program are slots. Shapes are known when it is built, except those that depend on
  * data, which are inferred when their instruction runs (dynamic), those that come with an argument,
- * and all that follow from these. */
+ * and all that follow from these.
+ *
+ * An instruction may own programs, its bodies, which its op runs as often as it wants to. A body
+ * has an argument for each input of the instruction, a result for each output; what it needs lies
+ * in the workspace of the instruction, behind what the op itself needs. */
 #ifndef DF_PROGRAM_H
 #define DF_PROGRAM_H
 
@@ -29,11 +33,14 @@ typedef struct {
     int last_use; /* DYNAMIC: an instruction; n_instructions: kept, the caller takes it */
 } df_slot;
 
+typedef struct df_program df_program;
+
 typedef struct {
     const df_op *op;
-    int n_in, n_out, n_attrs;
+    int n_in, n_out, n_attrs, n_bodies;
     const int *in, *out; /* slots */
     const df_attr *attrs;
+    df_program *const *bodies; /* kept alive by the owner of the program; each has one owner */
     int64_t workspace; /* offset in the arena, -1: none, or, dynamic, allocated when it runs */
     bool dynamic;      /* infer and allocate when it runs */
     bool poll;         /* the caller's `poll` is called before it, after a long stretch of work */
@@ -48,14 +55,18 @@ typedef struct {
     const df_slot *slots;
     const df_instruction *instructions;
     int64_t arena_bytes;
+    /* Of a body: by result, the slot that it is, a RESULT or a DYNAMIC one that is kept. */
+    const int *returned;
 } df_program_parts;
 
-typedef struct df_program df_program;
 typedef struct df_frame df_frame; /* what one run needs of its own: arena and tensors */
 
 /* Copies the parts (not the data of constants), checks them and prepares every static instruction:
  * what it prepared is shared by all runs and only read. On failure `failed` is the instruction, or
  * -1.
+ *
+ * Where one instruction of many programs is named, its own are counted first, then those of the
+ * bodies of its instructions, in their order, each with all that is inside it.
  *
  * A static instruction has only slots of known shapes, which must be what its op infers, and no
  * dynamic output. A dynamic one may have outputs of any kind; what it infers is checked against
@@ -63,9 +74,15 @@ typedef struct df_frame df_frame; /* what one run needs of its own: arena and te
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
+/* Instructions, with those of bodies. */
+int df_program_size(const df_program *p);
+/* What a body needs in memory, to be added to the workspace of its instruction. */
+int64_t df_program_arena(const df_program *p);
+/* Whether a run writes argument `arg`. */
+bool df_program_writes(const df_program *p, int arg);
 
 /* Time of each instruction of a run in ns, added to what is there; start of the first run's
- * instructions on the monotonic clock. Arrays of n_instructions, NULL: not asked for. */
+ * instructions on the monotonic clock. Arrays of df_program_size, NULL: not asked for. */
 typedef struct {
     int64_t *ns;
     int64_t *start;

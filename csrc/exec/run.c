@@ -15,8 +15,7 @@ typedef struct {
     df_program *p;
     df_frame *frame;
     const df_run *run;
-    bool watched; /* every instruction is timed or checked */
-    int first;    /* of a wave */
+    int first; /* of a wave */
     atomic_flag lock; /* guards the rest */
     int failed;
     df_error *err;
@@ -68,7 +67,8 @@ static bool share_view(const df_program *p, const df_ready *s, const df_call *ca
     return true;
 }
 
-static df_status run_allocated(const df_program *p, const df_ready *s, df_call *call, df_error *err)
+static df_status run_allocated(const df_program *p, df_frame *frame, const df_ready *s,
+                               df_call *call, df_error *err)
 {
     df_status status = DF_OK;
     df_buffer *workspace = NULL;
@@ -76,13 +76,14 @@ static df_status run_allocated(const df_program *p, const df_ready *s, df_call *
         if (p->slots[s->out[k]].kind == DF_SLOT_DYNAMIC && call->out[k]->size >= 0)
             status = df_tensor_alloc(call->out[k], s->op->name, err);
     if (status != DF_OK) return status;
-    if (s->op->workspace) {
-        int64_t bytes = df_op_workspace(call);
+    if (s->op->workspace || s->n_bodies) {
+        int64_t bytes = df_program_workspace(p, s, call);
         workspace = bytes >= 0 ? df_buffer_new(bytes) : NULL;
         if (!workspace)
             return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes of workspace",
                            s->op->name, (long long)bytes);
         call->workspace = workspace->data;
+        df_frame_point_bodies(p, frame, s, call);
     }
     status = s->run(call, err);
     df_buffer_release(workspace);
@@ -94,9 +95,13 @@ static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_err
 {
     const df_ready *s = &p->instructions[i];
     df_call call = frame->calls[i];
-    df_status status = df_op_infer_for_run(&call, err);
+    df_status status = DF_OK;
+    for (int k = 0; k < s->n_out && s->n_bodies && status == DF_OK; k++)
+        status = df_frame_describe(p, frame, s->out[k], err); /* what infer checks */
+    if (status == DF_OK) status = df_op_infer_for_run(&call, err);
     if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
-    if (status == DF_OK && !share_view(p, s, &call)) status = run_allocated(p, s, &call, err);
+    if (status == DF_OK && !share_view(p, s, &call))
+        status = run_allocated(p, frame, s, &call, err);
     return status;
 }
 
@@ -114,10 +119,11 @@ static df_status run_instruction(const execution *x, int i, df_error *err)
     const df_ready *s = &x->p->instructions[i];
     const df_call *call = &x->frame->calls[i];
     const df_profile *profile = x->run->profile;
+    const int at = x->frame->first + i;
     int64_t start = profile ? now_ns() : 0;
     df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
-    if (profile && profile->ns) profile->ns[i] += now_ns() - start;
-    if (profile && profile->start && !profile->start[i]) profile->start[i] = start;
+    if (profile && profile->ns) profile->ns[at] += now_ns() - start;
+    if (profile && profile->start && !profile->start[at]) profile->start[at] = start;
     if (status == DF_OK && x->run->check_numerics) status = df_op_check_numerics(call, err);
     return status;
 }
@@ -178,14 +184,13 @@ static df_status run_wave(execution *x, int first, int n)
     return x->failed < 0 ? DF_OK : x->err->status;
 }
 
-/* Asks the caller whether to stop; seldom, because the answer may cost a microsecond. */
-static bool stop(const execution *x)
+bool df_session_stops(df_session *session)
 {
-    if (!x->run->poll) return false;
+    if (!session->run->poll) return false;
     int64_t now = now_ns();
-    if (now < x->frame->next_poll) return false;
-    x->frame->next_poll = now + POLL_NS;
-    return x->run->poll(x->run->context);
+    if (now < session->next_poll) return false;
+    session->next_poll = now + POLL_NS;
+    return session->run->poll(session->run->context);
 }
 
 /* Instruction `first` and its wave; sets `n` to how many these were. */
@@ -196,7 +201,7 @@ static df_status run_group(execution *x, int first, int *n)
     df_status status;
     *n = s->n_wave;
     for (int i = 0; i < *n; i++) poll |= s[i].poll;
-    if (poll && stop(x)) {
+    if (poll && df_session_stops(x->frame->session)) {
         x->failed = first;
         return df_fail(x->err, DF_CANCELLED, "cancelled before %s", s->op->name);
     }
@@ -219,25 +224,36 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
         frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
-df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
-                         df_error *err)
+df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
 {
-    execution x = {.p = p, .frame = frame, .run = run, .lock = ATOMIC_FLAG_INIT, .failed = -1,
-                   .watched = run->profile || run->check_numerics, .err = err};
+    df_session *session = frame->session;
+    execution x = {.p = p, .frame = frame, .run = session->run, .lock = ATOMIC_FLAG_INIT,
+                   .failed = -1, .err = err};
+    const bool watched = x.run->profile || x.run->check_numerics;
     df_status status = DF_OK;
-    patch(p, frame, run);
     for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {
         const df_ready *s = &p->instructions[i];
         n = 1;
-        if (!s->simple || x.watched) {
+        if (!s->simple || watched) {
             status = run_group(&x, i, &n);
         } else {
             status = run_static(s, &frame->calls[i], err);
             if (status != DF_OK) x.failed = i;
         }
     }
-    *failed = x.failed;
-    if (status != DF_OK)
-        for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    if (status == DF_OK) return DF_OK;
+    if (session->failed < 0) session->failed = frame->first + x.failed; /* a body says it first */
+    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    return status;
+}
+
+df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
+                         df_error *err)
+{
+    df_session session = {.run = run, .failed = -1};
+    frame->session = &session;
+    patch(p, frame, run);
+    df_status status = df_frame_run(p, frame, err);
+    *failed = session.failed;
     return status;
 }

@@ -38,6 +38,21 @@ typedef struct {
 
 typedef struct df_op df_op;
 
+/* The graphs that a node owns, made ready to run, as its op sees them: what runs them is known only
+ * to whoever built them. */
+typedef struct {
+    int n; /* bodies */
+    const struct df_body_type {
+        int n_in, n_out;
+        const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look */
+        const df_tensor *out;     /* dtypes and shapes, unknown where they depend on data */
+    } *types;
+    void *context;
+    /* Runs body k. Outputs of known shape have memory, the others get a buffer. */
+    df_status (*run)(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
+                     df_error *err);
+} df_bodies;
+
 /* One application of an op. `in` are complete tensors for run; for infer their data may be NULL and
  * dimensions unknown. */
 typedef struct {
@@ -48,6 +63,7 @@ typedef struct {
     const df_attr *attrs; /* in the order of the record's specs */
     void *workspace;      /* as many bytes as the record's workspace() asks for, 64-byte aligned */
     const void *prepared; /* what the record's prepare() made for these shapes, or NULL */
+    const df_bodies *bodies; /* of an op that owns graphs */
 } df_call;
 
 /* One formula over `n` elements. All operands are dense arrays of n elements; `out` may be one of
@@ -71,7 +87,9 @@ struct df_op {
     int n_out; /* or DF_VARIADIC: infer's caller asks `count_out` */
     int n_attrs;
     df_attr_spec attrs[DF_MAX_ATTRS];
-    int n_bodies; /* graphs that a node of it owns: such nodes never run as they are */
+    /* Graphs that a node of it owns, or DF_VARIADIC: one or more. Its outputs are what they say, so
+     * that infer only checks those it is given. */
+    int n_bodies;
 
     /* Bit i: input i takes part in dtype promotion, the others keep their dtype. 0: none does.
      * For a variadic op any set bit means all. */

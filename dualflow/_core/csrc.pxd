@@ -250,11 +250,15 @@ cdef extern from "exec/program.h" nogil:
         int index
         const void *data
         int last_use
+    ctypedef struct df_program
+    ctypedef struct df_frame
     ctypedef struct df_instruction:
         const df_op *op
         int n_in
         int n_out
         int n_attrs
+        int n_bodies
+        df_program *const *bodies
         const int *in_ "in"
         const int *out
         const df_attr *attrs
@@ -271,11 +275,11 @@ cdef extern from "exec/program.h" nogil:
         const df_slot *slots
         const df_instruction *instructions
         int64_t arena_bytes
-    ctypedef struct df_program
-    ctypedef struct df_frame
+        const int *returned
     df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                              df_error *err) noexcept
     void df_program_free(df_program *p) noexcept
+    int df_program_size(const df_program *p) noexcept
     ctypedef struct df_profile:
         int64_t *ns
         int64_t *start

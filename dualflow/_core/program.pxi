@@ -19,8 +19,10 @@ cdef class ProgramParts:
     cdef df_instruction *instructions
     cdef int64_t *dims
     cdef int *operands
+    cdef df_program **bodies
+    cdef int *returned
 
-    def __cinit__(self, spec):
+    def __cinit__(self, spec, list bodies, bint is_body):
         cdef tuple slots = spec.slots
         cdef tuple instructions = spec.instructions
         cdef Py_ssize_t n_dims = 0, n_operands = 0
@@ -38,9 +40,13 @@ cdef class ProgramParts:
         self.instructions = <df_instruction *>calloc(len(instructions) + 1, sizeof(df_instruction))
         self.dims = <int64_t *>calloc(n_dims + 1, sizeof(int64_t))
         self.operands = <int *>calloc(n_operands + 1, sizeof(int))
+        self.bodies = <df_program **>calloc(len(bodies) + 1, sizeof(df_program *))
+        self.returned = <int *>calloc(len(spec.results) + 1, sizeof(int))
         if self.slots == NULL or self.instructions == NULL or self.dims == NULL \
-                or self.operands == NULL:
+                or self.operands == NULL or self.bodies == NULL or self.returned == NULL:
             raise MemoryError()
+        for k, body in enumerate(bodies):
+            self.bodies[<int>k] = (<Program>body).c
         self.c.n_slots = <int>len(slots)
         self.c.n_instructions = <int>len(instructions)
         self.c.slots = self.slots
@@ -49,12 +55,18 @@ cdef class ProgramParts:
         self.c.arena_bytes = spec.arena_bytes
         self.fill_slots(slots, shapes, spec.constants)
         self.fill_instructions(instructions, operands)
+        if is_body:
+            self.c.returned = self.returned
+            for k, result in enumerate(spec.results):
+                self.returned[<int>k] = slot_of_result(slots, k, result)
 
     def __dealloc__(self):
         free(self.slots)
         free(self.instructions)
         free(self.dims)
         free(self.operands)
+        free(self.bodies)
+        free(self.returned)
 
     cdef int fill_slots(self, tuple slots, list shapes, tuple constants) except -1:
         cdef int64_t *dims = self.dims
@@ -77,6 +89,7 @@ cdef class ProgramParts:
 
     cdef int fill_instructions(self, tuple instructions, list operands) except -1:
         cdef int *at = self.operands
+        cdef df_program **body = self.bodies
         cdef df_instruction *i = self.instructions
         cdef Op op
         cdef Attrs attrs
@@ -103,8 +116,22 @@ cdef class ProgramParts:
             i.poll = instruction.poll
             i.wave = instruction.wave
             i.cost = instruction.cost_ns
+            i.n_bodies = <int>len(instruction.bodies)
+            i.bodies = body
+            body += i.n_bodies
             i += 1
         return 0
+
+
+cdef int slot_of_result(tuple slots, Py_ssize_t k, result) except -2:
+    """The slot that is result `k` of a body, -1: there is none."""
+    if result.kind == DF_SLOT_DYNAMIC:
+        return <int>result.number
+    for j, slot in enumerate(slots):
+        if slot.kind == DF_SLOT_RESULT and slot.number == k and slot.offset == 0 \
+                and slot.shape == result.shape:
+            return <int>j
+    return -1
 
 
 cdef const void *data_of_constant(const df_slot *s, tuple constants) except NULL:
@@ -144,6 +171,9 @@ cdef class Program:
         Of dualflow.graph.program.spec, which says what its fields mean; they are read here, once.
     on_error : callable (instruction, exception) -> exception, optional
         Gives the exception to raise for one that an instruction raised, when built or run.
+        Instructions of bodies are counted behind those of the program (csrc/exec/program.h).
+    is_body : bool, default False
+        Whether an instruction of another program is to own it.
 
     Attributes
     ----------
@@ -157,17 +187,20 @@ cdef class Program:
     cdef Returned *returned
     cdef bint keeps_dynamic
     cdef tuple constants
+    cdef list bodies               # the Programs that instructions own
     cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
 
-    def __cinit__(self, spec, on_error=None):
-        cdef ProgramParts parts = ProgramParts(spec)
+    def __cinit__(self, spec, on_error=None, is_body=False):
+        cdef ProgramParts parts
         cdef df_error err
         cdef df_status status
         cdef int failed = -1
         self.constants = spec.constants
         self.on_error = on_error
+        self.bodies = self.build_bodies(spec)
+        parts = ProgramParts(spec, self.bodies, is_body)
         for result in spec.results:
             parts.c.n_results += result.kind == DF_SLOT_RESULT
         status = df_program_new(&parts.c, &self.c, &failed, &err)
@@ -175,7 +208,7 @@ cdef class Program:
             self.fail(status, failed, &err)
         self.n_args = parts.c.n_args
         self.n_results = parts.c.n_results
-        self.n_instructions = parts.c.n_instructions
+        self.n_instructions = df_program_size(self.c)
         self.cost = 0
         for instruction in spec.instructions:
             self.cost += instruction.cost_ns
@@ -191,6 +224,22 @@ cdef class Program:
         free(self.needed)
         free(self.dims)
         free(self.returned)
+
+    cdef list build_bodies(self, spec):
+        """The programs of bodies. What fails in one is counted as the program counts it."""
+        cdef list made = []
+        cdef Program program
+        cdef Py_ssize_t first = len(spec.instructions)
+        for instruction in spec.instructions:
+            for body in instruction.bodies:
+                program = Program(body, self.error_inside(first), True)
+                made.append(program)
+                first += program.n_instructions
+        return made
+
+    def error_inside(self, first):
+        on_error = self.on_error
+        return None if on_error is None else lambda failed, exc: on_error(first + failed, exc)
 
     cdef int measure_args(self, ProgramParts parts) except -1:
         """How far into each argument the slots reach; they were checked for overflow."""

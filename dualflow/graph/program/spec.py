@@ -88,6 +88,9 @@ class InstructionSpec(NamedTuple):
     name : str
     line : Line or None
         Of the user's code.
+    bodies : tuple of ProgramSpec
+        That the instruction runs as often as its op wants to: an argument for each of its inputs,
+        a result for each output.
     """
 
     op: Op
@@ -101,6 +104,7 @@ class InstructionSpec(NamedTuple):
     cost_ns: float = 0.0
     name: str = ""
     line: Line | None = None
+    bodies: tuple[ProgramSpec, ...] = ()
 
     def __str__(self) -> str:
         made, reads = [", ".join([f"%{k}" for k in slots]) for slots in (self.outputs, self.inputs)]

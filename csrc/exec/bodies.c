@@ -1,0 +1,220 @@
+/* Bodies: programs that an instruction owns. Its op sees them as df_bodies and runs them through a
+ * driver of the frame; each has a frame of its own there, whose arena lies in the workspace of the
+ * instruction, so that nothing is allocated while they run. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_NS 1e6 /* estimated work after which the caller is asked whether to stop */
+
+int df_program_size(const df_program *p) { return p->size; }
+int64_t df_program_arena(const df_program *p) { return p->arena_bytes; }
+bool df_program_writes(const df_program *p, int arg) { return arg < p->n_args && p->written[arg]; }
+
+/* --- when a program is built ---*/
+
+static void note_arguments(df_program *p, const df_program_parts *parts)
+{
+    for (int i = 0; i < p->n_slots; i++) {
+        const df_slot *s = &p->slots[i];
+        const int64_t bytes = df_slot_bytes(s);
+        if (s->kind != DF_SLOT_ARG) continue;
+        p->unsized |= bytes < 0;
+        if (bytes > 0)
+            p->arg_bytes[s->index] = df_max(p->arg_bytes[s->index], s->offset + bytes);
+    }
+    for (int i = 0; i < parts->n_instructions; i++) {
+        const df_instruction *in = &parts->instructions[i];
+        for (int k = 0; k < in->n_in + in->n_out; k++) {
+            const df_slot *s = &p->slots[k < in->n_in ? in->in[k] : in->out[k - in->n_in]];
+            if (s->kind == DF_SLOT_ARG && (k >= in->n_in || df_writes_input(in, k)))
+                p->written[s->index] = true;
+        }
+    }
+}
+
+/* What the results of a program that is a body are like. */
+static df_status note_results(df_program *p, const df_program_parts *parts, df_error *err)
+{
+    df_status status = DF_OK;
+    if (!parts->returned) return DF_OK;
+    for (int i = 0; i < p->n_results && status == DF_OK; i++) {
+        const int slot = parts->returned[i];
+        const df_slot *s = slot >= 0 && slot < p->n_slots ? &p->slots[slot] : NULL;
+        if (!s || !(s->kind == DF_SLOT_RESULT ? s->index == i && s->offset == 0
+                    : s->kind == DF_SLOT_DYNAMIC && s->last_use == parts->n_instructions))
+            return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d is not in slot %d", i,
+                           slot);
+        p->returned[i] = slot;
+        status = df_tensor_set(&p->returns[i], s->dtype, s->ndim, s->shape, "program", err);
+    }
+    for (int i = 0; i < p->n_slots && status == DF_OK; i++) {
+        const df_slot *s = &p->slots[i];
+        if (s->kind == DF_SLOT_RESULT &&
+            s->offset + df_slot_bytes(s) > df_slot_bytes(&p->slots[p->returned[s->index]]))
+            status = df_fail(err, DF_INVALID_ARGUMENT, "program: slot %d reaches beyond result %d",
+                             i, s->index);
+    }
+    return status;
+}
+
+df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, df_error *err)
+{
+    int n = 0;
+    p->size = p->n_instructions;
+    for (int i = 0; i < parts->n_instructions; i++) {
+        const df_instruction *in = &parts->instructions[i];
+        p->instructions[i].n_bodies = in->n_bodies;
+        p->instructions[i].first_body = n;
+        for (int b = 0; b < in->n_bodies; b++, n++) {
+            const df_program *body = in->bodies[b];
+            if (!body->returned)
+                return df_fail(err, DF_INVALID_ARGUMENT, "program: body %d of instruction %d, %s, "
+                               "is no body", b, i, in->op->name);
+            p->bodies[n] = (df_body){in->bodies[b], p->size};
+            p->types[n] = (struct df_body_type){body->n_args, body->n_results, body->arg_bytes,
+                                                body->returns};
+            if (__builtin_add_overflow(p->size, body->size, &p->size))
+                return df_fail(err, DF_OVERFLOW, "program: too many instructions");
+        }
+    }
+    p->n_bodies = n;
+    note_arguments(p, parts);
+    return note_results(p, parts, err);
+}
+
+int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_call *call)
+{
+    int64_t own = df_op_workspace(call), inside = 0;
+    for (int b = 0; b < s->n_bodies; b++)
+        inside = df_max(inside, p->bodies[s->first_body + b].program->arena_bytes);
+    if (own < 0 || !s->n_bodies) return own;
+    if (!df_add_size(own, -own & (DF_ALIGNMENT - 1), &own) || !df_add_size(own, inside, &own))
+        return -1;
+    return own;
+}
+
+/* --- frames ---*/
+
+static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
+                          df_error *err);
+
+bool df_frame_make_drivers(const df_program *p, df_frame *frame)
+{
+    if (!p->n_bodies) return true;
+    frame->inner = calloc((size_t)p->n_bodies, sizeof *frame->inner);
+    frame->drivers = calloc((size_t)p->n_instructions, sizeof *frame->drivers);
+    if (!frame->inner || !frame->drivers) return false;
+    for (int i = 0; i < p->n_bodies; i++)
+        if (!(frame->inner[i] = df_frame_new(p->bodies[i].program))) return false;
+    for (int i = 0; i < p->n_instructions; i++) {
+        const df_ready *s = &p->instructions[i];
+        df_driver *d = &frame->drivers[i];
+        *d = (df_driver){.owner = frame, .instruction = i,
+                         .bodies = {.n = s->n_bodies, .types = p->types + s->first_body,
+                                    .context = d, .run = run_body}};
+    }
+    return true;
+}
+
+void df_frame_point_bodies(const df_program *p, df_frame *frame, const df_ready *s,
+                           const df_call *call)
+{
+    int64_t own = s->n_bodies ? df_op_workspace(call) : 0;
+    for (int b = 0; b < s->n_bodies; b++) {
+        const int i = s->first_body + b;
+        df_frame_point(p->bodies[i].program, frame->inner[i],
+                       (char *)call->workspace + own + (-own & (DF_ALIGNMENT - 1)));
+    }
+}
+
+/* --- a run of a body ---*/
+
+/* Arguments: where they are, and of what shape if that depends on data. */
+static df_status take_arguments(const df_program *p, df_frame *frame, const df_tensor *const *in,
+                                df_error *err)
+{
+    const df_patch *at = p->patches, *end = at + p->n_arg_patches;
+    for (; at < end; at++)
+        frame->tensors[at->slot].data = (char *)in[at->index]->data + at->offset;
+    for (at = p->patches; p->unsized && at < end; at++) {
+        const df_slot *s = &p->slots[at->slot];
+        const df_tensor *x = in[at->index];
+        df_tensor *t = &frame->tensors[at->slot];
+        if (df_slot_bytes(s) >= 0) continue;
+        df_status status = df_frame_describe(p, frame, at->slot, err);
+        if (status == DF_OK && (x->dtype != s->dtype || !df_may_be_same_shape(x, t)))
+            status = df_fail(err, DF_BAD_SHAPE, "program: argument %d of a body is %s, want %s",
+                             at->index, df_tensor_text(x).text, df_tensor_text(t).text);
+        if (status == DF_OK) status = df_tensor_set(t, x->dtype, x->ndim, x->shape, "program", err);
+        if (status != DF_OK) return status;
+    }
+    return DF_OK;
+}
+
+/* Results: where they are to be. What has no memory gets it, if the body knows how much. */
+static df_status give_results(const df_program *p, df_frame *frame, df_tensor *const *out,
+                              df_error *err)
+{
+    const df_patch *at = p->patches + p->n_arg_patches, *end = at + p->n_result_patches;
+    for (int i = 0; i < p->n_results; i++) {
+        const df_tensor *t = &p->returns[i];
+        if (out[i]->size >= 0 || t->size < 0) continue;
+        df_status status = df_tensor_set(out[i], t->dtype, t->ndim, t->shape, "program", err);
+        if (status == DF_OK) status = df_tensor_alloc(out[i], "program", err);
+        if (status != DF_OK) return status;
+    }
+    for (; at < end; at++)
+        frame->tensors[at->slot].data = (char *)out[at->index]->data + at->offset;
+    return DF_OK;
+}
+
+/* Hands over results that the body has allocated itself. */
+static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *const *out,
+                           df_error *err)
+{
+    df_status status = DF_OK;
+    for (int i = 0; i < p->n_results && status == DF_OK; i++) {
+        df_tensor *t = &frame->tensors[p->returned[i]], *to = out[i];
+        if (p->slots[p->returned[i]].kind != DF_SLOT_DYNAMIC) continue;
+        if (to->size >= 0) {
+            if (!df_same_shape(t, to))
+                return df_fail(err, DF_BAD_SHAPE, "program: result %d of a body is %s, want %s", i,
+                               df_tensor_text(t).text, df_tensor_text(to).text);
+            if (to->size) memcpy(to->data, t->data, (size_t)df_tensor_bytes(to));
+            continue;
+        }
+        status = df_tensor_set(to, t->dtype, t->ndim, t->shape, "program", err);
+        df_buffer_retain(t->buffer);
+        to->buffer = t->buffer;
+        to->data = t->data;
+    }
+    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    return status;
+}
+
+static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
+                          df_error *err)
+{
+    const df_driver *driver = context;
+    df_frame *owner = driver->owner;
+    const df_program *outer = owner->program;
+    const df_body *body = &outer->bodies[outer->instructions[driver->instruction].first_body + k];
+    df_frame *frame = owner->inner[body - outer->bodies];
+    df_program *p = body->program;
+    frame->session = owner->session;
+    frame->first = owner->first + body->first;
+    frame->session->since_poll += p->cost;
+    if (frame->session->since_poll > POLL_NS) {
+        frame->session->since_poll = 0;
+        if (df_session_stops(frame->session))
+            return df_fail(err, DF_CANCELLED, "cancelled inside %s",
+                           outer->instructions[driver->instruction].op->name);
+    }
+    df_status status = take_arguments(p, frame, in, err);
+    if (status == DF_OK) status = give_results(p, frame, out, err);
+    if (status == DF_OK) status = df_frame_run(p, frame, err);
+    if (status == DF_OK && p->n_dynamic) status = hand_over(p, frame, out, err);
+    return status;
+}

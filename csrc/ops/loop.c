@@ -1,0 +1,453 @@
+/* loop: runs its body again and again on what the body made of its carried inputs.
+ *
+ *     inputs   [times] [go on] carried, sliced, captured
+ *     body     the same        ->  [go on] carried, stacked
+ *     outputs                      carried, [rounds], stacked
+ *
+ * `times` < 0: input 0, an int64, says how many rounds there are at most. `tested`: the next input,
+ * a bool, says whether there is a first round, output 0 of the body whether there is another.
+ * Round t sees row t of each sliced input and makes row t of each stacked output; `reverse`: the
+ * last row first. What is captured is the same in all rounds.
+ *
+ * Nothing is copied: rows are looked at where they are, and what is carried goes back and forth
+ * between the memory of the output and a second place. */
+#include "op/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TIMES, N_CARRIED, N_SLICED, TESTED, REVERSE };
+
+/* Where things are among the inputs of the op, the outputs of the body and those of the op. */
+typedef struct {
+    int limit, go_on, carried, sliced, captured; /* first input of each kind, -1: there is none */
+    int n_carried, n_sliced, n_stacked;
+    int first; /* output of the body that is carried */
+    int rounds, stacked; /* outputs of the op */
+    int n_out; /* of the body */
+} layout;
+
+static bool find_layout(const df_call *call, layout *l)
+{
+    const df_attr *attrs = call->attrs;
+    const bool tested = attrs[TESTED].i, limited = attrs[TIMES].i < 0;
+    const int64_t n_carried = attrs[N_CARRIED].i, n_sliced = attrs[N_SLICED].i;
+    if (n_carried < 0 || n_sliced < 0 || n_carried > call->n_in || n_sliced > call->n_in)
+        return false;
+    l->n_carried = (int)n_carried;
+    l->n_sliced = (int)n_sliced;
+    l->limit = limited ? 0 : -1;
+    l->go_on = tested ? limited : -1;
+    l->carried = limited + tested;
+    l->sliced = l->carried + l->n_carried;
+    l->captured = l->sliced + l->n_sliced;
+    l->first = tested;
+    l->rounds = tested ? l->n_carried : -1;
+    l->stacked = l->n_carried + tested;
+    l->n_stacked = call->n_out - l->stacked;
+    l->n_out = call->n_out; /* the body's word on going on is where the number of rounds is here */
+    return l->captured <= call->n_in && l->n_stacked >= 0;
+}
+
+static bool is_scalar(const df_tensor *t, df_dtype dtype) { return t->dtype == dtype && !t->ndim; }
+
+static int64_t row_bytes(const df_tensor *t)
+{
+    int64_t n = df_dtypes[t->dtype].bytes;
+    for (int d = 1; d < t->ndim; d++) {
+        if (t->shape[d] < 0) return -1;
+        if (!df_mul_size(n, t->shape[d], &n)) return INT64_MAX;
+    }
+    return n;
+}
+
+/* How many bytes of input i a body is given; -1: not known. */
+static int64_t given_bytes(const df_call *call, const layout *l, int i)
+{
+    const df_tensor *t = call->in[i];
+    if (i >= l->sliced && i < l->captured) return row_bytes(t);
+    return t->size < 0 ? -1 : df_tensor_bytes(t);
+}
+
+static df_status check_input(const df_call *call, const layout *l, int i, df_error *err)
+{
+    const df_tensor *t = call->in[i];
+    const int64_t times = call->attrs[TIMES].i, given = given_bytes(call, l, i);
+    const int64_t wanted = call->bodies->types[0].in_bytes[i];
+    const char *want = NULL;
+    if (i == l->limit && !is_scalar(t, DF_I64)) want = "an int64 of shape ()";
+    if (i == l->go_on && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
+    if (i >= l->sliced && i < l->captured &&
+        (t->ndim == 0 || (times >= 0 && t->shape[0] >= 0 && t->shape[0] < times)))
+        want = "a row for each round";
+    if (!want && given >= 0 && wanted > given) want = "what the body looks at";
+    if (!want) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want %s", i, df_tensor_text(t).text,
+                   want);
+}
+
+static bool like_rows(const df_tensor *row, const df_tensor *stack)
+{
+    df_tensor below = *stack; /* its shape is borrowed */
+    if (stack->ndim != row->ndim + 1) return false;
+    below.ndim = row->ndim;
+    below.shape = stack->shape + 1;
+    return row->dtype == stack->dtype && df_may_be_same_shape(row, &below);
+}
+
+static bool like(const df_tensor *a, const df_tensor *b)
+{
+    return a->dtype == b->dtype && df_may_be_same_shape(a, b);
+}
+
+static df_status check_output(const df_call *call, const layout *l, int i, df_error *err)
+{
+    const df_tensor *made = call->bodies->types[0].out, *t = call->out[i];
+    const int64_t times = call->attrs[TIMES].i;
+    bool good;
+    if (i < l->n_carried)
+        good = like(t, &made[l->first + i]) && like(call->in[l->carried + i], t);
+    else if (i == l->rounds)
+        good = is_scalar(t, DF_I64) && is_scalar(&made[0], DF_BOOL);
+    else
+        good = like_rows(&made[i], t) &&
+               (t->shape[0] < 0 || (times >= 0 && l->rounds < 0 && t->shape[0] == times));
+    if (good) return DF_OK;
+    return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, does not fit its body", i,
+                   df_tensor_text(t).text);
+}
+
+static df_status infer_loop(const df_call *call, df_error *err)
+{
+    const df_bodies *bodies = call->bodies;
+    layout l;
+    df_status status = DF_OK;
+    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body to run");
+    if (!find_layout(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
+        bodies->types[0].n_out != l.n_out || (l.go_on >= 0 && call->attrs[REVERSE].i))
+        return df_fail(err, DF_INVALID_ARGUMENT, "loop: %d inputs and %d outputs do not fit its "
+                       "body or its attributes", call->n_in, call->n_out);
+    for (int i = 0; i < call->n_in && status == DF_OK; i++) status = check_input(call, &l, i, err);
+    for (int i = 0; i < call->n_out && status == DF_OK; i++)
+        status = check_output(call, &l, i, err);
+    return status;
+}
+
+static int count_out(const df_call *call) { return call->n_out; }
+
+/* --- memory of a run ---*/
+
+/* What is carried has two places, of which one is read while the other is written. */
+typedef struct {
+    df_tensor place[2];
+} pair;
+
+/* What is stacked. An output whose size was not known grows with the rounds; rows whose shape was
+ * not known come in memory of their own. */
+typedef struct {
+    df_tensor row, *out;
+    int64_t bytes; /* of a row; -1: not known yet */
+    int64_t room;  /* rows */
+} stack;
+
+typedef struct {
+    df_tensor row;
+    const char *data;
+    int64_t bytes;
+} slices;
+
+typedef struct {
+    layout at;
+    const df_tensor **in; /* by input of the body */
+    df_tensor **out;      /* by output of the body */
+    pair *pairs;
+    slices *slices;
+    stack *stacks;
+    df_tensor go_on;
+    bool another;
+    int64_t times;
+} rounds;
+
+enum { IN, OUT, PAIRS, SLICES, STACKS, SECOND_PLACES, N_PARTS };
+
+static bool add_bytes(int64_t *at, int64_t bytes)
+{
+    return df_add_size(*at, bytes, at) && df_add_size(*at, -*at & (DF_ALIGNMENT - 1), at);
+}
+
+/* Where the parts of the workspace begin. */
+static bool divide(const df_call *call, const layout *l, int64_t *at)
+{
+    const int64_t sizes[] = {(int64_t)sizeof(void *) * call->n_in,
+                             (int64_t)sizeof(void *) * l->n_out,
+                             (int64_t)sizeof(pair) * l->n_carried,
+                             (int64_t)sizeof(slices) * l->n_sliced,
+                             (int64_t)sizeof(stack) * l->n_stacked};
+    at[IN] = 0;
+    for (int k = IN; k < SECOND_PLACES; k++) {
+        at[k + 1] = at[k];
+        if (!add_bytes(&at[k + 1], sizes[k])) return false;
+    }
+    return true;
+}
+
+static int64_t workspace_loop(const df_call *call)
+{
+    layout l;
+    int64_t at[N_PARTS];
+    if (!find_layout(call, &l) || !divide(call, &l, at)) return -1;
+    for (int c = 0; c < l.n_carried; c++)
+        if (call->out[c]->size > 0 && !add_bytes(&at[SECOND_PLACES], df_tensor_bytes(call->out[c])))
+            return -1;
+    return at[SECOND_PLACES];
+}
+
+/* A description like `t`, without memory and without its first `skipped` dimensions. */
+static df_status describe(df_tensor *to, const df_tensor *t, int skipped, df_error *err)
+{
+    df_tensor_init(to);
+    return df_tensor_set(to, t->dtype, t->ndim - skipped, t->shape + skipped, "loop", err);
+}
+
+/* Round t reads place t % 2 and writes the other one, so that the last writes the output. */
+static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_error *err)
+{
+    const layout *l = &r->at;
+    const int last = l->go_on >= 0 || r->times % 2 ? 1 : 0;
+    df_status status = DF_OK;
+    for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
+        df_tensor *place = r->pairs[c].place, *out = call->out[c];
+        for (int k = 0; k < 2 && status == DF_OK; k++) status = describe(&place[k], out, 0, err);
+        r->out[l->first + c] = &place[1];
+        if (out->size < 0) continue;
+        place[last].data = out->data;
+        place[1 - last].data = second;
+        second += (df_tensor_bytes(out) + DF_ALIGNMENT - 1) / DF_ALIGNMENT * DF_ALIGNMENT;
+    }
+    return status;
+}
+
+static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
+{
+    const layout *l = &r->at;
+    df_status status = DF_OK;
+    for (int k = 0; k < l->n_sliced && status == DF_OK; k++) {
+        const df_tensor *x = call->in[l->sliced + k];
+        slices *s = &r->slices[k];
+        if (x->shape[0] < r->times && l->go_on < 0)
+            return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want a row for each of %lld "
+                           "rounds", l->sliced + k, df_tensor_text(x).text, (long long)r->times);
+        r->times = df_min(r->times, x->shape[0]);
+        status = describe(&s->row, x, 1, err);
+        s->data = x->data;
+        s->bytes = row_bytes(x);
+        r->in[l->sliced + k] = &s->row;
+    }
+    return status;
+}
+
+static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
+{
+    const layout *l = &r->at;
+    df_status status = DF_OK;
+    for (int k = 0; k < l->n_stacked && status == DF_OK; k++) {
+        const int i = l->stacked + k;
+        stack *s = &r->stacks[k];
+        status = describe(&s->row, &call->bodies->types[0].out[i], 0, err);
+        s->out = call->out[i];
+        s->bytes = s->row.size < 0 ? -1 : df_tensor_bytes(&s->row);
+        s->room = s->out->size < 0 ? 0 : INT64_MAX;
+        r->out[i] = &s->row;
+    }
+    return status;
+}
+
+static df_status begin(const df_call *call, rounds *r, df_error *err)
+{
+    layout *l = &r->at;
+    int64_t at[N_PARTS];
+    char *base = call->workspace;
+    if (!find_layout(call, l) || !divide(call, l, at))
+        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory");
+    r->in = (const df_tensor **)(base + at[IN]);
+    r->out = (df_tensor **)(base + at[OUT]);
+    r->pairs = (pair *)(base + at[PAIRS]);
+    r->slices = (slices *)(base + at[SLICES]);
+    r->stacks = (stack *)(base + at[STACKS]);
+    memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may always clear */
+    for (int i = 0; i < call->n_in; i++) r->in[i] = call->in[i];
+    r->times = l->limit < 0 ? call->attrs[TIMES].i : *(const int64_t *)call->in[l->limit]->data;
+    r->another = l->go_on < 0 || *(const bool *)call->in[l->go_on]->data;
+    df_tensor_init(&r->go_on);
+    r->go_on.dtype = DF_BOOL;
+    r->go_on.data = &r->another;
+    if (l->go_on >= 0) r->out[0] = &r->go_on;
+    df_status status = begin_slices(call, r, err);
+    if (status == DF_OK) status = begin_stacks(call, r, err);
+    return status == DF_OK ? begin_pairs(call, r, base + at[SECOND_PLACES], err) : status;
+}
+
+/* --- rows ---*/
+
+/* Moves a stack to memory for `n` rows. */
+static df_status grow(stack *s, int64_t n, int64_t used, df_error *err)
+{
+    df_buffer *buffer;
+    int64_t bytes;
+    if (!df_mul_size(n, s->bytes, &bytes) || !(buffer = df_buffer_new(bytes)))
+        return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory for %lld rows of %s", (long long)n,
+                       df_tensor_text(&s->row).text);
+    if (used) memcpy(buffer->data, s->out->data, (size_t)(used * s->bytes));
+    df_buffer_release(s->out->buffer);
+    s->out->buffer = buffer;
+    s->out->data = buffer->data;
+    s->room = n;
+    return DF_OK;
+}
+
+/* Room for another row behind `used`: twice as much, or all where their number is known. */
+static df_status make_room(const rounds *r, stack *s, int64_t used, df_error *err)
+{
+    if (used < s->room) return DF_OK;
+    const int64_t twice = used < 8 ? 8 : used > INT64_MAX / 2 ? INT64_MAX : 2 * used;
+    return grow(s, r->at.go_on < 0 ? r->times : df_min(twice, r->times), used, err);
+}
+
+/* Points rows to where those of round t are. */
+static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *err)
+{
+    const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
+    df_status status = DF_OK;
+    for (int k = 0; k < r->at.n_sliced; k++)
+        r->slices[k].row.data = (char *)(intptr_t)r->slices[k].data + at * r->slices[k].bytes;
+    for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
+        stack *s = &r->stacks[k];
+        const df_tensor *row = &call->bodies->types[0].out[r->at.stacked + k];
+        if (row->size < 0) {
+            df_tensor_clear(&s->row);
+            status = describe(&s->row, row, 0, err);
+        } else {
+            status = make_room(r, s, t, err);
+            s->row.data = (char *)s->out->data + at * s->bytes;
+        }
+    }
+    return status;
+}
+
+/* Adds rows that came in memory of their own to their stacks: all must have one shape. */
+static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *err)
+{
+    const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
+    df_status status = DF_OK;
+    for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
+        stack *s = &r->stacks[k];
+        if (call->bodies->types[0].out[r->at.stacked + k].size >= 0) continue;
+        if (s->bytes < 0) {
+            int64_t shape[DF_MAX_NDIM];
+            shape[0] = DF_UNKNOWN;
+            memcpy(shape + 1, s->row.shape, (size_t)s->row.ndim * sizeof *shape);
+            status = df_tensor_set(s->out, s->row.dtype, s->row.ndim + 1, shape, "loop", err);
+            s->bytes = df_tensor_bytes(&s->row);
+        } else if (!df_same_dims(s->row.ndim, s->row.shape, s->out->shape + 1)) {
+            return df_fail(err, DF_BAD_SHAPE, "loop: rows of %s and %s cannot be stacked",
+                           df_shape_text(s->row.ndim, s->out->shape + 1).text,
+                           df_shape_text(s->row.ndim, s->row.shape).text);
+        }
+        if (status == DF_OK) status = make_room(r, s, t, err);
+        if (status == DF_OK && s->bytes)
+            memcpy((char *)s->out->data + at * s->bytes, s->row.data, (size_t)s->bytes);
+    }
+    return status;
+}
+
+/* What the body made is what it is given next. Places of unknown size are made anew. */
+static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *err)
+{
+    const layout *l = &r->at;
+    df_status status = DF_OK;
+    for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
+        df_tensor *made = &r->pairs[c].place[(t + 1) % 2], *next = &r->pairs[c].place[t % 2];
+        r->in[l->carried + c] = made;
+        r->out[l->first + c] = next;
+        if (call->out[c]->size >= 0) continue;
+        df_tensor_clear(next);
+        status = describe(next, call->out[c], 0, err);
+    }
+    return status;
+}
+
+static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error *err)
+{
+    const df_bodies *bodies = call->bodies;
+    for (*t = 0; *t < r->times && r->another; ++*t) {
+        df_status status = turn_to(call, r, *t, err);
+        if (status == DF_OK) status = bodies->run(bodies->context, 0, r->in, r->out, err);
+        if (status == DF_OK) status = add_rows(call, r, *t, err);
+        if (status == DF_OK) status = pass_on(call, r, *t, err);
+        if (status == DF_OK) continue;
+        size_t n = strlen(err->text);
+        snprintf(err->text + n, sizeof err->text - n, ", in round %lld", (long long)*t);
+        return status;
+    }
+    return DF_OK;
+}
+
+/* Gives `out` what is carried in the end, without a copy where it is there already. */
+static df_status return_carried(df_tensor *out, const df_tensor *x, df_error *err)
+{
+    if (out->size < 0) {
+        df_status status = df_tensor_set(out, x->dtype, x->ndim, x->shape, "loop", err);
+        if (status == DF_OK && x->buffer) {
+            df_buffer_retain(x->buffer);
+            out->buffer = x->buffer;
+            out->data = x->data;
+            return DF_OK;
+        }
+        if (status == DF_OK) status = df_tensor_alloc(out, "loop", err);
+        if (status != DF_OK) return status;
+    }
+    if (out->data != x->data && out->size) memcpy(out->data, x->data, (size_t)df_tensor_bytes(out));
+    return DF_OK;
+}
+
+/* A stack that has grown has as many rows as there were rounds. */
+static df_status return_stack(stack *s, int64_t n, df_error *err)
+{
+    int64_t shape[DF_MAX_NDIM];
+    if (s->room == INT64_MAX) return DF_OK;
+    shape[0] = n;
+    for (int d = 1; d < s->out->ndim; d++) shape[d] = df_max(s->out->shape[d], 0);
+    df_status status = df_tensor_set(s->out, s->out->dtype, s->out->ndim, shape, "loop", err);
+    return status == DF_OK && !s->out->buffer ? df_tensor_alloc(s->out, "loop", err) : status;
+}
+
+static void end(rounds *r)
+{
+    for (int c = 0; c < r->at.n_carried; c++)
+        for (int k = 0; k < 2; k++) df_tensor_clear(&r->pairs[c].place[k]);
+    for (int k = 0; k < r->at.n_sliced; k++) df_tensor_clear(&r->slices[k].row);
+    for (int k = 0; k < r->at.n_stacked; k++) df_tensor_clear(&r->stacks[k].row);
+}
+
+static df_status run_loop(const df_call *call, df_error *err)
+{
+    rounds r;
+    int64_t n = 0;
+    df_status status = begin(call, &r, err);
+    if (status == DF_OK) status = run_rounds(call, &r, &n, err);
+    for (int c = 0; c < r.at.n_carried && status == DF_OK; c++)
+        status = return_carried(call->out[c], r.in[r.at.carried + c], err);
+    for (int k = 0; k < r.at.n_stacked && status == DF_OK; k++)
+        status = return_stack(&r.stacks[k], n, err);
+    if (status == DF_OK && r.at.rounds >= 0) *(int64_t *)call->out[r.at.rounds]->data = n;
+    end(&r);
+    return status;
+}
+
+DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
+               .n_attrs = 5,
+               .attrs = {{"times", DF_ATTR_INT}, {"n_carried", DF_ATTR_INT},
+                         {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
+                         {"reverse", DF_ATTR_BOOL}},
+               .n_bodies = 1, .internal = true, .count_out = count_out, .infer = infer_loop,
+               .run = run_loop, .workspace = workspace_loop};
