@@ -17,12 +17,15 @@ from dualflow.graph.ir.node import (
     is_dynamic,
     walk,
 )
+from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_parts
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
     "CALL",
+    "COND",
     "CONSTANT",
     "LEAVES",
+    "LOOP",
     "PARAMETER",
     "VARIABLE",
     "Copier",
@@ -31,6 +34,7 @@ __all__ = [
     "IRError",
     "Input",
     "Line",
+    "LoopParts",
     "Node",
     "Open",
     "Rule",
@@ -41,6 +45,7 @@ __all__ = [
     "edit",
     "graphs",
     "is_dynamic",
+    "loop_parts",
     "type_text",
     "walk",
 ]

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import NoReturn
 
 from dualflow._core import Symbol
+from dualflow.graph.ir import owners
 from dualflow.graph.ir.graph import Graph, graphs, outputs_of
 from dualflow.graph.ir.node import CONSTANT, LEAVES, PARAMETER, Input, Node
 
@@ -92,9 +93,9 @@ def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
 
     if [x.node.data for x in body.inputs] != [Input(i) for i in range(len(node.inputs))]:
         fail("the inputs are not those of the node")
-    for x, given in zip(body.inputs, node.inputs, strict=True):
-        if x.dtype is not given.dtype or not _agree(x, given):
-            fail(f"{x!r} is given {given!r}")
+    for x, (dtype, shape) in zip(body.inputs, owners.given(node), strict=True):
+        if x.dtype is not dtype or not _agree(x.known_shape, shape):
+            fail(f"{x!r} is given {dtype} {shape}")
     inside = set(body.inputs)
     for leaf in body.nodes:
         if leaf.op in LEAVES and leaf.op is not CONSTANT and leaf.outputs[0] not in inside:
@@ -111,14 +112,14 @@ def _check_bound(graph: Graph, node: Node, k: int, body: Graph) -> None:
         fail("the last outputs are not the variables written")
 
 
-def _agree(x: Symbol, given: Symbol) -> bool:
-    """Whether two values have the same shape, as far as both are known."""
-    return x.ndim == given.ndim and all(
-        None in (n, m) or n == m for n, m in zip(x.known_shape, given.known_shape, strict=True))
+def _agree(one: owners.Shape, other: owners.Shape) -> bool:
+    """Whether two shapes are the same, as far as both are known."""
+    return len(one) == len(other) and all(
+        [None in (n, m) or n == m for n, m in zip(one, other, strict=True)])
 
 
 def _check_facts(graph: Graph, node: Node) -> None:
-    if len(node.bodies) != node.op.n_bodies:
+    if len(node.bodies) != node.op.n_bodies and not (node.op.n_bodies < 0 and node.bodies):
         raise IRError(f"{node.name} owns {len(node.bodies)} bodies, its op wants "
                       f"{node.op.n_bodies}, in\n{graph}")
     fresh = Node(node.op, node.inputs, node.attrs, node.outputs, bodies=node.bodies)

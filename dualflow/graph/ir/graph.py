@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
+from dualflow.graph.ir import owners
 from dualflow.graph.ir.node import CONSTANT, Line, Node, walk
 from dualflow.graph.ir.text import to_text
 
@@ -83,7 +84,7 @@ def graphs(graph: Graph) -> list[Graph]:
 def outputs_of(node: Node, graph: Graph) -> list[Symbol]:
     """What a node's outputs must be like, according to its op's rule or to its bodies."""
     if node.bodies:
-        return [symbol(graph, node, 0, y.dtype, y.known_shape) for y in node.bodies[0].outputs]
+        return [symbol(graph, node, 0, dtype, shape) for dtype, shape in owners.made(node)]
     made = infer(node.op, list(node.inputs), node.attrs, graph)
     if node.writes:
         made += [symbol(graph, node, 0, x.dtype, x.shape) for i, x in enumerate(node.inputs)

@@ -92,7 +92,7 @@ class Compiled:
 
     def locate(self, index: int, error: Exception) -> Exception:
         """The error of an instruction, with the line of the user's code that asked for it."""
-        line = self.spec.instructions[index].line
+        line = self.spec.all_instructions[index].line
         if line is not None:
             self._give_back(line.place)
         return located(self.spec, index, error)
@@ -107,7 +107,7 @@ class Compiled:
 
 def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
     """The error of an instruction, with the line of the user's code that asked for it."""
-    failed = spec.instructions[index]
+    failed = spec.all_instructions[index]
     if failed.line is not None:
         error.add_note(f"in {failed.name} of {spec.name}, made at {failed.line}")
         if error.args and isinstance(error.args[0], str):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dualflow._core import Symbol, Tensor
-from dualflow.graph.ir import Graph, is_dynamic
+from dualflow.graph.ir import LOOP, Graph, is_dynamic, loop_parts
 from dualflow.graph.program.plan import Buffer, Instruction, Plan, make_plan
 from dualflow.graph.program.spec import (
     ArgumentSpec,
@@ -16,14 +18,25 @@ from dualflow.graph.program.spec import (
 )
 
 POLL_COST = 1e6           # ns of work after which the program asks whether to continue
+MANY_ROUNDS = 1 << 40     # of a loop that ends when its test says so
 
 
 def cost_of(instruction: Instruction) -> float:
-    """Estimated time of an instruction in ns."""
+    """Estimated time of an instruction in ns, without what its bodies take."""
     values: list[Symbol] = [*instruction.inputs, *instruction.outputs]
     if instruction.dynamic:
         values = [x for x in values if not is_dynamic(x)]
     return 50 + instruction.node.op.cost * sum([x.size for x in values])
+
+
+def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> float:
+    """Estimated time that the bodies of an instruction take: the longest once, or in each round; a
+    loop of unknown length may take any time."""
+    longest = max([sum([x.cost_ns for x in body.instructions]) for body in bodies], default=0.0)
+    if instruction.node.op is not LOOP:
+        return longest
+    times = loop_parts(instruction.node).times
+    return longest * times if 0 <= times < MANY_ROUNDS else POLL_COST
 
 
 class Lowerer:
@@ -43,10 +56,10 @@ class Lowerer:
         for k, instruction in enumerate(plan.instructions):
             for x in (*instruction.inputs, *instruction.outputs):
                 self.last_use[plan.where[x][0]] = k
-        for x in graph.outputs:
+        for x in (*graph.outputs, *plan.results):
             self.last_use[plan.where[x][0]] = len(plan.instructions)
         instructions = self.instructions()
-        results = [self.result(x) for x in dict.fromkeys(graph.outputs)]
+        results = [self.result(x) for x in plan.results]
         return ProgramSpec(
             graph.name, tuple(self.slots), instructions,
             tuple([ArgumentSpec(x.node.data, x.dtype, x.shape, x.node.name)
@@ -59,7 +72,9 @@ class Lowerer:
         """All instructions; one polls after every long stretch of work."""
         found, since_poll = [], 0.0
         for instruction in self.plan.instructions:
-            node, space, cost = instruction.node, instruction.workspace, cost_of(instruction)
+            node, space = instruction.node, instruction.workspace
+            bodies = tuple([lower(body, body.graph) for body in instruction.bodies])
+            cost = cost_of(instruction) + cost_of_bodies(instruction, bodies)
             since_poll += cost
             poll = since_poll > POLL_COST
             if poll:
@@ -68,7 +83,7 @@ class Lowerer:
                 node.op, tuple([self.slot(x) for x in instruction.inputs]),
                 tuple([self.slot(x) for x in instruction.outputs]), node.attrs,
                 None if space is None else space.offset, instruction.dynamic, poll,
-                node.wave, cost, node.name, node.line))
+                node.wave, cost, node.name, node.line, bodies))
         return tuple(found)
 
     def slot(self, x: Symbol) -> int:

@@ -24,7 +24,7 @@ from dualflow.graph.ir import (
     is_dynamic,
     type_text,
 )
-from dualflow.graph.program.arena import Block, lower_bound, place
+from dualflow.graph.program.arena import ALIGNMENT, Block, lower_bound, place
 from dualflow.graph.program.spec import SlotKind
 
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
@@ -48,7 +48,8 @@ class Buffer:
         Of an argument or a result.
     data : Tensor or None
         Of a constant.
-    variable : Variable or None
+    variable : Variable, Symbol or None
+        In a body: the parameter that stands for it.
     offset : int
         In the arena.
     """
@@ -59,19 +60,21 @@ class Buffer:
     end: int = 0
     index: int = 0
     data: Tensor | None = None
-    variable: Variable | None = None
+    variable: Variable | Symbol | None = None
     offset: int = 0
 
 
 @dataclass
 class Instruction:
-    """A node that becomes an instruction, and the values it reads and makes."""
+    """A node that becomes an instruction, the values it reads and makes, and the plans of its
+    bodies."""
 
     node: Node
     inputs: tuple[Symbol, ...]
     outputs: tuple[Symbol, ...]
     dynamic: bool = False
     workspace: Block | None = None
+    bodies: tuple[Plan, ...] = ()
 
 
 @dataclass
@@ -80,22 +83,28 @@ class Plan:
 
     Attributes
     ----------
+    graph : Graph
     instructions : list of Instruction
     where : dict of Symbol to (Buffer, byte offset in it)
     variables : list of Variable
         They follow the graph's parameters among the arguments.
     returned : dict of Symbol to Symbol
         Copies that are returned in place of outputs that do not own their memory.
+    results : list of Symbol
+        What a run returns, or, of a body, gives its instruction: versions of variables are not
+        among it.
     arena_bytes, lower_bound : int
         Bytes of the arena, and the most bytes alive in it at any time.
     """
 
+    graph: Graph
     instructions: list[Instruction] = field(default_factory=list)
     where: dict[Symbol, tuple[Buffer, int]] = field(default_factory=dict)
     buffers: list[Buffer] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
     written: list[bool] = field(default_factory=list)
     returned: dict[Symbol, Symbol] = field(default_factory=dict)
+    results: list[Symbol] = field(default_factory=list)
     arena_bytes: int = 0
     lower_bound: int = 0
 
@@ -136,13 +145,14 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
 class Planner:
     """Goes through the nodes once, then lays out the arena."""
 
-    def __init__(self, graph: Graph, in_place: bool) -> None:
+    def __init__(self, graph: Graph, in_place: bool, is_body: bool) -> None:
         self.graph = graph
         self.in_place = in_place
-        self.plan = Plan()
+        self.is_body = is_body
+        self.plan = Plan(graph)
         self.spans = wave_spans(graph)
         self.last = last_uses(graph, self.spans)
-        self.writes: dict[Variable, list[int]] = {}         # times, ascending
+        self.writes: dict[Variable | Symbol, list[int]] = {}         # times, ascending
         refusing = [node.may_refuse for node in graph.nodes]
         self.n_refusing = list(accumulate(refusing, initial=0))     # before time k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
@@ -154,7 +164,10 @@ class Planner:
         for k, node in enumerate(self.graph.nodes):
             if node.op not in LEAVES:
                 self._node(k, node)
-        self._results()
+        if self.is_body:
+            self._results_of_body()
+        else:
+            self._results()
         self._place()
         return self.plan
 
@@ -163,9 +176,12 @@ class Planner:
     def _leaves(self) -> None:
         plan, where = self.plan, self.plan.where
         n = len(self.graph.inputs)
+        owner: dict[Symbol, Variable | Symbol] = {}
+        overwritten = {before for node in self.graph.nodes for before, _ in node.written}
         for k, x in enumerate(self.graph.inputs):
             where[x] = Buffer(ARG, nbytes(x), index=k), 0
-        owner: dict[Symbol, Variable] = {}
+            if x in overwritten:            # in a body a parameter may stand for a variable
+                where[x][0].variable = owner[x] = x
         for k, node in enumerate(self.graph.nodes):
             if node.op is VARIABLE:
                 y = node.outputs[0]
@@ -208,8 +224,12 @@ class Planner:
             where[y] = buffer, 0
         for before, after in node.written:
             where[after] = where[before]
+        instruction.bodies = tuple([make_plan(body, self.in_place, True) for body in node.bodies])
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
+            if node.bodies:                 # they follow what the op itself needs
+                inside = max([body.arena_bytes for body in instruction.bodies])
+                size = -(-max(size, 0) // ALIGNMENT) * ALIGNMENT + inside
             instruction.workspace = Block(size, start, end) if size >= 0 else None
 
     def _view(self, k: int, node: Node) -> bool:
@@ -256,7 +276,7 @@ class Planner:
             return None
         return buffer
 
-    def _written(self, variable: Variable, after: int, until: int) -> bool:
+    def _written(self, variable: Variable | Symbol, after: int, until: int) -> bool:
         """Whether a node writes the variable at a time in (after, until]."""
         writes = self.writes.get(variable, [])
         at = bisect.bisect_right(writes, after)
@@ -274,6 +294,7 @@ class Planner:
         """Gives each output memory of its own, which the caller of a run provides; constants and
         arguments are returned as they are."""
         plan = self.plan
+        plan.results = list(dict.fromkeys(self.graph.outputs))
         n_results = 0
         seen: set[Symbol] = set()
         for x in self.graph.outputs:
@@ -289,14 +310,32 @@ class Planner:
             buffer.kind, buffer.index = SlotKind.RESULT, n_results
             n_results += 1
 
+    def _results_of_body(self) -> None:
+        """Gives each output of a body memory that its instruction provides, or, where its size
+        depends on data, a slot that is kept."""
+        plan, outputs = self.plan, self.graph.outputs
+        plan.results = outputs[:len(outputs) - len(self.writes)]
+        seen: set[Buffer] = set()
+        for k, x in enumerate(plan.results):
+            buffer, offset = plan.where[x]
+            if buffer.kind is DYNAMIC and buffer not in seen:
+                seen.add(buffer)
+                continue
+            if buffer.kind is not ARENA or offset or buffer.size != nbytes(x):
+                plan.results[k], buffer = self._copy(x)
+            seen.add(buffer)
+            if buffer.kind is ARENA:
+                buffer.kind, buffer.index = SlotKind.RESULT, k
+
     def _copy(self, x: Symbol) -> tuple[Symbol, Buffer]:
         """A copy of a value, made at the end."""
         end = len(self.graph.nodes)
         node = Node(COPY, (x,), None, (), "copy")
         y = symbol(self.graph, node, 0, x.dtype, x.shape)
         node.outputs = (y,)
-        buffer = Buffer(ARENA, nbytes(x), end, end)
-        self.plan.instructions.append(Instruction(node, (x,), (y,)))
+        dynamic = is_dynamic(x)
+        buffer = Buffer(DYNAMIC, 0, end, end) if dynamic else Buffer(ARENA, nbytes(x), end, end)
+        self.plan.instructions.append(Instruction(node, (x,), (y,), dynamic))
         self.plan.buffers.append(buffer)
         self.plan.where[y] = buffer, 0
         return y, buffer
@@ -314,7 +353,19 @@ class Planner:
             b.offset = block.offset
 
 
-def make_plan(graph: Graph, in_place: bool = True) -> Plan:
-    """Where the values of a graph live, and the instructions that make them; `in_place`: whether a
-    result may take the place of an input that is not read any more."""
-    return Planner(graph, in_place).run()
+def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False) -> Plan:
+    """Where the values of a graph live, and the instructions that make them.
+
+    Parameters
+    ----------
+    graph : Graph
+    in_place : bool, default True
+        Whether a result may take the place of an input that is not read any more.
+    is_body : bool, default False
+        Whether a node owns the graph, whose instruction gives it memory for all results.
+
+    Returns
+    -------
+    Plan
+    """
+    return Planner(graph, in_place, is_body).run()

@@ -7,6 +7,8 @@ they are: the tensors of constants, the variables, and Python functions that a r
 
 from __future__ import annotations
 
+import functools
+import textwrap
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -212,6 +214,12 @@ class ProgramSpec:
                 and len(self.constants) == len(other.constants)
                 and all(map(same_tensor, self.constants, other.constants)))
 
+    @functools.cached_property
+    def all_instructions(self) -> tuple[InstructionSpec, ...]:
+        """Its own, then those of the bodies of each, as csrc/exec/program.h counts them."""
+        bodies = [body for x in self.instructions for body in x.bodies]
+        return (*self.instructions, *[x for body in bodies for x in body.all_instructions])
+
     def text(self, lines: bool = True) -> str:
         """The program as people read it, a line for each part; `lines`: with the user's lines."""
         given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
@@ -222,8 +230,10 @@ class ProgramSpec:
         given += [f"constant {k}: {x.tolist() if x.size <= SHOWN else '...'}, {type_text(x)}"
                   for k, x in enumerate(self.constants)]
         slots = [f"%{k}: {slot}" for k, slot in enumerate(self.slots)]
-        run = [f"{k}: {x if lines else x._replace(line=None)}"
-               for k, x in enumerate(self.instructions)]
+        run = []
+        for k, x in enumerate(self.instructions):
+            run.append(f"{k}: {x if lines else x._replace(line=None)}")
+            run += [textwrap.indent(body.text(lines), "    ") for body in x.bodies]
         returned = "return " + ", ".join(map(str, self.results))
         text = "\n  ".join([f"program {self.name}, arena of {self.arena_bytes} bytes:", *given,
                             *slots, *run, returned.rstrip()])
