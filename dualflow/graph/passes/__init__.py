@@ -1,6 +1,7 @@
 """The passes over a graph, in the order in which they run.
 
 Each module has one function ``run(graph, options) -> graph``; it may change the graph it is given.
+A pass sees one graph, and nodes that own bodies as nodes like others: it is run on the bodies first.
 """
 
 from collections.abc import Callable
@@ -56,6 +57,8 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     def apply(modules: tuple[ModuleType, ...]) -> None:
         nonlocal graph
         for module in modules:
+            if module not in NEEDED:
+                _run_inside(module, graph, options)
             graph = module.run(graph, options)
             if options.check and module is not inline:
                 ir.check(graph)
@@ -75,3 +78,15 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
             break
     apply(LAST)
     return graph
+
+
+def _run_inside(module: ModuleType, graph: Graph, options: Options) -> None:
+    """Runs a pass on all bodies of a graph, those inside first."""
+    owners = [node for node in graph.nodes if node.bodies]
+    for node in ir.walk(owners):
+        if node.bodies:
+            for body in node.bodies:
+                module.run(body, options)
+                graph.changes += body.changes
+                body.changes = 0
+            node.own(node.bodies)
