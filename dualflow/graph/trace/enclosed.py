@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dualflow._core import Dim, Symbol, symbol_like, twin
+from dualflow.errors import TracedValueError
 from dualflow.graph.ir import (
+    CALL,
     LEAVES,
     PARAMETER,
     Graph,
     Input,
     Node,
 )
+from dualflow.graph.trace import messages
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Feed, Number
@@ -76,6 +79,12 @@ class Enclosed:
             self._outside[y], self.recorded_as[x] = x, y
         graph.nodes[start:] = [*[node for node in graph.nodes[start:] if node not in inside], call]
 
+    def keep_inside(self, owner: Node) -> None:
+        """Notes what is inside a branch or a loop, and cannot be read outside."""
+        for body in owner.bodies:
+            for node in body.nodes:
+                self._owner[node] = owner
+
     def _parameter(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
         """What stands in a body for a value around it."""
         if x not in given:
@@ -88,6 +97,8 @@ class Enclosed:
         if is_number(x):
             return x                    # computed anew wherever it is read
         while (call := self._owner.get(x.node)) is not None:
+            if call.op is not CALL:
+                raise TracedValueError(messages.inside(x, call))
             found = self._outside.get(x)
             x = self._add_output(call, x) if found is None else found
         return x

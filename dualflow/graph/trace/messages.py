@@ -1,7 +1,7 @@
 """Error messages for traced tensors that are used as if they had a value."""
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import PARAMETER, VARIABLE
+from dualflow.graph.ir import PARAMETER, VARIABLE, Node
 
 
 def origin(x: Symbol) -> str:
@@ -26,3 +26,10 @@ def escaped(x: Symbol, graph: str, who: str, instead: str) -> str:
     """For a traced tensor that is used outside its graph."""
     return (f"{who}: {x.name} ({x.dtype} {x.known_shape}) is a traced tensor of {graph}, "
             f"{origin(x)}, and means nothing outside; {instead}")
+
+
+def inside(x: Symbol, owner: Node) -> str:
+    """For a value made in a branch or a round that is used outside."""
+    return (f"{x.name} ({x.dtype} {x.known_shape}, {origin(x)}) was made inside {owner.name}, "
+            f"which runs it perhaps never or many times (made at {owner.line}); return it from the "
+            "function that made it")

@@ -25,6 +25,7 @@ from dualflow._core import (
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import (
+    LOOP,
     PARAMETER,
     VARIABLE,
     Copier,
@@ -33,6 +34,7 @@ from dualflow.graph.ir import (
     Line,
     Node,
     Open,
+    loop_parts,
     walk,
 )
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
@@ -162,12 +164,24 @@ class Specializer(Copier):
             x = taken[x]
         return x
 
-    def _bind(self, body: Graph, place: int, x: Symbol, name: str = "",
-              line: Line | None = None) -> Symbol:
+    def _bind(self, body: Graph, place: int, x: Symbol, name: str = "", line: Line | None = None,
+              shape: Sequence[int | None] | None = None) -> Symbol:
         """A parameter of a body for an input of its node."""
-        made = body.add_leaf(PARAMETER, x, name, line, Input(place), x.known_shape)
+        made = body.add_leaf(PARAMETER, x, name, line, Input(place),
+                             x.known_shape if shape is None else shape)
         self.around[made] = x
         return made
+
+    def _shape_inside(self, x: Symbol, place: int) -> Sequence[int | None]:
+        """The shape of a parameter of a body: of a loop it may see rows, or what changes its size
+        from round to round."""
+        owner, shape = self.open[-1].owner, self.bound[x].known_shape
+        if owner is None or owner.op is not LOOP:
+            return shape
+        parts = loop_parts(owner)
+        if parts.sliced.start <= place < parts.sliced.stop:
+            return shape[1:]
+        return x.known_shape if x.sized_by_data and place < parts.carried.stop else shape
 
     def begin(self, owner: Node, body: Graph) -> Graph:
         graph = super().begin(owner, body)
@@ -217,7 +231,8 @@ class Specializer(Copier):
         """A parameter, constant or variable in the new graph."""
         x, data = node.outputs[0], node.data
         if x in self.bound:
-            return self._bind(self.graph, data.place, self.bound[x], node.name, node.line)
+            return self._bind(self.graph, data.place, self.bound[x], node.name, node.line,
+                              self._shape_inside(x, data.place))
         shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
             shape = self.shapes[data.leaf]

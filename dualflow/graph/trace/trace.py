@@ -40,7 +40,7 @@ from dualflow.graph.ir import (
     Rule,
     walk,
 )
-from dualflow.graph.trace import messages
+from dualflow.graph.trace import control, messages
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
@@ -133,7 +133,7 @@ class Trace(Graph):
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
                name: str | None) -> None:
         """Appends an application whose outputs are inferred."""
-        node = Node(op, inputs, attrs, (), self.names.unique(name or op.name), self._line())
+        node = Node(op, inputs, attrs, (), self.names.unique(name or op.name), self.line())
         if op.writes:
             outputs = outputs + [self._overwrite(node, x) for i, x in enumerate(inputs)
                                  if op.writes >> i & 1]
@@ -154,7 +154,8 @@ class Trace(Graph):
         self._gradient_of = f"{of}{at}", node is not None and isinstance(node.data, Rule)
         return before
 
-    def _line(self) -> Line | None:
+    def line(self) -> Line | None:
+        """Where the user's code is."""
         frame, _ = user_frame(2)
         if frame is None:
             return None
@@ -175,7 +176,7 @@ class Trace(Graph):
 
     def _enclose(self, mark: int, name: str, rule: Rule | None,
                  outputs: Sequence[Symbol]) -> Node:
-        call = Node(CALL, (), None, (), self.names.unique(name), self._line(), rule)
+        call = Node(CALL, (), None, (), self.names.unique(name), self.line(), rule)
         self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call,
                               outputs)
         for before, after in call.written:
@@ -199,13 +200,32 @@ class Trace(Graph):
         """The user's own gradient rules among what it recorded."""
         return [node.data.op.rule for node in walk(self.nodes) if isinstance(node.data, Rule)]
 
+    # --- branches and loops (called by ops) ---
+
+    def cond(self, *args: Any) -> Any:
+        """See `control.cond`."""
+        return control.cond(self, *args)
+
+    def while_loop(self, *args: Any) -> Any:
+        """See `control.while_loop`."""
+        return control.while_loop(self, *args)
+
+    def scan(self, *args: Any) -> Any:
+        """See `control.scan`."""
+        return control.scan(self, *args)
+
     # --- variables and other leaves ---
 
     def _overwrite(self, node: Node, before: Symbol) -> Symbol:
         """The next version of the variable whose current version is `before`."""
         variable = self.variable_of(before)
         assert variable is not None
-        after = symbol(self, node, 0, before.dtype, before.shape, stands_for=variable)
+        return self.version_of(variable, node, 0)
+
+    def version_of(self, variable: Variable, node: Node, index: int) -> Symbol:
+        """The next version of a variable, output `index` of a node."""
+        before = self.variables[variable]
+        after = symbol(self, node, index, before.dtype, before.shape, stands_for=variable)
         self.variables[variable] = after
         self._owner[after] = variable
         return after
@@ -227,7 +247,7 @@ class Trace(Graph):
     def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
              data: Any, stands_for: Any, name: str) -> Symbol:
         """Appends a leaf; tapes identify it with what it stands for."""
-        node = Node(op, (), None, (), self.names.unique(name), self._line(), data)
+        node = Node(op, (), None, (), self.names.unique(name), self.line(), data)
         made = symbol(self, node, 0, like.dtype, shape, hints, stands_for)
         node.outputs = (made,)
         self.nodes.append(node)
@@ -285,7 +305,7 @@ class Trace(Graph):
             return
         key = (op, *[id(x) if isinstance(x, Dim) else x for x in args])
         if key not in self.guards:
-            self.guards[key] = Guard(op, args, answer, self._line())
+            self.guards[key] = Guard(op, args, answer, self.line())
 
     def dim_of(self, x: Symbol) -> Dim | int:
         """The number in a traced integer of shape () that follows from sizes alone."""
