@@ -18,6 +18,12 @@ from dualflow.graph.passes import algebra, fold, inline
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import same_tensor
 from dualflow.graph.trace.parameters import Argument
+from dualflow.graph.trace.trace import Trace
+
+
+def decisions(trace: Trace) -> list[tuple[str, Any]]:
+    """What Python decided based on numbers that may change: questions and answers."""
+    return [(guard.op, guard.answer) for guard in trace.guards.values()]
 
 
 def same_graphs(a: Graph, b: Graph) -> bool:

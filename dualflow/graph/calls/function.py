@@ -25,6 +25,7 @@ from dualflow.graph.calls.arguments import (
     unordered,
 )
 from dualflow.graph.calls.attempt import Attempt, plain_key
+from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
 from dualflow.graph.calls.known import known_call
 from dualflow.graph.calls.method import Instances, Method, reduced
@@ -34,7 +35,6 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Guard
-from dualflow.graph.trace.trace import decisions
 
 __all__ = ["ConcreteFunction", "Function", "function"]
 

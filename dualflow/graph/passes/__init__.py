@@ -1,7 +1,8 @@
 """The passes over a graph, in the order in which they run.
 
 Each module has one function ``run(graph, options) -> graph``; it may change the graph it is given.
-A pass sees one graph, and nodes that own bodies as nodes like others: it is run on the bodies first.
+A pass sees one graph, and nodes that own bodies as nodes like others: it is run on the bodies
+first.
 """
 
 from collections.abc import Callable

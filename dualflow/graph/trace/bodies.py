@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Attrs, Op, Symbol, Variable, as_tensor, symbol
-from dualflow.errors import TracedValueError
 from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Input, Node, owners
 from dualflow.graph.trace.enclosed import is_number
 from dualflow.nest import flatten

@@ -62,3 +62,8 @@ class Guard(NamedTuple):
     args: tuple[Any, ...]
     answer: Any
     line: Line | None
+
+
+def hint(x: Any) -> Any:
+    """A number, or what stands for it while Python is traced."""
+    return x.hint if isinstance(x, Dim) else x

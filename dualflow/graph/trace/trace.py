@@ -8,7 +8,7 @@ cannot do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from dualflow._core import (
     Attrs,
@@ -44,7 +44,7 @@ from dualflow.graph.trace import control, messages
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
-from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, hint
 from dualflow.printing import printing_when_run
 
 
@@ -202,17 +202,7 @@ class Trace(Graph):
 
     # --- branches and loops (called by ops) ---
 
-    def cond(self, *args: Any) -> Any:
-        """See `control.cond`."""
-        return control.cond(self, *args)
-
-    def while_loop(self, *args: Any) -> Any:
-        """See `control.while_loop`."""
-        return control.while_loop(self, *args)
-
-    def scan(self, *args: Any) -> Any:
-        """See `control.scan`."""
-        return control.scan(self, *args)
+    cond, while_loop, scan = control.cond, control.while_loop, control.scan
 
     # --- variables and other leaves ---
 
@@ -269,7 +259,8 @@ class Trace(Graph):
     def parameter(self, index: int, path: str, dtype: DType, shape: Sequence[int | None],
                   hints: Sequence[int | None]) -> Symbol:
         """A new parameter that stands for an argument."""
-        made = self.leaf(PARAMETER, _Typed(dtype), shape, hints, Argument(index, path), None, path)
+        made = self.leaf(PARAMETER, TensorSpec((), dtype), shape, hints,
+                         Argument(index, path), None, path)
         self.inputs.append(made)
         return made
 
@@ -292,7 +283,8 @@ class Trace(Graph):
         """A number that may change as a tensor of shape ()."""
         key = (id(dim), dtype)
         if key not in self._numbers:
-            made = self.leaf(PARAMETER, _Typed(dtype), (), (), Number(dim, dtype), None, "number")
+            made = self.leaf(PARAMETER, TensorSpec((), dtype), (), (), Number(dim, dtype), None,
+                             "number")
             self.inputs.append(made)
             self._numbers[key] = (dim, made)
         return self._numbers[key][1]
@@ -389,16 +381,6 @@ class Trace(Graph):
         raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
 
 
-def hint(x: Any) -> Any:
-    """A number, or what stands for it while Python is traced."""
-    return x.hint if isinstance(x, Dim) else x
-
-
-def decisions(trace: Trace) -> list[tuple[str, Any]]:
-    """What Python decided based on numbers that may change: questions and answers."""
-    return [(guard.op, guard.answer) for guard in trace.guards.values()]
-
-
 def play(log: RecordLog, nodes: Iterable[Node], enclosed: Enclosed,
          known_as: dict[int, int] | None = None) -> None:
     """Plays nodes of a trace into a log, as if it had recorded when they were made; `known_as` maps
@@ -411,7 +393,3 @@ def play(log: RecordLog, nodes: Iterable[Node], enclosed: Enclosed,
         if isinstance(node.data, Rule) or not (node.op in LEAVES or node.op is CALL or node.writes):
             op, inputs, outputs = node.applied
             log.add(op, node.attrs, tuple(map(enclosed.recorded, inputs)), outputs, known_as)
-
-
-class _Typed(NamedTuple):
-    dtype: DType
