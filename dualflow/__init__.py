@@ -95,6 +95,11 @@ from dualflow.ops.compare import (
     not_equal as not_equal,
     where as where,
 )
+from dualflow.ops.control_flow import (
+    case as case,
+    cond as cond,
+    switch_case as switch_case,
+)
 from dualflow.ops.creation import (
     constant as constant,
     convert_to_tensor as convert_to_tensor,
@@ -185,6 +190,13 @@ from dualflow.ops.rounding import (
     floor as floor,
     round as round,
 )
+from dualflow.ops.scan import (
+    foldl as foldl,
+    foldr as foldr,
+    map_fn as map_fn,
+    scan as scan,
+    vectorized_map as vectorized_map,
+)
 from dualflow.ops.slicing import (
     pad as pad,
     repeat as repeat,
@@ -216,6 +228,9 @@ from dualflow.ops.trigonometric import (
     cos as cos,
     sin as sin,
     tan as tan,
+)
+from dualflow.ops.while_loop import (
+    while_loop as while_loop,
 )
 from dualflow.printing import (
     print as print,

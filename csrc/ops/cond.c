@@ -46,5 +46,5 @@ static df_status run_cond(const df_call *call, df_error *err)
 }
 
 DF_OP(cond) = {.name = "cond", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
-               .n_bodies = DF_VARIADIC, .internal = true, .count_out = count_out,
-               .infer = infer_cond, .run = run_cond};
+               .n_bodies = DF_VARIADIC, .internal = true, .sized_by_data = true,
+               .count_out = count_out, .infer = infer_cond, .run = run_cond};

@@ -449,5 +449,5 @@ DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out =
                .attrs = {{"times", DF_ATTR_INT}, {"n_carried", DF_ATTR_INT},
                          {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
                          {"reverse", DF_ATTR_BOOL}},
-               .n_bodies = 1, .internal = true, .count_out = count_out, .infer = infer_loop,
-               .run = run_loop, .workspace = workspace_loop};
+               .n_bodies = 1, .internal = true, .sized_by_data = true, .count_out = count_out,
+               .infer = infer_loop, .run = run_loop, .workspace = workspace_loop};

@@ -19,6 +19,11 @@ cdef struct Returned:
     int64_t size                   # elements
 
 
+def _counted_from(first, on_error):
+    """The same for a body whose instructions are counted from `first` on."""
+    return None if on_error is None else lambda failed, exc: on_error(first + failed, exc)
+
+
 @cython.final
 cdef class Program:
     """A flat list of instructions over planned memory (csrc/exec/program.h), and what it returns.
@@ -92,14 +97,10 @@ cdef class Program:
         cdef Py_ssize_t first = len(spec.instructions)
         for instruction in spec.instructions:
             for body in instruction.bodies:
-                program = Program(body, self.error_inside(first), True)
+                program = Program(body, _counted_from(first, self.on_error), True)
                 made.append(program)
                 first += program.n_instructions
         return made
-
-    def error_inside(self, first):
-        on_error = self.on_error
-        return None if on_error is None else lambda failed, exc: on_error(first + failed, exc)
 
     cdef int measure_args(self, ProgramParts parts) except -1:
         """How far into each argument the slots reach; they were checked for overflow."""

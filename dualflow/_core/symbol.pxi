@@ -44,6 +44,18 @@ cdef class Symbol(Tensor):
         return dims_tuple(self.t.ndim, dims)
 
     @property
+    def hints(self):
+        """The dimensions as plain numbers, with those that stand for sizes that may differ from
+        call to call; None where data may decide."""
+        cdef int64_t dims[254]
+        cdef int d
+        if self.unknown is None or not self.sized_by_data:
+            return shape_tuple(&self.t)
+        for d in range(self.t.ndim):
+            dims[d] = DF_UNKNOWN if self.unknown[d] else self.t.shape[d]
+        return dims_tuple(self.t.ndim, dims)
+
+    @property
     def size(self):
         """The number of elements."""
         cdef object n = 1

@@ -1,27 +1,58 @@
-"""Branches and loops over tensors: plain Python in eager mode, nodes that own graphs while a
-function is traced.
-
-Names follow TensorFlow's.
+"""Branches on tensors: Python's own in eager mode, nodes that own graphs while a function is
+traced. Names follow TensorFlow's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dualflow._core import Symbol, as_tensor, current_graph
-from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.nest import flatten, map_structure, pack_sequence_as
-from dualflow.ops.join import stack
+from dualflow import dtypes
+from dualflow._core import Symbol, Tensor, as_tensor, current_graph
+from dualflow.arguments import integer, shown
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops import state
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, where
+from dualflow.ops.host import host_call
+from dualflow.ops.types import TensorLike
 
-__all__ = ["cond", "scan", "switch_case", "while_loop"]
+__all__ = ["case", "cond", "switch_case"]
+
+Branch = Callable[[], Any]
 
 
-def _is_traced(x: Any) -> bool:
+def is_traced(x: Any) -> bool:
+    """Whether the value of a tensor is known only when a graph runs."""
     return type(x) is Symbol and current_graph() is not None
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any],
-         name: str = "cond") -> Any:
+def cond(pred: TensorLike, true_fn: Branch, false_fn: Branch, name: str | None = None) -> Any:
     """``true_fn()`` if `pred`, else ``false_fn()``.
+
+    Parameters
+    ----------
+    pred : bool Tensor of shape ()
+    true_fn, false_fn : callable
+        Without arguments; they may read what is around them, and assign variables. Both return the
+        same structure of tensors, of the same dtypes and ranks; None may stand for one in both.
+    name : str, optional
+
+    Returns
+    -------
+    nested Tensors
+        What the branch that was taken returned.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `pred` is no bool of shape (), or the branches return different structures.
+    DTypeError, ShapeError
+        If they return different dtypes, or numbers of dimensions.
+
+    Notes
+    -----
+    Eagerly, Python calls one of them. While a function is traced, it calls both once, to record
+    them; a run executes the one that is taken, and the other one neither costs nor raises anything.
+    If `pred` is a Python bool or a tensor with a value, only that branch is recorded.
 
     Examples
     --------
@@ -32,76 +63,145 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any],
     >>> f(df.constant([1., 2.])).tolist(), f(df.constant([-1., -2.])).tolist()
     ([2.0, 4.0], [1.0, 2.0])
     """
-    pred = as_tensor(pred)
-    if pred.shape != () or pred.dtype.name != "bool":
-        raise InvalidArgumentError(f"cond: pred is {pred.dtype} {pred.shape}, want a bool of "
-                                   "shape ()")
-    if not _is_traced(pred):
-        return true_fn() if pred else false_fn()
-    return current_graph().cond(pred, (false_fn, true_fn), name)
+    for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+        if not callable(branch):
+            raise InvalidArgumentError(f"cond: {what} is {shown(branch)}, want a function")
+    pred = state.truth("cond", "pred", pred)
+    if not is_traced(pred):
+        return state.tensors(true_fn() if pred else false_fn(), "cond")
+    return current_graph().cond(pred, (false_fn, true_fn), "cond", name, ("false_fn", "true_fn"))
 
 
-def switch_case(branch_index: Any, branch_fns: Sequence[Callable[[], Any]],
-                default: Callable[[], Any] | None = None, name: str = "switch_case") -> Any:
-    """``branch_fns[branch_index]()``, `default` or the last one where there is no such branch."""
-    branches = list(branch_fns) + ([] if default is None else [default])
-    index = as_tensor(branch_index)
-    if index.shape != () or index.dtype.name != "int32":
-        raise InvalidArgumentError(f"switch_case: branch_index is {index.dtype} {index.shape}, "
-                                   "want an int32 of shape ()")
-    if _is_traced(index):
-        return current_graph().cond(index, branches, name)
-    k = int(index)
-    return branches[k if 0 <= k < len(branches) else -1]()
+def switch_case(branch_index: TensorLike,
+                branch_fns: Sequence[Branch] | Sequence[tuple[int, Branch]] | Mapping[int, Branch],
+                default: Branch | None = None, name: str | None = None) -> Any:
+    """``branch_fns[branch_index]()``, or ``default()`` if there is no such branch.
 
+    Parameters
+    ----------
+    branch_index : integer Tensor of shape ()
+    branch_fns : sequence of callable, sequence of (int, callable), or dict of int to callable
+        Without arguments, returning the same structure of tensors, as the branches of `cond` do.
+    default : callable, optional
+        The last of them if not given; of a dict, the one of the greatest key.
+    name : str, optional
 
-def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
-               shape_invariants: Any = None, maximum_iterations: Any = None,
-               name: str = "while") -> Any:
-    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``
+    Returns
+    -------
+    nested Tensors
 
     Examples
     --------
     >>> import dualflow as df
     >>> @df.function
-    ... def steps(n):
-    ...     return df.while_loop(lambda k, n: n > 1,
-    ...                          lambda k, n: (k + 1, df.where(n % 2 == 0, n // 2, 3 * n + 1)),
-    ...                          (0, n))[0]
-    >>> steps(df.constant(27)).item()
-    111
+    ... def f(k, x):
+    ...     return df.switch_case(k, [lambda: x, lambda: x * x, lambda: -x])
+    >>> [f(df.constant(k), df.constant(3.)).item() for k in (0, 1, 2, 7)]
+    [3.0, 9.0, -3.0, -3.0]
     """
-    loop_vars = map_structure(as_tensor, loop_vars)
-    graph = current_graph()
-    if graph is not None:
-        shapes = None if shape_invariants is None else [
-            tuple(s) for s in flatten(shape_invariants)]
-        return graph.while_loop(cond, body, loop_vars, maximum_iterations, shapes, name)
-    rounds = 0
-    while cond(*loop_vars) and (maximum_iterations is None or rounds < maximum_iterations):
-        made = body(*loop_vars)
-        loop_vars = pack_sequence_as(loop_vars, flatten(made))
-        rounds += 1
-    return loop_vars
+    keys, branches = _by_index(branch_fns)
+    index = as_tensor(branch_index, None, "switch_case")
+    if index.shape != () or not index.dtype.is_integer:
+        raise InvalidArgumentError(f"switch_case: branch_index is {state.described(index)}, want "
+                                   "an integer of shape ()")
+    if default is not None:
+        branches.append(default)
+    last = len(branches) - 1
+    if not is_traced(index):
+        k = int(index)
+        return state.tensors(branches[keys.index(k) if k in keys else last](), "switch_case")
+    if keys != list(range(len(keys))) or index.dtype is not dtypes.int32:
+        index = _place(index, keys, last)
+    return current_graph().cond(index, branches, "switch_case", name)
 
 
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
-         length: int | None = None, reverse: bool = False, name: str = "scan") -> tuple[Any, Any]:
-    """``carry, y = f(carry, x)`` for each row x of `xs`: the last carry, and all y stacked."""
-    init, xs = map_structure(as_tensor, init), map_structure(as_tensor, xs) if flatten(xs) != [
-        None] else []
-    sizes = {x.shape[0] for x in flatten(xs)} | ({length} if length is not None else set())
-    if len(sizes) != 1:
-        raise ShapeError(f"scan: rows and length do not agree: {sorted(sizes)}")
-    n = sizes.pop()
-    graph = current_graph()
-    if graph is not None:
-        return graph.scan(f, init, xs, n, reverse, name)
-    rows = []
-    for k in reversed(range(n)) if reverse else range(n):
-        init, y = f(init, map_structure(lambda x, k=k: x[k], xs))
-        rows.append(flatten(y))
-    if reverse:
-        rows.reverse()
-    stacked = [stack(list(column)) for column in zip(*rows, strict=True)]
-    return init, pack_sequence_as(y, stacked)
+def _by_index(branch_fns: Any) -> tuple[list[int], list[Branch]]:
+    """The indices of branches, ascending, and the branches."""
+    given = branch_fns.items() if isinstance(branch_fns, Mapping) else branch_fns
+    pairs: list[tuple[int, Branch]] = []
+    for k, item in enumerate(given):
+        key, branch = item if isinstance(item, tuple) and len(item) == 2 else (k, item)
+        if not callable(branch):
+            raise InvalidArgumentError(f"switch_case: branch {shown(key)} is {shown(branch)}, want "
+                                       "a function")
+        pairs.append((integer(key, "switch_case: the index of a branch"), branch))
+    pairs.sort(key=lambda pair: pair[0])
+    keys = [key for key, _ in pairs]
+    if not pairs or len(set(keys)) < len(keys):
+        raise InvalidArgumentError(f"switch_case: branches have the indices {keys}, want one or "
+                                   "more, each once")
+    return keys, [branch for _, branch in pairs]
+
+
+def _place(index: Tensor, keys: Sequence[int], last: int) -> Tensor:
+    """The place of an index among the keys; `last` for any other."""
+    index, place = cast(index, dtypes.int64), as_tensor(last, dtypes.int32)
+    for k, key in enumerate(keys):
+        place = where(equal(index, key), as_tensor(k, dtypes.int32), place)
+    return place
+
+
+def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branch],
+         default: Branch | None = None, exclusive: bool = False, strict: bool = False,
+         name: str | None = None) -> Any:
+    """The function of the first pair whose condition holds, called; `default` if none does.
+
+    Parameters
+    ----------
+    pred_fn_pairs : sequence of (bool Tensor of shape (), callable)
+    default : callable, optional
+        If it is not given and no condition holds, that is an error where it runs.
+    exclusive : bool, default False
+        Whether more than one condition that holds is an error.
+    strict : bool, default False
+        Accepted as TensorFlow has it; results keep their structure in any case.
+    name : str, optional
+
+    Returns
+    -------
+    nested Tensors
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where it runs: no condition holds and there is no default, or more than one does and
+        `exclusive`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.function
+    ... def sign(x):
+    ...     return df.case([(x < 0., lambda: -1), (x > 0., lambda: 1)], default=lambda: 0)
+    >>> [sign(df.constant(x)).item() for x in (-3., 0., 2.)]
+    [-1, 0, 1]
+    """
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
+    if not all([isinstance(pair, tuple | list) and len(pair) == 2 and callable(pair[1])
+                for pair in pairs]) or not (pairs or default):
+        raise InvalidArgumentError(f"case: pred_fn_pairs is {shown(pred_fn_pairs)}, want pairs of "
+                                   "a bool tensor and a function")
+    preds = [state.truth("case", f"condition {k}", pred) for k, (pred, _) in enumerate(pairs)]
+    if exclusive or default is None:
+        _check_conditions(preds, exclusive, default is None)
+    branches = [f for _, f in pairs] + ([] if default is None else [default])
+    if not any(map(is_traced, preds)):
+        chosen = next((f for pred, f in zip(preds, branches, strict=False) if pred), branches[-1])
+        return state.tensors(chosen(), "case")
+    place = as_tensor(len(branches) - 1, dtypes.int32)
+    for k in range(len(preds) - 1, -1, -1):
+        place = where(preds[k], as_tensor(k, dtypes.int32), place)
+    what = [f"the function of condition {k}" for k in range(len(pairs))] + ["default"]
+    return current_graph().cond(place, branches, "case", name, what)
+
+
+def _check_conditions(preds: Sequence[Tensor], exclusive: bool, one: bool) -> None:
+    """Raises, where it runs, if too many or too few of the conditions hold."""
+    def check(*values: Tensor) -> None:
+        holding = [k for k, x in enumerate(values) if x]
+        if exclusive and len(holding) > 1:
+            raise InvalidArgumentError(f"case: conditions {holding} hold, want one: exclusive=True")
+        if one and not holding:
+            raise InvalidArgumentError("case: no condition holds, and there is no default")
+
+    host_call(check, [cast(pred, dtypes.bool_) for pred in preds], "case")

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dualflow._core import get_op
+from dualflow._core import Dim, get_op
 from dualflow.dtypes import DType, int64
 from dualflow.graph.ir.node import CALL, Input, Node
 
@@ -29,7 +29,7 @@ class LoopParts(NamedTuple):
 
     Attributes
     ----------
-    times : int
+    times : int or Dim
         How many rounds at most; -1: input 0 says so.
     tested : bool
         Whether the body says after each round whether there is another, and an input whether there
@@ -44,7 +44,7 @@ class LoopParts(NamedTuple):
         Of the outputs of the loop, and of the body.
     """
 
-    times: int
+    times: Any
     tested: bool
     reverse: bool
     carried: slice
@@ -58,8 +58,10 @@ class LoopParts(NamedTuple):
 def loop_parts(node: Node) -> LoopParts:
     """The parts of a loop."""
     assert node.attrs is not None
-    times, n_carried, n_sliced, tested, reverse = node.attrs.values
-    start = (times < 0) + tested
+    values: tuple[Any, ...] = node.attrs.values
+    times, n_carried, n_sliced, tested, reverse = values
+    limited = not isinstance(times, Dim) and times < 0      # asking a Dim would make a guard
+    start = limited + tested
     carried = slice(start, start + n_carried)
     sliced = slice(carried.stop, carried.stop + n_sliced)
     n_made = len(node.bodies[0].outputs) - node.writes.bit_count()

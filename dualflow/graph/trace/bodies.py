@@ -8,16 +8,19 @@ makes, and leaves stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Attrs, Op, Symbol, Variable, as_tensor, symbol
-from dualflow.graph.ir import LEAVES, PARAMETER, Graph, Input, Node, owners
+from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol
+from dualflow.dtypes import DType, int64
+from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, owners
 from dualflow.graph.trace.enclosed import is_number
-from dualflow.nest import flatten
+from dualflow.ops.state import leaves
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
+
+Typed = tuple[DType, owners.Shape, owners.Shape]      # with hints
 
 
 class Body:
@@ -42,14 +45,22 @@ class Body:
         self.name = name
         self.params = list(params)
         mark, before = trace.mark, dict(trace.variables)
-        with trace.recording():
+        trace.n_open += 1
+        try:
             self.result = f(*params)
-            self.outputs = trace.adopt(None, [as_tensor(x) for x in flatten(self.result)
-                                              if x is not None])
+            self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
+        finally:
+            trace.n_open -= 1
+            self._cut_out(trace, mark, before)
+
+    def _cut_out(self, trace: Trace, mark: int, before: Mapping[Variable, Symbol]) -> None:
+        """Takes what was recorded since a mark out of the trace. Leaves stay, and variables are as
+        they were."""
         added = trace.nodes[mark:]
         self.nodes = [node for node in added if node.op not in LEAVES]
         trace.nodes[mark:] = [node for node in added if node.op in LEAVES]
-        now, self.written = trace.variables, {}
+        now = trace.variables
+        self.written: dict[Variable, tuple[Symbol, Symbol]] = {}
         for variable, after in now.items():
             first = before.get(variable)
             if first is None:
@@ -90,14 +101,36 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     graphs = [_graph(body, inputs, range(len(given) - n_params, len(given)),
                      [(v, written[v]) for v in in_order]) for body in bodies]
     node = Node(op, inputs, attrs, (), trace.names.unique(name), trace.line(), bodies=graphs)
-    made = [symbol(trace, node, k, dtype, shape)
-            for k, (dtype, shape) in enumerate(owners.made(node))]
-    for v, y in zip(in_order, made[len(made) - len(in_order):], strict=True):
-        made[y.index] = trace.version_of(v, node, y.index)
+    made = [symbol(trace, node, k, *like) for k, like in enumerate(_made(node, bodies))]
+    made += [trace.version_of(v, node, k) for k, v in enumerate(in_order, len(made))]
     node.outputs = tuple(made)
     trace.nodes.append(node)
     trace.enclosed.keep_inside(node)
     return node
+
+
+def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
+    """What the outputs of a node are like, without versions of variables."""
+    if node.op is COND:
+        return [_merged(ys) for ys in zip(*[body.outputs for body in bodies], strict=True)]
+    parts, body = owners.loop_parts(node), bodies[0]
+    rows, hint = parts.times, parts.times
+    if isinstance(rows, Dim):
+        rows, hint = None, int(hint.hint)
+    elif parts.tested or rows < 0:
+        rows = hint = None
+    found = [(x.dtype, x.known_shape, x.hints) for x in body.params[:parts.n_carried]]
+    found += [(int64, (), ())] * parts.tested
+    found += [(y.dtype, (rows, *y.known_shape), (hint, *y.hints))
+              for y in body.outputs[parts.first + parts.n_carried:]]
+    return found
+
+
+def _merged(ys: Sequence[Symbol]) -> Typed:
+    """What one of several values is like; data decides about sizes in which they differ."""
+    dims = zip(*[zip(y.known_shape, y.hints, strict=True) for y in ys], strict=True)
+    found = [at[0] if at.count(at[0]) == len(at) else (None, None) for at in dims]
+    return ys[0].dtype, tuple([n for n, _ in found]), tuple([hint for _, hint in found])
 
 
 def _graph(body: Body, inputs: Sequence[Symbol], params: range,

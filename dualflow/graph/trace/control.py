@@ -1,15 +1,22 @@
-"""Branches and loops while Python is traced."""
+"""Branches and loops while Python is traced.
+
+What may be returned and carried is said in `ops/state.py`, for eager mode as well. `who` is the
+function that the user called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Symbol, TensorBase, as_tensor, make_attrs, symbol, symbol_like
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow._core import Dim, Symbol, TensorBase, as_tensor, make_attrs, symbol, symbol_like
+from dualflow.dtypes import int64
+from dualflow.errors import DTypeError, ShapeError
 from dualflow.graph.ir import COND, LOOP, PARAMETER, Node
 from dualflow.graph.trace.bodies import Body, own
-from dualflow.nest import assert_same_structure, flatten, pack_sequence_as
+from dualflow.nest import flatten, flatten_with_path
+from dualflow.ops import state
+from dualflow.ops.cast import cast
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -17,91 +24,111 @@ if TYPE_CHECKING:
 ENDLESS = (1 << 63) - 1
 
 
-def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], name: str) -> Any:
-    """What the branch returns that `index` chooses: a bool one of two, an int32 one of many."""
+def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who: str,
+         name: str | None = None, what: Sequence[str] = ()) -> Any:
+    """What the branch returns that `index` chooses: a bool one of two, an int32 one of many; `what`
+    names the branches."""
+    name = name or who
+    what = what or [f"branch {k}" for k in range(len(branches))]
     bodies = [Body(trace, f"{name}/{k}", f, ()) for k, f in enumerate(branches)]
-    first = bodies[0]
     for k, body in enumerate(bodies[1:], 1):
-        _check_alike(name, first, body, k)
+        _unify(trace, who, bodies[0], body, what[0], what[k])
     node = own(trace, COND, None, [index], 0, bodies, name)
-    return _packed(first.result, node.outputs)
+    return state.packed(bodies[0].result, node.outputs)
 
 
-def _check_alike(name: str, first: Body, other: Body, k: int) -> None:
-    """Branches must return the same structure of tensors of the same dtypes and ranks."""
-    try:
-        assert_same_structure(first.result, other.result)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(
-            f"{name}: branch 0 returns {first.result!r}, branch {k} {other.result!r}; all must "
-            f"return the same structure: {error}") from error
-    for i, (x, y) in enumerate(zip(first.outputs, other.outputs, strict=True)):
-        if x.dtype is not y.dtype:
-            raise DTypeError(f"{name}: output {i} is {x.dtype} in branch 0 (made at "
-                             f"{x.node.line}), {y.dtype} in branch {k} (made at {y.node.line})")
-        if x.ndim != y.ndim:
-            raise ShapeError(f"{name}: output {i} has shape {x.known_shape} in branch 0 (made at "
-                             f"{x.node.line}), {y.known_shape} in branch {k} (made at "
-                             f"{y.node.line})")
+def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_what: str) -> None:
+    """Sees to it that two branches return the same structure of tensors of the same dtypes and
+    ranks; a Python number takes the dtype of the tensor in its place."""
+    state.alike(who, first.result, other.result,
+                lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
+                "all must return the same structure")
+    pairs = zip(flatten_with_path(first.result), flatten(other.result), strict=True)
+    taken = [(path, x, y) for (path, x), y in pairs if x is not None]
+    for k, (path, x, y) in enumerate(taken):
+        for body, value, beside in ((first, x, other), (other, y, first)):
+            if body.outputs[k].dtype is not beside.outputs[k].dtype:
+                fitting = state.number_like(value, beside.outputs[k])
+                if fitting is not None:
+                    body.outputs[k] = trace.adopt(None, [fitting])[0]
+        a, b = first.outputs[k], other.outputs[k]
+        told = (f"{who}: {what} returns {state.described(a)}, {other_what} {state.described(b)}"
+                f"{' at ' * bool(path)}{path}")
+        if a.dtype is not b.dtype:
+            raise DTypeError(f"{told}; use cast in one of them")
+        if a.ndim != b.ndim:
+            raise ShapeError(f"{told}; all must return as many dimensions")
 
 
 def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any], carried: Any,
-               limit: int | Symbol | None, shapes: Sequence[Sequence[int | None]] | None,
-               name: str) -> Any:
+               limit: Any, shapes: Sequence[Any] | None, who: str, name: str | None = None,
+               what: str = "loop_vars") -> Any:
     """What is carried when `test` says no, or after `limit` rounds; `shapes` of what changes its
-    size."""
-    start = _tensors(trace, carried)
-    params = [_param(trace, x, f"{name}/{k}", None if shapes is None else shapes[k])
+    size, by leaf."""
+    name = name or who
+    start = trace.adopt(None, state.leaves(carried))
+    open_shapes = None if shapes is None else [
+        s for x, s in zip(flatten(carried), shapes, strict=True) if x is not None]
+    params = [_param(trace, x, f"{name}/{k}", None if open_shapes is None else open_shapes[k])
               for k, x in enumerate(start)]
-    go_on = _truth(trace, test(*pack_sequence_as(carried, start)), name)
+    given = state.packed(carried, params)
+    go_on = _truth(trace, who, test(*state.packed(carried, start)))
 
-    def round(*params: Symbol) -> list[Any]:
-        result = step(*pack_sequence_as(carried, params))
-        result = _like(name, carried, result, params)
-        return [_truth(trace, test(*result), name), *_tensors(trace, result)]
+    def round(*_: Symbol) -> list[Any]:
+        result = state.carried(who, what, given, step(*given), shapes)
+        return [_truth(trace, who, test(*result)), *state.leaves(result)]
 
     body = Body(trace, f"{name}/body", round, params)
-    given = [go_on, *start]
-    if isinstance(limit, Symbol):
-        given.insert(0, limit)
-    times = ENDLESS if limit is None else -1 if isinstance(limit, Symbol) else limit
+    times, inputs = _times(trace, limit, False)
     attrs = make_attrs(LOOP, times=times, n_carried=len(start), n_sliced=0, tested=True,
                        reverse=False)
-    node = own(trace, LOOP, attrs, given, len(params), [body], name)
-    return pack_sequence_as(carried, node.outputs[:len(start)])
+    node = own(trace, LOOP, attrs, [*inputs, go_on, *start], len(params), [body], name)
+    return state.packed(carried, node.outputs[:len(start)])
 
 
-def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times: int,
-         reverse: bool, name: str) -> tuple[Any, Any]:
+def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times: Any,
+         reverse: bool, who: str, name: str | None = None, what: str = "carry") -> tuple[Any, Any]:
     """What is carried after the last row, and what `step` made of each row, stacked."""
-    start, slices = _tensors(trace, carried), _tensors(trace, rows)
-    params = [_param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
+    name = name or who
+    start, slices = [trace.adopt(None, state.leaves(x)) for x in (carried, rows)]
     n = len(start)
-    params += [_param(trace, x, f"{name}/row {k}", x.known_shape[1:])
-               for k, x in enumerate(slices)]
+    params = [_param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
+    params += [_row(trace, x, f"{name}/row {k}") for k, x in enumerate(slices)]
+    given, row = state.packed(carried, params[:n]), state.packed(rows, params[n:])
     made: Any = None
 
-    def round(*params: Symbol) -> list[Any]:
+    def round(*_: Symbol) -> list[Any]:
         nonlocal made
-        result, made = step(pack_sequence_as(carried, params[:n]),
-                            pack_sequence_as(rows, params[n:]))
-        return [*_tensors(trace, _like(name, carried, result, params[:n])), made]
+        result, made = step(given, row)
+        made = state.tensors(made, who)
+        return [*state.leaves(state.carried(who, what, given, result)), *state.leaves(made)]
 
     body = Body(trace, f"{name}/body", round, params)
+    times, inputs = _times(trace, times, bool(slices) or len(body.outputs) > n)
     attrs = make_attrs(LOOP, times=times, n_carried=n, n_sliced=len(slices), tested=False,
                        reverse=reverse)
-    node = own(trace, LOOP, attrs, [*start, *slices], len(params), [body], name)
-    return pack_sequence_as(carried, node.outputs[:n]), _packed(made, node.outputs[n:])
+    node = own(trace, LOOP, attrs, [*inputs, *start, *slices], len(params), [body], name)
+    return state.packed(carried, node.outputs[:n]), state.packed(made, node.outputs[n:])
 
 
 # --- values ---
 
-def _tensors(trace: Trace, structure: Any) -> list[Symbol]:
-    return trace.adopt(None, [as_tensor(x) for x in flatten(structure)])
+def _times(trace: Trace, limit: Any, sizes: bool) -> tuple[Any, list[Symbol]]:
+    """The attribute that says how many rounds there are at most, and the input that does so where
+    that may change from run to run. A number that decides about sizes is an attribute, so that they
+    are known."""
+    if limit is None:
+        return ENDLESS, []
+    if isinstance(limit, Dim):
+        known = sizes and not limit.from_data
+    else:
+        known = not isinstance(limit, TensorBase)
+    if known:
+        return limit, []
+    return -1, trace.adopt(None, [cast(as_tensor(limit), int64)])
 
 
-def _param(trace: Trace, x: Symbol, name: str,
-           shape: Sequence[int | None] | None = None) -> Symbol:
+def _param(trace: Trace, x: Symbol, name: str, shape: Sequence[int | None] | None = None) -> Symbol:
     """What stands inside a round for something carried like `x`, or of another shape."""
     node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
     made = (symbol_like(trace, node, 0, x) if shape is None
@@ -110,39 +137,13 @@ def _param(trace: Trace, x: Symbol, name: str,
     return made
 
 
-def _truth(trace: Trace, x: Any, name: str) -> Symbol:
-    found = trace.adopt(None, [as_tensor(x)])[0]
-    if found.ndim or found.dtype.name != "bool":
-        raise InvalidArgumentError(f"{name}: the test gave {found!r}, want a bool of shape ()")
-    return found
+def _row(trace: Trace, x: Symbol, name: str) -> Symbol:
+    """What stands inside a round for a row of `x`."""
+    node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
+    made = symbol(trace, node, 0, x.dtype, x.known_shape[1:], x.hints[1:])
+    node.outputs = (made,)
+    return made
 
 
-def _like(name: str, carried: Any, result: Any, params: Sequence[Symbol]) -> Any:
-    """What a round returns, if it may be carried into the next one."""
-    if not isinstance(carried, list | tuple) and isinstance(result, list | tuple):
-        result = result[0] if len(result) == 1 else result
-    try:
-        assert_same_structure(carried, result)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"{name}: a round is given {carried!r} and returns {result!r}; "
-                                   f"want the same structure: {error}") from error
-    flat = [as_tensor(x, params[k].dtype if not isinstance(x, TensorBase) else None)
-            for k, x in enumerate(flatten(result))]
-    for k, (x, param) in enumerate(zip(flat, params, strict=True)):
-        if x.dtype is not param.dtype:
-            raise DTypeError(f"{name}: carried value {k} begins as {param.dtype} and is {x.dtype} "
-                             "after a round; cast one of them")
-        fits = x.ndim == param.ndim and all(
-            [n is None or n == m for n, m in zip(param.known_shape, x.shape, strict=True)])
-        if not fits:
-            raise ShapeError(f"{name}: carried value {k} begins with shape {param.known_shape} and "
-                             f"has {x.shape} after a round; give shape_invariants with None where "
-                             "it changes")
-    return pack_sequence_as(result, flat)
-
-
-def _packed(structure: Any, values: Sequence[Symbol]) -> Any:
-    """A structure of values, where it has no None."""
-    left = iter(values)
-    return pack_sequence_as(structure, [None if x is None else next(left)
-                                        for x in flatten(structure)])
+def _truth(trace: Trace, who: str, x: Any) -> Symbol:
+    return trace.adopt(None, [state.truth(who, "what cond returned", x)])[0]

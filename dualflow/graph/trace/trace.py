@@ -74,6 +74,8 @@ class Trace(Graph):
         The calls in it and in those it continues.
     alive : int
         Nonzero while it records; only then can its numbers be used as numbers.
+    n_open : int
+        How many branches and rounds it is inside of.
     sizes_seen : bool
         Whether Python was given a size that may change.
     stale : str or None
@@ -94,6 +96,7 @@ class Trace(Graph):
         self.after = after
         self.returned: list[Dim] = []
         self.alive = 0
+        self.n_open = 0
         self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}

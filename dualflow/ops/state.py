@@ -1,0 +1,193 @@
+"""What branches return and rounds carry: nested tensors, by the same rules in eager mode and in
+graphs. None may stand where there is no tensor, and stays None.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Tensor,
+    TensorBase,
+    as_tensor,
+    current_graph,
+    unwrapped,
+)
+from dualflow.arguments import integer, shown
+from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, ShapeError
+from dualflow.nest import (
+    assert_same_structure,
+    flatten,
+    flatten_with_path,
+    pack_sequence_as,
+    rebuild,
+)
+from dualflow.ops.array import same_size, stop_gradient
+
+Shape = Sequence[int | None]
+
+
+def tensors(structure: Any, who: str) -> Any:
+    """The structure with tensors in place of variables, numbers and arrays."""
+    return rebuild(structure, lambda x: None if x is None else as_tensor(x, None, who))
+
+
+def leaves(structure: Any) -> list[Any]:
+    """The tensors of a structure."""
+    return [x for x in flatten(structure) if x is not None]
+
+
+def packed(structure: Any, values: Sequence[Any]) -> Any:
+    """A structure of other tensors."""
+    left = iter(values)
+    return rebuild(structure, lambda x: None if x is None else next(left))
+
+
+def stopped(structure: Any) -> Any:
+    """The structure, with no gradient flowing back through it."""
+    return rebuild(structure, lambda x: None if x is None else stop_gradient(x))
+
+
+def described(x: Any) -> str:
+    """The dtype, shape and line of a tensor, for a message."""
+    if not isinstance(x, TensorBase):
+        return shown(x)
+    if not isinstance(x, Symbol):
+        return f"{x.dtype} {x.shape}"
+    at = getattr(x.node, "line", None)
+    return f"{x.dtype} {x.known_shape}" + (f" (made at {at})" if at else "")
+
+
+def number_like(x: Any, like: Tensor) -> Tensor | None:
+    """A Python number in the dtype of the tensor it stands beside; None where it is none, or does
+    not fit."""
+    x = unwrapped(x)
+    number = x.hint if isinstance(x, Dim) else x
+    if isinstance(number, bool):
+        fits = like.dtype.name == "bool"
+    else:
+        fits = isinstance(number, int | float) and (
+            like.dtype.is_floating or (isinstance(number, int) and like.dtype.name != "bool"))
+    return as_tensor(x, like.dtype) if fits else None
+
+
+def alike(who: str, first: Any, other: Any, what: Callable[[str], str], advice: str) -> None:
+    """Raises unless two structures are built alike, with tensors and None in the same places."""
+    try:
+        assert_same_structure(first, other)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{who}: {what('')}: {error}; {advice}") from None
+    for (path, x), y in zip(flatten_with_path(first), flatten(other), strict=True):
+        if (x is None) != (y is None):
+            raise InvalidArgumentError(
+                f"{who}: {what(path)}: {described(x)} and {described(y)}; {advice}")
+
+
+def carried(who: str, name: str, before: Any, after: Any,
+            shapes: Sequence[Shape | None] | None = None) -> Any:
+    """What a round returned, if the next one can take it.
+
+    Parameters
+    ----------
+    who : str
+        The op.
+    name : str
+        Of what is carried.
+    before, after : nested tensors
+        What the round was given and what it returned.
+    shapes : sequence of shape, optional
+        By tensor: where a size is None, it may change.
+    """
+    if shapes is None and _plainly_alike(before, after):
+        return after
+    alike(who, before, after, lambda path: f"{name}{path} changes its structure in a round",
+          "return what was given, built alike")
+    made = []
+    pairs = zip(flatten_with_path(before), flatten(after), strict=True)
+    for k, ((path, x), y) in enumerate(pairs):
+        made.append(None if x is None else _next(
+            who, name + path, x, y, None if shapes is None else shapes[k]))
+    return pack_sequence_as(before, made)
+
+
+def _plainly_alike(before: Any, after: Any) -> bool:
+    """Whether both are flat lists or tuples of equally typed tensors; most are, and this is what
+    eager mode has time for in each round."""
+    return (type(before) is type(after) and type(before) in (list, tuple)
+            and len(before) == len(after) and all(
+                [type(x) is Tensor and type(y) is Tensor and x.dtype is y.dtype
+                 and x.shape == y.shape for x, y in zip(before, after, strict=True)]))
+
+
+def _next(who: str, name: str, before: Tensor, value: Any, shape: Shape | None) -> Tensor:
+    """A tensor that may follow another."""
+    after = number_like(value, before)
+    if after is None:
+        after = as_tensor(value, None, who)
+    if after.dtype is not before.dtype:
+        raise DTypeError(f"{who}: {name} is {described(before)} before a round and "
+                         f"{described(after)} after it; use cast so that both are {before.dtype}, "
+                         f"or begin with {after.dtype}")
+    if not fits(after, before.shape if shape is None else shape, before):
+        advice = ("give shape_invariants with None where its size changes" if who == "while_loop"
+                  else "it must keep its shape")
+        want = before.shape if shape is None else tuple(shape)
+        allowed = f", want {want}" if shape is not None else ""
+        raise ShapeError(f"{who}: {name} is {described(before)} before a round and "
+                         f"{described(after)} after it{allowed}; {advice}")
+    return after
+
+
+def fits(x: Tensor, shape: Shape, like: Tensor) -> bool:
+    """Whether a tensor has a shape, as far as that is known before anything runs."""
+    if x.ndim != len(shape):
+        return False
+    if getattr(x, "sized_by_data", False) or getattr(like, "sized_by_data", False):
+        return True                     # its rows are checked when it runs
+    return all([n is None or n == m for n, m in zip(shape, x.shape, strict=True)])
+
+
+def truth(who: str, name: str, x: Any) -> Tensor:
+    """A bool of shape (), or a complaint."""
+    try:
+        found = as_tensor(x, None, who)
+    except DualflowError as error:
+        raise InvalidArgumentError(f"{who}: {name} is {shown(x)}, want a bool of shape (): "
+                                   f"{error}") from None
+    if found.ndim or found.dtype.name != "bool":
+        raise InvalidArgumentError(f"{who}: {name} is {described(found)}, want a bool of shape ()")
+    return found
+
+
+def n_rows(who: str, structure: Any, what: str) -> Any:
+    """How many rows all tensors of a structure have."""
+    found: list[tuple[str, Any]] = []
+    for path, x in flatten_with_path(structure):
+        if x is None:
+            continue
+        if not x.ndim:
+            raise ShapeError(f"{who}: {what}{path} is {described(x)}, want at least one dimension, "
+                             "along which it is cut into rows")
+        found.append((f"{what}{path}", x))
+    for name, x in found[1:]:
+        if not same_size(x.shape[0], found[0][1].shape[0]):
+            raise ShapeError(f"{who}: {found[0][0]} is {described(found[0][1])} and {name} is "
+                             f"{described(x)}, want as many rows")
+    return found[0][1].shape[0] if found else None
+
+
+def count(n: Any, what: str) -> Any:
+    """A number of rounds: an int, or what a graph knows when it runs."""
+    if isinstance(n, Dim):
+        return n
+    if isinstance(n, TensorBase):
+        n = as_tensor(n, None, what)
+        if n.shape != () or not n.dtype.is_integer:
+            raise InvalidArgumentError(f"{what} is {described(n)}, want an integer of shape "
+                                       "()")
+        return n if current_graph() is not None else n.item()
+    n = integer(n, what)
+    if n < 0:
+        raise InvalidArgumentError(f"{what} is {n}, want 0 or more")
+    return n

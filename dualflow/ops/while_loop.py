@@ -1,0 +1,134 @@
+"""Loops on tensors that end when a condition fails: Python's own in eager mode, nodes that own
+graphs while a function is traced. Names follow TensorFlow's.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import TensorBase, current_graph
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.nest import flatten
+from dualflow.ops import state
+from dualflow.ops.types import TensorLike
+
+__all__ = ["while_loop"]
+
+
+def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
+               shape_invariants: Any = None, parallel_iterations: int = 10,
+               back_prop: bool = True, swap_memory: bool = False,
+               maximum_iterations: TensorLike | None = None, name: str | None = None) -> Any:
+    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``
+
+    Parameters
+    ----------
+    cond : callable
+        Takes the loop variables, returns a bool of shape ().
+    body : callable
+        Takes them and returns the next ones: the same structure, dtypes and shapes. It may read
+        what is around it, and assign variables.
+    loop_vars : list or tuple of nested Tensors, or one
+    shape_invariants : the same structure of shapes or TensorSpecs, optional
+        Where a size is None, it may change from round to round.
+    parallel_iterations, swap_memory
+        Accepted as TensorFlow has them, and ignored.
+    back_prop : bool, default True
+        False: no gradient flows back through the loop.
+    maximum_iterations : int or integer Tensor of shape (), optional
+        The loop ends after as many rounds at the latest.
+    name : str, optional
+
+    Returns
+    -------
+    like `loop_vars`
+        What `body` returned last.
+
+    Raises
+    ------
+    InvalidArgumentError, DTypeError, ShapeError
+        If structure, dtype or shape of a loop variable changes.
+
+    Notes
+    -----
+    While a function is traced, `body` is recorded once, and a run repeats it in C.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.function
+    ... def steps(n):
+    ...     return df.while_loop(lambda k, n: n > 1,
+    ...                          lambda k, n: (k + 1, df.where(n % 2 == 0, n // 2, 3 * n + 1)),
+    ...                          (0, n))[0]
+    >>> steps(df.constant(27)).item()
+    111
+    """
+    single = type(loop_vars) is not tuple and not isinstance(loop_vars, list | tuple)
+    carried = state.tensors([loop_vars] if single else loop_vars, "while_loop")
+    shapes = None
+    if shape_invariants is not None:
+        shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
+    limit = None if maximum_iterations is None else state.count(
+        maximum_iterations, "while_loop: maximum_iterations")
+
+    def step(*given: Any) -> Any:
+        return _as_given(carried, body(*given))
+
+    graph = current_graph()
+    if graph is not None:
+        made = graph.while_loop(cond, step, carried, limit, shapes, "while_loop", name)
+    else:
+        made = _while(cond, step, carried, limit, shapes)
+    made = made if back_prop else state.stopped(made)
+    return made[0] if single else made
+
+
+def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, limit: Any,
+           shapes: Any) -> Any:
+    """The loop of eager mode."""
+    begun, rounds = carried, 0
+    while state.truth("while_loop", "what cond returned", cond(*carried)) and (
+            limit is None or rounds < limit):
+        carried = state.carried("while_loop", "loop_vars", begun, step(*carried), shapes)
+        rounds += 1
+    return carried
+
+
+def _as_given(carried: Any, made: Any) -> Any:
+    """What a body returns in the form of what it is given: a list may stand for a tuple, a value
+    for a list of one."""
+    if not isinstance(made, list | tuple) or (
+            len(carried) == 1 and isinstance(carried[0], list | tuple)
+            and (len(made) != 1 or not isinstance(made[0], list | tuple))):
+        made = [made]
+    if type(made) is not type(carried) and len(made) == len(carried):
+        named = hasattr(carried, "_fields")
+        return type(carried)(*made) if named else type(carried)(made)
+    return made
+
+
+def _invariants(carried: Any, invariants: Any) -> list[Any]:
+    """A shape for each leaf of what is carried."""
+    values = flatten(carried)
+    found = []
+    given = _shapes_of(carried, invariants)
+    if len(given) != len(values):
+        raise InvalidArgumentError(f"while_loop: shape_invariants has {len(given)} shapes, want "
+                                   f"one for each of {len(values)} loop variables")
+    for k, (x, shape) in enumerate(zip(values, given, strict=True)):
+        if x is not None and shape is not None:
+            shape = tuple(getattr(shape, "shape", shape))
+            if not state.fits(x, shape, x):
+                raise ShapeError(f"while_loop: loop variable {k} is {state.described(x)}, its "
+                                 f"shape invariant {shape}")
+        found.append(shape)
+    return found
+
+
+def _shapes_of(carried: Any, invariants: Any) -> list[Any]:
+    """The leaves of `invariants`, where shapes, which are lists themselves, count as such."""
+    if isinstance(carried, TensorBase) or carried is None:
+        return [invariants]
+    if isinstance(carried, dict):
+        return [s for key in sorted(carried) for s in _shapes_of(carried[key], invariants[key])]
+    return [s for x, given in zip(carried, invariants, strict=True) for s in _shapes_of(x, given)]
