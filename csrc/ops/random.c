@@ -264,3 +264,27 @@ DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .
                              .n_in = 1,
                              .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}},
                              .infer = infer_permutation, .run = run_permutation};
+
+/* The key in a generator's state, which then counts one draw more. */
+static df_status infer_next_key(const df_call *call, df_error *err)
+{
+    const int64_t two = 2;
+    const df_tensor *state = call->in[0];
+    if (state->dtype != DF_I64 || !df_same_dims(1, &two, state->shape) || state->ndim != 1)
+        return df_fail(err, DF_INVALID_ARGUMENT, "next_key: the state is %s, want int64 (2,)",
+                       df_tensor_text(state).text);
+    return df_tensor_set(call->out[0], DF_I64, 1, &two, "next_key", err);
+}
+
+static df_status run_next_key(const df_call *call, df_error *err)
+{
+    uint64_t *state = call->in[0]->data;
+    (void)err;
+    memcpy(call->out[0]->data, state, 2 * sizeof *state);
+    state[1]++;
+    return DF_OK;
+}
+
+DF_OP(next_key) = {.name = "next_key", .kind = DF_GENERAL, .total = true, .internal = true,
+                   .n_in = 1, .n_out = 1, .writes = 1, .infer = infer_next_key,
+                   .run = run_next_key};

@@ -6,7 +6,17 @@ import os
 from typing import Any
 
 from dualflow import dtypes
-from dualflow._core import Counter, Tensor, TensorBase, TensorSpec, constant, current_graph
+from dualflow._core import (
+    Counter,
+    Recording,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    Variable,
+    apply,
+    constant,
+    current_graph,
+)
 from dualflow.arguments import integer
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import ints, static_shape
@@ -60,44 +70,91 @@ class Generator:
     def __init__(self, seed: int | None = None) -> None:
         bits = (int.from_bytes(os.urandom(8), "little") if seed is None
                 else integer(seed, "random.Generator: seed"))
-        self.seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-        self._draws = Counter()
+        self._seed = (bits + (1 << 63)) % (1 << 64) - (1 << 63)
+        self._begin(0)
+
+    def _begin(self, counter: int) -> None:
+        self._draws = Counter(counter)
+        # What takes the place of the counter once a branch or a loop has drawn: a program knows
+        # only while it runs how often they do, and carries it like any variable.
+        self._state: Variable | None = None
         self._graph = current_graph()
+        self._n_open = 0 if self._graph is None else self._graph.n_open
+
+    @property
+    def seed(self) -> int:
+        """64 bits."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._seed = value
+        self.counter = self.counter
 
     @property
     def counter(self) -> int:
         """The number of the next draw."""
-        return self._draws.value
+        return self._draws.value if self._state is None else int(self._state.value()[1])
 
     @counter.setter
     def counter(self, value: int) -> None:
-        self._draws.value = value
+        if self._state is None:
+            self._draws.value = value
+        else:
+            self._state.assign([self.seed, value])
 
     def __getstate__(self) -> dict[str, int]:
         return {"seed": self.seed, "counter": self.counter}
 
     def __setstate__(self, state: dict[str, int]) -> None:
-        self.seed = state["seed"]
-        self._draws = Counter(state["counter"])
-        self._graph = current_graph()
+        self._seed = state["seed"]
+        self._begin(state["counter"])
 
     def key(self) -> Tensor:
         """The key for a draw, int64 (2,); a new one each time.
 
-        In a graph it is fed anew at each run, unless the generator was made in that graph.
+        In a graph it is fed anew at each run, unless the generator was made in that graph, or a
+        branch or a loop has drawn before or draws now.
         """
         graph = current_graph()
-        if graph is not None and graph is not self._graph:
-            return graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
-                              self._give_back)
-        return self._next()
+        if graph is None or graph is self._graph:
+            self._check_place(graph)
+            return self._next()
+        if graph.n_open or (self._state is not None and self._state in graph.variables):
+            key: Tensor = apply("next_key", self._carried())
+            return key
+        made: Tensor = graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
+                                  self._give_back)
+        return made
 
     def _next(self) -> Tensor:
-        return constant([self.seed, self._draws.advance()], dtypes.int64)
+        if self._state is None:
+            return constant([self.seed, self._draws.advance()], dtypes.int64)
+        with Recording(None):
+            key: Tensor = apply("next_key", self._state)
+        return key
+
+    def _carried(self) -> Variable:
+        """The state as a variable, from now on."""
+        if self._state is None:
+            with Recording(None):
+                self._state = Variable([self.seed, self._draws.value], False, "random_generator",
+                                       dtypes.int64)
+        return self._state
+
+    def _check_place(self, graph: Any) -> None:
+        """Raises where a loop would draw the same numbers in each round."""
+        if graph is not None and graph.n_open > self._n_open:
+            raise InvalidArgumentError(
+                "random.Generator: a generator that the traced function makes is drawn from in a "
+                "branch or a loop; make it before the function is called, or inside")
 
     def _give_back(self) -> None:
         """Undoes a draw of a run that failed before Python would have made it."""
-        self._draws.go_back()
+        if self._state is None:
+            self._draws.go_back()
+        else:
+            self._state.assign_sub([0, 1])
 
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
