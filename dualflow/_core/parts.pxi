@@ -117,7 +117,7 @@ cdef int slot_of_result(tuple slots, Py_ssize_t k, result) except -2:
         return <int>result.number
     for j, slot in enumerate(slots):
         if slot.kind == DF_SLOT_RESULT and slot.number == k and slot.offset == 0 \
-                and slot.shape == result.shape:
+                and slot.shape == result.shape and slot.dtype is result.dtype:
             return <int>j
     return -1
 

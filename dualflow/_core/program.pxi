@@ -25,6 +25,7 @@ def _counted_from(first, on_error):
 
 
 @cython.final
+@cython.no_gc_clear         # bodies must outlive it: its frames are made for theirs
 cdef class Program:
     """A flat list of instructions over planned memory (csrc/exec/program.h), and what it returns.
 
@@ -50,7 +51,7 @@ cdef class Program:
     cdef Returned *returned
     cdef bint keeps_dynamic
     cdef tuple constants
-    cdef list bodies               # the Programs that instructions own
+    cdef tuple bodies              # the Programs that instructions own; a list might be cleared
     cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
@@ -62,12 +63,12 @@ cdef class Program:
         cdef int failed = -1
         self.constants = spec.constants
         self.on_error = on_error
-        self.bodies = self.build_bodies(spec)
+        self.bodies = tuple(self.build_bodies(spec))
         parts = ProgramParts(spec, <int>len(self.bodies), is_body)
         for k, body in enumerate(self.bodies):
             parts.bodies[<int>k] = (<Program>body).c
         for result in spec.results:
-            parts.c.n_results += result.kind == DF_SLOT_RESULT
+            parts.c.n_results += is_body or result.kind == DF_SLOT_RESULT
         status = df_program_new(&parts.c, &self.c, &failed, &err)
         if status != DF_OK:
             self.fail(status, failed, &err)
@@ -82,7 +83,8 @@ cdef class Program:
             if slot.kind == DF_SLOT_ARG and None in slot.shape:
                 self.unsized.append((k, slot.number, slot.dtype.index, slot.shape))
         self.measure_args(parts)
-        self.copy_results(parts, spec.results)
+        if not is_body:                    # else the program around it takes them
+            self.copy_results(parts, spec.results)
 
     def __dealloc__(self):
         df_program_free(self.c)

@@ -42,8 +42,9 @@ def cost_of_bodies(instruction: Instruction, bodies: Sequence[ProgramSpec]) -> f
 class Lowerer:
     """Numbers slots and constants as it meets values."""
 
-    def __init__(self, plan: Plan, graph: Graph) -> None:
+    def __init__(self, plan: Plan, graph: Graph, is_body: bool) -> None:
         self.plan = plan
+        self.is_body = is_body
         self.graph = graph
         self.slots: list[SlotSpec] = []
         self.constants: list[Tensor] = []
@@ -73,7 +74,7 @@ class Lowerer:
         found, since_poll = [], 0.0
         for instruction in self.plan.instructions:
             node, space = instruction.node, instruction.workspace
-            bodies = tuple([lower(body, body.graph) for body in instruction.bodies])
+            bodies = tuple([lower(body, body.graph, True) for body in instruction.bodies])
             cost = cost_of(instruction) + cost_of_bodies(instruction, bodies)
             since_poll += cost
             poll = since_poll > POLL_COST
@@ -108,13 +109,15 @@ class Lowerer:
         return self.constant_of[buffer]
 
     def result(self, x: Symbol) -> ResultSpec:
-        """How a run returns an output of the graph."""
+        """How a run returns an output of the graph. Those of a body have slots, by which the
+        instruction finds them."""
         x = self.plan.returned.get(x, x)
         buffer, _ = self.plan.where[x]
-        number = self.slot(x) if buffer.kind is SlotKind.DYNAMIC else self.number(buffer)
+        slot = self.slot(x) if self.is_body or buffer.kind is SlotKind.DYNAMIC else -1
+        number = slot if buffer.kind is SlotKind.DYNAMIC else self.number(buffer)
         return ResultSpec(buffer.kind, number, x.dtype, x.shape)
 
 
-def lower(plan: Plan, graph: Graph) -> ProgramSpec:
+def lower(plan: Plan, graph: Graph, is_body: bool = False) -> ProgramSpec:
     """The program of a planned graph."""
-    return Lowerer(plan, graph).run()
+    return Lowerer(plan, graph, is_body).run()

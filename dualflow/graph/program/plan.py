@@ -314,7 +314,7 @@ class Planner:
         """Gives each output of a body memory that its instruction provides, or, where its size
         depends on data, a slot that is kept."""
         plan, outputs = self.plan, self.graph.outputs
-        plan.results = outputs[:len(outputs) - len(self.writes)]
+        plan.results = outputs[:len(outputs) - self.graph.n_versions]
         seen: set[Buffer] = set()
         for k, x in enumerate(plan.results):
             buffer, offset = plan.where[x]
