@@ -17,7 +17,7 @@ from dualflow.graph.ir.node import (
     is_dynamic,
     walk,
 )
-from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_parts, n_versions
+from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_parts
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "graphs",
     "is_dynamic",
     "loop_parts",
-    "n_versions",
     "type_text",
     "walk",
 ]

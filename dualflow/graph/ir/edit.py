@@ -82,9 +82,14 @@ class _Versions:
             return True
         if any([self.overwritten.get(x, at) < at for node in added for x in node.inputs]):
             return False
-        return all([self._last_use(before, at) <= self.overwritten[after]
+        return all([self._last_use(before, at) < self._read_until(self.overwritten[after])
                     for before, after in zip(outputs, found, strict=True)
                     if after in self.overwritten and after is not before])
+
+    def _read_until(self, at: int) -> int:
+        """The place from which on nobody may read what node `at` overwrites: its bodies see one
+        version, which they read and write, others compute before they write."""
+        return at if self.nodes[at].bodies else at + 1
 
     def _last_use(self, x: Symbol, at: int) -> int:
         """The last place that reads `x`, made by node `at`; nodes before `at` may have changed."""

@@ -26,6 +26,8 @@ class Graph:
         Python numbers that the function returns besides.
     kept : Graph or None
         Computes, of variables and constants alone, parameters that are kept between runs.
+    n_versions : int
+        Of a body: how many of its last outputs are versions of variables that its owner writes.
     changes : int
         How many values passes have replaced by others.
     """
@@ -37,6 +39,7 @@ class Graph:
         self.outputs: list[Symbol] = []
         self.numbers: list[Any] = []
         self.kept: Graph | None = None
+        self.n_versions = 0
         self.changes = 0
 
     def empty_copy(self) -> Graph:

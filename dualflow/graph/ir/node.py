@@ -118,6 +118,8 @@ class Node:
             overwritten = {before for node in body.nodes for before, _ in node.written}
             for i, x in enumerate(body.inputs):
                 self.writes |= (x in overwritten) << i
+        for body in bodies:
+            body.n_versions = self.writes.bit_count()
 
     @property
     def type(self) -> str:

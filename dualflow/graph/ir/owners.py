@@ -10,14 +10,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dualflow._core import Dim, get_op
 from dualflow.dtypes import DType, int64
-from dualflow.graph.ir.node import CALL, Input, Node
-
-if TYPE_CHECKING:
-    from dualflow.graph.ir.graph import Graph
+from dualflow.graph.ir.node import CALL, Node
 
 COND, LOOP = get_op("cond"), get_op("loop")
 Shape = tuple[int | None, ...]
@@ -97,12 +94,6 @@ def made(node: Node) -> list[Typed]:
     written = own[len(own) - node.writes.bit_count():] if node.writes else []
     return [*given(node)[parts.carried], *[(int64, ())] * parts.tested,
             *[(dtype, (rows, *shape)) for dtype, shape in own[parts.stacked]], *written]
-
-
-def n_versions(graph: Graph) -> int:
-    """How many of the last outputs of a body are versions of variables; 0 if it is no body."""
-    inputs = {x for x in graph.inputs if isinstance(x.node.data, Input)}
-    return len({before for node in graph.nodes for before, _ in node.written} & inputs)
 
 
 def merged(a: Typed, b: Typed) -> Typed:

@@ -10,7 +10,7 @@ overwritten later, reads stay as they are.
 """
 
 from dualflow._core import Symbol, get_op
-from dualflow.graph.ir import Graph, Node, n_versions
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known
 
@@ -58,7 +58,7 @@ class _Run:
                 if self.unread and node.may_refuse:
                     self.unread.clear()
         graph.nodes = [node for node in graph.nodes if node not in self.dropped]
-        n = len(graph.outputs) - n_versions(graph)          # of a body: those stay versions
+        n = len(graph.outputs) - graph.n_versions           # of a body: those stay versions
         graph.outputs = [*[reads.get(x, x) for x in graph.outputs[:n]],
                          *[self.versions.get(x, x) for x in graph.outputs[n:]]]
         return graph
