@@ -26,6 +26,19 @@ Typed = tuple[DType, owners.Shape, owners.Shape]      # with hints
 class Body:
     """What was recorded for one branch or round.
 
+    A variable has another value in each round, while a tensor that was read before the loop keeps
+    the one it had then. So rounds read variables as something else than the version around them.
+
+    Parameters
+    ----------
+    trace : Trace
+    name : str
+    f : callable
+    params : sequence of Symbol
+        What `f` is given.
+    rounds : bool
+        Whether it may run many times.
+
     Attributes
     ----------
     nodes : list of Node
@@ -37,14 +50,18 @@ class Body:
     outputs : list of Symbol
         The tensors in it.
     written : dict of Variable to (Symbol, Symbol)
-        Variables it writes: the versions before and after.
+        Variables it writes: the versions before, inside and around it, and after.
+    stand_ins : dict of Variable to Symbol
+        In a round: what was read as the version before.
     """
 
     def __init__(self, trace: Trace, name: str, f: Callable[..., Any],
-                 params: Sequence[Symbol]) -> None:
+                 params: Sequence[Symbol], rounds: bool = False) -> None:
         self.name = name
         self.params = list(params)
         mark, before = trace.mark, dict(trace.variables)
+        self.stand_ins = {v: _stand_in(trace, v) for v in before} if rounds else {}
+        trace.variables.update(self.stand_ins)
         trace.n_open += 1
         try:
             self.result = f(*params)
@@ -59,24 +76,39 @@ class Body:
         added = trace.nodes[mark:]
         self.nodes = [node for node in added if node.op not in LEAVES]
         trace.nodes[mark:] = [node for node in added if node.op in LEAVES]
-        now = trace.variables
         self.written: dict[Variable, tuple[Symbol, Symbol]] = {}
-        for variable, after in now.items():
-            first = before.get(variable)
-            if first is None:
-                first = _first_version(added, variable)
+        around, same = {}, {}
+        for variable, after in trace.variables.items():
+            around[variable] = (before[variable] if variable in before
+                                else _first_version(added, variable))
+            first = self.stand_ins.get(variable, around[variable])
             if after is not first:
                 self.written[variable] = first, after
-        trace.variables = {v: self.written[v][0] if v in self.written else x
-                           for v, x in now.items()}
+            else:
+                same[first] = around[variable]
+        if self.stand_ins:
+            for node in self.nodes:
+                node.inputs = tuple([same.get(x, x) for x in node.inputs])
+            self.outputs = [same.get(x, x) for x in self.outputs]
+        trace.variables = around
 
     def reads(self) -> list[Symbol]:
         """Values around it that it reads or returns, each once."""
         made = {y for node in self.nodes for y in node.outputs}
-        made.update(self.params)
+        made.update(self.params, self.stand_ins.values())
         read = [x for node in self.nodes for x in node.inputs] + self.outputs
         read += [before for before, _ in self.written.values()]
         return [x for x in dict.fromkeys(read) if x not in made and not is_number(x)]
+
+
+def _stand_in(trace: Trace, variable: Variable) -> Symbol:
+    """What is read as the version at the start of a round."""
+    now = trace.variables[variable]
+    node = Node(PARAMETER, (), None, (), trace.names.unique(variable.name), now.node.line)
+    made = symbol(trace, node, 0, now.dtype, now.shape, stands_for=variable)
+    node.outputs = (made,)
+    trace.versions[made] = variable
+    return made
 
 
 def _first_version(nodes: Sequence[Node], variable: Variable) -> Symbol:
@@ -90,16 +122,20 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     `given` are its first inputs; the bodies see the last `n_params` of them as their params, and
     what they read from around them follows.
     """
-    written: dict[Variable, Symbol] = {}
-    for body in bodies:
-        written.update({v: before for v, (before, _) in body.written.items()})
     inputs = list(given)
-    read = [x for body in bodies for x in body.reads()]
-    inputs += dict.fromkeys([*read, *written.values()])
+    inputs += dict.fromkeys([x for body in bodies for x in body.reads()])
     place = {x: k for k, x in enumerate(inputs)}
-    in_order = sorted(written, key=lambda v: place[written[v]])
+    written: dict[Variable, int] = {}
+    for body in bodies:
+        for v in body.written:
+            if v in body.stand_ins:
+                written[v] = len(inputs)
+                inputs.append(trace.variables[v])
+            else:
+                written[v] = place[body.written[v][0]]
+    in_order = sorted(written, key=written.__getitem__)
     graphs = [_graph(body, inputs, range(len(given) - n_params, len(given)),
-                     [(v, written[v]) for v in in_order]) for body in bodies]
+                     {v: written[v] for v in in_order}) for body in bodies]
     node = Node(op, inputs, attrs, (), trace.names.unique(name), trace.line(), bodies=graphs)
     made = [symbol(trace, node, k, *like) for k, like in enumerate(_made(node, bodies))]
     made += [trace.version_of(v, node, k) for k, v in enumerate(in_order, len(made))]
@@ -134,25 +170,27 @@ def _merged(ys: Sequence[Symbol]) -> Typed:
 
 
 def _graph(body: Body, inputs: Sequence[Symbol], params: range,
-           written: Sequence[tuple[Variable, Symbol]]) -> Graph:
+           written: Mapping[Variable, int]) -> Graph:
     """The graph of a body whose owner has the given inputs; `params`: which of them Python saw as
-    what it was given, and what follows them it read by itself."""
+    what it was given, `written`: which of them are variables; the others it read by itself."""
     graph = Graph(body.name)
     stands_for: dict[Symbol, Symbol] = {}
+    inside = dict(zip(params, body.params, strict=True))
+    inside.update({k: body.stand_ins[v] for v, k in written.items() if v in body.stand_ins})
     for k, x in enumerate(inputs):
-        if k in params:
-            made = body.params[k - params.start]
+        if k in inside:
+            made = inside[k]
             made.node.data = Input(k)
             graph.nodes.append(made.node)
         else:
             made = graph.add_leaf(PARAMETER, x, data=Input(k), shape=x.known_shape)
+            if k >= params.stop:
+                stands_for[x] = made
         graph.inputs.append(made)
-        if k >= params.stop:
-            stands_for[x] = made
     for node in body.nodes:
         node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])
     graph.nodes += body.nodes
     last = {v: after for v, (_, after) in body.written.items()}
-    returned = [*body.outputs, *[last.get(v, before) for v, before in written]]
-    graph.outputs = [stands_for.get(x, x) for x in returned]
+    versions = [last.get(v, graph.inputs[k]) for v, k in written.items()]
+    graph.outputs = [stands_for.get(x, x) for x in [*body.outputs, *versions]]
     return graph

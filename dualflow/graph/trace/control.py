@@ -78,7 +78,7 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
         result = state.carried(who, what, given, step(*given), shapes)
         return [_truth(trace, who, test(*result)), *state.leaves(result)]
 
-    body = Body(trace, f"{name}/body", round, params)
+    body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, limit, False)
     attrs = make_attrs(LOOP, times=times, n_carried=len(start), n_sliced=0, tested=True,
                        reverse=False)
@@ -103,7 +103,7 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
         made = state.tensors(made, who)
         return [*state.leaves(state.carried(who, what, given, result)), *state.leaves(made)]
 
-    body = Body(trace, f"{name}/body", round, params)
+    body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, times, bool(slices) or len(body.outputs) > n)
     attrs = make_attrs(LOOP, times=times, n_carried=n, n_sliced=len(slices), tested=False,
                        reverse=reverse)

@@ -64,6 +64,8 @@ class Trace(Graph):
         By operator and operands.
     variables : dict of Variable to Symbol
         Its current version.
+    versions : dict of Symbol to Variable
+        What each version is a version of.
     made_variables : list of Variable
         Those made while it recorded.
     after : Trace or None
@@ -100,7 +102,7 @@ class Trace(Graph):
         self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Variable, Symbol] = {}
-        self._owner: dict[Symbol, Variable] = {}
+        self.versions: dict[Symbol, Variable] = {}
         self.made_variables: list[Variable] = []
         self.host_functions: list[HostFunction] = []
         self.may_create: str | None = None
@@ -183,7 +185,7 @@ class Trace(Graph):
         self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call,
                               outputs)
         for before, after in call.written:
-            variable = self._owner[self.enclosed.recorded(before)]
+            variable = self.versions[self.enclosed.recorded(before)]
             self.variables[variable] = after
         return call
 
@@ -220,12 +222,12 @@ class Trace(Graph):
         before = self.variables[variable]
         after = symbol(self, node, index, before.dtype, before.shape, stands_for=variable)
         self.variables[variable] = after
-        self._owner[after] = variable
+        self.versions[after] = variable
         return after
 
     def variable_of(self, x: Symbol) -> Variable | None:
         """The variable that a value is a version of."""
-        return self._owner.get(self.enclosed.recorded(x))
+        return self.versions.get(self.enclosed.recorded(x))
 
     def read(self, variable: Variable) -> Symbol:
         """The current version of a variable."""
@@ -246,7 +248,7 @@ class Trace(Graph):
         self.nodes.append(node)
         if op is VARIABLE:
             self.variables[data] = made
-            self._owner[made] = data
+            self.versions[made] = data
         return made
 
     def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
