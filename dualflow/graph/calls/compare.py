@@ -7,13 +7,13 @@ of independent nodes and duplicates of a constant do not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from dualflow._core import Symbol, host_function
 from dualflow.graph import ir
 from dualflow.graph.calls.exact import alike
-from dualflow.graph.ir import CONSTANT, LEAVES, VARIABLE, Graph, Node
+from dualflow.graph.ir import CONSTANT, LEAVES, LOOP, VARIABLE, Graph, Node, loop_parts
 from dualflow.graph.passes import algebra, fold, inline
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import same_tensor
@@ -40,6 +40,9 @@ def _same(a: Graph, b: Graph) -> bool:
     return bool(values.summary(a) == values.summary(b))
 
 
+Numbers = dict[Symbol, tuple[int, int]]
+
+
 class _Values:
     """Numbers for the values of all graphs that are summarised with it."""
 
@@ -47,27 +50,59 @@ class _Values:
         self.numbers: dict[Any, int] = {}
         self.kinds: dict[str, list[Any]] = {"constant": [], "parameter": [], "call": []}
 
-    def summary(self, graph: Graph) -> Any:
-        """Outputs, effects in their order, and what may refuse a value."""
-        at: dict[Symbol, tuple[int, int]] = {}
+    def summary(self, graph: Graph, at: Numbers | None = None) -> Hashable:
+        """Outputs, effects in their order, and what may refuse a value; `at` numbers the inputs of
+        a body. As deep as branches and loops are."""
+        at = {} if at is None else at
         effects: list[int] = []
         refusing: set[int] = set()
         fed = 0                             # two values that each run asks for are never the same
         for node in graph.nodes:
             if node.op in LEAVES:
+                if node.outputs[0] in at:
+                    continue
                 key = self.leaf(node)
                 if key[0] == "parameter":
                     key, fed = (*key, fed), fed + 1
+            elif node.bodies:
+                key = (len(effects) if node.effect else None, *self.owner(node, at))
             else:
                 key = (node.op, self.attrs(node), tuple([at[x] for x in node.inputs]),
-                       len(effects) if node.effect else None, *map(id, node.bodies))
+                       len(effects) if node.effect else None)
             number = self.numbers.setdefault(key, len(self.numbers))
             if node.effect:
                 effects.append(number)
             elif node.op not in LEAVES and node.may_refuse:
                 refusing.add(number)
             at.update((y, (number, k)) for k, y in enumerate(node.outputs))
-        return [at[x] for x in graph.outputs], effects, refusing
+        return tuple([at[x] for x in graph.outputs]), tuple(effects), frozenset(refusing)
+
+    def owner(self, node: Node, at: Numbers) -> tuple[Hashable, ...]:
+        """What a node with bodies does. What these read from around them counts as the same inside:
+        the order of inputs, and which constants are among them, does not matter."""
+        first, n = 0, 0                     # inputs that count by their places: those of rounds
+        rest: Hashable = node.attrs
+        if node.op is LOOP:
+            parts = loop_parts(node)
+            times, n = parts.times, parts.captured.start
+            if times < 0:
+                limit, first = node.inputs[0], 1
+                times = limit.node.data.item() if limit.node.op is CONSTANT else at[limit]
+            rest = times, node.attrs.values[1:] if node.attrs else None
+        bodies = []
+        for body in node.bodies:
+            inside: Numbers = {}
+            for k, (x, param) in enumerate(zip(node.inputs, body.inputs, strict=True)):
+                key: Hashable = None
+                if node.writes >> k & 1:
+                    key = "version", at[x]
+                elif k < n:
+                    key = "round", k - first, at[x]
+                inside[param] = at[x] if key is None else (
+                    self.numbers.setdefault(key, len(self.numbers)), 0)
+            bodies.append(self.summary(body, inside))
+        given = tuple([at[x] for x in node.inputs[first:max(n, 1)]])
+        return node.op, rest, given, tuple(bodies)
 
     def leaf(self, node: Node) -> tuple[Any, ...]:
         """What a leaf stands for."""
