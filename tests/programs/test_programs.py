@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.programs import control
 from tests.programs.program import check
 
 
@@ -10,8 +11,14 @@ def test_programs(seed):
     check(seed)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_branches_and_loops(seed):
+    control.check(seed)
+
+
 def test_many_programs(request):
     if not request.config.getoption("exhaustive"):
         pytest.skip("takes long: run with --exhaustive")
     for seed in range(100_000, 110_000):
         check(seed)
+        control.check(seed)

@@ -14,12 +14,12 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.trace.trace import Trace
-from tests.programs import around, failures, program
+from tests.programs import around, control, failures, program
 
 EVERY = 30.             # seconds between lines
 
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
-          "failures": failures.check}
+          "failures": failures.check, "branches and loops": control.check}
 
 
 def left():
