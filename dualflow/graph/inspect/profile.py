@@ -62,13 +62,15 @@ class Row(NamedTuple):
     name : str
         Of the node.
     ns : float
-        Median time of a run.
+        Median time of a run; inside a branch or a loop, of all rounds together.
     start : int
         In the run that a trace shows, in ns after its first instruction.
     read, written : int
         Bytes of the operands.
     flops : float
     line : str
+    inside : str
+        The body that it is in, `while_loop/body`; nothing for most.
     """
 
     label: str
@@ -80,6 +82,7 @@ class Row(NamedTuple):
     written: int
     flops: float
     line: str
+    inside: str = ""
 
     @property
     def bandwidth(self) -> float:
@@ -109,7 +112,7 @@ class Profile:
     name : str
         Of the function.
     rows : list of Row
-        In the order of the program.
+        In the order of the program; those inside branches and loops come after its own.
     runs : int
     """
 
@@ -121,7 +124,7 @@ class Profile:
     @property
     def ns(self) -> float:
         """Time of all instructions."""
-        return sum(row.ns for row in self.rows)
+        return sum(row.ns for row in self.rows if not row.inside)
 
     def sorted_rows(self) -> list[Row]:
         """The rows, slowest first."""
@@ -133,7 +136,8 @@ class Profile:
                 "instruction", "line")
         table = [(f"{r.ns / 1e3:.2f}", f"{100 * r.ns / total:.1f}", f"{r.read / 1e3:.1f}",
                   f"{r.written / 1e3:.1f}", f"{r.flops / 1e6:.3f}", f"{r.bandwidth / 1e9:.1f}",
-                  f"{r.speed / 1e9:.1f}", f"{100 * r.roofline:.0f} %", r.label, r.line)
+                  f"{r.speed / 1e9:.1f}", f"{100 * r.roofline:.0f} %",
+                  f"{r.inside}: {r.label}" if r.inside else r.label, r.line)
                  for r in self.sorted_rows()]
         widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
         texts = ["  ".join(cell.ljust(w) if k >= 8 else cell.rjust(w)
@@ -141,7 +145,8 @@ class Profile:
                  for row in [head, *table]]
         top = peak()
         return "\n".join([
-            f"{self.name}: {len(self.rows)} instructions, {self.ns / 1e3:.1f} us "
+            f"{self.name}: {sum([not r.inside for r in self.rows])} instructions, "
+            f"{self.ns / 1e3:.1f} us "
             f"(medians of {self.runs} runs); this machine: {top.bandwidth / 1e9:.1f} GB/s, "
             f"{top.flops / 1e9:.0f} GFLOP/s", *texts])
 
@@ -161,7 +166,8 @@ class Profile:
         events: list[dict[str, Any]] = [
             {"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": self.name}}]
         free: list[int] = []           # when each lane becomes free: branches run side by side
-        for row in sorted(self.rows, key=lambda r: r.start):
+        ran = [row for row in self.rows if row.start >= 0 and not row.inside]
+        for row in sorted(ran, key=lambda r: r.start):
             lane = next((k for k, end in enumerate(free) if end <= row.start), len(free))
             free[lane:lane + 1] = [row.start + row.duration]
             events.append({
@@ -228,12 +234,24 @@ def make_profile(name: str, instructions: Sequence[Instruction],
             v.assign(value)
     medians = [statistics.median(ns) for ns in zip(*[ns for ns, _ in measured], strict=True)]
     drawn, starts = sorted(measured, key=lambda one: sum(one[0]))[len(measured) // 2]
-    first = min(starts, default=0)
-    return Profile(name, [_row(instruction, medians[k], starts[k] - first, drawn[k])
-                          for k, instruction in enumerate(instructions)], max(runs, 1))
+    first = min([start for start in starts if start], default=0)
+    return Profile(name, [_row(instruction, inside, medians[k], starts[k] - first, drawn[k])
+                          for k, (instruction, inside) in enumerate(with_bodies(instructions))],
+                   max(runs, 1))
 
 
-def _row(instruction: Instruction, ns: float, start: int, duration: int) -> Row:
+def with_bodies(instructions: Sequence[Instruction],
+                inside: str = "") -> list[tuple[Instruction, str]]:
+    """Instructions, then those of the bodies of each, as csrc/exec/program.h counts them, with the
+    names of the bodies."""
+    found = [(instruction, inside) for instruction in instructions]
+    for instruction in instructions:
+        for body in instruction.bodies:
+            found += with_bodies(body.instructions, body.graph.name)
+    return found
+
+
+def _row(instruction: Instruction, inside: str, ns: float, start: int, duration: int) -> Row:
     node = instruction.node
     read = [x for i, x in enumerate(instruction.inputs) if not node.op.shape_only >> i & 1]
     made = [*instruction.outputs, *[x for x, _ in node.written]]
@@ -242,4 +260,4 @@ def _row(instruction: Instruction, ns: float, start: int, duration: int) -> Row:
                sum(nbytes(x) for x in read if not is_dynamic(x)),
                sum(nbytes(x) for x in made if not is_dynamic(x)),
                flops_of(node, instruction.inputs, instruction.outputs) if known else 0.0,
-               str(node.line or ""))
+               str(node.line or ""), inside)
