@@ -93,6 +93,7 @@ struct df_frame {
     df_driver *drivers; /* by instruction; NULL where no instruction has bodies */
     const df_program *program;
     df_session *session; /* while it runs */
+    int64_t next_poll;  /* of the last session */
     int first;          /* of a body: the number of its first instruction in the session */
 };
 

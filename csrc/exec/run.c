@@ -250,10 +250,11 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
 df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                          df_error *err)
 {
-    df_session session = {.run = run, .failed = -1};
+    df_session session = {.run = run, .failed = -1, .next_poll = frame->next_poll};
     frame->session = &session;
     patch(p, frame, run);
     df_status status = df_frame_run(p, frame, err);
     *failed = session.failed;
+    frame->next_poll = session.next_poll; /* many short runs ask as seldom as a long one */
     return status;
 }
