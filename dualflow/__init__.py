@@ -220,6 +220,9 @@ from dualflow.ops.space import (
 from dualflow.ops.special import (
     sigmoid as sigmoid,
 )
+from dualflow.ops.tensor_array import (
+    TensorArray as TensorArray,
+)
 from dualflow.ops.trigonometric import (
     acos as acos,
     asin as asin,

@@ -27,6 +27,10 @@ class Composite:
     __slots__ = ()
     _fields: tuple[str, ...] = ()
 
+    def _remade(self, values: Sequence[Any]) -> Any:
+        """Another with these parts."""
+        return type(self)(*values)
+
 
 # Made once: a union of types takes longer to make than to ask.
 SEQUENCES = list, tuple
@@ -96,7 +100,9 @@ def remade(item: Any, values: list[Any]) -> Any:
         new = dict(zip(sorted_keys(item), values, strict=True))
         first = (item.default_factory,) if hasattr(item, "default_factory") else ()
         return kind(*first, {key: new[key] for key in item})
-    if isinstance(item, (*SEQUENCES, Composite)):
+    if isinstance(item, Composite):
+        return item._remade(values)
+    if isinstance(item, SEQUENCES):
         return kind(*values) if fields(item) else kind(values)
     made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
     for name, value in zip(fields(item), values, strict=True):

@@ -45,6 +45,7 @@ from dualflow.ops import (
     softmax as softmax,
     sort as sort,
     special as special,
+    tensor_array as tensor_array,
     trigonometric as trigonometric,
     while_loop as while_loop,
 )

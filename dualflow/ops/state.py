@@ -108,7 +108,7 @@ def carried(who: str, name: str, before: Any, after: Any,
     for k, ((path, x), y) in enumerate(pairs):
         made.append(None if x is None else _next(
             who, name + path, x, y, None if shapes is None else shapes[k]))
-    return pack_sequence_as(before, made)
+    return pack_sequence_as(after, made)
 
 
 def _plainly_alike(before: Any, after: Any) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 from dualflow._core import TensorBase, current_graph
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.nest import flatten
+from dualflow.nest import flatten, rebuild
 from dualflow.ops import state
+from dualflow.ops.tensor_array import TensorArray
 from dualflow.ops.types import TensorLike
 
 __all__ = ["while_loop"]
@@ -76,11 +77,21 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
     graph = current_graph()
     if graph is not None:
+        if any([x.element_shape is None for x in _arrays(carried)]):
+            graph.try_out(lambda: step(*carried))       # which tells arrays what they are to hold
         made = graph.while_loop(cond, step, carried, limit, shapes, "while_loop", name)
     else:
         made = _while(cond, step, carried, limit, shapes)
     made = made if back_prop else state.stopped(made)
     return made[0] if single else made
+
+
+def _arrays(carried: Any) -> list[TensorArray]:
+    """The tensor arrays that a loop carries."""
+    found: list[TensorArray] = []
+    rebuild(carried, lambda x: found.append(x) if isinstance(x, TensorArray) else None,
+            lambda x: isinstance(x, TensorArray))
+    return found
 
 
 def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, limit: Any,
@@ -127,7 +138,7 @@ def _invariants(carried: Any, invariants: Any) -> list[Any]:
 
 def _shapes_of(carried: Any, invariants: Any) -> list[Any]:
     """The leaves of `invariants`, where shapes, which are lists themselves, count as such."""
-    if isinstance(carried, TensorBase) or carried is None:
+    if isinstance(carried, TensorBase | TensorArray) or carried is None:
         return [invariants]
     if isinstance(carried, dict):
         return [s for key in sorted(carried) for s in _shapes_of(carried[key], invariants[key])]

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 ENDLESS = (1 << 63) - 1
 
 
+def try_out(trace: Trace, f: Callable[[], Any]) -> None:
+    """Runs Python for what it learns; nothing of what it records stays."""
+    Body(trace, "tried out", lambda: f() and None, (), rounds=True)
+
+
 def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who: str,
          name: str | None = None, what: Sequence[str] = ()) -> Any:
     """What the branch returns that `index` chooses: a bool one of two, an int32 one of many; `what`

@@ -205,9 +205,9 @@ class Trace(Graph):
         """The user's own gradient rules among what it recorded."""
         return [node.data.op.rule for node in walk(self.nodes) if isinstance(node.data, Rule)]
 
-    # --- branches and loops (called by ops) ---
-
-    cond, while_loop, scan = control.cond, control.while_loop, control.scan
+    # branches and loops (called by ops)
+    cond, while_loop, scan, try_out = (control.cond, control.while_loop, control.scan,
+                                       control.try_out)
 
     # --- variables and other leaves ---
 

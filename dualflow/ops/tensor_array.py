@@ -1,0 +1,224 @@
+"""`TensorArray`: tensors of one shape by their number, written and read one by one in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow._core import Symbol, Tensor, TensorBase, as_tensor, current_graph
+from dualflow.arguments import integer
+from dualflow.dtypes import DType, as_dtype, int32
+from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from dualflow.nest import Composite
+from dualflow.ops.array import expand_dims, reshape
+from dualflow.ops.cast import cast
+from dualflow.ops.creation import zeros
+from dualflow.ops.gather import gather, tensor_scatter_nd_update
+from dualflow.ops.join import concat, split, stack, unstack
+from dualflow.ops.state import described
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["TensorArray"]
+
+
+class TensorArray(Composite):
+    """Tensors of one dtype and shape by their number.
+
+    Parameters
+    ----------
+    dtype : dtype
+    size : int, default 0
+        How many there are.
+    dynamic_size : bool, default False
+        Whether writing beyond the end makes it longer. In a loop of a traced function it cannot.
+    clear_after_read, infer_shape
+        Accepted as TensorFlow has them, and ignored.
+    element_shape : sequence of int, optional
+        Of each tensor; that of the first one written if not given.
+    name : str, optional
+        For messages.
+
+    Notes
+    -----
+    It never changes: `write`, `unstack`, `scatter` and `split` return another one. What was never
+    written is zero. As a loop variable it counts as one tensor, and each round of a traced loop
+    that writes it copies it; what a loop makes row by row is better stacked by `scan`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.function
+    ... def squares(n):
+    ...     made = df.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, i * i)),
+    ...                          (0, df.TensorArray(df.int32, 5)))[1]
+    ...     return made.stack()
+    >>> squares(df.constant(4)).tolist()
+    [0, 1, 4, 9, 0]
+    """
+
+    def __init__(self, dtype: DTypeLike, size: int = 0, dynamic_size: bool = False,
+                 clear_after_read: bool | None = None, infer_shape: bool = True,
+                 element_shape: Sequence[int] | None = None, name: str | None = None) -> None:
+        n = integer(size, "TensorArray: size")
+        if n < 0:
+            raise InvalidArgumentError(f"TensorArray: size is {n}, want 0 or more")
+        self._dtype = as_dtype(dtype)
+        self._dynamic = bool(dynamic_size)
+        self._name = name or "TensorArray"
+        # The shape of the elements, in a list that all arrays made of this one share: what the
+        # first of them learns, all know.
+        self._learned: list[tuple[int, ...]] = []
+        if element_shape is not None and None not in element_shape:
+            self._learned.append(tuple(element_shape))
+        self._rows: list[Tensor | None] | None = [None] * n       # or, in a loop, all in one:
+        self._values: Tensor | None = None
+        self._size = n
+
+    @property
+    def _fields(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What loops carry of it: nothing in eager mode, whose loops are Python's."""
+        return ("_dense",) if current_graph() is not None else ()
+
+    def _remade(self, values: Sequence[Any]) -> TensorArray:
+        return self._with(None, values[0]) if values and values[0] is not None else self
+
+    def _with(self, rows: list[Tensor | None] | None, values: Tensor | None) -> TensorArray:
+        made = TensorArray.__new__(TensorArray)
+        made._dtype, made._dynamic, made._name = self._dtype, self._dynamic, self._name
+        made._learned, made._rows, made._values = self._learned, rows, values
+        made._size = self._size if rows is None else len(rows)
+        return made
+
+    # --- what it is ---
+
+    @property
+    def dtype(self) -> DType:
+        """Of its tensors."""
+        return self._dtype
+
+    @property
+    def element_shape(self) -> tuple[int, ...] | None:
+        """Of its tensors; None: not known yet."""
+        return self._learned[0] if self._learned else None
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether writing beyond the end makes it longer."""
+        return self._dynamic
+
+    def size(self) -> Tensor:
+        """How many tensors there are, int32."""
+        return as_tensor(self._size, int32)
+
+    def __repr__(self) -> str:
+        return (f"<dualflow.TensorArray {self._name!r} size={self._size} dtype={self._dtype} "
+                f"element_shape={self.element_shape}>")
+
+    @property
+    def _dense(self) -> Tensor | None:
+        """All in one tensor; None while the shape of the elements is not known."""
+        if self._rows is None or not self._learned:
+            return self._values
+        blank = zeros(self._learned[0], self._dtype)
+        rows = [blank if x is None else x for x in self._rows]
+        return stack(rows) if rows else zeros([0, *self._learned[0]], self._dtype)
+
+    def _all(self, who: str) -> Tensor:
+        dense = self._dense
+        if dense is None:
+            raise InvalidArgumentError(f"{self._name}.{who}: nothing has been written, so the "
+                                       "shape of the tensors is not known; give element_shape")
+        return dense
+
+    # --- one by one ---
+
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
+        """The array with `value` as number `index`."""
+        x = self._element(value, "write")
+        k = self._place(index, "write")
+        if isinstance(k, int) and self._rows is not None:
+            rows = [*self._rows, *[None] * (k + 1 - len(self._rows))] if self._dynamic else [
+                *self._rows]
+            if not 0 <= k < len(rows):
+                raise OutOfRangeError(f"{self._name}.write: index is {k}, want 0 <= index < "
+                                      f"{len(rows)}; or make it with dynamic_size=True")
+            rows[k] = x
+            return self._with(rows, None)
+        at = reshape(as_tensor(k), [1, 1])
+        return self._with(None, tensor_scatter_nd_update(self._all("write"), at,
+                                                         expand_dims(x, 0)))
+
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
+        """The tensor of number `index`."""
+        k = self._place(index, "read")
+        if isinstance(k, int) and self._rows is not None:
+            if not 0 <= k < len(self._rows):
+                raise OutOfRangeError(f"{self._name}.read: index is {k}, want 0 <= index < "
+                                      f"{len(self._rows)}")
+            found = self._rows[k]
+            if found is not None:
+                return found
+        return gather(self._all("read"), k)
+
+    def _place(self, index: TensorLike, who: str) -> Any:
+        """An index as an int, or, while it is not known, as a tensor."""
+        if not isinstance(index, TensorBase):
+            return integer(index, f"{self._name}.{who}: index")
+        k = as_tensor(index)
+        if k.shape != () or not k.dtype.is_integer:
+            raise InvalidArgumentError(f"{self._name}.{who}: index is {described(k)}, want an "
+                                       "integer of shape ()")
+        return cast(k, int32) if type(k) is Symbol else int(k)
+
+    def _element(self, value: TensorLike, who: str) -> Tensor:
+        """A value, if it may be an element."""
+        x = as_tensor(value, None if isinstance(value, TensorBase) else self._dtype)
+        if x.dtype is not self._dtype:
+            raise DTypeError(f"{self._name}.{who}: value is {described(x)}, want {self._dtype}")
+        if not self._learned:
+            self._learned.append(tuple(x.shape))
+        if tuple(x.shape) != self._learned[0]:
+            raise ShapeError(f"{self._name}.{who}: value is {described(x)}, want the shape "
+                             f"{self._learned[0]} of the others")
+        return x
+
+    # --- all at once ---
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All, along a new first dimension."""
+        return self._all("stack")
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All, along their first dimension."""
+        return concat(unstack(self._all("concat")), 0)
+
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """Those of the given numbers, along a new first dimension."""
+        return gather(self._all("gather"), indices)
+
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
+        """The array of the rows of `value`."""
+        return self._of(list(unstack(as_tensor(value))), "unstack")
+
+    def split(self, value: TensorLike, lengths: Sequence[int],
+              name: str | None = None) -> TensorArray:
+        """The array of parts of `value` along its first dimension, of the given lengths."""
+        return self._of(list(split(value, list(lengths), 0)), "split")
+
+    def scatter(self, indices: TensorLike, value: TensorLike,
+                name: str | None = None) -> TensorArray:
+        """The array with the rows of `value` at the given numbers."""
+        found: TensorArray = self
+        for k, x in zip(unstack(as_tensor(indices)), unstack(as_tensor(value)), strict=True):
+            found = found.write(k, x)
+        return found
+
+    def _of(self, rows: list[Tensor], who: str) -> TensorArray:
+        if len(rows) != self._size and not self._dynamic:
+            raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, want {self._size}; or "
+                             "make it with dynamic_size=True")
+        return self._with([self._element(x, who) for x in rows], None)
+
+    def identity(self) -> TensorArray:
+        """The array itself."""
+        return self

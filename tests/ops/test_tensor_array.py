@@ -1,0 +1,92 @@
+"""`TensorArray`, eagerly and in loops of traced functions."""
+
+import pytest
+
+import dualflow as df
+from tests.graph.build import assert_same
+
+
+def both(f, *args):
+    """What a function gives, which is the same traced."""
+    want = df.nest.flatten(f(*args))
+    for passes in (True, False):
+        got = df.nest.flatten(df.function(f, passes=passes)(*args))
+        for g, w in zip(got, want, strict=True):
+            assert_same(g, w)
+    return want
+
+
+def test_written_in_a_loop():
+    """Its elements are known only there."""
+    def f(x, n):
+        def body(i, a, b):
+            return i + 1, a.write(i, x * df.cast(i, "float32")), b.write(4 - i, i)
+
+        _, a, b = df.while_loop(lambda i, *_: i < n, body,
+                                (0, df.TensorArray(df.float32, 5), df.TensorArray(df.int32, 5)))
+        return a.stack(), b.stack(), a.read(n - 1), a.gather([0, 2]), a.concat(), a.size()
+
+    made = both(f, df.constant([1., 2.]), df.constant(3))
+    assert made[0].tolist() == [[0., 0.], [1., 2.], [2., 4.], [0., 0.], [0., 0.]]
+    assert made[1].tolist() == [0, 0, 2, 1, 0]
+    assert made[2].tolist() == [2., 4.]
+
+
+def test_in_nested_loops_branches_and_structures():
+    def f(x):
+        def row(i, state):
+            def column(j, a):
+                return j + 1, df.cond(j % 2 == 0, lambda: a.write(i * 2 + j, x[i, j]), lambda: a)
+
+            a = df.while_loop(lambda j, a: j < 2, column, (0, state["a"]))[1]
+            return i + 1, {"a": a, "n": state["n"] + a.read(i * 2)}
+
+        state = {"a": df.TensorArray(df.float32, 6, element_shape=[]), "n": df.constant(0.)}
+        _, state = df.while_loop(lambda i, s: i < 3, row, (0, state))
+        return state["a"].stack(), state["n"]
+
+    made = both(f, df.constant([[1., 2.], [3., 4.], [5., 6.]]))
+    assert made[0].tolist() == [1., 0., 3., 0., 5., 0.]
+    assert made[1].item() == 9.
+
+
+def test_without_loops():
+    def f(x):
+        a = df.TensorArray(df.float32, 2, dynamic_size=True).unstack(x)
+        a = a.write(3, x[0] * 2.).scatter([1], [[7., 8.]])
+        b = df.TensorArray(df.float32, 2, element_shape=[1]).split(x[0], [1, 1])
+        return a.stack(), a.read(2), b.stack(), b.concat()
+
+    made = both(f, df.constant([[1., 2.], [3., 4.]]))
+    assert made[0].tolist() == [[1., 2.], [7., 8.], [0., 0.], [2., 4.]]
+
+
+def test_an_array_never_changes():
+    a = df.TensorArray(df.float32, 2)
+    b = a.write(0, 1.)
+    c = b.write(0, 2.)
+    assert (a.stack().tolist(), b.stack().tolist(), c.stack().tolist()) == ([0., 0.], [1., 0.],
+                                                                           [2., 0.])
+
+
+def test_gradients():
+    x = df.constant([1., 2., 3.])
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        a = df.TensorArray(df.float32, 3).write(1, x[0] * x[1]).write(2, x[2])
+        y = df.reduce_sum(a.stack() * [1., 2., 3.]) + a.read(1)
+    assert tape.gradient(y, x).tolist() == [6., 3., 3.]
+
+
+@pytest.mark.parametrize(("f", "error", "match"), [
+    (lambda a: a.write(5, 1.), "OutOfRangeError", "index is 5, want 0 <= index < 2"),
+    (lambda a: a.write(0, [1., 2.]).write(1, 1.), "ShapeError", "of the others"),
+    (lambda a: a.write(0, df.constant(1)), "DTypeError", "value is int32"),
+    (lambda a: a.stack(), "InvalidArgumentError", "give element_shape"),
+    (lambda a: a.unstack([1., 2., 3.]), "ShapeError", "got 3 tensors, want 2"),
+    (lambda a: a.read(0.5), "DTypeError", "index is 0.5"),
+    (lambda a: df.TensorArray(df.int32, -1), "InvalidArgumentError", "size is -1"),
+])
+def test_bad_input(f, error, match):
+    with pytest.raises(getattr(df.errors, error), match=match):
+        f(df.TensorArray(df.float32, 2))
