@@ -76,7 +76,7 @@ static df_status check_promoted(const df_call *call, df_error *err)
 df_status df_op_infer(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
-    if (op->n_in == DF_VARIADIC ? call->n_in < 1 : call->n_in != op->n_in)
+    if (op->n_in == DF_VARIADIC ? call->n_in < (op->n_bodies ? 0 : 1) : call->n_in != op->n_in)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name,
                        call->n_in, op->n_in == DF_VARIADIC ? 1 : op->n_in);
     df_status st = check_promoted(call, err);

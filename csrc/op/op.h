@@ -83,7 +83,7 @@ typedef enum {
 struct df_op {
     const char *name;
     df_op_kind kind;
-    int n_in;  /* or DF_VARIADIC: one or more */
+    int n_in;  /* or DF_VARIADIC: one or more; of an op with bodies any number */
     int n_out; /* or DF_VARIADIC: infer's caller asks `count_out` */
     int n_attrs;
     df_attr_spec attrs[DF_MAX_ATTRS];

@@ -6,9 +6,22 @@ Variables are not touched: their new values are returned.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dualflow._core import Symbol, Tensor, Variable, apply, evaluate
-from dualflow.graph.ir import CALL, CONSTANT, PARAMETER, VARIABLE, Graph, Node
+from dualflow._core import Symbol, Tensor, Variable, apply, constant, evaluate
+from dualflow.dtypes import int64
+from dualflow.graph.ir import (
+    CALL,
+    COND,
+    CONSTANT,
+    LOOP,
+    PARAMETER,
+    VARIABLE,
+    Graph,
+    Node,
+    loop_parts,
+)
 from dualflow.graph.trace.trace import suspended
+from dualflow.ops.creation import zeros
+from dualflow.ops.join import stack
 
 
 class Outcome(NamedTuple):
@@ -58,9 +71,9 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
             elif node.op is VARIABLE:
                 values[node.outputs[0]] = node.data.value()
                 variables[node.outputs[0]] = node.data
-            elif node.writes or node.op is CALL:
-                if node.op is CALL:
-                    made = interpret(node.bodies[0], [values[x] for x in node.inputs]).outputs
+            elif node.writes or node.bodies:
+                if node.bodies:
+                    made = _run_bodies(node, [values[x] for x in node.inputs])
                     values.update(zip(node.outputs, made, strict=True))
                 else:
                     _write(node, values)
@@ -73,6 +86,44 @@ def interpret(graph: Graph, args: Sequence[Tensor]) -> Outcome:
                 values.update(zip(node.outputs, evaluate(node.op, inputs, node.attrs),
                                   strict=True))
     return Outcome([values[x] for x in graph.outputs], written)
+
+
+def _run_bodies(node: Node, inputs: list[Tensor]) -> list[Tensor]:
+    """The outputs of a node with bodies."""
+    if node.op is CALL:
+        return interpret(node.bodies[0], inputs).outputs
+    if node.op is COND:
+        k, n = int(inputs[0].item()), len(node.bodies)
+        return interpret(node.bodies[k if 0 <= k < n else n - 1], inputs).outputs
+    assert node.op is LOOP
+    return _run_rounds(node, inputs)
+
+
+def _run_rounds(node: Node, inputs: list[Tensor]) -> list[Tensor]:
+    parts, body, given = loop_parts(node), node.bodies[0], list(inputs)
+    times = int(inputs[0].item()) if parts.times < 0 else parts.times
+    for k in range(parts.sliced.start, parts.sliced.stop):
+        times = min(times, inputs[k].shape[0])
+    go_on = not parts.tested or inputs[parts.carried.start - 1].item()
+    writes = [k for k in range(len(inputs)) if node.writes >> k & 1]
+    n_made = len(body.outputs) - len(writes)
+    rows: list[list[Tensor]] = []
+    while len(rows) < times and go_on:
+        at = times - 1 - len(rows) if parts.reverse else len(rows)
+        for k in range(parts.sliced.start, parts.sliced.stop):
+            given[k] = inputs[k][at]
+        made = interpret(body, given).outputs
+        go_on = not parts.tested or made[0].item()
+        given[parts.carried] = made[parts.first:parts.first + parts.n_carried]
+        for k, y in zip(writes, made[n_made:], strict=True):
+            given[k] = y
+        rows.append(made[parts.first + parts.n_carried:n_made])
+    if parts.reverse:
+        rows.reverse()
+    rounds = [constant(len(rows), int64)] * parts.tested
+    stacked = [stack(list(column)) for column in zip(*rows, strict=True)] if rows else [
+        zeros((0, *y.known_shape), y.dtype) for y in body.outputs[parts.stacked]]
+    return [*given[parts.carried], *rounds, *stacked, *[given[k] for k in writes]]
 
 
 def _write(node: Node, values: dict[Symbol, Tensor]) -> None:

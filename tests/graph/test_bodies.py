@@ -175,11 +175,12 @@ def test_nodes_hear_of_changed_bodies():
     graph, call = writing()
     inner = call.bodies[0]
     inner.nodes.pop()
-    inner.outputs[1] = inner.outputs[0]
+    inner.outputs[1] = inner.inputs[1]
     broken(graph, "its bodies have changed")
     call.own(call.bodies)
     ir.check(graph)
-    assert not call.writes
+    assert call.writes == 2                 # there is an output for it, which is as it was
+    assert not call.effect
 
 
 def test_ops_say_how_many_bodies():

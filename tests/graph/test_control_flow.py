@@ -208,7 +208,8 @@ def test_sizes_that_change_and_that_data_decides_about():
         def f(x, n):
             grown = df.while_loop(
                 lambda i, a: i < n,
-                lambda i, a: (i + 1, df.concat([a, [df.cast(i, "float32")]], 0)), (0, x[:0]), shape_invariants=((), (None,)))[1]
+                lambda i, a: (i + 1, df.concat([a, [df.cast(i, "float32")]], 0)),
+                (0, x[:0]), shape_invariants=((), (None,)))[1]
             kept = df.boolean_mask(x, x > 0.)
             rows = df.scan(lambda a, r: (a + r, a * r), 0., kept)
             chosen = df.cond(n > 2, lambda: x, lambda: x[1:])

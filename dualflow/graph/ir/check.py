@@ -123,6 +123,7 @@ def _check_facts(graph: Graph, node: Node) -> None:
         raise IRError(f"{node.name} owns {len(node.bodies)} bodies, its op wants "
                       f"{node.op.n_bodies}, in\n{graph}")
     fresh = Node(node.op, node.inputs, node.attrs, node.outputs, bodies=node.bodies)
+    fresh.own(node.bodies, node.writes)
     if (fresh.writes, fresh.effect, fresh.may_refuse) != (node.writes, node.effect,
                                                           node.may_refuse):
         raise IRError(f"{node.name} does not know that its bodies have changed, in\n{graph}")

@@ -128,7 +128,9 @@ class Copier:
         """An application, its outputs like those it had. A Rule is not copied: it refers to values
         of its own trace."""
         graph = self.graph
-        made = Node(node.op, inputs, node.attrs, (), node.name, node.line, None, bodies)
+        made = Node(node.op, inputs, node.attrs, (), node.name, node.line)
+        if bodies:
+            made.own(bodies, node.writes)
         made.outputs = tuple([symbol(graph, made, k, y.dtype, y.known_shape)
                               for k, y in enumerate(node.outputs)])
         made.wave = node.wave

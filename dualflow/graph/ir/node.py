@@ -106,14 +106,15 @@ class Node:
     def __repr__(self) -> str:
         return f"<Node {self.name} ({self.op.name})>"
 
-    def own(self, bodies: Sequence[Graph]) -> None:
+    def own(self, bodies: Sequence[Graph], writes: int = 0) -> None:
         """Takes bodies, or the same ones again after a change, and updates what is derived from
-        them."""
+        them. What they wrote before that change, or `writes` says, still counts as written, since
+        there are outputs for it: a body may return it as it was."""
         inside = [node for body in bodies for node in body.nodes]
         self.bodies = tuple(bodies)
         self._refuses_inside = any([node.may_refuse for node in inside])
         self.effect = self.op.effect or any([node.effect for node in inside])
-        self.writes = self.op.writes
+        self.writes |= writes
         for body in bodies:
             overwritten = {before for node in body.nodes for before, _ in node.written}
             for i, x in enumerate(body.inputs):

@@ -13,6 +13,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.passes import (
     algebra,
     assign,
+    bodies,
     cluster,
     common,
     dead_code,
@@ -31,10 +32,12 @@ from dualflow.graph.passes.options import Options
 # What any graph needs before it can be lowered; `check` accepts it only after both.
 NEEDED = (inline, versions)
 # Cheap, and each may enable another: run again while they change anything, at most ROUNDS times.
-SIMPLE = (assign, algebra, reshapes, fold, common, dead_code)
+SIMPLE = (bodies, assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
 LAST = (packing, keep, epilogue, cluster, updates, waves)
+# They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
+ONCE = (*NEEDED, bodies, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]
@@ -58,7 +61,7 @@ def optimize(graph: Graph, options: Options, watch: Watch | None = None) -> Grap
     def apply(modules: tuple[ModuleType, ...]) -> None:
         nonlocal graph
         for module in modules:
-            if module not in NEEDED:
+            if module not in ONCE:
                 _run_inside(module, graph, options)
             graph = module.run(graph, options)
             if options.check and module is not inline:

@@ -212,7 +212,7 @@ class Partition:
         refuses = node.may_refuse
         if self._refusing and (node.writes or refuses):
             ordered.append(self._refusing.root())
-        if node.writes:
+        if node.writes and not refuses:
             self._writes.append(group)
             self._unrefused.append(group)
         elif refuses:
@@ -222,8 +222,10 @@ class Partition:
             ordered += self._writes
             self._writes = []
         self.orders += [(g, group) for g in ordered]
+        own = {before for before, _ in node.written}
         if node.writes and at > self._last_step and not any(
-                [y in self._read_somewhere for y in node.outputs]):
+                [y in self._read_somewhere for y in node.outputs]) and not any(
+                [s in self._readers and s not in own for s in sources]):    # nobody waits for it
             group.level = END
             return group
         group.level = 1 + max([g.level for g in before + ordered], default=-1)

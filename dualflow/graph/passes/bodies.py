@@ -1,0 +1,255 @@
+"""What goes into bodies and comes out of them, so that they hold what they need and no more.
+
+    constants                       stand inside, where other passes see them
+    what is given twice             goes in once
+    what no body reads              does not go in
+    carried and never changed       goes in, and comes out of no loop
+    what nobody reads outside       is neither returned nor, if it only serves itself, carried
+    a branch that is always taken   takes the place of its node
+
+Exact: nodes are neither added nor changed, except for those of branches never taken. Only inputs
+that come after those of branches' and loops' own can go.
+"""
+
+from collections.abc import Sequence
+
+from dualflow._core import Symbol, make_attrs
+from dualflow.graph.ir import (
+    CALL,
+    COND,
+    CONSTANT,
+    LOOP,
+    Graph,
+    Input,
+    LoopParts,
+    Node,
+    graphs,
+    loop_parts,
+)
+from dualflow.graph.passes import dead_code, inline, versions
+from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.values import constant_of
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Changes all nodes with bodies, outer ones first: what goes into them goes on inside."""
+    taken = 0
+    for one in reversed(graphs(graph)):
+        before = one.changes
+        _Owners(one, options).run()
+        taken += sum([node.op is CALL for node in one.nodes])
+        if one is not graph:
+            graph.changes += one.changes - before
+            one.changes = before
+    for one in graphs(graph):               # those inside first: facts follow from theirs
+        for node in one.nodes:
+            if node.bodies:
+                node.own(node.bodies)
+    return versions.run(inline.run(graph, options), options) if taken else graph
+
+
+class _Owners:
+    """The nodes with bodies of one graph."""
+
+    def __init__(self, graph: Graph, options: Options) -> None:
+        self.graph = graph
+        self.options = options
+        self.stands_for: dict[Symbol, Symbol] = {}
+        self.overwritten = {before for node in graph.nodes for before, _ in node.written}
+
+    def run(self) -> None:
+        """One walk, the last node first, which drops what is not read; then one that gives readers
+        what stands for what is not carried any more."""
+        if not any([node.bodies for node in self.graph.nodes]):
+            return
+        read = set(self.graph.outputs)
+        for node in reversed(self.graph.nodes):
+            if node.bodies:
+                _drop_outputs(self.graph, node, read, self.options)
+            read.update(node.inputs)
+        for node in self.graph.nodes:
+            node.inputs = tuple([self.stands_for.get(x, x) for x in node.inputs])
+            if node.op is LOOP:
+                self.free_unchanged(node)
+            if node.op in (LOOP, COND):
+                _tidy_inputs(self.graph, node)
+            if node.op is COND:
+                self.choose(node)
+        self.graph.outputs = [self.stands_for.get(x, x) for x in self.graph.outputs]
+
+    def free_unchanged(self, node: Node) -> None:
+        """What a loop carries and never changes goes in like what it only reads."""
+        parts, body = loop_parts(node), node.bodies[0]
+        same = [c for c in range(parts.n_carried)
+                if body.outputs[parts.first + c] is body.inputs[parts.carried.start + c]
+                and node.inputs[parts.carried.start + c] not in self.overwritten
+                and node.inputs[parts.carried.start + c].known_shape == node.outputs[c].known_shape]
+        if not same:
+            return
+        for c in same:
+            self.stands_for[node.outputs[c]] = node.inputs[parts.carried.start + c]
+        places = [parts.carried.start + c for c in same]
+        rest = [k for k in range(len(node.inputs)) if k not in set(places)]
+        _keep_inputs(node, [*rest[:parts.captured.start - len(same)], *places,
+                            *rest[parts.captured.start - len(same):]])
+        _keep_outputs(node, parts, set(same))
+        self.graph.changes += len(same)
+
+    def choose(self, node: Node) -> None:
+        """A branch known to be taken becomes a call, which is inlined."""
+        index = constant_of(node.inputs[0])
+        if index is None:
+            return
+        k, n = int(index.item()), len(node.bodies)
+        body = node.bodies[k if 0 <= k < n else n - 1]
+        made = [(y.dtype, y.known_shape) for y in body.outputs]
+        if made != [(y.dtype, y.known_shape) for y in node.outputs]:
+            return
+        node.op, node.attrs = CALL, None
+        node.own([body])
+        self.graph.changes += 1
+
+
+# --- outputs ---
+
+def _drop_outputs(graph: Graph, node: Node, read: set[Symbol], options: Options) -> None:
+    """Drops outputs that nobody reads; versions stay."""
+    n = len(node.outputs) - len(node.written)
+    unread = {k for k in range(n) if node.outputs[k] not in read}
+    if node.op is LOOP:
+        parts = loop_parts(node)
+        unread = _unneeded(node, parts, unread)
+        if unread:
+            places = [parts.carried.start + c for c in unread if c < parts.n_carried]
+            _keep_outputs(node, parts, unread)
+            dead_code.run(node.bodies[0], options)
+            _keep_inputs(node, [k for k in range(len(node.inputs)) if k not in places])
+    elif node.op is COND and unread:
+        for body in node.bodies:
+            body.outputs = [y for k, y in enumerate(body.outputs) if k not in unread]
+        _set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in unread])
+    else:
+        return
+    graph.changes += len(unread)
+
+
+def _unneeded(node: Node, parts: LoopParts, unread: set[int]) -> set[int]:
+    """Outputs of a loop that are not read and, where carried, serve nothing but themselves."""
+    body, first = node.bodies[0], parts.first
+    carried = {body.inputs[parts.carried.start + c]: c for c in range(parts.n_carried)}
+    wanted = set(body.outputs[:first])
+    wanted.update(body.outputs[len(body.outputs) - len(node.written):] if node.written else ())
+    needed = {k for k in range(len(node.outputs) - len(node.written)) if k not in unread}
+    if parts.tested:
+        needed.add(parts.n_carried)             # the number of rounds
+    while True:
+        for k in needed:
+            if k < parts.n_carried:
+                wanted.add(body.outputs[first + k])
+            elif k >= parts.stacked.start:
+                wanted.add(body.outputs[k])
+        for inner in reversed(body.nodes):
+            if inner.effect or inner.may_refuse or not wanted.isdisjoint(inner.outputs):
+                wanted.update(inner.inputs)
+        more = {c for x, c in carried.items() if x in wanted} - needed
+        if not more:
+            return unread - needed
+        needed |= more
+
+
+def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
+    """Drops outputs of a loop; carried ones have no input any more."""
+    body = node.bodies[0]
+    gone = {k + parts.first if k < parts.n_carried else k for k in dropped}
+    body.outputs = [y for k, y in enumerate(body.outputs) if k not in gone]
+    _set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in dropped])
+    carried = sum([k < parts.n_carried for k in dropped])
+    _set_counts(node, parts, n_carried=parts.n_carried - carried)
+
+
+def _set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
+    for k, y in enumerate(outputs):
+        y.index = k
+    node.outputs = tuple(outputs)
+
+
+def _set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
+                n_sliced: int | None = None) -> None:
+    node.attrs = make_attrs(
+        LOOP, times=parts.times, tested=parts.tested, reverse=parts.reverse,
+        n_carried=parts.n_carried if n_carried is None else n_carried,
+        n_sliced=parts.sliced.stop - parts.sliced.start if n_sliced is None else n_sliced)
+
+
+# --- inputs ---
+
+def _tidy_inputs(graph: Graph, node: Node) -> None:
+    """Constants stand in the bodies, other values go in once, and only if a body reads them."""
+    parts = loop_parts(node) if node.op is LOOP else None
+    start = parts.captured.start if parts else 1
+    first: dict[Symbol, int] = {}
+    instead: list[dict[Symbol, Symbol]] = [{} for _ in node.bodies]
+    keep = list(range(start))
+    written = node.writes
+    read = [{x for inner in body.nodes for x in inner.inputs} | set(body.outputs)
+            for body in node.bodies]
+    for k in range(start, len(node.inputs)):
+        x = node.inputs[k]
+        if written >> k & 1:
+            keep.append(k)
+        elif not any([body.inputs[k] in seen for body, seen in zip(node.bodies, read,
+                                                                     strict=True)]):
+            continue
+        elif x.node.op is CONSTANT:
+            for body, inside in zip(node.bodies, instead, strict=True):
+                inside[body.inputs[k]] = _constant(body, x)
+        elif x in first:
+            for body, inside in zip(node.bodies, instead, strict=True):
+                inside[body.inputs[k]] = body.inputs[first[x]]
+        else:
+            first[x] = k
+            keep.append(k)
+    if parts is not None and not written & (1 << start) - 1:
+        unread = [k for k in range(parts.sliced.start, parts.sliced.stop)
+                  if node.bodies[0].inputs[k] not in read[0]]
+        if unread and (parts.times >= 0 or len(unread) < parts.sliced.stop - parts.sliced.start):
+            keep = [k for k in keep if k not in unread]
+            _set_counts(node, parts, n_sliced=parts.sliced.stop - parts.sliced.start - len(unread))
+    for body, inside in zip(node.bodies, instead, strict=True):
+        _substitute(body, inside)
+    if len(keep) < len(node.inputs):
+        graph.changes += len(node.inputs) - len(keep)
+        _keep_inputs(node, keep)
+
+
+def _keep_inputs(node: Node, keep: Sequence[int]) -> None:
+    """Makes these the inputs of a node, in this order."""
+    node.inputs = tuple([node.inputs[k] for k in keep])
+    for body in node.bodies:
+        kept = [body.inputs[k] for k in keep]
+        gone = {x.node for x in body.inputs} - {x.node for x in kept}
+        body.inputs = kept
+        for place, x in enumerate(kept):
+            x.node.data = Input(place)
+        if gone:
+            body.nodes = [inner for inner in body.nodes if inner not in gone]
+    node.writes = _moved(node.writes, keep)
+
+
+def _moved(writes: int, keep: Sequence[int]) -> int:
+    return sum([(writes >> k & 1) << place for place, k in enumerate(keep)])
+
+
+def _constant(body: Graph, x: Symbol) -> Symbol:
+    """A constant at the beginning of a body."""
+    made = body.constant(x.node.data, x.node.name, x.node.line)
+    body.nodes.insert(0, body.nodes.pop())
+    return made
+
+
+def _substitute(body: Graph, instead: dict[Symbol, Symbol]) -> None:
+    if not instead:
+        return
+    for inner in body.nodes:
+        inner.inputs = tuple([instead.get(x, x) for x in inner.inputs])
+    body.outputs = [instead.get(y, y) for y in body.outputs]

@@ -1,0 +1,109 @@
+"""What goes into bodies and comes out of them."""
+
+import dualflow as df
+from dualflow.graph import ir
+from dualflow.graph.ir import LOOP, loop_parts
+from dualflow.graph.passes import bodies, common, dead_code, inline, versions
+from dualflow.graph.passes.options import Options
+from tests.graph.build import assert_same, ops, random_args, traced, x
+from tests.graph.interpret import interpret
+
+
+def after(f, *parameters):
+    """The graph after the pass, which computes the same."""
+    graph = versions.run(inline.run(traced(f, *parameters), Options()), Options())
+    args = random_args(graph)
+    want = interpret(graph, args)
+    changed = dead_code.run(common.run(ir.copy(graph), Options()), Options())
+    changed = dead_code.run(bodies.run(changed, Options()), Options())
+    ir.check(changed)
+    got = interpret(changed, args)
+    for g, w in zip(got.outputs, want.outputs, strict=True):
+        assert_same(g, w)
+    assert list(got.variables) == list(want.variables)
+    for v, w in want.variables.items():
+        assert_same(got.variables[v], w)
+    return changed
+
+
+def only(graph, op):
+    return next(node for node in graph.nodes if node.type == op)
+
+
+def test_constants_stand_inside_and_values_go_in_once():
+    graph = after(lambda a, p: df.cond(p, lambda: a * 2. + df.sin(a), lambda: a * 3.),
+                  x(2, 3), x(dtype="bool"))
+    node = only(graph, "cond")
+    assert [i.node.name for i in node.inputs] == ["b", "a"]
+    assert "constant(2.0)" in node.bodies[1].text()
+    assert "constant(3.0)" in node.bodies[0].text()
+
+
+def test_what_no_body_reads_does_not_go_in():
+    graph = after(lambda a, b: df.scan(lambda c, r: (c + r[0], c), 0., (a, b))[0], x(4), x(4, 7))
+    node = only(graph, "loop")
+    parts = loop_parts(node)
+    assert parts.sliced.stop - parts.sliced.start == 1
+    assert len(node.outputs) == 1               # what is stacked is not read
+
+
+def test_what_is_carried_and_never_changed_goes_in_only():
+    graph = after(lambda a, b: df.while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * b, b), (0, a, b)), x(2), x(2))
+    node = only(graph, "loop")
+    assert loop_parts(node).n_carried == 2
+    assert graph.outputs[2] is graph.inputs[1]
+
+
+def test_what_only_serves_itself_is_not_carried():
+    """`b` feeds `c`, and `c` nothing that is read."""
+    graph = after(lambda a: df.while_loop(
+        lambda i, a, b, c: i < 3, lambda i, a, b, c: (i + 1, a + 1., b * 2., c + b),
+        (0, a, a, a))[1], x(2))
+    node = only(graph, "loop")
+    assert loop_parts(node).n_carried == 2
+    assert ops(node.bodies[0]).count("add") == 2
+    assert "multiply" not in ops(node.bodies[0])
+
+
+def test_what_feeds_the_test_an_effect_or_a_version_is_carried():
+    v = df.Variable([1., 2.])
+
+    def f(a):
+        def body(i, a, b, c):
+            df.print(b)
+            v.assign(c)
+            return i + 1, a + 1., b + 2., c + 3.
+        return df.while_loop(lambda i, a, b, c: i < 3, body, (0, a, a, a))[1]
+
+    graph = after(lambda a: f(a) * 0. + 1., x(2))
+    assert loop_parts(only(graph, "loop")).n_carried == 4
+
+
+def test_a_branch_that_is_always_taken_takes_the_place_of_its_node():
+    v = df.Variable([1., 2.])
+
+    def f(a):
+        def then():
+            v.assign(a)
+            return a * 2.
+
+        k = df.constant(1) * df.constant(1)         # known, but not to Python
+        return df.switch_case(k, [then, lambda: a + v, lambda: a]), v.value()
+
+    graph = traced(f, x(2))
+    args = random_args(graph)
+    want = interpret(graph, args)
+    done = df.graph.passes.optimize(graph, Options(check=True))
+    assert "cond" not in ops(done)
+    for g, w in zip(interpret(done, args).outputs, want.outputs, strict=True):
+        assert_same(g, w)
+
+
+def test_nested():
+    """Constants of the outer graph reach the innermost body in one go."""
+    graph = after(lambda a: df.map_fn(lambda r: df.scan(
+        lambda c, q: (c + q, c), 0., df.stack([r, r * 2.]))[0] * 5., a), x(3))
+    outer = only(graph, "loop")
+    assert len(outer.inputs) == 1
+    assert outer.op is LOOP
