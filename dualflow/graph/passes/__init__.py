@@ -19,6 +19,7 @@ from dualflow.graph.passes import (
     dead_code,
     epilogue,
     fold,
+    hoist,
     inline,
     keep,
     packing,
@@ -32,12 +33,12 @@ from dualflow.graph.passes.options import Options
 # What any graph needs before it can be lowered; `check` accepts it only after both.
 NEEDED = (inline, versions)
 # Cheap, and each may enable another: run again while they change anything, at most ROUNDS times.
-SIMPLE = (bodies, assign, algebra, reshapes, fold, common, dead_code)
+SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
 LAST = (packing, keep, epilogue, cluster, updates, waves)
 # They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
-ONCE = (*NEEDED, bodies, packing, keep)
+ONCE = (*NEEDED, bodies, hoist, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

@@ -3,7 +3,7 @@
 import dualflow as df
 from dualflow.graph import ir
 from dualflow.graph.ir import LOOP, loop_parts
-from dualflow.graph.passes import bodies, common, dead_code, inline, versions
+from dualflow.graph.passes import bodies, common, dead_code, hoist, inline, versions
 from dualflow.graph.passes.options import Options
 from tests.graph.build import assert_same, ops, random_args, traced, x
 from tests.graph.interpret import interpret
@@ -107,3 +107,28 @@ def test_nested():
     outer = only(graph, "loop")
     assert len(outer.inputs) == 1
     assert outer.op is LOOP
+
+
+def test_what_is_the_same_in_each_round_is_computed_before():
+    """Out of both loops, but neither what may refuse a value nor what is only repeated."""
+    v = df.Variable([1., 2., 3.])
+
+    def f(a, w, k):
+        def body(c, r):
+            inner, _ = df.scan(lambda d, _: (d @ (df.transpose(w) * 2.), None), c, None, 3)
+            v.assign_add([1., 1., 1.])
+            return inner + df.tanh(v) + r + df.gather(w, k), None
+        return df.scan(body, a, w)[0]
+
+    graph = traced(f, x(1, 3), x(3, 3), x(dtype="int32"))
+    args = random_args(graph)[:2] + [df.constant(1)]
+    want = interpret(graph, args)
+    done = hoist.run(bodies.run(versions.run(ir.copy(graph), Options()), Options()), Options())
+    done = dead_code.run(done, Options())
+    ir.check(done)
+    for g, w in zip(interpret(done, args).outputs, want.outputs, strict=True):
+        assert_same(g, w)
+    loop = only(done, "loop")
+    assert "transpose" in ops(done) and "multiply" in ops(done)
+    assert "gather" in ops(loop.bodies[0]) and "tanh" in ops(loop.bodies[0])
+    assert ops(only(loop.bodies[0], "loop").bodies[0]) == ["matmul"]
