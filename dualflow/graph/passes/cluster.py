@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from math import prod
 
 from dualflow._core import Symbol, get_op, make_attrs
-from dualflow.graph.ir import Graph, Input, Node
+from dualflow.graph.ir import Graph, Node
 from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step, assemble, words
 from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import ADD_N, Group, Partition, Space, is_row
+from dualflow.graph.passes.values import few_in_rounds
 
-# In a body, whose rounds are short, FEW nodes of at most TINY elements run sooner by themselves:
-# 6 ns each, where a cluster takes 25 to begin.
-FEW, TINY = 4, 32
+FEW = 4     # nodes of few elements, which run by themselves in rounds
 ADD, CLUSTER = get_op("add"), get_op("cluster")
 RESHAPE = get_op("reshape")
 
@@ -71,7 +70,7 @@ class Writer:
         self.stands_for: dict[Symbol, Symbol] = {}
         self.made: set[Node] = set()            # views that have been written
         self.used = self._used()
-        self.in_rounds = any([isinstance(x.node.data, Input) for x in graph.inputs])
+        self.tiny = few_in_rounds(graph)
         self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
 
     def _used(self) -> set[Symbol]:
@@ -102,8 +101,8 @@ class Writer:
         if first is None or len(members) == 1:
             return first is not None and not (
                 first.reduces or self.old[members[0]].op is ADD_N
-                or (self.in_rounds and self._is_tiny(members[0])))
-        if self.in_rounds and len(members) <= FEW and all(map(self._is_tiny, members)):
+                or (self.tiny and self._is_tiny(members[0])))
+        if self.tiny and len(members) <= FEW and all(map(self._is_tiny, members)):
             return False
         readings = [self.partition.readings[at] for at in members]
         return not all([reading is not None and reading.space.fold for reading in readings])
@@ -112,7 +111,7 @@ class Writer:
         """Whether a node is one call of its tile function, on few elements."""
         node = self.old[at]
         shape = node.outputs[0].known_shape
-        return (node.op.kind == "elementwise" and None not in shape and prod(shape) <= TINY
+        return (node.op.kind == "elementwise" and None not in shape and prod(shape) <= self.tiny
                 and all([x.known_shape == shape for x in node.inputs]))
 
     def _plain(self, node: Node) -> None:

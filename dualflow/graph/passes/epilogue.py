@@ -21,6 +21,7 @@ from dualflow.graph.ir.tile_code import FOLD, FULL, Code, Step, assemble, words
 from dualflow.graph.passes.operands import shape_of
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import Facts, facts_of, reduced_space
+from dualflow.graph.passes.values import few_in_rounds
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
                  for name in ("matmul", "matmul_packed", "conv", "conv_transformed")}
@@ -110,6 +111,7 @@ class Finder:
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = graph.nodes
+        self.tiny = few_in_rounds(graph)
         self.readers: dict[Symbol, list[int]] = {}
         self.overwritten: dict[Symbol, int] = {}
         self.returned = set(graph.outputs)
@@ -128,7 +130,8 @@ class Finder:
         for at in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[at]
             if (node.op in WITH_EPILOGUE and None not in node.outputs[0].known_shape
-                    and is_final(node)):
+                    and is_final(node)
+                    and not (self.tiny and node.outputs[0].size <= self.tiny)):
                 places, outputs = self._behind(node)
                 if places:
                     self.taken.update(places)
