@@ -18,7 +18,7 @@ from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step, assemble, w
 from dualflow.graph.passes.operands import Shape, bare, layout, shape_of, without_leading_ones
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.partition import ADD_N, Group, Partition, Space, is_row
-from dualflow.graph.passes.values import few_in_rounds
+from dualflow.graph.passes.values import few_in_rounds, is_known
 
 FEW = 4     # nodes of few elements, which run by themselves in rounds
 ADD, CLUSTER = get_op("add"), get_op("cluster")
@@ -110,9 +110,9 @@ class Writer:
     def _is_tiny(self, at: int) -> bool:
         """Whether a node is one call of its tile function, on few elements."""
         node = self.old[at]
-        shape = node.outputs[0].known_shape
-        return (node.op.kind == "elementwise" and None not in shape and prod(shape) <= self.tiny
-                and all([x.known_shape == shape for x in node.inputs]))
+        y = node.outputs[0]
+        return (node.op.kind == "elementwise" and is_known(y) and y.size <= self.tiny
+                and all([x.known_shape == y.known_shape for x in node.inputs]))
 
     def _plain(self, node: Node) -> None:
         node.inputs = tuple([self._value(x) for x in node.inputs])

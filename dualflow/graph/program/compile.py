@@ -109,7 +109,7 @@ def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
     """The error of an instruction, with the line of the user's code that asked for it."""
     failed = spec.all_instructions[index]
     if failed.line is not None:
-        error.add_note(f"in {failed.name} of {spec.name}, made at {failed.line}")
+        error.add_note(f"in {failed.name} of {spec.all_places[index]}, made at {failed.line}")
         if error.args and isinstance(error.args[0], str):
             error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
     return error

@@ -220,6 +220,13 @@ class ProgramSpec:
         bodies = [body for x in self.instructions for body in x.bodies]
         return (*self.instructions, *[x for body in bodies for x in body.all_instructions])
 
+    @functools.cached_property
+    def all_places(self) -> tuple[str, ...]:
+        """What each of `all_instructions` is in: this program, or a body of it."""
+        bodies = [body for x in self.instructions for body in x.bodies]
+        return (*[self.name] * len(self.instructions),
+                *[f"{place} of {self.name}" for body in bodies for place in body.all_places])
+
     def text(self, lines: bool = True) -> str:
         """The program as people read it, a line for each part; `lines`: with the user's lines."""
         given = [f"argument {k}: {x.name}, {type_text(x)}, {_source_text(x.source)}"
