@@ -1,6 +1,7 @@
 """What goes into bodies and comes out of them."""
 
 import dualflow as df
+from dualflow._core import current_graph
 from dualflow.graph import ir
 from dualflow.graph.ir import LOOP, loop_parts
 from dualflow.graph.passes import bodies, common, dead_code, hoist, inline, versions
@@ -68,8 +69,11 @@ def test_what_only_serves_itself_is_not_carried():
 
 def test_what_feeds_the_test_an_effect_or_a_version_is_carried():
     v = df.Variable([1., 2.])
+    kept = []                   # the trace, which keeps alive what it calls
 
     def f(a):
+        kept.append(current_graph())
+
         def body(i, a, b, c):
             df.print(b)
             v.assign(c)
