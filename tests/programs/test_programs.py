@@ -11,7 +11,7 @@ def test_programs(seed):
     check(seed)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_branches_and_loops(seed):
     control.check(seed)
 
