@@ -1,8 +1,7 @@
 """Recording: what the core asks of a graph while Python runs with symbols.
 
-`adopt` and `record` take an application, `read` a variable, `number` a Python number that may
-change, `guard` a decision made by such a number, `no_value` and `escaped` what a traced tensor
-cannot do.
+`adopt` and `record` take an application, `read` a variable, `number` a number that may change,
+`guard` a decision made by such a number, `no_value` and `escaped` what a traced tensor cannot do.
 """
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ from dualflow.graph.trace import control, messages
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
+from dualflow.graph.trace.open import branches, rounds
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, hint
 from dualflow.printing import printing_when_run
 
@@ -208,6 +208,7 @@ class Trace(Graph):
     # branches and loops (called by ops)
     cond, while_loop, scan, try_out = (control.cond, control.while_loop, control.scan,
                                        control.try_out)
+    branches, rounds = branches, rounds
 
     # --- variables and other leaves ---
 
@@ -322,8 +323,7 @@ class Trace(Graph):
         return known_value(x, read, self.enclosed.recorded_as)
 
     def _refuse(self, x: Symbol) -> Tensor:
-        self.no_value(x, "use as a size", "a Python int, or a size taken from x.shape or "
-                      "dualflow.shape")
+        self.no_value(x, "use as a size", "a Python int, or a size taken from dualflow.shape(x)")
 
     # --- variables ---
 

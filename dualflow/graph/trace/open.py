@@ -1,0 +1,153 @@
+"""Branches and loops recorded while Python goes through them by itself, a piece at a time.
+
+Whoever converts Python's own `if`, `while` and `for` cannot hand over functions: the code of a
+branch or a round runs in the frame it stands in. `open` begins one, `close` ends it, `finish` makes
+the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dualflow._core import Symbol, make_attrs
+from dualflow.graph.ir import COND, LOOP
+from dualflow.graph.trace.bodies import Body, _stand_in, own
+from dualflow.graph.trace.control import ENDLESS, _param, _row
+
+if TYPE_CHECKING:
+    from dualflow.graph.trace.trace import Trace
+
+
+class OpenBody(Body):
+    """A body that is recorded until it is closed."""
+
+    def __init__(self, trace: Trace, name: str, params: Sequence[Symbol] = (),
+                 rounds: bool = False) -> None:
+        self.trace = trace
+        self.name = name
+        self.params = list(params)
+        self.result = None
+        self.outputs = []
+        self._mark, self._before = trace.mark, dict(trace.variables)
+        self._guards = dict(trace.guards)
+        self.stand_ins = {v: _stand_in(trace, v) for v in self._before} if rounds else {}
+        trace.variables.update(self.stand_ins)
+        trace.n_open += 1
+        self._recording = trace.recording()     # and by no tape that was active before
+        self._recording.__enter__()
+
+    def close(self) -> None:
+        """Ends it; its outputs are told later."""
+        self._recording.__exit__(None, None, None)
+        self.trace.n_open -= 1
+        self._cut_out(self.trace, self._mark, self._before)
+        self._same = {x: self.trace.variables[v] for v, x in self.stand_ins.items()
+                      if v not in self.written}
+
+    def returns(self, outputs: Sequence[Symbol]) -> None:
+        """Tells the outputs of a body that is closed."""
+        self.outputs = [self._same.get(x, x) for x in self.trace.adopt(None, list(outputs))]
+
+    def drop(self) -> None:
+        """Ends it as if nothing had been recorded."""
+        self.close()
+        self.trace.guards = self._guards
+
+    def put_back(self) -> None:
+        """What was recorded runs in any case: it goes back to where it was taken from."""
+        self.trace.nodes += self.nodes
+        self.trace.variables.update({v: after for v, (_, after) in self.written.items()})
+
+
+class Branches:
+    """Two branches, of which a traced bool chooses one."""
+
+    name = "cond"
+
+    def __init__(self, trace: Trace, chosen: Symbol) -> None:
+        self.trace = trace
+        self.chosen = chosen
+        self.bodies: list[OpenBody] = []
+
+    def open(self) -> OpenBody:
+        """Begins the branch for True, then that for False."""
+        self.bodies.append(OpenBody(self.trace, f"{self.name}/{1 - len(self.bodies)}"))
+        return self.bodies[-1]
+
+    def finish(self, first: Sequence[Symbol], second: Sequence[Symbol]) -> tuple[Symbol, ...]:
+        """What the branch taken returns, of what both do."""
+        for body, outputs in zip(self.bodies, (first, second), strict=True):
+            body.returns(outputs)
+        made = own(self.trace, COND, None, [self.chosen], 0, self.bodies[::-1], self.name).outputs
+        return made[:len(first)]
+
+
+class Rounds:
+    """The rounds of a loop, of which one is recorded.
+
+    Parameters
+    ----------
+    times : int or Symbol or None
+        How many there are at most.
+    tested : bool
+        Whether each says if there is another.
+    """
+
+    name = "loop"
+
+    def __init__(self, trace: Trace, times: int | Symbol | None, tested: bool) -> None:
+        self.trace = trace
+        self.times = times
+        self.tested = tested
+
+    def open(self, start: Sequence[Symbol], rows: Sequence[Symbol],
+             shapes: Sequence[Sequence[int | None]]) -> tuple[list[Symbol], list[Symbol]]:
+        """Begins a round: what it is given of what is carried, which has the given shapes from
+        round to round, and of the tensors it sees a row of."""
+        self.start = self.trace.adopt(None, list(start))
+        self.rows = self.trace.adopt(None, list(rows))
+        carried = [_param(self.trace, x, f"{self.name}/{k}",
+                         None if tuple(shape) == x.known_shape else shape)
+                   for k, (x, shape) in enumerate(zip(self.start, shapes, strict=True))]
+        seen = [_row(self.trace, x, f"{self.name}/row {k}")
+                for k, x in enumerate(self.rows)]
+        self.body = OpenBody(self.trace, f"{self.name}/body", [*carried, *seen], rounds=True)
+        return carried, seen
+
+    def finish(self, first: Symbol | None, go_on: Symbol | None, carried: Sequence[Symbol],
+               more: Sequence[tuple[Symbol, Symbol]], stacked: Sequence[Symbol],
+               ) -> tuple[Sequence[Symbol], Sequence[Symbol]]:
+        """What is carried in the end, and all rows made.
+
+        `first`: whether there is a first round, `go_on`: what the one recorded says of the next;
+        `more`: what is carried and not read in a round, as it begins and as the round makes it.
+        """
+        trace = self.trace
+        for start, last in more:
+            carried = [*carried, last]
+            self.body.params.insert(len(self.start), _param(
+                trace, start, f"{self.name}/{len(self.start)}", last.known_shape))
+            self.start.append(start)
+        n = len(self.start)
+        returned = [*carried, *stacked] if go_on is None else [go_on, *carried, *stacked]
+        self.body.returns(returned)
+        limit = [self.times] if isinstance(self.times, Symbol) else []
+        tested = [] if first is None else [first]
+        given = trace.adopt(None, [*limit, *tested, *self.start, *self.rows])
+        times = self.times if isinstance(self.times, int) else -1 if limit else ENDLESS
+        attrs = make_attrs(LOOP, times=times, n_carried=n, n_sliced=len(self.rows),
+                           tested=self.tested, reverse=False)
+        made = own(trace, LOOP, attrs, given, n + len(self.rows), [self.body], self.name).outputs
+        first_row = n + self.tested
+        return made[:n], made[first_row:first_row + len(stacked)]
+
+
+def branches(trace: Trace, chosen: Symbol) -> Branches:
+    """Two branches of a trace."""
+    return Branches(trace, chosen)
+
+
+def rounds(trace: Trace, times: int | Symbol | None, tested: bool) -> Rounds:
+    """The rounds of a loop of a trace."""
+    return Rounds(trace, times, tested)
