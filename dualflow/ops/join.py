@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dualflow._core import Dim, Tensor, TensorBase, apply, unwrapped
+from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import static_shape
@@ -76,6 +76,9 @@ def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) 
     >>> df.stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
+    whole = unwrapped(values)
+    if isinstance(whole, TensorBase) and whole.ndim and axis == 0:
+        return as_tensor(whole)         # the slices of a tensor, of any number
     return apply("stack", *_parts(values, "stack"), name=name, axis=axis)
 
 
