@@ -241,6 +241,7 @@ from dualflow.printing import (
 
 if _typing.TYPE_CHECKING:
     from dualflow import (
+        autograph as autograph,
         debugging as debugging,
     )
     from dualflow.graph.calls.function import (
@@ -272,13 +273,13 @@ _GRAPH_MODE = {
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}
 
 # All that is imported above is public, here and for type checkers.
-__all__ = sorted({*_GRAPH_MODE, "debugging", *globals()} - _INTERNAL)
+__all__ = sorted({*_GRAPH_MODE, "autograph", "debugging", *globals()} - _INTERNAL)
 __all__ = [name for name in __all__ if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> _typing.Any:
-    if name == "debugging":
-        return _importlib.import_module("dualflow.debugging")
+    if name in ("autograph", "debugging"):
+        return _importlib.import_module(f"dualflow.{name}")
     if name not in _GRAPH_MODE:
         raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
     value = getattr(_importlib.import_module(_GRAPH_MODE[name]), name)

@@ -21,7 +21,7 @@ FLOORS = [
     {"arguments", "errors", "dtypes", "frames"}, {"_core"},
     {"gradient_registry", "config", "memory", "settings", "nest"},
     {"ops"},
-    {"autodiff"}, {"printing"}, {"graph"},
+    {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "data", "io", "summary",
      "testing", "initializers", "experimental", "debugging"},
     {"compat"},

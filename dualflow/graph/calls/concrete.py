@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Symbol, Variable, current_log, drop_value
+from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log, drop_value
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.arguments import (
@@ -37,6 +37,8 @@ from dualflow.graph.trace.trace import Trace, suspended
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # for a size that no call has given yet
 DATA_NUMBER = "a Python number that only a run knows, one of its outputs"
+ROWS = "a list, of the rows of one of its outputs"
+MADE = None, DATA_NUMBER, ROWS          # what stands for an output, or something made of it
 
 
 class ConcreteFunction:
@@ -117,6 +119,9 @@ class ConcreteFunction:
                     x.graph.escaped(x, self.name)
                 self.trace.outputs.append(self.trace.enclosed.outside(x))
                 self._rest.append(None)
+            elif hasattr(type(x), "__df_rows__"):
+                self.trace.outputs.append(self.trace.adopt(None, [as_tensor(x)])[0])
+                self._rest.append(ROWS)
             elif isinstance(x, set | frozenset) and any(isinstance(y, Symbol) for y in x):
                 raise InvalidArgumentError(f"{self.name} returns tensors in a {type(x).__name__}, "
                                            "which has no order; use a list, tuple or dict")
@@ -179,7 +184,7 @@ class ConcreteFunction:
         mine, others = self._variables(leaves), other._variables(leaves)
         if mine is None or others is None or self._output != other._output or any(
                 [(x is kind) != (y is kind) for x, y in zip(self._rest, other._rest, strict=True)
-                 for kind in (None, DATA_NUMBER)]):
+                 for kind in MADE]):
             return False
         try:
             a = specialize(self.trace, self._shapes(leaves), mine, leaves)
@@ -194,7 +199,7 @@ class ConcreteFunction:
         trace."""
         numbers = iter(graph.numbers)
         return [*self.trace.rules, *[next(numbers) if isinstance(x, Dim) else x[0]
-                          for x in self._rest if x is not None and x is not DATA_NUMBER]]
+                          for x in self._rest if not any([x is kind for kind in MADE])]]
 
     @property
     def numbers(self) -> list[int]:
@@ -258,6 +263,7 @@ class ConcreteFunction:
         values: list[Any] = []
         for x in self._rest:
             values.append(next(made) if x is None else next(made).item() if x is DATA_NUMBER
+                          else list(next(made)) if x is ROWS
                           else next(given) if isinstance(x, Dim) else fresh(x[0]))
         return rebuild(self._output, iter(values))
 

@@ -27,6 +27,7 @@ from dualflow.graph.calls.arguments import (
 from dualflow.graph.calls.attempt import Attempt, plain_key
 from dualflow.graph.calls.compare import decisions
 from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
+from dualflow.graph.calls.conversion import Conversion, converting
 from dualflow.graph.calls.known import known_call
 from dualflow.graph.calls.method import Instances, Method, reduced
 from dualflow.graph.calls.nested import Nested
@@ -40,6 +41,8 @@ __all__ = ["ConcreteFunction", "Function", "function"]
 
 MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
+MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it outside, or keep it "
+                  "and make it only once; an optimizer makes its own beforehand by build()")
 
 
 class Function(Inspection, Dispatcher):
@@ -47,7 +50,7 @@ class Function(Inspection, Dispatcher):
 
     def __init__(self, python_function: Callable[..., Any], name: str | None = None,
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
-                 passes: bool = True) -> None:
+                 passes: bool = True, autograph: bool = True) -> None:
         if not callable(python_function):
             raise InvalidArgumentError(f"function: got {python_function!r}, want a callable")
         if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
@@ -59,7 +62,8 @@ class Function(Inspection, Dispatcher):
                                             type(python_function).__name__))
         self.input_signature = input_signature
         self.options = Options(passes=passes, fast_math=fast_math)
-        self._settings = self.name, input_signature, fast_math, passes
+        self._settings = self.name, input_signature, fast_math, passes, autograph
+        self._conversion = Conversion(python_function, autograph)
         self._arguments: Arguments | None = None
         self._lock = reentrant_lock()
         self._traces: list[ConcreteFunction] = []
@@ -119,7 +123,8 @@ class Function(Inspection, Dispatcher):
         skeleton, leaves, _ = self._bind(args, kwargs)
         assert self._arguments is not None
         run = functools.partial(self._arguments.call, self.python_function, skeleton, leaves)
-        return self._nested.call(trace, (skeleton, *map(leaf_key, leaves)), run)
+        with converting(self._conversion.wanted):
+            return self._nested.call(trace, (skeleton, *map(leaf_key, leaves)), run)
 
     # --- finding a trace ---
 
@@ -222,15 +227,13 @@ class Function(Inspection, Dispatcher):
                                 cause)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
-            again = (f"{self.name} makes a Variable on a call that is not its first: make it "
-                     "outside, or keep it and make it only where there is none yet; an optimizer "
-                     "makes its own beforehand by build(variables)")
+            again = f"{self.name} {MAKES_VARIABLE}"
         made.trace.owner = weakref.ref(self)
-        key = (skeleton, *kinds)
-        with self._nested.within(key):
-            made.record(functools.partial(self._call_python, skeleton), leaves, again)
-        if made.trace.made_variables:   # once more, now that they exist, as in all later traces
-            self._made_variables = True
+        call = functools.partial(self._call_python, skeleton)
+        with self._nested.within((skeleton, *kinds)):
+            whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
+        self._made_variables |= bool(made.trace.made_variables)
+        if made.trace.made_variables or not whole:  # once more, with them, as all later traces
             return self._record(skeleton, leaves, paths, cause, kinds)
         return made
 
@@ -338,17 +341,22 @@ class Function(Inspection, Dispatcher):
 
 @overload
 def function(func: Callable[..., Any], input_signature: Sequence[Any] | None = None, *,
-             name: str | None = None, fast_math: bool = False, passes: bool = True) -> Function: ...
+             name: str | None = None, fast_math: bool = False, passes: bool = True,
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False) -> Function: ...
 
 
 @overload
 def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
              name: str | None = None, fast_math: bool = False, passes: bool = True,
-             ) -> Callable[[Callable[..., Any]], Function]: ...
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False) -> Callable[[Callable[..., Any]], Function]: ...
 
 
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
-             *, name: str | None = None, fast_math: bool = False, passes: bool = True) -> Any:
+             *, name: str | None = None, fast_math: bool = False, passes: bool = True,
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False) -> Any:
     """A function that is traced to a graph once and then runs as one program.
 
     Parameters
@@ -364,6 +372,9 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         Whether rewrites may change the last bits of results.
     passes : bool, default True
         False: the graph runs as it was traced.
+    autograph : bool, default True
+        Whether `if`, `while` and `for` on traced tensors are converted.
+    jit_compile, reduce_retracing : bool, both always so
 
     Returns
     -------
@@ -385,5 +396,5 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature, name=name,
-                                 fast_math=fast_math, passes=passes)
-    return Function(func, name, input_signature, fast_math, passes)
+                                 fast_math=fast_math, passes=passes, autograph=autograph)
+    return Function(func, name, input_signature, fast_math, passes, autograph)

@@ -8,7 +8,7 @@ gradient rules need not know of calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dualflow._core import Dim, Symbol, symbol_like, twin
 from dualflow.errors import TracedValueError
@@ -34,12 +34,15 @@ class Enclosed:
     recorded_as : dict of Symbol to Symbol
         For a parameter of a body and an output of a call: the value as it was recorded, or one that
         is closer to it.
+    question : callable or None
+        Called before control flow is refused; says what the message should add.
     lock : lock
         Held while a call gets another output, and by whoever copies the trace.
     """
 
     def __init__(self) -> None:
         self.recorded_as: dict[Symbol, Symbol] = {}
+        self.question: Callable[[], str] | None = None
         self.lock = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return

@@ -369,7 +369,7 @@ class Trace(Graph):
         """Raises the error for Python code that asks a traced tensor for its numbers."""
         if current_graph() is not self:
             self.escaped(x, asked)
-        raise TracedValueError(messages.no_value(x, self.name, asked, instead))
+        raise TracedValueError(messages.no_value(x, self.name, asked, instead, self.enclosed))
 
     def goes_on_in(self, other: Any) -> bool:
         """Whether another trace is this one or continues it."""

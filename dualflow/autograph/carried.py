@@ -1,0 +1,209 @@
+"""What a loop hands from round to round: a variable as tensors, with what else it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import Symbol, as_tensor, current_graph, unwrapped
+from dualflow.autograph.errors import not_carried
+from dualflow.autograph.values import (
+    UNDEFINED,
+    Slot,
+    filled,
+    filler,
+    is_number,
+    is_tensor,
+    same,
+    shape_of,
+    tensor,
+)
+from dualflow.dtypes import float64, int64
+from dualflow.errors import DTypeError, ShapeError
+
+
+class Again(Exception):
+    """A round must be recorded once more, as what is carried is of another type."""
+
+
+class Peel(Exception):
+    """What is carried gets its type in the first round, which must be apart."""
+
+
+class Carried:
+    """One variable.
+
+    Parameters
+    ----------
+    word : str
+        What it is called.
+    value : object
+        What it is before the loop.
+    what : str
+        The loop, for messages.
+    constant : bool
+        Whether numbers in it are taken to stay as they are, until they change.
+    can_peel : bool
+        Whether a first round may be recorded apart.
+    """
+
+    def __init__(self, word: str, value: Any, what: str, constant: bool, can_peel: bool) -> None:
+        self.word = word
+        self.value = value
+        self.what = what
+        self.constant = constant
+        self.can_peel = can_peel
+        self.dtypes: dict[int, Any] = {}        # that numbers take, by place
+        self.shapes: dict[int, Any] = {}        # with None where a size changes
+        self.late = value is UNDEFINED          # whether it begins with what a round shows
+        self.at_end: Any = None                 # the structure, with slots
+        self.start: list[Any] = []
+        self.numbers: list[bool] = []
+
+    def begin(self) -> list[Any]:
+        """The tensors it begins with."""
+        self.start, self.numbers = [], []
+        self.structure = self.value if self.value is UNDEFINED else nest.rebuild(
+            self.value, self._leaf)
+        return self.start
+
+    def _leaf(self, x: Any) -> Any:
+        number = is_number(x)
+        if not (is_tensor(x) or (number and not self.constant)):
+            return x
+        k = len(self.start)
+        self.start.append(tensor(x, self.dtypes.get(k, guess(x) if number else None)))
+        self.numbers.append(number)
+        return Slot(k)
+
+    def shape(self, k: int, x: Any) -> Any:
+        """The shape of tensor k from round to round."""
+        return self.shapes.get(k, shape_of(x))
+
+    def inside(self, params: list[Any]) -> Any:
+        """What it is in a round."""
+        return UNDEFINED if self.value is UNDEFINED else filled(self.structure, params)
+
+    def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
+        """The tensors it is after a round. Raises Again or Peel, or says why it cannot be."""
+        if self.value is UNDEFINED:
+            return self._made_inside(value, wanted)
+        found: list[Any] = []
+        self._fit(self.structure, value, params, found)
+        return found
+
+    def _made_inside(self, value: Any, wanted: bool) -> list[Any]:
+        """It has no value before the loop."""
+        if value is UNDEFINED or not wanted:
+            self.at_end = UNDEFINED
+            return []
+        generated = self.word.startswith("ag_")
+        if self.can_peel and not generated:
+            raise Peel
+        if not generated:
+            not_carried(self.word, UNDEFINED, value, self.what, None)
+        found: list[Any] = []
+
+        def leaf(x: Any) -> Any:
+            if not is_tensor(x) and not is_number(x):
+                return x
+            found.append(as_tensor(unwrapped(x)))
+            return Slot(len(found) - 1)
+
+        self.at_end = nest.rebuild(value, leaf)
+        return found
+
+    def _fit(self, structure: Any, value: Any, params: list[Any], found: list[Any]) -> None:
+        """Takes a round's result apart as what the round was given."""
+        if isinstance(structure, Slot):
+            found.append(self._tensor(value, params[structure.place], structure.place))
+            return
+        if nest.is_nested(structure) and type(structure) is type(value) and (
+                list(nest.level(structure)[0]) == list(nest.level(value)[0])):
+            for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
+                self._fit(a, b, params, found)
+            return
+        if same(structure, value):
+            return
+        if self.constant and is_number(structure) and (is_number(value) or is_tensor(value)):
+            self.constant = False
+            raise Again
+        self._refuse(value, None)
+
+    def _tensor(self, value: Any, given: Symbol, k: int) -> Any:
+        if not (is_tensor(value) or is_number(value)):
+            self._refuse(value, None)
+        x = tensor(value, given.dtype)
+        if x.dtype is not given.dtype:
+            if self.numbers[k] and self.dtypes.get(k) is not x.dtype and (
+                    x.dtype.is_floating >= given.dtype.is_floating):
+                self.dtypes[k] = x.dtype
+                raise Again
+            self._refuse(value, DTypeError)
+        mine, other = given.known_shape, shape_of(x)
+        if len(mine) != len(other) or any([n is not None and m is not None and n != m
+                                           for n, m in zip(mine, other, strict=True)]):
+            self._refuse(value, ShapeError)
+        if any([n is not None and m is None for n, m in zip(mine, other, strict=True)]):
+            self.shapes[k] = tuple([None if m is None else n
+                                    for n, m in zip(mine, other, strict=True)])
+            raise Again
+        return x
+
+    def _refuse(self, value: Any, kind: type[Exception] | None) -> None:
+        numbers = any([is_number(x) for x in nest.flatten(self.value)])
+        if self.can_peel and (numbers or value is UNDEFINED):
+            raise Peel
+        not_carried(self.word, self.value, value, self.what, kind)
+
+    def begins(self, made: list[Any]) -> list[Any]:
+        """What it begins with, if a round has shown what it is: nobody reads that."""
+        return [filler(x) for x in made]
+
+    def last(self, made: list[Any]) -> Any:
+        """What it is after the loop."""
+        return filled(self.structure if self.at_end is None else self.at_end, made)
+
+
+def guess(number: Any) -> Any:
+    """The dtype of a number that begins a loop, before a round shows it: that of all tensors
+    around, if they are more precise than a number's own."""
+    trace = current_graph()
+    around = {x.dtype for x in (*trace.inputs, *trace.variables.values())}
+    if isinstance(number, bool):
+        return None
+    if isinstance(number, float):
+        wanted = {x for x in around if x.is_floating}
+        return float64 if wanted == {float64} else None
+    return int64 if {x for x in around if x.is_integer} == {int64} else None
+
+
+class Flag:
+    """A flag that ends the loop: false whenever a round begins."""
+
+    late = True
+
+    def __init__(self, word: str, value: Any) -> None:
+        self.word = word
+        self.value = value
+        self.start: list[Any] = []
+        self.numbers: list[bool] = []
+
+    def begin(self) -> list[Any]:
+        self.start = []
+        return self.start
+
+    def inside(self, params: list[Any]) -> Any:
+        return False
+
+    def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
+        if not wanted or (value is False and self.value is False):
+            return []
+        return [tensor(value)]
+
+    def begins(self, made: list[Any]) -> list[Any]:
+        return [tensor(self.value)] * len(made)
+
+    def last(self, made: list[Any]) -> Any:
+        return made[0] if made else False
+

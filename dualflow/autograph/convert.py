@@ -1,0 +1,96 @@
+"""Code objects converted: each once, and found again as long as it lives."""
+
+from __future__ import annotations
+
+import ast
+import types
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from dualflow.autograph import operators
+from dualflow.autograph.expressions import OPERATORS
+from dualflow.autograph.rewrite import known_of, rewrite
+from dualflow.autograph.source import GENERATOR, NoSource, compiled, source_of
+
+_found: dict[int, tuple[weakref.ref[CodeType], CodeType | NoSource]] = {}
+
+
+def converted(code: CodeType) -> CodeType:
+    """The code that replaces another. Raises NoSource if there is none."""
+    known = _found.get(id(code))
+    if known is None or known[0]() is not code:
+        key = id(code)
+        try:
+            made: CodeType | NoSource = _convert(code)
+        except NoSource as error:
+            made = error
+        except SyntaxError as error:
+            made = NoSource(f"{code.co_qualname} cannot be converted: {error}")
+        known = _found[key] = weakref.ref(code, lambda _: _found.pop(key, None)), made
+    if isinstance(known[1], NoSource):
+        raise known[1]
+    return known[1]
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether a code object was made here."""
+    return any([x is operators for x in code.co_consts])
+
+
+def _convert(code: CodeType) -> CodeType:
+    if code.co_flags & GENERATOR:
+        raise NoSource(f"{code.co_qualname} is a generator or a coroutine, which cannot be "
+                       "converted: return a list")
+    source = source_of(code)
+    rewrite(source.function, source.owner, known_of(code))
+    made = compiled(source, code)
+    if made.co_freevars != code.co_freevars:    # some are named in text that never runs, only
+        _mention(source.function, code.co_freevars)
+        made = compiled(source, code)
+    return _with_operators(made)
+
+
+def _mention(function: Any, names: tuple[str, ...]) -> None:
+    at = function.body[0] if isinstance(function.body, list) else function.body
+    where = {"lineno": at.lineno, "col_offset": 0, "end_lineno": at.lineno, "end_col_offset": 0}
+    read: list[ast.stmt] = [ast.Expr(value=ast.Name(id=x, ctx=ast.Load(), **where), **where)
+                            for x in names]
+    never = ast.Constant(value=False, **where)
+    function.body.insert(0, ast.If(test=never, body=read, orelse=[], **where))
+
+
+def _with_operators(code: CodeType) -> CodeType:
+    """The code with the operators in place of the constant that stands for them."""
+    consts = [_with_operators(x) if isinstance(x, CodeType) else operators if x == OPERATORS else x
+              for x in code.co_consts]
+    if not any([x is operators for x in consts]):
+        consts.append(operators)
+    return code.replace(co_consts=tuple(consts))
+
+
+def to_code(function: Callable[..., Any]) -> str:
+    """The text of a converted function."""
+    code = plain(function).__code__
+    source = source_of(code)
+    rewrite(source.function, source.owner, known_of(code))
+    for node in ast.walk(source.function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Constant) and (
+                node.value.value == OPERATORS):
+            node.value = ast.Name(id="ag", ctx=ast.Load())
+    return ast.unparse(source.function)
+
+
+def plain(function: Any) -> types.FunctionType:
+    """The Python function in a method, a partial or a traced function."""
+    for _ in range(20):
+        if isinstance(function, types.FunctionType):
+            return function
+        for inside in ("python_function", "__func__", "func", "__wrapped__", "fget"):
+            if hasattr(function, inside):
+                function = getattr(function, inside)
+                break
+        else:
+            function = type(function).__call__
+    raise TypeError(f"{function!r} is no Python function")

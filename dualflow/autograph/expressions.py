@@ -1,0 +1,232 @@
+"""Expressions that ask for a truth, as calls of operators; and the names they read on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.autograph.jumps import LOAD, STORE, place
+from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
+
+OPERATORS = "operators of dualflow.autograph"       # the constant that stands for them
+TAKEN_APART = "range", "enumerate", "zip", "reversed"
+
+
+def operator(text: str, at: ast.AST) -> ast.Attribute:
+    """An operator by name."""
+    where = place(at)
+    module = ast.Constant(value=OPERATORS, kind=None, **where)
+    return ast.Attribute(value=module, attr=text, ctx=LOAD, **where)
+
+
+def call(function: ast.expr, *args: ast.expr, **keywords: str) -> ast.Call:
+    """A call at the place of the function."""
+    where = place(function)
+    given = [ast.keyword(arg=k, value=ast.Constant(value=v, kind=None, **where), **where)
+             for k, v in keywords.items() if v]
+    return ast.Call(func=function, args=list(args), keywords=given, **where)
+
+
+def later(value: ast.expr) -> ast.Lambda:
+    """An expression that is computed when it is wanted."""
+    none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(args=none, body=value, **place(value))
+
+
+class Expressions:
+    """The expressions of one function.
+
+    Parameters
+    ----------
+    owner : str
+        The class by which private names are mangled.
+    first : str
+        The function's first parameter.
+    fresh : callable (str) -> str
+        A name that the function does not use.
+    scope : callable (node) -> None
+        Rewrites a function inside.
+
+    Attributes
+    ----------
+    captured : set of str
+        Names that functions inside may read at any time.
+    """
+
+    def __init__(self, owner: str, first: str, fresh: Callable[[str], str],
+                 scope: Callable[[Any], None]) -> None:
+        self.owner = owner.lstrip("_")
+        self.first = first
+        self.fresh = fresh
+        self.scope = scope
+        self.captured: set[str] = set()
+        self.assigned_inside: set[str] = set()
+
+    def mangled(self, text: str) -> str:
+        """A name as the compiler changes it in a class."""
+        if self.owner and text.startswith("__") and not text.endswith("__"):
+            return f"_{self.owner}{text}"
+        return text
+
+    def visit(self, node: Any, names: Names) -> Any:
+        """An expression rewritten; what it does with names follows what `names` knows."""
+        kind = type(node)
+        if kind is ast.Constant:
+            return node
+        if kind is ast.Name:
+            return self.name(node, names)
+        method = SPECIAL.get(kind)
+        if method is not None:
+            return method(self, node, names)
+        self.fields(node, names)
+        return node
+
+    def fields(self, node: Any, names: Names) -> None:
+        """All that a node consists of."""
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, ast.AST):
+                if value._fields:
+                    setattr(node, field, self.visit(value, names))
+            elif isinstance(value, list):
+                value[:] = [self.visit(x, names) if isinstance(x, ast.AST) else x for x in value]
+
+    def name(self, node: ast.Name, names: Names) -> ast.Name:
+        if self.owner:
+            node.id = self.mangled(node.id)
+        if isinstance(node.ctx, ast.Load):
+            names.read(node.id)
+        else:
+            names.write(node.id, isinstance(node.ctx, ast.Store))
+        return node
+
+    def attribute(self, node: ast.Attribute, names: Names) -> ast.expr:
+        node.attr = self.mangled(node.attr)
+        node.value = self.visit(node.value, names)
+        if not isinstance(node.ctx, ast.Load) and path(node):
+            names.assign_attribute(path(node))
+        return node
+
+    def subscript(self, node: ast.Subscript, names: Names) -> ast.expr:
+        self.fields(node, names)
+        if not isinstance(node.ctx, ast.Load) and path(node.value):
+            names.change(path(node.value))
+        return node
+
+    def call(self, node: ast.Call, names: Names) -> ast.expr:
+        f = node.func
+        if isinstance(f, ast.Attribute) and f.attr in MUTATORS and path(f.value):
+            names.change(path(f.value))
+        if isinstance(f, ast.Name) and f.id == "super" and not node.args and self.first:
+            where = place(node)
+            node.args = [ast.Name(id=x, ctx=LOAD, **where) for x in ("__class__", self.first)]
+        self.fields(node, names)
+        return node
+
+    def walrus(self, node: ast.NamedExpr, names: Names) -> ast.expr:
+        node.value = self.visit(node.value, names)
+        node.target = self.visit(node.target, names)
+        return node
+
+    def perhaps(self, node: ast.expr, names: Names) -> tuple[ast.expr, bool]:
+        """An operand that may not be computed, and whether a function may hold it."""
+        inner = Names()
+        node = self.visit(node, inner)
+        names.then(inner, False)
+        return node, not inner.writes
+
+    def both(self, node: ast.BoolOp, names: Names) -> ast.expr:
+        values = [self.visit(node.values[0], names)]
+        plain = False
+        for x in node.values[1:]:
+            value, fits = self.perhaps(x, names)
+            values.append(value)
+            plain |= not fits
+        node.values = values
+        if plain:
+            return node
+        word = "and_" if isinstance(node.op, ast.And) else "or_"
+        made = values[-1]
+        for x in values[-2::-1]:
+            made = call(operator(word, node), x, later(made))
+        return made
+
+    def negation(self, node: ast.UnaryOp, names: Names) -> ast.expr:
+        node.operand = self.visit(node.operand, names)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return call(operator("not_", node), node.operand)
+
+    def choice(self, node: ast.IfExp, names: Names) -> ast.expr:
+        node.test = self.visit(node.test, names)
+        node.body, first = self.perhaps(node.body, names)
+        node.orelse, second = self.perhaps(node.orelse, names)
+        if not (first and second):
+            return node
+        return call(operator("if_exp", node), node.test, later(node.body), later(node.orelse))
+
+    def comparison(self, node: ast.Compare, names: Names) -> ast.expr:
+        self.fields(node, names)
+        if len(node.ops) == 1 or all([isinstance(x, ast.Is | ast.IsNot) for x in node.ops]):
+            return node
+        where = place(node)
+        left, made = node.left, []
+        for op, right in zip(node.ops[:-1], node.comparators[:-1], strict=True):
+            held = right
+            if not isinstance(right, ast.Name | ast.Constant):
+                temporary = self.fresh("middle")
+                held = ast.NamedExpr(target=ast.Name(id=temporary, ctx=STORE, **where),
+                                     value=right, **where)
+                right = ast.Name(id=temporary, ctx=LOAD, **where)
+            made.append(ast.Compare(left=left, ops=[op], comparators=[held], **where))
+            left = right
+        last: ast.expr = ast.Compare(left=left, ops=node.ops[-1:],
+                                     comparators=node.comparators[-1:], **where)
+        for x in made[::-1]:
+            last = call(operator("and_", node), x, later(last))
+        return last
+
+    def comprehension(self, node: Any, names: Names) -> ast.expr:
+        inner = Names()
+        node.generators[0].iter = self.visit(node.generators[0].iter, names)
+        for k, g in enumerate(node.generators):
+            if k:
+                g.iter = self.visit(g.iter, inner)
+            g.target = self.visit(g.target, inner)
+            g.ifs = [self.visit(x, inner) for x in g.ifs]
+        targets = set(inner.sets)
+        for field in ("key", "value", "elt"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field), inner))
+        inner.writes -= targets
+        inner.reads -= targets
+        names.then(inner, False)
+        return node
+
+    def nested(self, node: Any, names: Names) -> Any:
+        """A function or class inside: what it takes from around may be read at any time."""
+        args = getattr(node, "args", None)
+        if args is not None:
+            for outside in (args.defaults, args.kw_defaults, getattr(node, "decorator_list", [])):
+                outside[:] = [x and self.visit(x, names) for x in outside]
+        read, assigned = reads_of_scope(node)
+        read = {self.mangled(x) for x in read}
+        for x in read:
+            names.read(x)
+        self.captured |= read
+        self.assigned_inside |= assigned
+        if hasattr(node, "name"):
+            names.write(node.name)
+        self.scope(node)
+        return node
+
+
+SPECIAL: dict[type, Callable[..., Any]] = {
+    ast.Attribute: Expressions.attribute, ast.Subscript: Expressions.subscript,
+    ast.Call: Expressions.call, ast.NamedExpr: Expressions.walrus, ast.BoolOp: Expressions.both,
+    ast.UnaryOp: Expressions.negation, ast.IfExp: Expressions.choice,
+    ast.Compare: Expressions.comparison,
+    **dict.fromkeys(COMPREHENSIONS, Expressions.comprehension),
+    **dict.fromkeys(SCOPES, Expressions.nested),
+}

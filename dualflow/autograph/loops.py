@@ -1,0 +1,273 @@
+"""`while` and `for`: Python's own loop as long as Python decides; from the moment a traced tensor
+does, one round is recorded, and the graph loops."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from dualflow._core import as_tensor, current_graph
+from dualflow.autograph.carried import Again, Carried, Flag, Peel
+from dualflow.autograph.errors import left_early
+from dualflow.autograph.items import Items, items_of
+from dualflow.autograph.rows import Rows, Stacks
+from dualflow.autograph.state import State
+from dualflow.autograph.values import guesses, is_traced, truth
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.bitwise import logical_not
+
+
+class Doubts(list[Any]):
+    """Branches of two dtypes in a round, told apart from other empty lists."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class Loop:
+    """What `while` and `for` share.
+
+    Attributes
+    ----------
+    traced : bool
+        Whether the graph loops.
+    """
+
+    what = "loop"
+    size: Any = None
+
+    def __init__(self, names: str, live: str, attributes: str, boxes: str, flags: str, rows: str,
+                 ) -> None:
+        self.words = names, attributes, boxes, live
+        self.flags = flags.split()
+        self.row_names = rows.split()
+        self.traced = False
+        self.go_first: Any = None           # whether there is a first round
+        self.rounds: Any = None
+        self.body: Any = None
+        self.finished: list[Any] | None = None
+        self.peeling = False
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self.body is not None:
+            self.drop()
+            if kind is None:
+                left_early(self.what)
+
+    def drop(self) -> None:
+        """Forgets the round that is recorded."""
+        self.body.drop()
+        self.body = None
+        self.settle()
+        self.stacks.forget()
+
+    def settle(self) -> None:
+        """No branch in the round is recorded with guesses any more."""
+        if self.doubts in guesses.open:
+            guesses.open.remove(self.doubts)
+
+    # --- a round ---
+
+    def begin(self, frame: FrameType, count: Any, rows: list[Any], counters: list[Any],
+              tested: bool, can_peel: bool = False) -> None:
+        """Looks at the variables before the first round that the graph makes."""
+        self.traced = True
+        self.state = State(frame, *self.words)
+        self.stacks = Stacks(frame, self.row_names, self.what)
+        self.before = self.state.read(frame)
+        self.count, self.rows, self.tested = count, rows, tested
+        self.carried: list[Any] = []
+        for k, (word, value) in enumerate(zip(self.state.words, self.before, strict=True)):
+            self.carried.append(
+                Flag(word, value) if word in self.flags else
+                Carried(word, value, self.what, not self.state.is_variable(k), can_peel))
+        self.carried += [Carried("the counter", x, self.what, False, False) for x in counters]
+
+    def record(self) -> tuple[list[Any], list[Any]]:
+        """Begins to record a round: the rows and the counters it sees."""
+        self.rounds = current_graph().rounds(self.count, self.tested)
+        start = [(c, k, x) for c in self.carried for k, x in enumerate(c.begin())]
+        params, rows = self.rounds.open([x for _, _, x in start], self.rows,
+                                        [c.shape(k, x) for c, k, x in start])
+        self.body = self.rounds.body
+        self.doubts = Doubts()
+        if any([any(c.numbers) for c in self.carried]):
+            guesses.open.append(self.doubts)
+        left = iter(params)
+        self.params = [[next(left) for _ in c.start] for c in self.carried]
+        self.stacks.begin()
+        n = len(self.before)
+        self.inside = [c.inside(p) for c, p in zip(self.carried, self.params, strict=True)]
+        return rows, self.inside[n:]
+
+    def enter(self) -> tuple[Any, ...]:
+        """The variables as the round begins."""
+        if self.peeling:
+            return self.state.write(self.before)
+        return self.state.write(self.inside[:len(self.before)])
+
+    def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
+        """Ends the round; False if it must be recorded once more."""
+        values = [*self.state.read(frame), *counters]
+        try:
+            made = [c.end(value, params, k >= len(self.before) or self.state.is_needed(k))
+                    for k, (c, value, params) in enumerate(
+                        zip(self.carried, values, self.params, strict=True))]
+            stacked = self.stacks.end()
+        except (Again, Peel) as reason:
+            self.drop()
+            if isinstance(reason, Peel):
+                self.peeling = True
+            return False
+        except (InvalidArgumentError, DTypeError) as error:
+            raise (self.doubts or [error])[0] from None
+        if self.doubts:
+            raise self.doubts[0]
+        self.settle()
+        self.body.close()
+        self.body = None
+        self.finish(go_on, made, stacked)
+        return True
+
+    def finish(self, go_on: Any, made: list[list[Any]], stacked: list[Any]) -> None:
+        """Makes the node; keeps what the variables are after it."""
+        adopt = current_graph().adopt
+        early = [x for c, xs in zip(self.carried, made, strict=True) if not c.late for x in xs]
+        late = [adopt(None, [start, x]) for c, xs in zip(self.carried, made, strict=True)
+                if c.late for start, x in zip(c.begins(xs), xs, strict=True)]
+        carried, rows = self.rounds.finish(self.go_first, go_on, early, late, stacked)
+        first, second = iter(carried[:len(early)]), iter(carried[len(early):])
+        last = [c.last([next(second if c.late else first) for _ in xs])
+                for c, xs in zip(self.carried, made, strict=True)]
+        known = self.count if isinstance(self.count, int) and not self.tested else None
+        self.finished = [*self.state.write(last[:len(self.before)]),
+                         *self.stacks.lists(rows, known, self.size)]
+
+    def done(self) -> tuple[Any, ...]:
+        """What the variables are after the loop."""
+        if self.body is not None or self.finished is None:
+            if self.body is not None:
+                self.drop()
+            left_early(self.what)
+        assert self.finished is not None
+        return tuple(self.finished)
+
+
+class While(Loop):
+    """A `while`: Python's until its test is a traced tensor."""
+
+    what = "`while`"
+
+    def test(self, value: Any) -> bool:
+        """Whether Python goes through the body, of which it was asked."""
+        if self.body is not None:
+            again = not self.close(sys._getframe(1), truth(value) if is_traced(value)
+                                   else as_tensor(bool(value)), [])
+            if again:
+                self.record()
+            return again
+        if not is_traced(value):
+            return bool(value)
+        self.go_first = truth(value)
+        self.begin(sys._getframe(1), None, [], [], True)
+        self.record()
+        return True
+
+
+class For(Loop):
+    """A `for` over traced tensors."""
+
+    what = "`for`"
+
+    def __init__(self, items: Items, *words: str) -> None:
+        super().__init__(*words)
+        self.items = items
+        self.size = items.size
+        self.left: Any = False
+
+    def more(self, left: Any) -> None:
+        """At the end of a round: whether it leaves the loop."""
+        self.left = left
+
+    def __iter__(self) -> Iterator[Any]:
+        """An item for each time that Python goes through the body; it is mostly once."""
+        items, tested = self.items, bool(self.flags)
+        if isinstance(items.count, int) and items.count == 0:
+            return
+        can_peel = isinstance(items.count, int)
+        while True:
+            self.go_first = self._not_left() if tested else None
+            self.begin(sys._getframe(1), items.count, items.rows,
+                       [x for x, _ in items.counters], tested, can_peel)
+            closed = False
+            while not closed and not self.peeling:
+                rows, counters = self.record()
+                self.left = False
+                yield items.item(rows, counters)
+                go_on = self._not_left() if tested else None
+                steps = [x + step for x, (_, step) in zip(counters, items.counters, strict=True)]
+                closed = self.close(sys._getframe(1), go_on, steps)
+            if closed:
+                return
+            can_peel = False
+            yield items.first()
+            self.peeling = False
+            if self.left is True or (isinstance(items.count, int) and items.count == 1):
+                frame = sys._getframe(1)
+                state = State(frame, *self.words)
+                self.finished = [*state.read(frame)[:len(state.names)],
+                                 *[frame.f_locals[x] for x in self.row_names]]
+                return
+            items = items.rest()
+
+    def _not_left(self) -> Any:
+        left = self.left
+        return logical_not(truth(left)) if is_traced(left) else as_tensor(not left)
+
+
+class PlainFor:
+    """A `for` over anything else."""
+
+    traced = False
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+        self.left = False
+
+    def __enter__(self) -> PlainFor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def more(self, left: Any) -> None:
+        """At the end of a round: whether it leaves the loop. If a traced tensor says so, Python
+        goes on, through rounds that do nothing where it was left."""
+        self.left = left is True
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in self.items:
+            yield item
+            if self.left:
+                return
+
+
+def while_(names: str = "", live: str = "", attributes: str = "", boxes: str = "",
+           flags: str = "", rows: str = "") -> Any:
+    """`while`"""
+    return While(names, live, attributes, boxes, flags, rows)
+
+
+def for_(items: Any, names: str = "", live: str = "", attributes: str = "", boxes: str = "",
+         flags: str = "", rows: str = "") -> Any:
+    """`for`"""
+    items = items.tensor if isinstance(items, Rows) else items
+    found = items_of(items)
+    if found is None:
+        return PlainFor(items)
+    return For(found, names, live, attributes, boxes, flags, rows)

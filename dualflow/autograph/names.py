@@ -1,0 +1,133 @@
+"""What statements read and assign: the variables that branches and rounds hand on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+MUTATORS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse",
+                      "update", "setdefault", "popitem", "add", "discard"})
+SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+
+
+class Names:
+    """What a piece of code does with names.
+
+    Attributes
+    ----------
+    reads : set of str
+        Variables it may read before it has assigned them.
+    sets : set of str
+        Those it assigns, whatever happens.
+    writes : set of str
+        Those it may assign or delete.
+    attributes : dict of str to None
+        Attributes it may assign, as `self.x`, in order.
+    boxes : dict of str to None
+        What it may change in place: `ys`, `self.ys`.
+    appends : set of str
+        Lists that a statement of its own appends to.
+    """
+
+    __slots__ = ("appends", "attributes", "boxes", "reads", "sets", "writes")
+
+    def __init__(self) -> None:
+        self.reads: set[str] = set()
+        self.sets: set[str] = set()
+        self.writes: set[str] = set()
+        self.attributes: dict[str, None] | None = None
+        self.boxes: dict[str, None] | None = None
+        self.appends: set[str] | None = None
+
+    def read(self, name: str) -> None:
+        if name not in self.sets:
+            self.reads.add(name)
+
+    def write(self, name: str, certain: bool = True) -> None:
+        self.writes.add(name)
+        if certain:
+            self.sets.add(name)
+
+    def change(self, path: str) -> None:
+        """Something is changed in place."""
+        self.boxes = {**(self.boxes or {}), path: None}
+
+    def assign_attribute(self, path: str) -> None:
+        self.attributes = {**(self.attributes or {}), path: None}
+
+    def then(self, other: Names, certain: bool = True) -> None:
+        """What follows: certainly, or only perhaps."""
+        self.reads |= other.reads - self.sets
+        self.writes |= other.writes
+        if other.attributes:
+            self.attributes = {**(self.attributes or {}), **other.attributes}
+        if other.boxes:
+            self.boxes = {**(self.boxes or {}), **other.boxes}
+        if other.appends:
+            self.appends = (self.appends or set()) | other.appends
+        if certain:
+            self.sets |= other.sets
+
+    def either(self, first: Names, second: Names) -> None:
+        """One of two branches."""
+        self.then(first, False)
+        self.then(second, False)
+        self.sets |= first.sets & second.sets
+
+
+def only_appended(names: Names, body: Sequence[ast.stmt]) -> list[str]:
+    """Lists with which a block does nothing but append, a statement at a time."""
+    found = []
+    for word in sorted((names.appends or set()) - names.writes):
+        mentions = [x for s in body for x in ast.walk(s)
+                    if isinstance(x, ast.Name) and x.id == word]
+        appends = [x for s in body for x in ast.walk(s) if appended_to(x) == word]
+        if len(mentions) == len(appends):
+            found.append(word)
+    return found
+
+
+def appended_to(s: ast.AST) -> str:
+    """The variable that a statement appends to, and nothing else."""
+    value = s.value if isinstance(s, ast.Expr) else None
+    if (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+            and value.func.attr == "append" and isinstance(value.func.value, ast.Name)):
+        return value.func.value.id
+    return ""
+
+
+def path(node: ast.expr) -> str:
+    """`self.a.b` as text; "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = path(node.value)
+        return base and f"{base}.{node.attr}"
+    return ""
+
+
+def bound_in(node: ast.AST) -> set[str]:
+    """The parameters of a function, or the targets of a comprehension."""
+    if isinstance(node, COMPREHENSIONS):
+        return {x.id for g in node.generators for x in ast.walk(g.target)
+                if isinstance(x, ast.Name)}
+    args: Any = getattr(node, "args", None)
+    if args is None:
+        return set()
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return {x.arg for x in every if x is not None}
+
+
+def reads_of_scope(node: ast.AST) -> tuple[set[str], set[str]]:
+    """The names that a nested scope may take from around it, and those it assigns there."""
+    read: set[str] = set()
+    assigned: set[str] = set()
+    local = bound_in(node)
+    for x in ast.walk(node):
+        if isinstance(x, ast.Name):
+            read.add(x.id)
+        elif isinstance(x, ast.Nonlocal):
+            assigned.update(x.names)
+    return read - local, assigned

@@ -1,0 +1,233 @@
+"""What converted code calls: exactly what Python does for Python's values, a branch or a loop in
+the graph for traced tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from dualflow._core import current_graph, unwrapped
+from dualflow.autograph.errors import left_early, one_branch
+from dualflow.autograph.items import over as over
+from dualflow.autograph.loops import for_ as for_, while_ as while_
+from dualflow.autograph.state import State
+from dualflow.autograph.values import (
+    UNDEFINED,
+    Differ,
+    Merge,
+    filled,
+    guesses,
+    is_traced,
+    truth,
+)
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.bitwise import logical_and, logical_not, logical_or
+from dualflow.ops.host import host_call
+
+CHEAP = 16          # nodes of a condition that may as well be computed in any case
+
+
+# --- if ------------------------------------------------------------------------------------------
+
+class PlainIf:
+    """A choice that Python makes."""
+
+    traced = False
+
+    def __init__(self, test: Any) -> None:
+        self.first = bool(test)
+        self.second = not self.first
+
+    def __enter__(self) -> PlainIf:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class If:
+    """A choice that the graph makes: both branches are recorded."""
+
+    traced = first = second = True
+
+    def __init__(self, frame: FrameType, test: Any, names: str, live: str, attributes: str,
+                 boxes: str) -> None:
+        self.where = _where(frame)
+        self.branches = current_graph().branches(truth(test))
+        self.state = State(frame, names, attributes, boxes, live)
+        self.before = self.state.read(frame)
+        self.results: list[list[Any]] = []
+        self.open: Any = None
+
+    def __enter__(self) -> If:
+        self.open = self.branches.open()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self.open is not None:
+            self.open.drop()
+            self.open = None
+            self.state.write(self.before)
+            if kind is None:
+                left_early("if")
+            if issubclass(kind, Exception):
+                error.add_note(f"This was raised while both branches of the `if` at {self.where} "
+                               "were traced, which a traced tensor decides between; "
+                               "to raise only where it is so, use assert")
+
+    def _close(self, frame: FrameType) -> None:
+        self.results.append(self.state.read(frame))
+        self.open.close()
+        self.open = None
+
+    def turn(self) -> tuple[Any, ...]:
+        """Ends the first branch, and begins the second with what was before."""
+        self._close(sys._getframe(1))
+        self.open = self.branches.open()
+        return self.state.write(self.before)
+
+    def done(self) -> tuple[Any, ...]:
+        """Ends the second, which may have nothing in it; what the variables are then."""
+        self._close(sys._getframe(1))
+        if len(self.results) == 1:
+            self.branches.open().close()
+            self.results.append(self.before)
+        merge = Merge()
+        values = [self._merged(merge, k, a, b)
+                  for k, (a, b) in enumerate(zip(*self.results, strict=True))]
+        made = self.branches.finish(merge.first, merge.second)
+        return self.state.write([filled(x, made) for x in values])
+
+    def _merged(self, merge: Merge, k: int, a: Any, b: Any) -> Any:
+        word = self.state.words[k]
+        if (a is UNDEFINED) != (b is UNDEFINED):
+            if word.startswith("ag_"):
+                return merge.fill(b if a is UNDEFINED else a, b is UNDEFINED)
+            if not self.state.is_needed(k):
+                return UNDEFINED
+            raise one_branch(word, a, b, self.where, Differ(""))
+        if type(a) is bool and type(b) is bool and a is not b:
+            chosen = self.branches.chosen
+            return chosen if a else logical_not(chosen)
+        n = len(merge.first)
+        try:
+            return merged(merge, word, a, b, self.where)
+        except (InvalidArgumentError, DTypeError):
+            if self.state.is_needed(k):
+                raise
+            del merge.first[n:], merge.second[n:]
+            return UNDEFINED
+
+
+def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
+    """What two branches make of something, for `filled`."""
+    try:
+        value = merge.add(a, b)
+    except Differ as error:
+        raise one_branch(what, a, b, where, error) from error
+    if merge.doubt is not None:
+        guesses.open[-1].append(one_branch(what, a, b, where, merge.doubt))
+        merge.doubt = None
+    return value
+
+
+def if_(test: Any, names: str = "", live: str = "", attributes: str = "", boxes: str = "",
+        flags: str = "", rows: str = "") -> Any:
+    """`if test:`"""
+    if is_traced(test):
+        return If(sys._getframe(1), test, names, live, attributes, boxes)
+    return PlainIf(test)
+
+
+# --- expressions ---------------------------------------------------------------------------------
+
+def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first if test else second`"""
+    if not is_traced(test):
+        return first() if test else second()
+    return _chosen(truth(test), first, second, "the conditional expression")
+
+
+def _chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str) -> Any:
+    branches = current_graph().branches(test)
+    a, b = _recorded(branches, first), _recorded(branches, second)
+    merge = Merge()
+    value = merged(merge, what, a, b, _where(sys._getframe(2)))
+    return filled(value, branches.finish(merge.first, merge.second))
+
+
+def _where(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _recorded(branches: Any, f: Callable[[], Any]) -> Any:
+    body = branches.open()
+    try:
+        result = f()
+    except BaseException:
+        body.drop()
+        raise
+    body.close()
+    return result
+
+
+def and_(a: Any, b: Callable[[], Any]) -> Any:
+    """`a and b`"""
+    if not is_traced(a):
+        return a and b()
+    return _joined(a, b, logical_and, "`and`")
+
+
+def or_(a: Any, b: Callable[[], Any]) -> Any:
+    """`a or b`"""
+    if not is_traced(a):
+        return a or b()
+    return _joined(a, b, logical_or, "`or`")
+
+
+def _joined(a: Any, b: Callable[[], Any], op: Callable[..., Any], what: str) -> Any:
+    """`a and b`, `a or b`: b is computed only if it is wanted, unless it is a condition that costs
+    next to nothing and cannot fail."""
+    both = op is logical_and
+    a = unwrapped(a)
+    branches = current_graph().branches(truth(a) if both else logical_not(truth(a)))
+    result = _recorded(branches, b)
+    body = branches.bodies[0]
+    plain = all([not (node.effect or node.may_refuse or node.bodies) for node in body.nodes])
+    if _is_condition(a) and _is_condition(result) and plain and len(body.nodes) <= CHEAP:
+        body.put_back()
+        return op(a, result)
+    branches.open().close()
+    merge = Merge()
+    value = merged(merge, what, result, a, _where(sys._getframe(2)))
+    return filled(value, branches.finish(merge.first, merge.second))
+
+
+def _is_condition(x: Any) -> bool:
+    x = unwrapped(x)
+    return isinstance(x, bool) or (getattr(x, "dtype", None) is not None and x.dtype.name == "bool"
+                                   and x.ndim == 0)
+
+
+def not_(a: Any) -> Any:
+    """`not a`"""
+    return logical_not(truth(a)) if is_traced(a) else not a
+
+
+# --- assert --------------------------------------------------------------------------------------
+
+def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
+    """`assert test, message`, for a traced tensor each time the graph runs."""
+    if not is_traced(test):
+        if not test:
+            raise AssertionError(*([] if message is None else [message()]))
+        return
+    said = [] if message is None else [message()]
+
+    def check(good: Any) -> None:
+        if not good:
+            raise AssertionError(*said)
+
+    host_call(check, [truth(test)], "assert")

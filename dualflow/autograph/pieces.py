@@ -1,0 +1,71 @@
+"""The pieces that a statement becomes: an operator opened by `with`, what it is asked, and where
+variables take values from it. Nodes that recur are shared, since making them is what takes time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dualflow.autograph.expressions import operator
+from dualflow.autograph.jumps import LOAD, STORE, Block, place
+
+
+class Pieces:
+    """Those of one statement.
+
+    Parameters
+    ----------
+    it : str
+        What the operator is called.
+    at : ast.stmt
+    names : sequence of str
+        The variables that take values from it.
+    """
+
+    def __init__(self, it: str, at: ast.AST, names: Sequence[str]) -> None:
+        self.place = place(at)
+        self.it = ast.Name(id=it, ctx=LOAD, **self.place)
+        self.traced = self.ask("traced")
+        self.targets: ast.Tuple | None = None
+        self.take(names)
+
+    def take(self, names: Sequence[str]) -> None:
+        """More variables take values from it, from now on."""
+        if names:
+            before = [] if self.targets is None else self.targets.elts
+            more = [ast.Name(id=x, ctx=STORE, **self.place) for x in names]
+            self.targets = ast.Tuple(elts=[*before, *more], ctx=STORE, **self.place)
+
+    def ask(self, word: str) -> ast.Attribute:
+        return ast.Attribute(value=self.it, attr=word, ctx=LOAD, **self.place)
+
+    def call(self, word: str, *args: ast.expr) -> ast.Call:
+        return ast.Call(func=self.ask(word), args=[*args], keywords=[], **self.place)
+
+    def piece(self, word: str, body: Block) -> ast.If:
+        """A block that runs if the operator says so."""
+        return ast.If(test=self.ask(word), body=body, orelse=[], **self.place)
+
+    def update(self, word: str, unknown: Sequence[str] = ()) -> ast.stmt:
+        """Takes values, if there are any; `unknown` may have none."""
+        value = self.call(word)
+        made: Block = [ast.Expr(value=value, **self.place) if self.targets is None else
+                       ast.Assign(targets=[self.targets], value=value, **self.place)]
+        for x in unknown:
+            test = ast.Compare(left=ast.Name(id=x, ctx=LOAD, **self.place), ops=[ast.Is()],
+                               comparators=[operator("UNDEFINED", self.it)], **self.place)
+            gone = ast.Delete(targets=[ast.Name(id=x, ctx=ast.Del(), **self.place)], **self.place)
+            made.append(ast.If(test=test, body=[gone], orelse=[], **self.place))
+        return ast.If(test=self.traced, body=made, orelse=[], **self.place)
+
+    def opening(self, opened: ast.expr, body: Block) -> ast.With:
+        """The whole."""
+        held = ast.Name(id=self.it.id, ctx=STORE, **self.place)
+        item = ast.withitem(context_expr=opened, optional_vars=held)
+        return ast.With(items=[item], body=body, **self.place)
+
+
+def targets_of(target: ast.expr) -> set[str]:
+    """The variables that an assignment sets."""
+    return {x.id for x in ast.walk(target) if isinstance(x, ast.Name)
+            and isinstance(x.ctx, ast.Store)}

@@ -1,0 +1,76 @@
+"""Tracing with Python's control flow converted where a traced tensor is asked for its value.
+
+Nothing is loaded for that before the first question.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from dualflow._core import OnTop
+from dualflow.graph.trace.trace import Trace
+
+_local = threading.local()
+
+
+def _stack() -> list[bool]:
+    if not hasattr(_local, "stack"):
+        _local.stack = []
+    stack: list[bool] = _local.stack
+    return stack
+
+
+def converting(wanted: bool) -> OnTop:
+    """A context in which control flow is converted, or not."""
+    return OnTop(_stack(), wanted)
+
+
+class Conversion:
+    """What was found to need conversion while a function was traced.
+
+    Parameters
+    ----------
+    function : callable
+    wanted : bool
+        Whether to convert anything.
+    """
+
+    def __init__(self, function: Callable[..., Any], wanted: bool) -> None:
+        self.function = function
+        self.wanted = wanted
+        self._replaced: Any = None
+
+    def run(self, trace: Trace, record: Callable[[], None]) -> bool:
+        """Records a trace; False if it must be recorded anew, as there is more to convert."""
+        left = False
+
+        def question() -> str:
+            nonlocal left
+            if not _stack()[-1]:
+                return ""
+            demand = import_module("dualflow.autograph.demand")
+            if self._replaced is None:
+                self._replaced = demand.Replacements(self.function)
+            try:
+                says: str = self._replaced.ask(sys._getframe(3), Conversion.run.__code__)
+            except demand.Wanted:
+                left = True
+                raise
+            return says
+
+        trace.enclosed.question = question
+        with converting(self.wanted):
+            try:
+                if self._replaced is None:
+                    record()
+                else:
+                    with self._replaced:
+                        record()
+            except BaseException as error:
+                if not left or isinstance(error, KeyboardInterrupt):
+                    raise
+        return not left

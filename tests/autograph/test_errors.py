@@ -1,0 +1,303 @@
+"""What a traced tensor cannot decide: errors at the user's line that name the variable, both places
+and what to write instead."""
+
+import re
+import traceback
+
+import pytest
+
+import dualflow as df
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
+from tests.autograph.referee import compiled, tensor
+
+
+def fails(text, kind, says, line, *args, **names):
+    """Traces a function made of text, which must fail at a line of it with a message."""
+    f = compiled(text, **names)
+    with pytest.raises(kind, match=says) as info:
+        df.function(f)(*[x if isinstance(x, df.TensorBase) else tensor(x) for x in args])
+    file = f.__code__.co_filename
+    lines = [x.lineno for x in traceback.extract_tb(info.value.__traceback__) if x.filename == file]
+    assert lines and lines[-1] == line, f"at {lines}, want {line}"
+    return str(info.value)
+
+
+def test_a_variable_in_one_branch_only():
+    says = fails("""
+        def f(x):
+            if x > 0:
+                y = x * 2
+            return y
+        """, InvalidArgumentError, "y is assigned in one branch only of the `if` at .*:3,.*"
+        "give it a value before the `if`", 3, 1)
+    assert "int32 (), made at <test" in says and ":4, in f" in says
+
+
+def test_branches_of_two_dtypes():
+    says = fails("""
+        def f(x):
+            if x > 0:
+                y = x * 2
+            else:
+                y = df.cast(x, "float32") / 2.
+            return y
+        """, DTypeError, "y differs between the branches at .*:3,.* int32 .* float32 .*cast", 3, 1)
+    assert ":4, in f" in says and ":6, in f" in says
+
+
+def test_branches_of_two_ranks():
+    fails("""
+        def f(x):
+            if x > 0:
+                y = df.stack([x, x])
+            else:
+                y = x
+            return y
+        """, ShapeError, r"y differs .* int32 \(2,\).* int32 \(\).*rank", 3, 1)
+
+
+def test_branches_of_two_structures():
+    fails("""
+        def f(x):
+            if x > 0:
+                y = x, x
+            else:
+                y = x
+            return y
+        """, InvalidArgumentError, "y differs .*a tuple of 2 in the first, int32", 3, 1)
+
+
+def test_branches_with_and_without_a_result():
+    fails("""
+        def f(x):
+            if x > 0:
+                return x
+        """, InvalidArgumentError, "what the function returns differs .* None in the second", 3, 1)
+
+
+def test_branches_that_are_two_texts():
+    fails("""
+        def f(x):
+            name = "a"
+            if x > 0:
+                name = "b"
+            return {name: x}
+        """, InvalidArgumentError, "name differs .*'b' in the first, 'a' in the second", 4, 1)
+
+
+def test_conditional_expressions():
+    fails("def f(x):\n    return x if x > 0 else 'no'\n", InvalidArgumentError,
+          "conditional expression differs .*'no'", 2, 1)
+
+
+def test_a_carry_of_two_dtypes():
+    says = fails("""
+        def f(x):
+            while x < 10:
+                x = df.cast(x, "float32") * 1.5
+            return x
+        """, DTypeError, r"x is int32 .*before the `while` and float32 .* after a round; cast",
+        3, 1)
+    assert ":4, in f" in says
+
+
+def test_a_carry_of_two_shapes():
+    says = fails("""
+        def f(x):
+            while df.reduce_sum(x) < 10:
+                x = df.concat([x, x], 0)
+            return x
+        """, ShapeError, r"x is int32 \(2,\).* int32 \(4,\).*shape_invariants", 3, [1, 2])
+    assert "argument" not in says
+
+
+def test_a_carry_of_two_structures():
+    fails("""
+        def f(x):
+            p = x, x
+            while p[0] < 10:
+                p = p[0] + 1, p
+            return p
+        """, InvalidArgumentError, "p is a tuple of 2 before", 4, 1)
+
+
+def test_a_variable_that_only_a_loop_makes():
+    fails("""
+        def f(n):
+            for i in range(n):
+                y = i
+            return y
+        """, InvalidArgumentError, "y is assigned in the `for` and read after it.*before the loop",
+        3, 3)
+
+
+def test_a_list_that_one_branch_grows():
+    fails("""
+        def f(xs):
+            out = []
+            for x in xs:
+                if x > 0:
+                    out.append(x)
+            return out
+        """, InvalidArgumentError, "out differs .*append in both", 5, [1, 2])
+
+
+def test_a_list_that_is_read_while_it_grows():
+    fails("""
+        def f(xs):
+            out = [xs[0]]
+            for x in xs:
+                out.append(out[-1] + x)
+            return out
+        """, InvalidArgumentError, "out has 1 items before the `for` and 2 after.*append", 4,
+        [1, 2])
+
+
+def test_a_list_of_different_things():
+    fails("""
+        def f(xs):
+            out = []
+            for x in xs:
+                out.append(x)
+                out.append(df.stack([x, x]))
+            return out
+        """, InvalidArgumentError, "out: a round of the `for` appends .*one dtype and shape", 4,
+        [1, 2])
+
+
+@pytest.mark.parametrize("jump", ["break", "continue", "return x"])
+def test_jumps_in_try(jump):
+    fails(f"""
+        def f(x):
+            for k in range(3):
+                try:
+                    if x > 2:
+                        {jump}
+                finally:
+                    x = x + 1
+            return x
+        """, TracedValueError, "inside `try`.*set a variable there", 5, 1)
+
+
+@pytest.mark.parametrize("text, says", [
+    ("[y for y in x]", "iteration"), ("sum(y for y in x)", "iteration"),
+    ("[1 for y in (1, 2) if x[0] > y]", r"bool\(\)"), ("max(x[0], x[1])", "maximum"),
+    ("list(x)", "unstack"), ("[1, 2, 3][x[0]]", "gather"), ("int(x[0])", "cast"),
+    ("3 in x", "reduce_any"), ("range(x[0])", "range"), ("any([x[0] > 1])", r"bool\(\)"),
+    ("[*x]", "iteration"),
+])
+def test_what_is_not_converted(text, says):
+    fails(f"def f(x):\n    return {text}\n", TracedValueError, says, 2, [1, 2])
+
+
+def test_a_function_without_source():
+    module = {}
+    exec("def f(x):\n    return x if x > 0 else -x\n", module)
+    with pytest.raises(TracedValueError, match="not converted: the source of f is not at hand"):
+        df.function(module["f"])(df.constant(1))
+
+
+def test_text_that_has_changed(tmp_path):
+    path = tmp_path / "changing.py"
+    path.write_text("def f(x):\n    return x if x > 0 else -x\n")
+    module = {}
+    exec(compile(path.read_text(), str(path), "exec"), module)
+    path.write_text("def f(x):\n    return x if x > 1 else -x\n")
+    with pytest.raises(TracedValueError, match=f"{re.escape(str(path))}:1 is not that of the f"):
+        df.function(module["f"])(df.constant(1))
+
+
+def test_errors_of_the_users_own_pass_through():
+    fails("""
+        def f(x):
+            while x > 0:
+                x = x - 1
+                if x.shape == ():
+                    raise KeyError("mine")
+            return x
+        """, KeyError, "mine", 6, 3)
+    f = df.function(lambda x: x + 1)
+    assert f(df.constant(1)).item() == 2
+
+
+def test_raise_in_a_branch():
+    def f(x):
+        if x > 3:
+            raise ValueError("large")
+        return x
+
+    with pytest.raises(ValueError, match="large") as info:
+        df.function(f)(df.constant(1))
+    assert "only where it is so, use assert" in info.value.__notes__[0]
+
+
+def test_an_error_that_is_caught_inside():
+    def f(x):
+        try:
+            if x > 0:
+                x = x + df.ones([2, 3]) @ df.ones([2, 3])
+        except ShapeError:
+            x = x * 10
+        return x
+
+    assert df.function(f)(df.constant(2)).item() == 20
+
+
+def test_a_bare_except_does_not_hide_the_question():
+    def f(x):
+        try:
+            y = 1 if x > 0 else 2
+        except:                                                                     # noqa: E722
+            y = 3
+        return y
+
+    assert [df.function(f)(df.constant(x)).item() for x in (1, -1)] == [1, 2]
+
+
+def test_generators_are_left_to_python():
+    def f(x):
+        def parts():
+            if x > 0:
+                yield x
+        return list(parts())
+
+    with pytest.raises(TracedValueError, match="parts is a generator"):
+        df.function(f)(df.constant(1))
+
+
+def test_tensors_of_several_elements_decide_nothing():
+    with pytest.raises(InvalidArgumentError, match=r"bool\(\) wants .*one element, got int32 \(2"):
+        df.function(lambda x: 1 if x else 2)(df.constant([1, 2]))
+    assert df.function(lambda x: 1 if x else 2)(df.constant([[0]])).item() == 2
+
+
+def test_branches_of_two_dtypes_in_a_loop_that_begins_with_a_number():
+    """The number takes another dtype, which does not excuse the branches."""
+    says = fails("""
+        def f(x):
+            k, y = 0, x
+            while k < x:
+                k = k + 1
+                if y > 3:
+                    y = y * 2
+                else:
+                    y = df.cast(y, "float32")
+            return y
+        """, DTypeError, "y differs between the branches at .*:6,.* int32 .* float32 .*cast", 4, 1)
+    assert ":7, in f" in says
+
+
+def test_a_number_takes_the_dtype_of_what_a_branch_adds():
+    def f(xs):
+        total = 0
+        for x in xs:
+            if x > 1.5:
+                total = total + x
+            else:
+                total = total - 1
+        return total
+
+    for dtype in ("float32", "float64"):
+        xs = df.constant([1., 2., 3.], dtype)
+        got = df.function(f)(xs)
+        assert got.item() == f(xs).item() == 4. and got.dtype is xs.dtype
