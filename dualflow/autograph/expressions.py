@@ -10,6 +10,7 @@ from dualflow.autograph.jumps import LOAD, STORE, place
 from dualflow.autograph.names import COMPREHENSIONS, MUTATORS, SCOPES, Names, path, reads_of_scope
 
 OPERATORS = "operators of dualflow.autograph"       # the constant that stands for them
+SIMPLE = ast.Name, ast.Constant
 TAKEN_APART = "range", "enumerate", "zip", "reversed"
 
 
@@ -20,12 +21,9 @@ def operator(text: str, at: ast.AST) -> ast.Attribute:
     return ast.Attribute(value=module, attr=text, ctx=LOAD, **where)
 
 
-def call(function: ast.expr, *args: ast.expr, **keywords: str) -> ast.Call:
+def call(function: ast.expr, *args: ast.expr) -> ast.Call:
     """A call at the place of the function."""
-    where = place(function)
-    given = [ast.keyword(arg=k, value=ast.Constant(value=v, kind=None, **where), **where)
-             for k, v in keywords.items() if v]
-    return ast.Call(func=function, args=list(args), keywords=given, **where)
+    return ast.Call(func=function, args=[*args], keywords=[], **place(function))
 
 
 def later(value: ast.expr) -> ast.Lambda:
@@ -174,7 +172,7 @@ class Expressions:
         left, made = node.left, []
         for op, right in zip(node.ops[:-1], node.comparators[:-1], strict=True):
             held = right
-            if not isinstance(right, ast.Name | ast.Constant):
+            if not isinstance(right, SIMPLE):
                 temporary = self.fresh("middle")
                 held = ast.NamedExpr(target=ast.Name(id=temporary, ctx=STORE, **where),
                                      value=right, **where)

@@ -79,14 +79,14 @@ class Jumps:
         made: Block = []
         for k, s in enumerate(body):
             rest = list(body[k + 1:])
-            if isinstance(s, ast.Return | ast.Break | ast.Continue | Left):
+            if isinstance(s, JUMPS):
                 return [*made, *self.jump(s)] or [ast.Pass(**place(s))]
-            if isinstance(s, ast.While | ast.For):
+            if isinstance(s, LOOPS):
                 loop, after = self.loop(s)
                 made += loop
                 if after:
                     return made + self.block([*after, *rest])
-            elif isinstance(s, ast.Try | getattr(ast, "TryStar", ast.Try)):
+            elif isinstance(s, TRIES):
                 made.append(self.as_python(s))
             elif not jumps(s):
                 made.append(self.without(s))
@@ -117,7 +117,7 @@ class Jumps:
         """A statement, with the blocks in it."""
         for field in ("body", "orelse"):
             inner = getattr(s, field, None)
-            if inner and not isinstance(s, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            if inner and not isinstance(s, SCOPES):
                 setattr(s, field, self.block(inner))
         for case in getattr(s, "cases", ()):
             case.body = self.block(case.body)
@@ -212,7 +212,8 @@ class Jumps:
 
 # --- what a statement may do ---------------------------------------------------------------------
 
-LOOPS = ast.While, ast.For, ast.AsyncFor
+JUMPS = ast.Return, ast.Break, ast.Continue, Left
+LOOPS = ast.While, ast.For              # coroutines are left to Python
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
 TRIES = ast.Try, getattr(ast, "TryStar", ast.Try)
 COMPOUND = ast.If, *LOOPS, *TRIES, ast.With, ast.AsyncWith, ast.Match
@@ -260,7 +261,7 @@ def breaks_out(s: ast.stmt) -> bool:
 @asked_once
 def jumps(s: ast.stmt) -> bool:
     """Whether control may leave a statement otherwise than at its end."""
-    if isinstance(s, ast.Return | ast.Break | ast.Continue | Left):
+    if isinstance(s, JUMPS):
         return True
     if isinstance(s, LOOPS):
         return any(map(returns, s.body)) or any(map(jumps, s.orelse))
@@ -270,7 +271,7 @@ def jumps(s: ast.stmt) -> bool:
 def ends(body: Sequence[ast.stmt]) -> bool:
     """Whether a block never runs to its end."""
     for s in body:
-        if isinstance(s, ast.Return | ast.Break | ast.Continue | ast.Raise | Left):
+        if isinstance(s, (*JUMPS, ast.Raise)):
             return True
         if isinstance(s, ast.If) and ends(s.body) and ends(s.orelse):
             return True

@@ -38,9 +38,9 @@ class Loop:
     what = "loop"
     size: Any = None
 
-    def __init__(self, names: str, live: str, attributes: str, boxes: str, flags: str, rows: str,
+    def __init__(self, names: str, dead: str, flags: str, rows: str, boxes: str, attributes: str,
                  ) -> None:
-        self.words = names, attributes, boxes, live
+        self.words = names, dead, boxes, attributes
         self.flags = flags.split()
         self.row_names = rows.split()
         self.traced = False
@@ -257,17 +257,17 @@ class PlainFor:
                 return
 
 
-def while_(names: str = "", live: str = "", attributes: str = "", boxes: str = "",
-           flags: str = "", rows: str = "") -> Any:
-    """`while`"""
-    return While(names, live, attributes, boxes, flags, rows)
+def while_(names: str = "", dead: str = "", flags: str = "", rows: str = "", boxes: str = "",
+           attributes: str = "") -> Any:
+    """`while`; see State for what it may change."""
+    return While(names, dead, flags, rows, boxes, attributes)
 
 
-def for_(items: Any, names: str = "", live: str = "", attributes: str = "", boxes: str = "",
-         flags: str = "", rows: str = "") -> Any:
-    """`for`"""
+def for_(items: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
+         boxes: str = "", attributes: str = "") -> Any:
+    """`for`; see State for what it may change."""
     items = items.tensor if isinstance(items, Rows) else items
     found = items_of(items)
     if found is None:
         return PlainFor(items)
-    return For(found, names, live, attributes, boxes, flags, rows)
+    return For(found, names, dead, flags, rows, boxes, attributes)

@@ -52,11 +52,10 @@ class If:
 
     traced = first = second = True
 
-    def __init__(self, frame: FrameType, test: Any, names: str, live: str, attributes: str,
-                 boxes: str) -> None:
+    def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
         self.where = _where(frame)
         self.branches = current_graph().branches(truth(test))
-        self.state = State(frame, names, attributes, boxes, live)
+        self.state = State(frame, *words)
         self.before = self.state.read(frame)
         self.results: list[list[Any]] = []
         self.open: Any = None
@@ -133,11 +132,11 @@ def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
     return value
 
 
-def if_(test: Any, names: str = "", live: str = "", attributes: str = "", boxes: str = "",
-        flags: str = "", rows: str = "") -> Any:
-    """`if test:`"""
+def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
+        boxes: str = "", attributes: str = "") -> Any:
+    """`if test:`; see State for what it may change."""
     if is_traced(test):
-        return If(sys._getframe(1), test, names, live, attributes, boxes)
+        return If(sys._getframe(1), test, names, dead, boxes, attributes)
     return PlainIf(test)
 
 

@@ -1,6 +1,6 @@
 """Statements that ask for a truth or for items, as pieces that operators put together.
 
-    if x > 0:               with ag.if_(x > 0, names='y', live='y') as choice:
+    if x > 0:               with ag.if_(x > 0, 'y') as choice:
         y = x                   if choice.first:
     else:                           y = x
         y = -x                  if choice.traced:
@@ -29,7 +29,7 @@ from dualflow.autograph.expressions import (
     later,
     operator,
 )
-from dualflow.autograph.jumps import SCOPES, Block, Jumps, name, parts, place
+from dualflow.autograph.jumps import SCOPES, Block, Jumps, constant, name, parts, place
 from dualflow.autograph.names import Names, appended_to, only_appended, path
 from dualflow.autograph.pieces import Pieces, targets_of
 from dualflow.autograph.source import GENERATOR, first_line, functions_in
@@ -281,8 +281,7 @@ class _Function:
         kept = (writes & (live | self.soft)) | (a.writes & b.reads)
         names = sorted(kept)
         it = Pieces(self.fresh("if"), s, names)
-        opened = call(operator("if_", s.test), s.test, **self.described(
-            names, kept & live, s.does))
+        opened = call(operator("if_", s.test), s.test, *self.described(s, names, live, s.does))
         inner: Block = [it.piece("first", body)]
         if orelse:
             inner += [it.update("turn", self.unknown(names, inside)), it.piece("second", orelse)]
@@ -300,8 +299,8 @@ class _Function:
             return [s]
         names = sorted(kept)
         it = Pieces(self.fresh("while"), s, names)
-        opened = call(operator("while_", s), **self.described(
-            names, kept & live, s.round, s.rows, s.flags))
+        opened = call(operator("while_", s), *self.described(
+            s, names, live, s.round, s.flags, s.rows))
         unknown = self.unknown(names, known)
         loop = ast.While(test=it.call("test", s.test), orelse=[], **place(s),
                          body=[it.update("enter", unknown), *body])
@@ -315,8 +314,8 @@ class _Function:
         body = self.block(s.body, head, known | targets_of(s.target))
         names = sorted(kept)
         it = Pieces(self.fresh("for"), s, names)
-        opened = call(operator("for_", s.iter), s.iter, **self.described(
-            names, kept & live, s.round, s.rows, s.flags))
+        opened = call(operator("for_", s.iter), s.iter, *self.described(
+            s, names, live, s.round, s.flags, s.rows))
         target, take = s.target, []
         if not isinstance(target, ast.Name) or target.id in kept:
             item = self.fresh("item")
@@ -348,14 +347,17 @@ class _Function:
 
     # --- pieces ---
 
-    def described(self, names: Sequence[str], live: set[str], does: Names,
-                  rows: Sequence[str] = (), flags: Sequence[str] = ()) -> dict[str, str]:
-        """What an operator is told of the variables that a statement assigns."""
+    def described(self, at: ast.AST, names: Sequence[str], live: set[str], does: Names,
+                  flags: Sequence[str] = (), rows: Sequence[str] = ()) -> list[ast.expr]:
+        """What an operator is told: the names of variables that a statement assigns, those that
+        nobody reads later, flags, lists it appends to, what else it changes, attributes."""
         boxes = [x for x in does.boxes or () if x not in rows and x not in names]
-        words = [f"global:{x}" if x in self.of_module else x for x in names]
-        return {"names": " ".join(words), "live": " ".join(sorted(live)), "flags": " ".join(flags),
-                "attributes": " ".join(does.attributes or ()), "boxes": " ".join(boxes),
-                "rows": " ".join(rows)}
+        dead = [x for x in names if x not in live]
+        names = [f"global:{x}" if x in self.of_module else x for x in names]
+        told = [names, dead, flags, rows, boxes, does.attributes or ()]
+        while told and not told[-1]:
+            told.pop()
+        return [constant(" ".join(words), at) for words in told]
 
     def unknown(self, names: Sequence[str], known: set[str]) -> list[str]:
         """Variables that may have no value."""

@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 Function = ast.FunctionDef | ast.Lambda
+FUNCTIONS = ast.FunctionDef, ast.Lambda
 FUTURE = sum([getattr(__future__, name).compiler_flag for name in __future__.all_feature_names])
 NO_TYPES: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
 GENERATOR = 0x20 | 0x80 | 0x100 | 0x200      # flags of generators and coroutines
@@ -154,7 +155,7 @@ def _all_functions(tree: ast.AST) -> Iterator[Function]:
     pending = [tree]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, FUNCTIONS):
             yield node
         pending += ast.iter_child_nodes(node)
 

@@ -16,14 +16,14 @@ class State:
 
     Parameters
     ----------
-    names, attributes, boxes, live, flags : str
-        Words: `x`, `self.x`, `ys` or `self.ys`; `live` are read later.
+    names, dead, boxes, attributes : str
+        Words: `x`, `ys` or `self.ys`, `self.x`; `dead` are variables that nobody reads later.
     """
 
-    def __init__(self, frame: FrameType, names: str, attributes: str, boxes: str,
-                 live: str = "") -> None:
+    def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
+                 ) -> None:
         self.names = names.split()
-        self.live = set(live.split())
+        self.dead = set(dead.split())
         self._attributes = [(word, *_owner(frame, word)) for word in attributes.split()]
         self._attributes = [x for x in self._attributes if x[1] is not UNDEFINED]
         self._boxes = [(word, _look_up(frame, word)) for word in boxes.split()]
@@ -61,7 +61,7 @@ class State:
 
     def is_needed(self, k: int) -> bool:
         """Whether a value is certainly wanted later."""
-        return not self.is_variable(k) or self.words[k] in self.live
+        return not self.is_variable(k) or self.words[k] not in self.dead
 
 
 def _look_up(frame: FrameType, word: str) -> Any:

@@ -291,10 +291,7 @@ def test_a_number_takes_the_dtype_of_what_a_branch_adds():
     def f(xs):
         total = 0
         for x in xs:
-            if x > 1.5:
-                total = total + x
-            else:
-                total = total - 1
+            total = total + x if x > 1.5 else total - 1
         return total
 
     for dtype in ("float32", "float64"):
