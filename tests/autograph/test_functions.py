@@ -744,6 +744,38 @@ def test_variables_made_on_the_first_call():
     assert f(df.constant(3)).item() == 6 and f(df.constant(-3)).item() == -3
 
 
+def test_variables_made_before_and_after_the_question():
+    made = {}
+
+    def variable(name, value):
+        if name not in made:
+            made[name] = df.Variable(value)
+        return made[name]
+
+    @df.function
+    def f(x):
+        x = x * variable("a", 2)
+        if x > 4:
+            x = x - 1
+        return x + variable("b", 10)
+
+    assert [f(df.constant(x)).item() for x in (1, 3)] == [12, 15]
+    late = df.function(lambda x: x + df.Variable(1))
+    with pytest.raises(df.errors.InvalidArgumentError, match="a call that is not its first"):
+        late(df.constant(1))
+
+
+def test_functions_whose_asserts_pytest_has_replaced():
+    @df.function
+    def f(x):
+        assert x.shape == ()
+        if x > 2:
+            x = x * 2
+        return x
+
+    assert [f(df.constant(x)).item() for x in (1, 3)] == [1, 6]
+
+
 def test_random_numbers():
     def f(n):
         s = 0.

@@ -42,6 +42,7 @@ class Conversion:
     def __init__(self, function: Callable[..., Any], wanted: bool) -> None:
         self.function = function
         self.wanted = wanted
+        self.made_variables = False         # whether any trace did, the last one or not
         self._replaced: Any = None
 
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
@@ -73,4 +74,5 @@ class Conversion:
             except BaseException as error:
                 if not left or isinstance(error, KeyboardInterrupt):
                     raise
+        self.made_variables |= bool(trace.made_variables)
         return not left

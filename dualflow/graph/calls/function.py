@@ -232,7 +232,7 @@ class Function(Inspection, Dispatcher):
         call = functools.partial(self._call_python, skeleton)
         with self._nested.within((skeleton, *kinds)):
             whole = self._conversion.run(made.trace, lambda: made.record(call, leaves, again))
-        self._made_variables |= bool(made.trace.made_variables)
+        self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
             return self._record(skeleton, leaves, paths, cause, kinds)
         return made
