@@ -227,6 +227,26 @@ def test_a_branch_not_taken_raises_nothing():
     assert [f(x, df.constant(k)).item() for k in (2, 7)] == [3, 1]
 
 
+def test_gradient_rules():
+    """Converted in a function's trace; a rule that is traced after it has nothing to leave."""
+    @df.custom_gradient
+    def square(x):
+        def grad(g):
+            return g * 2. * x if g > 0. else g
+        return x * x, grad
+
+    def gradient(f, x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    x = df.constant(2.)
+    assert df.function(lambda x: gradient(square, x))(x).item() == 4.
+    with pytest.raises(TracedValueError, match="use dualflow"):
+        gradient(df.function(lambda x: square(x)), x)
+
+
 def test_conditions_are_lazy():
     @df.function
     def f(x, k):

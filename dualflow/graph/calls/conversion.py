@@ -74,5 +74,7 @@ class Conversion:
             except BaseException as error:
                 if not left or isinstance(error, KeyboardInterrupt):
                     raise
+            finally:
+                trace.enclosed.question = None      # traces that continue it may be made later
         self.made_variables |= bool(trace.made_variables)
         return not left
