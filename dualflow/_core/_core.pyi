@@ -332,9 +332,27 @@ def renewed(tensors: list[Tensor]) -> list[Tensor]: ...
 def record_call(name: str,
                 rule: Callable[[list[Any], list[Any], list[bool]], Iterable[Any]],
                 inputs: list[Tensor], outputs: list[Tensor]) -> list[Tensor]: ...
+def record_owner(name: str,
+                 rule: Callable[[list[Any], list[Any], list[bool]], Iterable[Any]],
+                 inputs: list[Any], outputs: list[Any]) -> Op: ...
+
+@final
+class Maybe:
+    value: Any
+    flag: Any
+    clean: bool
+    def __init__(self, value: Any, flag: Any, clean: bool = False) -> None: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def shape(self) -> tuple[Any, ...]: ...
+
 def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               sources: Iterable[int], total: Callable[[list[Any]], Any],
               fit: Callable[[Any, Any], Any], zeros: Callable[[Any], Any],
+              settle: Callable[[list[Any]], tuple[list[Any], Any]],
+              only_if: Callable[[Any, Any, Any, Any], Maybe],
+              anew: Callable[[Any], Any],
               free: bool = False) -> dict[int, Any]: ...
 
 # --- programs -----------------------------------------------------------------------------------

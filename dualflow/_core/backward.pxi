@@ -14,6 +14,35 @@ cdef enum:
 
 
 @cython.final
+cdef class Maybe:
+    """A gradient in a graph that data decides about: whether anything flowed at all.
+
+    Attributes
+    ----------
+    value : Tensor
+        Of no meaning where nothing flowed, unless `clean`: then it is -0.0 there, which added to
+        any x gives x.
+    flag : Tensor, bool
+        Whether something flowed: of shape (), or one for each row of the value.
+    """
+    cdef readonly object value, flag
+    cdef readonly bint clean
+
+    def __init__(self, value, flag, bint clean=False):
+        self.value = value
+        self.flag = flag
+        self.clean = clean
+
+    @property
+    def dtype(self):
+        return self.value.dtype
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+
+@cython.final
 cdef class Walk:
     cdef df_id_map pending         # id -> owned Tensor, or list of them still to be added up
     cdef df_id_set wanted        # ids of the sources
@@ -21,7 +50,7 @@ cdef class Walk:
     cdef bint prune            # whether `reach` tells more than which ids are known
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
-    cdef object total, fit, zeros
+    cdef object total, fit, zeros, settle, only_if, anew
 
     def __dealloc__(self):
         cdef int64_t i
@@ -74,9 +103,10 @@ cdef class Walk:
         return g
 
     cdef object take_dense(self, uint64_t id, y):
-        """What flows into an output y, for a rule: a tensor or None, never IndexedSlices."""
+        """What flows into an output y, for a rule: a tensor, a Maybe or None, never IndexedSlices.
+        """
         cdef object g = self.take(id)
-        return g if g is None or is_tensor(g) else self.fit(g, y)
+        return g if g is None or is_tensor(g) or type(g) is Maybe else self.fit(g, y)
 
     cdef bint flows_to(self, uint64_t id) noexcept:
         return id != 0 and (not self.prune or df_id_set_has(&self.reach, id))
@@ -87,6 +117,9 @@ cdef class Walk:
         cdef uint64_t *ids = r.ids
         cdef bint useful = False
         cdef object g, results, graph = <object>df_trace_top if df_trace_top != NULL else None
+        cdef bint uncertain = False
+        cdef uint64_t known
+        cdef object flag = None             # whether something flows, if data decides
         for k in range(n_out):
             useful |= ids[n_in + k] != 0 and df_id_map_find(&self.pending, ids[n_in + k]) >= 0
         if not useful:
@@ -98,10 +131,15 @@ cdef class Walk:
             return self.through_call(r)
         if r.op.c.n_out == 1:
             g = self.take_dense(ids[n_in], r.outputs[0])
+            if type(g) is Maybe and useful:
+                (g,), flag = self.settle([g])
         else:
             g = [None] * n_out
             for k in range(n_out):
                 g[k] = self.take_dense(ids[n_in + k], r.outputs[k])
+                uncertain |= type(g[k]) is Maybe
+            if uncertain and useful:
+                g, flag = self.settle(g)
         if not useful:
             return 0
         if r.op.rule is None:
@@ -113,9 +151,10 @@ cdef class Walk:
             g = tuple(g)
         of = graph.differentiate(r.op.name, r.outputs[0]) if graph is not None else None
         try:
+            known = last_id
             results = call_rule(r, g)
             g = None
-            self.hand_out(r, results)
+            self.hand_out(r, results, flag, known)
         except Exception as error:
             error.add_note(f"in the gradient of {r.op.name}")
             raise
@@ -149,9 +188,15 @@ cdef class Walk:
             raise
         return 0
 
-    cdef int hand_out(self, Record r, results) except -1:
+    cdef int hand_out(self, Record r, results, flag, uint64_t known) except -1:
+        """Gives inputs what a rule returned; `known` is the last id from before that.
+
+        Where a tape records, what flows into one value is one value: a rule may return what it was
+        given, or one tensor twice, and gradients of the sums of each would be summed in another
+        order than in a graph that always adds something.
+        """
         cdef Py_ssize_t k, n_in = len(r.inputs)
-        cdef object g, x
+        cdef object g, x, value
         if type(results) is not tuple and type(results) is not list:
             results = (results,)
         if len(results) != n_in:
@@ -167,8 +212,16 @@ cdef class Walk:
                 if g is None:
                     continue
             x = r.inputs[k]
-            if not fits(g, x):
+            if flag is not None or type(g) is Maybe:
+                g = self.only_if(self.fit, flag, g, x)
+            elif not fits(g, x):
                 g = self.fit(g, x)
+            value = g.value if type(g) is Maybe else g
+            if self.at_once and is_tensor(value):
+                if (<Tensor>value).id <= known:
+                    value = self.anew(value)
+                    g = Maybe(value, g.flag, g.clean) if type(g) is Maybe else value
+                known = max(known, (<Tensor>value).id)
             self.give(r.ids[k], g)
         return 0
 
@@ -241,7 +294,8 @@ cdef object call_rule(Record r, g):
                                <PyObject *>r.packed.names if n_attrs else NULL)
 
 
-def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=False):
+def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
+              anew, bint free=False):
     """Gradients of the sources, by id.
 
     Parameters
@@ -256,6 +310,12 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
     fit : callable (gradient, operand) -> Tensor
         The gradient with the dtype and, broadcast dimensions summed, the shape of the operand.
     zeros : callable (operand) -> Tensor
+    settle : callable (list of Tensor, Maybe or None) -> (list of Tensor or None, flag or None)
+        What a rule gets for its outputs, and whether that counts, if data decides.
+    only_if : callable (fit, flag, gradient, operand) -> Maybe
+        What a rule gave, which counts only if the flag, or None, says so.
+    anew : callable (Tensor) -> Tensor
+        The same value under an identity of its own.
     free : bool
         Whether the log forgets each record as soon as it has been stepped through.
 
@@ -266,7 +326,8 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, bint free=Fal
     cdef Walk w = Walk.__new__(Walk)
     cdef RecordLog log
     cdef uint64_t id
-    w.total, w.fit, w.zeros = total, fit, zeros
+    w.total, w.fit, w.zeros, w.settle, w.only_if = total, fit, zeros, settle, only_if
+    w.anew = anew
     w.at_once = df_log_top != NULL or df_trace_top != NULL
     w.found = {}
     sources = set(sources)

@@ -58,6 +58,15 @@ def record_call(str name, rule, list inputs, list outputs):
     return fresh
 
 
+def record_owner(str name, rule, list inputs, list outputs):
+    """Records outputs as made from inputs by branches or a loop: a call, see `record_call`, whose
+    outputs exist already. Returns the op."""
+    cdef Op op = function_op(name, rule)
+    op.sums = True
+    record_outputs(op, inputs, outputs)
+    return op
+
+
 cdef Op function_op(str name, rule):
     """An op that consists only of its rule."""
     cdef Op op = Op.__new__(Op)

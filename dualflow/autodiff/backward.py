@@ -10,27 +10,30 @@ from typing import Any
 
 from dualflow._core import (
     Dim,
+    Maybe,
     Record,
     RecordLog,
     Tensor,
     TensorBase,
     apply,
     as_tensor,
+    current_graph,
     filled,
     walk_back,
 )
+from dualflow.autodiff.maybe import add_maybes, flag_of, only_if, settle, zeroed
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import add_n
-from dualflow.ops.array import broadcast_to, reshape, static_shape
+from dualflow.ops.array import broadcast_to, identity, reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.indexed_slices import IndexedSlices, add_up
 
-__all__ = ["backward", "ones", "zeros"]
+__all__ = ["Inside", "backward", "ones", "total", "zeros"]
 
 
 def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
-             sources: Iterable[int], free: bool = False) -> dict[int, Any]:
+             sources: Iterable[int], free: bool = False, maybe: bool = False) -> dict[int, Any]:
     """Gradients of the values whose ids are `sources`.
 
     Parameters
@@ -41,23 +44,48 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
     sources : iterable of int
     free : bool, default False
         Whether to drop each record from the log, with what it keeps alive, on the way.
+    maybe : bool, default False
+        Whether the caller can take a Maybe; otherwise zeros stand where nothing flowed.
 
     Returns
     -------
     dict of id to Tensor or IndexedSlices, without the sources nothing flows to
     """
-    found = walk_back(records, gradients, sources, total, fit, zeros, free)
-    for g in found.values():
+    found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
+                      free)
+    for key, g in found.items():
         if type(g) is IndexedSlices:
             g.write_out()           # while the tapes and the graph are there that are to know of it
+        elif type(g) is Maybe and not maybe:
+            found[key] = zeroed(g)
+            current_graph().flowed[found[key]] = flag_of(g)
     return found
 
 
 def total(parts: list[Any]) -> Any:
     """The sum of tensors of one shape, from the first to the last, rounded after each."""
-    if any([type(g) is IndexedSlices for g in parts]):
+    kinds = set(map(type, parts))
+    if Maybe in kinds:
+        return add_maybes(parts)
+    if Inside in kinds:
+        return functools.reduce(Inside.plus, parts)
+    if IndexedSlices in kinds:
         return add_up(parts)
     return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
+
+
+class Inside:
+    """What flows into values inside a branch or a loop, by what that returns for them."""
+
+    def __init__(self, flows: dict[Any, Any]) -> None:
+        self.flows = flows
+
+    def plus(self, other: "Inside") -> "Inside":
+        """The sum of two."""
+        flows = dict(self.flows)
+        for x, g in other.flows.items():
+            flows[x] = total([flows[x], g]) if x in flows else g
+        return Inside(flows)
 
 
 def fit(g: Any, x: Any) -> Any:

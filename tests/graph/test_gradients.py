@@ -161,5 +161,5 @@ def test_a_ladder_of_diamonds():
             y = y + y
         n = len(g.nodes)
         dx, = df.gradients(y, x)
-    assert len(g.nodes) < 3 * n
+    assert len(g.nodes) < 5 * n         # what flows into each use is a value of its own
     assert g.run([dx], {x: df.constant(1., df.float64)})[0].item() == 2. ** 60

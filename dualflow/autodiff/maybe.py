@@ -1,0 +1,100 @@
+"""Gradients that data decides about, in graphs.
+
+Eagerly, nothing flows back through a branch that was not taken, nor through a value that a loop
+carried but nobody read after it, and rules of ops that nothing flows to are not called. "Nothing"
+is not zero: an optimizer leaves such a variable alone, and 0 times infinity is no number. In a
+graph, the rules are there either way, and a `Maybe` carries a flag beside the value: whether
+anything flowed. Sums take the value for -0.0 where nothing did, since x + -0.0 is x for every x.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Maybe, as_tensor, current_graph, record_function
+from dualflow.ops.array import expand_dims
+from dualflow.ops.bitwise import logical_and, logical_or
+from dualflow.ops.compare import where
+from dualflow.ops.indexed_slices import IndexedSlices, plus
+from dualflow.ops.reduce import reduce_any
+
+__all__ = ["add_maybes", "clean", "flag_of", "only_if", "settle", "zeroed"]
+
+
+def clean(m: Any) -> Any:
+    """The value, -0.0 where nothing flowed."""
+    return m.value if m.clean else masked(m.value, m.flag, -0.0)
+
+
+def zeroed(m: Maybe) -> Any:
+    """The value, zeros where nothing flowed."""
+    return masked(m.value, m.flag, 0.0)
+
+
+def masked(value: Any, flag: Any, fill: float) -> Any:
+    """`value` where the flag holds, `fill` elsewhere. What flows back flows only where it holds."""
+    graph = current_graph()
+    mark = graph.mark if graph is not None else None
+    wide = flag
+    for _ in range(value.ndim - flag.ndim if flag.ndim else 0):
+        wide = expand_dims(wide, -1)
+    chosen = where(wide, value, as_tensor(fill, value.dtype))
+
+    def rule(g: tuple[Any, ...], y: Any, x: Any) -> list[Any]:
+        return [Maybe(g[0], flag)]
+
+    return record_function("masked", rule, [value], [chosen], mark)[0]
+
+
+def either(a: Any, b: Any) -> Any:
+    """Whether one of two flags holds; those of rows, if one of them tells rows apart."""
+    if a is b:
+        return a
+    for _ in range(b.ndim - a.ndim):
+        a = expand_dims(a, -1)
+    for _ in range(a.ndim - b.ndim):
+        b = expand_dims(b, -1)
+    return logical_or(a, b)
+
+
+def add_maybes(parts: Sequence[Any]) -> Any:
+    """The sum from left to right of gradients, some of which are Maybes."""
+    found = parts[0]
+    for g in parts[1:]:
+        found = _plus(found, g)
+    return found
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, Maybe) and isinstance(b, Maybe):
+        return Maybe(clean(a) + clean(b), either(a.flag, b.flag), True)
+    if isinstance(a, Maybe):
+        return plus(zeroed(a) if isinstance(b, IndexedSlices) else clean(a), b)
+    return as_tensor(a) + clean(b) if isinstance(b, Maybe) else plus(a, b)
+
+
+def settle(gs: Sequence[Any]) -> tuple[list[Any], Any]:
+    """What a gradient rule gets for what flows into its outputs, and whether anything does: a flag
+    or, if that is certain, None. Zeros stand beside what flows, as they do eagerly."""
+    maybes = [g for g in gs if isinstance(g, Maybe)]
+    certain = any([g is not None and not isinstance(g, Maybe) for g in gs])
+    if len(maybes) == 1 and not certain and not maybes[0].flag.ndim:
+        return [g.value if isinstance(g, Maybe) else g for g in gs], maybes[0].flag
+    flag = None
+    if not certain:
+        flag = flag_of(maybes[0])
+        for m in maybes[1:]:
+            flag = either(flag, flag_of(m))
+    return [zeroed(g) if isinstance(g, Maybe) else g for g in gs], flag
+
+
+def flag_of(m: Maybe) -> Any:
+    """Whether anything flowed, as one flag."""
+    return reduce_any(m.flag) if m.flag.ndim else m.flag
+
+
+def only_if(fit: Callable[[Any, Any], Any], flag: Any, g: Any, x: Any) -> Maybe:
+    """What a rule gave for x, which counts only if the flag holds."""
+    if isinstance(g, Maybe):
+        flag = g.flag if flag is None or flag is g.flag else logical_and(flag, g.flag)
+        g = g.value
+    return Maybe(fit(g, x), flag)
