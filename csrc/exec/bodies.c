@@ -20,9 +20,12 @@ static void note_arguments(df_program *p, const df_program_parts *parts)
         const df_slot *s = &p->slots[i];
         const int64_t bytes = df_slot_bytes(s);
         if (s->kind != DF_SLOT_ARG) continue;
+        int64_t *reach = &p->arg_bytes[s->index];
         p->unsized |= bytes < 0;
-        if (bytes > 0)
-            p->arg_bytes[s->index] = df_max(p->arg_bytes[s->index], s->offset + bytes);
+        if (bytes < 0)
+            *reach = -1;
+        else if (bytes > 0 && *reach >= 0)
+            *reach = df_max(*reach, s->offset + bytes);
     }
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];

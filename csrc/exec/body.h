@@ -61,7 +61,7 @@ struct df_program {
     df_body *bodies;   /* of all instructions */
     struct df_body_type *types; /* of the same */
     bool *written;     /* by argument */
-    int64_t *arg_bytes; /* by argument: how far slots of known shape reach into it */
+    int64_t *arg_bytes; /* by argument: how far slots reach into it, -1: one of unknown size */
     bool unsized;       /* slots of arguments have unknown shapes */
     int *returned;     /* by result: its slot, or NULL */
     df_tensor *returns; /* by result: its dtype and shape, or NULL */

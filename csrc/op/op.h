@@ -44,7 +44,8 @@ typedef struct {
     int n; /* bodies */
     const struct df_body_type {
         int n_in, n_out;
-        const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look */
+        const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look,
+                                   * -1: its size is known only in a run */
         const df_tensor *out;     /* dtypes and shapes, unknown where they depend on data */
     } *types;
     void *context;

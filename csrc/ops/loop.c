@@ -9,14 +9,19 @@
  * Round t sees row t of each sliced input and makes row t of each stacked output; `reverse`: the
  * last row first. What is captured is the same in all rounds.
  *
+ * Rows of which the body does not know the size may be packed, so that they may differ: a sliced
+ * input or stacked output is then of uint8 and one dimension, see base/ragged.h. Bit k of `packed`
+ * says so of stacked output k; a body tells by its argument.
+ *
  * Nothing is copied: rows are looked at where they are, and what is carried goes back and forth
  * between the memory of the output and a second place. */
 #include "op/op.h"
+#include "base/ragged.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { TIMES, N_CARRIED, N_SLICED, TESTED, REVERSE };
+enum { TIMES, N_CARRIED, N_SLICED, TESTED, REVERSE, PACKED };
 
 /* Where things are among the inputs of the op, the outputs of the body and those of the op. */
 typedef struct {
@@ -51,6 +56,12 @@ static bool find_layout(const df_call *call, layout *l)
 
 static bool is_scalar(const df_tensor *t, df_dtype dtype) { return t->dtype == dtype && !t->ndim; }
 
+/* Whether rows are packed, given the size that the body expects of one. */
+static bool is_packed(const df_tensor *t, int64_t row)
+{
+    return row < 0 && t->dtype == DF_U8 && t->ndim == 1;
+}
+
 static int64_t row_bytes(const df_tensor *t)
 {
     int64_t n = df_dtypes[t->dtype].bytes;
@@ -65,7 +76,8 @@ static int64_t row_bytes(const df_tensor *t)
 static int64_t given_bytes(const df_call *call, const layout *l, int i)
 {
     const df_tensor *t = call->in[i];
-    if (i >= l->sliced && i < l->captured) return row_bytes(t);
+    if (i >= l->sliced && i < l->captured)
+        return is_packed(t, call->bodies->types[0].in_bytes[i]) ? -1 : row_bytes(t);
     return t->size < 0 ? -1 : df_tensor_bytes(t);
 }
 
@@ -77,7 +89,7 @@ static df_status check_input(const df_call *call, const layout *l, int i, df_err
     const char *want = NULL;
     if (i == l->limit && !is_scalar(t, DF_I64)) want = "an int64 of shape ()";
     if (i == l->go_on && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
-    if (i >= l->sliced && i < l->captured &&
+    if (i >= l->sliced && i < l->captured && !is_packed(t, wanted) &&
         (t->ndim == 0 || (times >= 0 && t->shape[0] >= 0 && t->shape[0] < times)))
         want = "a row for each round";
     if (!want && given >= 0 && wanted > given) want = "what the body looks at";
@@ -109,6 +121,8 @@ static df_status check_output(const df_call *call, const layout *l, int i, df_er
         good = like(t, &made[l->first + i]) && like(call->in[l->carried + i], t);
     else if (i == l->rounds)
         good = is_scalar(t, DF_I64) && is_scalar(&made[0], DF_BOOL);
+    else if (is_packed(t, made[i].size))
+        good = t->size < 0;
     else
         good = like_rows(&made[i], t) &&
                (t->shape[0] < 0 || (times >= 0 && l->rounds < 0 && t->shape[0] == times));
@@ -146,14 +160,16 @@ typedef struct {
  * not known come in memory of their own. */
 typedef struct {
     df_tensor row, *out;
+    bool packed;
     int64_t bytes; /* of a row; -1: not known yet */
     int64_t room;  /* rows */
 } stack;
 
 typedef struct {
     df_tensor row;
+    bool packed;
     const char *data;
-    int64_t bytes;
+    int64_t bytes, at; /* of a row; where the next packed one is */
 } slices;
 
 typedef struct {
@@ -234,6 +250,9 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
     for (int k = 0; k < l->n_sliced && status == DF_OK; k++) {
         const df_tensor *x = call->in[l->sliced + k];
         slices *s = &r->slices[k];
+        s->packed = is_packed(x, call->bodies->types[0].in_bytes[l->sliced + k]);
+        r->in[l->sliced + k] = &s->row;
+        if (s->packed) continue;
         if (x->shape[0] < r->times && l->go_on < 0)
             return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want a row for each of %lld "
                            "rounds", l->sliced + k, df_tensor_text(x).text, (long long)r->times);
@@ -241,7 +260,6 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
         status = describe(&s->row, x, 1, err);
         s->data = x->data;
         s->bytes = row_bytes(x);
-        r->in[l->sliced + k] = &s->row;
     }
     return status;
 }
@@ -255,6 +273,7 @@ static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
         stack *s = &r->stacks[k];
         status = describe(&s->row, &call->bodies->types[0].out[i], 0, err);
         s->out = call->out[i];
+        s->packed = is_packed(s->out, s->row.size);
         s->bytes = s->row.size < 0 ? -1 : df_tensor_bytes(&s->row);
         s->room = s->out->size < 0 ? 0 : INT64_MAX;
         r->out[i] = &s->row;
@@ -313,13 +332,26 @@ static df_status make_room(const rounds *r, stack *s, int64_t used, df_error *er
     return grow(s, r->at.go_on < 0 ? r->times : df_min(twice, r->times), used, err);
 }
 
+static df_status turn_to_packed(const df_call *call, slices *s, const df_tensor *rows, int64_t t,
+                                df_error *err)
+{
+    const bool reverse = call->attrs[REVERSE].i;
+    s->at = t ? df_ragged_next(rows, s->at, reverse) : df_ragged_first(rows, reverse);
+    return df_ragged_row(rows, s->at, &s->row, err);
+}
+
 /* Points rows to where those of round t are. */
 static df_status turn_to(const df_call *call, rounds *r, int64_t t, df_error *err)
 {
     const int64_t at = call->attrs[REVERSE].i ? r->times - 1 - t : t;
     df_status status = DF_OK;
-    for (int k = 0; k < r->at.n_sliced; k++)
-        r->slices[k].row.data = (char *)(intptr_t)r->slices[k].data + at * r->slices[k].bytes;
+    for (int k = 0; k < r->at.n_sliced && status == DF_OK; k++) {
+        slices *s = &r->slices[k];
+        if (s->packed)
+            status = turn_to_packed(call, s, call->in[r->at.sliced + k], t, err);
+        else
+            s->row.data = (char *)(intptr_t)s->data + at * s->bytes;
+    }
     for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
         stack *s = &r->stacks[k];
         const df_tensor *row = &call->bodies->types[0].out[r->at.stacked + k];
@@ -342,6 +374,10 @@ static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *e
     for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
         stack *s = &r->stacks[k];
         if (call->bodies->types[0].out[r->at.stacked + k].size >= 0) continue;
+        if (s->packed) {
+            status = df_ragged_add(s->out, &s->row, call->attrs[REVERSE].i, err);
+            continue;
+        }
         if (s->bytes < 0) {
             int64_t shape[DF_MAX_NDIM];
             shape[0] = DF_UNKNOWN;
@@ -414,6 +450,7 @@ static df_status return_carried(df_tensor *out, const df_tensor *x, df_error *er
 static df_status return_stack(stack *s, int64_t n, df_error *err)
 {
     int64_t shape[DF_MAX_NDIM];
+    if (s->packed) return df_ragged_end(s->out, err);
     if (s->room == INT64_MAX) return DF_OK;
     shape[0] = n;
     for (int d = 1; d < s->out->ndim; d++) shape[d] = df_max(s->out->shape[d], 0);
@@ -445,9 +482,9 @@ static df_status run_loop(const df_call *call, df_error *err)
 }
 
 DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
-               .n_attrs = 5,
+               .n_attrs = 6,
                .attrs = {{"times", DF_ATTR_INT}, {"n_carried", DF_ATTR_INT},
                          {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
-                         {"reverse", DF_ATTR_BOOL}},
+                         {"reverse", DF_ATTR_BOOL}, {"packed", DF_ATTR_INT}},
                .n_bodies = 1, .internal = true, .sized_by_data = true, .count_out = count_out,
                .infer = infer_loop, .run = run_loop, .workspace = workspace_loop};

@@ -11,6 +11,7 @@ from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten, map_structure
 from dualflow.ops import state
+from dualflow.ops.anew import anew
 from dualflow.ops.array import expand_dims, same_size
 from dualflow.ops.creation import zeros
 from dualflow.ops.join import concat, stack, unstack
@@ -101,7 +102,7 @@ def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]
 def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any,
           reverse: bool, name: str | None, what: str) -> tuple[Any, Any]:
     """The loop that all of these are."""
-    init, xs = state.tensors(init, who), state.tensors(xs, who)
+    init, xs = anew(state.tensors(init, who)), state.tensors(xs, who)
     rows = state.n_rows(who, xs, "xs" if who == "scan" else "elems")
     times = rows if length is None else state.count(length, f"{who}: length")
     if times is None:
@@ -110,7 +111,7 @@ def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any
         raise ShapeError(f"{who}: there are {rows} rows, and length is {times}")
     graph = current_graph()
     if graph is not None:
-        return graph.scan(f, init, xs, times, reverse, who, name, what)
+        return graph.scan(f, init, anew(xs), times, reverse, who, name, what)
     return _scan_now(who, f, init, xs, times, reverse, what)
 
 
@@ -122,7 +123,7 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
     made: list[list[Any]] = []
     for k in reversed(range(times)) if reverse else range(times):
         result, y = f(carry, state.packed(xs, [column[k] for column in columns]))
-        carry = state.carried(who, what, init, result)
+        carry = anew(state.carried(who, what, init, result))
         y = state.tensors(y, who)
         if made:
             state.alike(who, first, y, lambda path: f"what is stacked{path} changes its structure",

@@ -9,6 +9,7 @@ from dualflow._core import TensorBase, current_graph
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.nest import flatten, rebuild
 from dualflow.ops import state
+from dualflow.ops.anew import anew
 from dualflow.ops.tensor_array import TensorArray
 from dualflow.ops.types import TensorLike
 
@@ -65,7 +66,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     111
     """
     single = type(loop_vars) is not tuple and not isinstance(loop_vars, list | tuple)
-    carried = state.tensors([loop_vars] if single else loop_vars, "while_loop")
+    carried = anew(state.tensors([loop_vars] if single else loop_vars, "while_loop"))
     shapes = None
     if shape_invariants is not None:
         shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
@@ -100,7 +101,7 @@ def _while(cond: Callable[..., Any], step: Callable[..., Any], carried: Any, lim
     begun, rounds = carried, 0
     while state.truth("while_loop", "what cond returned", cond(*carried)) and (
             limit is None or rounds < limit):
-        carried = state.carried("while_loop", "loop_vars", begun, step(*carried), shapes)
+        carried = anew(state.carried("while_loop", "loop_vars", begun, step(*carried), shapes))
         rounds += 1
     return carried
 

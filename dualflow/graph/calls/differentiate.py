@@ -22,9 +22,10 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
+from dualflow.dtypes import uint8
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.section import Gradient, Group, Section
-from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
+from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Owned
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.locks import reentrant_lock
@@ -140,14 +141,23 @@ class Call:
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
             gs = [g if g is None else as_tensor(g) for g in gs]
+            if way.packed and current_log() is not None and recorded(inputs):
+                raise UnimplementedError(
+                    f"{self.section.trace.name}: a gradient of a gradient through loops whose "
+                    "number of rounds changes inside another loop; put the tapes inside the "
+                    "function")
             back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted)
             given = [kept[k] for k in back.reads]
             given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
             made = iter(back.call(numbers + given))
             results: list[Any] = [None] * len(wanted)
-            for k, by_rows in zip(back.results, back.by_rows, strict=True):
-                g = next(made)
-                results[k] = IndexedSlices(g, next(made), shapes[k]) if by_rows else g
+            for k, kind in zip(back.results, back.kinds, strict=True):
+                g: Any = next(made)
+                if kind == "rows":
+                    g = IndexedSlices(g, next(made), shapes[k])
+                elif kind == "maybe" and not next(made):
+                    g = None
+                results[k] = g
             for k, s in rows.items():
                 results[k] = s if results[k] is None else plus(s, results[k])
             return results
@@ -180,8 +190,11 @@ class Call:
                     self._gradients.clear()
                 places = {x: n + k for k, x in enumerate(gradient.given)}
                 recorded = self.section.trace.enclosed.recorded
-                shapes = {x: self.stands_for[recorded(gradient.like.get(x, x))].known_shape
-                          for x in places}
+                like = {x: recorded(gradient.like.get(x, x)) for x in places}
+                if any([y not in self.stands_for for y in like.values()]):
+                    # Loops and branches return more since, for gradients.
+                    self._graph, self.stands_for = self.specialize(self.section.outputs)
+                shapes = {x: self.stands_for[y].known_shape for x, y in like.items()}
                 self._gradients[gradient] = Call(gradient, self.options, places, shapes,
                                                  self.variables, self.stands_for)
             return self._gradients[gradient]
@@ -195,7 +208,7 @@ class Back(NamedTuple):
     flows: list[int]
     sums: list[int]
     results: list[int]
-    by_rows: list[bool]
+    kinds: list[str]
 
 
 class Recording:
@@ -214,6 +227,8 @@ class Recording:
         The places of the targets, of what the call returns and of what gradients read.
     versions : list of (int, Variable)
         Values that are versions of a variable.
+    packed : bool
+        Whether rows of different shapes are among them, which tapes take for numbers.
     """
 
     def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
@@ -230,10 +245,11 @@ class Recording:
             self._check()
         while more:                             # and something is asked for
             needed = section.needed(self.targets, groups)
+            log = section.log(groups)           # loops and branches may return more now
             more = [x for x in needed if self._on_tape(x, log) and x not in set(self.targets)]
             self.targets = self.targets + more
             self.needed = list(dict.fromkeys(self.needed + needed))
-            if not section.trace.rules:         # with them, what they read may lead further
+            if not section.trace.may_lead_further:
                 break
         values = list(dict.fromkeys([*section.outputs, *self.needed]))
         self.there = [x for x in values if self._is_there(x)]
@@ -246,6 +262,7 @@ class Recording:
                     f"{section.trace.name}: a gradient of a gradient reads {x.name}, which the "
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
+        self.packed = any([x.dtype is uint8 and isinstance(x.node.data, Owned) for x in made])
         owners = [section.trace.variable_of(x) for x in made]
         self.versions = [(k, call.variable(v)) for k, v in enumerate(owners) if v is not None]
         self.at = {x: k for k, x in enumerate([*made, *self.there])}
@@ -261,9 +278,9 @@ class Recording:
         if rows:
             sums = [None if k in rows else s for k, s in enumerate(sums)]
             back = self.back(flows, [s is not None for s in sums], wanted)
-            by_rows = dict(zip(back.results, back.by_rows, strict=True))
+            kinds = dict(zip(back.results, back.kinds, strict=True))
             # Rows join rows; where something dense comes, it all becomes dense in its order.
-            sums = [as_tensor(rows.pop(k)) if k in rows and not by_rows.get(k, True) else s
+            sums = [as_tensor(rows.pop(k)) if k in rows and kinds.get(k, "rows") != "rows" else s
                     for k, s in enumerate(sums)]
         return self.back(flows, [s is not None for s in sums], wanted), sums, rows
 
@@ -288,7 +305,7 @@ class Recording:
         return Back(self.call.gradient(gradient, self.n_leaves),
                     [self.at[x] for x in gradient.reads], places,
                     [k for k in chosen if summed[k]], [chosen[k] for k in gradient.places],
-                    gradient.by_rows)
+                    gradient.kinds)
 
     def _check(self) -> None:
         """Makes the gradient of all outputs: if it does not hold, that shows before a run."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, RecordLog, Symbol, as_tensor, tensor_id
+from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward
+from dualflow.autodiff.maybe import flag_of, zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
-from dualflow.graph.trace.trace import Trace, play
+from dualflow.graph.trace.play import play
+from dualflow.graph.trace.trace import Trace
 from dualflow.ops.indexed_slices import IndexedSlices
 
 Group = Sequence[Symbol]            # sources that are one tensor
@@ -62,9 +64,10 @@ class Section:
         known_as: dict[int, int] = {}
         for group in groups:
             for x in group:
-                log.watch(x)
-                if x is not group[0]:
-                    known_as[tensor_id(x)] = tensor_id(group[0])
+                for y in (x, self.trace.enclosed.recorded(x)):
+                    log.watch(y)
+                    if y is not group[0]:
+                        known_as[tensor_id(y)] = tensor_id(group[0])
         play(log, self.trace.nodes, self.trace.enclosed, known_as)
         return log
 
@@ -100,8 +103,9 @@ class Gradient(Section):
         The first of those given: values of the section it is the gradient of, or given to that.
     places : list of int
         For each result, its group of sources.
-    by_rows : list of bool
-        For each result, whether it is IndexedSlices: two of the outputs, values and indices.
+    kinds : list of str
+        For each result: "dense"; "rows", IndexedSlices: two of the outputs, values and indices; or
+        "maybe": a value, and a flag that says whether anything flowed.
     """
 
     def __init__(self, of: Section, targets: Sequence[Symbol], groups: Sequence[Group],
@@ -115,12 +119,14 @@ class Gradient(Section):
         log = of.log(groups)
         given = {id(x) for x in of.sources}
         with trace.recording():
-            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True)
+            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True,
+                             maybe=True)
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
                        for group in groups]
         self.places = [k for k, g in enumerate(results) if g is not None]
-        self.by_rows = [isinstance(results[k], IndexedSlices) for k in self.places]
-        trace.outputs = [x for k in self.places for x in components(results[k])]
+        self.kinds = [kind_of(results[k]) for k in self.places]
+        with trace.recording():
+            trace.outputs = [x for k in self.places for x in components(results[k])]
         like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
         own = list(like)
         self.reads = reads(trace, own, like.values(), of)
@@ -133,8 +139,15 @@ def as_output(g: Any, by_rows: bool) -> Any:
     return as_tensor(g) if isinstance(g, IndexedSlices) and not by_rows else g
 
 
+def kind_of(g: Any) -> str:
+    """How a trace returns a gradient."""
+    return "rows" if isinstance(g, IndexedSlices) else "maybe" if isinstance(g, Maybe) else "dense"
+
+
 def components(g: Any) -> list[Symbol]:
     """What a trace returns for a gradient."""
+    if isinstance(g, Maybe):
+        return [zeroed(g), flag_of(g)]
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 
@@ -153,7 +166,7 @@ def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
     known = made | set(sized)
     for d in dims(trace):
         if d.kind != "argument" and d.from_data and d.args[0] not in known:
-            found[with_size_of(d.args[0], of)] = None
+            found[with_size_of(trace.enclosed.outside(d.args[0]), of)] = None
     return list(found)
 
 

@@ -14,7 +14,8 @@ from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gra
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
-from dualflow.graph.trace.trace import Trace, play
+from dualflow.graph.trace.play import play
+from dualflow.graph.trace.trace import Trace
 from dualflow.nest import flatten_tensors
 
 __all__ = ["gradients"]

@@ -13,11 +13,12 @@ from dualflow.graph.ir.node import (
     Input,
     Line,
     Node,
+    Owned,
     Rule,
     is_dynamic,
     walk,
 )
-from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_parts
+from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_attrs, loop_parts
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "LoopParts",
     "Node",
     "Open",
+    "Owned",
     "Rule",
     "attrs_text",
     "check",
@@ -45,6 +47,7 @@ __all__ = [
     "edit",
     "graphs",
     "is_dynamic",
+    "loop_attrs",
     "loop_parts",
     "type_text",
     "walk",

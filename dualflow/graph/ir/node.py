@@ -57,6 +57,34 @@ class Rule(NamedTuple):
         return f"the gradient of {self.op.name}"
 
 
+class Owned(NamedTuple):
+    """What branches and loops look like to gradients: an application of `op`, which has nothing but
+    a rule. Its first output stands for all that is inside.
+
+    Attributes
+    ----------
+    op : Op
+    inputs : tuple of Symbol
+    inside : Symbol
+    n_outputs : int
+        How many outputs the node had when it was recorded; others give what is inside.
+    outside : dict of Symbol to Symbol
+        For a value inside: the output that gives it.
+    rows : dict of Symbol to Symbol
+        Of the gradient of a loop, for a value inside that: the parameter that it is in a round.
+    """
+
+    op: Op
+    inputs: tuple[Symbol, ...]
+    inside: Symbol
+    n_outputs: int
+    outside: dict[Symbol, Symbol]
+    rows: dict[Symbol, Symbol]
+
+    def __repr__(self) -> str:
+        return f"the gradient of {self.op.name}"
+
+
 class Node:
     """One application of an op.
 
@@ -137,6 +165,9 @@ class Node:
         """The op, inputs and outputs of what tapes take it for."""
         if isinstance(self.data, Rule):
             return self.data.op, self.data.inputs, self.outputs[:self.data.n_outputs]
+        if isinstance(self.data, Owned):
+            made = self.outputs[:len(self.outputs) - self.writes.bit_count()]
+            return self.data.op, self.data.inputs, (self.data.inside, *made)
         return self.op, self.inputs, self.outputs
 
     @property
@@ -184,13 +215,14 @@ def is_dynamic(x: Symbol) -> bool:
     return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
 
 
-def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes, those inside a node before the node itself."""
+def walk(nodes: Iterable[Node], into: Op | None = None) -> Iterator[Node]:
+    """All nodes, those inside a node before the node itself; `into`: only what is inside nodes of
+    that op."""
     owners: list[Node] = []
     inside = [iter(nodes)]
     while inside:
         for node in inside[-1]:
-            if node.bodies:
+            if node.bodies and (into is None or node.op is into):
                 owners.append(node)
                 inside.append(chain.from_iterable([body.nodes for body in node.bodies]))
                 break

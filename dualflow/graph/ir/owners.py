@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dualflow._core import Dim, get_op
-from dualflow.dtypes import DType, int64
+from dualflow._core import Attrs, Dim, get_op, make_attrs
+from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir.node import CALL, Node
 
 COND, LOOP = get_op("cond"), get_op("loop")
 Shape = tuple[int | None, ...]
 Typed = tuple[DType, Shape]
+PACKED: Typed = uint8, (None,)      # rows of different shapes, one after another
 
 
 class LoopParts(NamedTuple):
@@ -39,6 +40,8 @@ class LoopParts(NamedTuple):
     n_carried : int
     stacked : slice
         Of the outputs of the loop, and of the body.
+    packed : int
+        Bit k: the rows of stacked output k may differ in shape, and are packed into bytes.
     """
 
     times: Any
@@ -50,20 +53,31 @@ class LoopParts(NamedTuple):
     first: int
     n_carried: int
     stacked: slice
+    packed: int
+
+
+def loop_attrs(times: Any, n_carried: int, n_sliced: int, tested: bool, reverse: bool,
+               packed: int = 0) -> Attrs:
+    """The attributes of a loop; see `LoopParts`."""
+    attrs = make_attrs(LOOP, times=times, n_carried=n_carried, n_sliced=n_sliced, tested=tested,
+                       reverse=reverse, packed=packed)
+    assert attrs is not None
+    return attrs
 
 
 def loop_parts(node: Node) -> LoopParts:
     """The parts of a loop."""
     assert node.attrs is not None
     values: tuple[Any, ...] = node.attrs.values
-    times, n_carried, n_sliced, tested, reverse = values
+    times, n_carried, n_sliced, tested, reverse, packed = values
     limited = not isinstance(times, Dim) and times < 0      # asking a Dim would make a guard
     start = limited + tested
     carried = slice(start, start + n_carried)
     sliced = slice(carried.stop, carried.stop + n_sliced)
     n_made = len(node.bodies[0].outputs) - node.writes.bit_count()
     return LoopParts(times, tested, reverse, carried, sliced, slice(sliced.stop, len(node.inputs)),
-                     int(tested), n_carried, slice(n_carried + tested, n_made))
+                     int(tested), n_carried, slice(n_carried + tested, n_made),
+                     packed)
 
 
 def given(node: Node) -> list[Typed]:
@@ -73,7 +87,9 @@ def given(node: Node) -> list[Typed]:
         return found
     parts = loop_parts(node)
     for k in range(parts.sliced.start, parts.sliced.stop):
-        found[k] = found[k][0], found[k][1][1:]
+        x = node.bodies[0].inputs[k]
+        rows_differ = found[k] == PACKED and None in x.known_shape
+        found[k] = (x.dtype, x.known_shape) if rows_differ else (found[k][0], found[k][1][1:])
     carried = [(y.dtype, y.known_shape)
                for y in node.bodies[0].outputs[parts.first:parts.first + parts.n_carried]]
     for k, made in zip(range(parts.carried.start, parts.carried.stop), carried, strict=True):
@@ -93,7 +109,8 @@ def made(node: Node) -> list[Typed]:
     rows = None if parts.tested or parts.times < 0 else parts.times
     written = own[len(own) - node.writes.bit_count():] if node.writes else []
     return [*given(node)[parts.carried], *[(int64, ())] * parts.tested,
-            *[(dtype, (rows, *shape)) for dtype, shape in own[parts.stacked]], *written]
+            *[PACKED if parts.packed >> k & 1 else (dtype, (rows, *shape))
+              for k, (dtype, shape) in enumerate(own[parts.stacked])], *written]
 
 
 def merged(a: Typed, b: Typed) -> Typed:

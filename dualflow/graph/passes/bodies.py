@@ -13,7 +13,7 @@ that come after those of branches' and loops' own can go.
 
 from collections.abc import Sequence
 
-from dualflow._core import Symbol, make_attrs
+from dualflow._core import Symbol
 from dualflow.graph.ir import (
     CALL,
     COND,
@@ -24,6 +24,7 @@ from dualflow.graph.ir import (
     LoopParts,
     Node,
     graphs,
+    loop_attrs,
     loop_parts,
 )
 from dualflow.graph.passes import dead_code, inline, versions
@@ -164,7 +165,10 @@ def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
     body.outputs = [y for k, y in enumerate(body.outputs) if k not in gone]
     _set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in dropped])
     carried = sum([k < parts.n_carried for k in dropped])
-    _set_counts(node, parts, n_carried=parts.n_carried - carried)
+    stacked = [k for k in range(parts.stacked.start, parts.stacked.stop) if k not in dropped]
+    packed = sum([(parts.packed >> k - parts.stacked.start & 1) << n
+                  for n, k in enumerate(stacked)])
+    _set_counts(node, parts, n_carried=parts.n_carried - carried, packed=packed)
 
 
 def _set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
@@ -174,11 +178,11 @@ def _set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
 
 
 def _set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
-                n_sliced: int | None = None) -> None:
-    node.attrs = make_attrs(
-        LOOP, times=parts.times, tested=parts.tested, reverse=parts.reverse,
-        n_carried=parts.n_carried if n_carried is None else n_carried,
-        n_sliced=parts.sliced.stop - parts.sliced.start if n_sliced is None else n_sliced)
+                n_sliced: int | None = None, packed: int | None = None) -> None:
+    node.attrs = loop_attrs(
+        parts.times, parts.n_carried if n_carried is None else n_carried,
+        parts.sliced.stop - parts.sliced.start if n_sliced is None else n_sliced,
+        parts.tested, parts.reverse, parts.packed if packed is None else packed)
 
 
 # --- inputs ---

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol
-from dualflow.dtypes import DType, int64
+from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol, symbol_like
+from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, owners
 from dualflow.graph.trace.enclosed import is_number
 from dualflow.ops.state import leaves
@@ -53,19 +53,24 @@ class Body:
         Variables it writes: the versions before, inside and around it, and after.
     stand_ins : dict of Variable to Symbol
         In a round: what was read as the version before.
+    rows : dict of Symbol to Symbol
+        Of the gradient of a loop, for a value inside that: the param that it is in a round.
     """
 
     def __init__(self, trace: Trace, name: str, f: Callable[..., Any],
                  params: Sequence[Symbol], rounds: bool = False) -> None:
         self.name = name
         self.params = list(params)
+        self.rounds = rounds
+        self.rows: dict[Symbol, Symbol] = {}
         mark, before = trace.mark, dict(trace.variables)
         self.stand_ins = {v: _stand_in(trace, v) for v in before} if rounds else {}
         trace.variables.update(self.stand_ins)
         trace.n_open += 1
         try:
-            self.result = f(*params)
-            self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
+            with trace.recording():     # and by no tape that was active before
+                self.result = f(*params)
+                self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
         finally:
             trace.n_open -= 1
             self._cut_out(trace, mark, before)
@@ -84,13 +89,20 @@ class Body:
             first = self.stand_ins.get(variable, around[variable])
             if after is not first:
                 self.written[variable] = first, after
-            else:
-                same[first] = around[variable]
+            elif first is not around[variable]:
+                same[first] = trace.enclosed.recorded_as[first] = around[variable]
+                trace.enclosed.replaced[first] = around[variable]
         if self.stand_ins:
             for node in self.nodes:
                 node.inputs = tuple([same.get(x, x) for x in node.inputs])
             self.outputs = [same.get(x, x) for x in self.outputs]
         trace.variables = around
+
+    def replace(self, values: Mapping[Symbol, Symbol]) -> None:
+        """Puts other values in the place of some that it reads."""
+        for node in self.nodes:
+            node.inputs = tuple([values.get(x, x) for x in node.inputs])
+        self.outputs = [values.get(x, x) for x in self.outputs]
 
     def reads(self) -> list[Symbol]:
         """Values around it that it reads or returns, each once."""
@@ -98,7 +110,24 @@ class Body:
         made.update(self.params, self.stand_ins.values())
         read = [x for node in self.nodes for x in node.inputs] + self.outputs
         read += [before for before, _ in self.written.values()]
-        return [x for x in dict.fromkeys(read) if x not in made and not is_number(x)]
+        return [x for x in dict.fromkeys(read)
+                if x not in made and x not in self.rows and not is_number(x)]
+
+
+def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
+          shape: Sequence[int | None] | None = None, stands_for: Variable | None = None) -> Symbol:
+    """What stands inside a body for something like `x`, without its first `skipped` dimensions, or
+    of another shape."""
+    node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
+    if shape is not None:
+        made = symbol(trace, node, 0, x.dtype, shape, shape)
+    elif skipped or stands_for is not None or x.sized_by_data:
+        made = symbol(trace, node, 0, x.dtype, x.known_shape[skipped:], x.hints[skipped:],
+                      stands_for)
+    else:
+        made = symbol_like(trace, node, 0, x)
+    node.outputs = (made,)
+    return made
 
 
 def _stand_in(trace: Trace, variable: Variable) -> Symbol:
@@ -134,7 +163,7 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
             else:
                 written[v] = place[body.written[v][0]]
     in_order = sorted(written, key=written.__getitem__)
-    graphs = [_graph(body, inputs, range(len(given) - n_params, len(given)),
+    graphs = [_graph(trace, body, inputs, range(len(given) - n_params, len(given)),
                      {v: written[v] for v in in_order}) for body in bodies]
     node = Node(op, inputs, attrs, (), trace.names.unique(name), trace.line(), bodies=graphs)
     made = [symbol(trace, node, k, *like) for k, like in enumerate(_made(node, bodies))]
@@ -157,8 +186,9 @@ def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
         rows = hint = None
     found = [(x.dtype, x.known_shape, x.hints) for x in body.params[:parts.n_carried]]
     found += [(int64, (), ())] * parts.tested
-    found += [(y.dtype, (rows, *y.known_shape), (hint, *y.hints))
-              for y in body.outputs[parts.first + parts.n_carried:]]
+    found += [(uint8, (None,), (None,)) if parts.packed >> k & 1
+              else (y.dtype, (rows, *y.known_shape), (hint, *y.hints))
+              for k, y in enumerate(body.outputs[parts.first + parts.n_carried:])]
     return found
 
 
@@ -169,23 +199,29 @@ def _merged(ys: Sequence[Symbol]) -> Typed:
     return ys[0].dtype, tuple([n for n, _ in found]), tuple([hint for _, hint in found])
 
 
-def _graph(body: Body, inputs: Sequence[Symbol], params: range,
+def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
            written: Mapping[Variable, int]) -> Graph:
     """The graph of a body whose owner has the given inputs; `params`: which of them Python saw as
     what it was given, `written`: which of them are variables; the others it read by itself."""
     graph = Graph(body.name)
-    stands_for: dict[Symbol, Symbol] = {}
+    stands_for: dict[Symbol, Symbol] = dict(body.rows)
     inside = dict(zip(params, body.params, strict=True))
     inside.update({k: body.stand_ins[v] for v, k in written.items() if v in body.stand_ins})
+    changing = {inputs[k]: v for v, k in written.items() if body.rounds}
     for k, x in enumerate(inputs):
         if k in inside:
             made = inside[k]
             made.node.data = Input(k)
             graph.nodes.append(made.node)
+        elif x in changing:             # from round to round
+            made = param(trace, x, x.node.name, stands_for=changing[x])
+            made.node.data = Input(k)
+            graph.nodes.append(made.node)
         else:
             made = graph.add_leaf(PARAMETER, x, data=Input(k), shape=x.known_shape)
-            if k >= params.stop:
-                stands_for[x] = made
+            trace.enclosed.recorded_as[made] = x
+        if k not in inside and k >= params.stop:
+            stands_for[x] = made
         graph.inputs.append(made)
     for node in body.nodes:
         node.inputs = tuple([stands_for.get(x, x) for x in node.inputs])

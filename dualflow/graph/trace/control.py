@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Dim, Symbol, TensorBase, as_tensor, make_attrs, symbol, symbol_like
+from dualflow._core import Dim, Symbol, TensorBase, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
-from dualflow.graph.ir import COND, LOOP, PARAMETER, Node
-from dualflow.graph.trace.bodies import Body, own
+from dualflow.graph.ir import COND, LOOP, loop_attrs
+from dualflow.graph.trace import branches_back, rounds_back  # noqa: F401  the ways back
+from dualflow.graph.trace.bodies import Body, param
+from dualflow.graph.trace.body_gradient import own_recorded
 from dualflow.nest import flatten, flatten_with_path
 from dualflow.ops import state
 from dualflow.ops.cast import cast
@@ -38,7 +40,7 @@ def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who
     bodies = [Body(trace, f"{name}/{k}", f, ()) for k, f in enumerate(branches)]
     for k, body in enumerate(bodies[1:], 1):
         _unify(trace, who, bodies[0], body, what[0], what[k])
-    node = own(trace, COND, None, [index], 0, bodies, name)
+    node = own_recorded(trace, COND, None, [index], 0, bodies, name)
     return state.packed(bodies[0].result, node.outputs)
 
 
@@ -74,7 +76,8 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
     start = trace.adopt(None, state.leaves(carried))
     open_shapes = None if shapes is None else [
         s for x, s in zip(flatten(carried), shapes, strict=True) if x is not None]
-    params = [_param(trace, x, f"{name}/{k}", None if open_shapes is None else open_shapes[k])
+    params = [param(trace, x, f"{name}/{k}",
+                    shape=None if open_shapes is None else open_shapes[k])
               for k, x in enumerate(start)]
     given = state.packed(carried, params)
     go_on = _truth(trace, who, test(*state.packed(carried, start)))
@@ -85,9 +88,8 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, limit, False)
-    attrs = make_attrs(LOOP, times=times, n_carried=len(start), n_sliced=0, tested=True,
-                       reverse=False)
-    node = own(trace, LOOP, attrs, [*inputs, go_on, *start], len(params), [body], name)
+    attrs = loop_attrs(times, len(start), 0, True, False)
+    node = own_recorded(trace, LOOP, attrs, [*inputs, go_on, *start], len(params), [body], name)
     return state.packed(carried, node.outputs[:len(start)])
 
 
@@ -97,8 +99,8 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
     name = name or who
     start, slices = [trace.adopt(None, state.leaves(x)) for x in (carried, rows)]
     n = len(start)
-    params = [_param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
-    params += [_row(trace, x, f"{name}/row {k}") for k, x in enumerate(slices)]
+    params = [param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
+    params += [param(trace, x, f"{name}/row {k}", 1) for k, x in enumerate(slices)]
     given, row = state.packed(carried, params[:n]), state.packed(rows, params[n:])
     made: Any = None
 
@@ -110,9 +112,8 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, times, bool(slices) or len(body.outputs) > n)
-    attrs = make_attrs(LOOP, times=times, n_carried=n, n_sliced=len(slices), tested=False,
-                       reverse=reverse)
-    node = own(trace, LOOP, attrs, [*inputs, *start, *slices], len(params), [body], name)
+    attrs = loop_attrs(times, n, len(slices), False, reverse)
+    node = own_recorded(trace, LOOP, attrs, [*inputs, *start, *slices], len(params), [body], name)
     return state.packed(carried, node.outputs[:n]), state.packed(made, node.outputs[n:])
 
 
@@ -131,23 +132,6 @@ def _times(trace: Trace, limit: Any, sizes: bool) -> tuple[Any, list[Symbol]]:
     if known:
         return limit, []
     return -1, trace.adopt(None, [cast(as_tensor(limit), int64)])
-
-
-def _param(trace: Trace, x: Symbol, name: str, shape: Sequence[int | None] | None = None) -> Symbol:
-    """What stands inside a round for something carried like `x`, or of another shape."""
-    node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
-    made = (symbol_like(trace, node, 0, x) if shape is None
-            else symbol(trace, node, 0, x.dtype, shape, shape))
-    node.outputs = (made,)
-    return made
-
-
-def _row(trace: Trace, x: Symbol, name: str) -> Symbol:
-    """What stands inside a round for a row of `x`."""
-    node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
-    made = symbol(trace, node, 0, x.dtype, x.known_shape[1:], x.hints[1:])
-    node.outputs = (made,)
-    return made
 
 
 def _truth(trace: Trace, who: str, x: Any) -> Symbol:

@@ -8,17 +8,20 @@ gradient rules need not know of calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from dualflow._core import Dim, Symbol, symbol_like, twin
 from dualflow.errors import TracedValueError
 from dualflow.graph.ir import (
     CALL,
+    COND,
     LEAVES,
     PARAMETER,
     Graph,
     Input,
     Node,
+    Owned,
 )
 from dualflow.graph.trace import messages
 from dualflow.graph.trace.dims import leaves
@@ -46,6 +49,9 @@ class Enclosed:
         self.lock = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
+        self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
+        self.row_of: dict[Symbol, Symbol] = {}          # stacked flags: a row of them
+        self._open: list[Node] = []                     # what is being differentiated
 
     def __bool__(self) -> bool:
         return bool(self._owner)
@@ -88,6 +94,25 @@ class Enclosed:
             for node in body.nodes:
                 self._owner[node] = owner
 
+    def put_inside(self, node: Node, owner: Node) -> None:
+        """Notes a node added to a branch or a loop."""
+        self._owner[node] = owner
+
+    @contextmanager
+    def opened(self, node: Node) -> Iterator[None]:
+        """Inside the block, what is inside a branch or a loop may be read, because that is made to
+        return it in the end."""
+        with self.lock:
+            self._open.append(node)
+            try:
+                yield
+            finally:
+                self._open.pop()
+
+    def owner_of(self, x: Symbol) -> Node | None:
+        """The node that a value is inside of."""
+        return self._owner.get(x.node)
+
     def _parameter(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
         """What stands in a body for a value around it."""
         if x not in given:
@@ -99,11 +124,26 @@ class Enclosed:
         """What stands for a value where no call that contains it is open any more."""
         if is_number(x):
             return x                    # computed anew wherever it is read
-        while (call := self._owner.get(x.node)) is not None:
-            if call.op is not CALL:
-                raise TracedValueError(messages.inside(x, call))
-            found = self._outside.get(x)
-            x = self._add_output(call, x) if found is None else found
+        while True:
+            x = self._now(x)
+            owner = self._owner.get(x.node)
+            if owner is None or owner in self._open:
+                return x
+            if owner.op is CALL:
+                found = self._outside.get(x)
+                x = self._add_output(owner, x) if found is None else found
+            elif owner.op is COND and isinstance(owner.data, Owned) and x in owner.data.outside:
+                x = owner.data.outside[x]
+            else:
+                raise TracedValueError(messages.inside(x, owner))
+
+    def _now(self, x: Symbol) -> Symbol:
+        """What a value is called where it stands: a parameter may be none any more, and in the
+        gradient of a loop's gradient a value of the loop is a row."""
+        while x in self.replaced:
+            x = self.replaced[x]
+        for node in self._open:
+            x = node.data.rows.get(x, x)
         return x
 
     def _add_output(self, call: Node, y: Symbol) -> Symbol:

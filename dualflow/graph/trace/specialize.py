@@ -180,7 +180,7 @@ class Specializer(Copier):
             return shape
         parts = loop_parts(owner)
         if parts.sliced.start <= place < parts.sliced.stop:
-            return shape[1:]
+            return shape[1:] if len(shape) == x.ndim + 1 else x.known_shape     # packed
         return x.known_shape if x.sized_by_data and place < parts.carried.stop else shape
 
     def begin(self, owner: Node, body: Graph) -> Graph:
@@ -231,8 +231,11 @@ class Specializer(Copier):
         """A parameter, constant or variable in the new graph."""
         x, data = node.outputs[0], node.data
         if x in self.bound:
-            return self._bind(self.graph, data.place, self.bound[x], node.name, node.line,
+            made = self._bind(self.graph, data.place, x, node.name, node.line,
                               self._shape_inside(x, data.place))
+            self.around[made] = self.bound[x]
+            self.sized[self.trace.enclosed.recorded(x)] = made
+            return made
         shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
             shape = self.shapes[data.leaf]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from dualflow._core import (
@@ -15,7 +15,6 @@ from dualflow._core import (
     HostFunction,
     Op,
     Recording,
-    RecordLog,
     Symbol,
     Tensor,
     TensorSpec,
@@ -30,12 +29,12 @@ from dualflow.frames import user_frame
 from dualflow.graph.ir import (
     CALL,
     CONSTANT,
-    LEAVES,
     PARAMETER,
     VARIABLE,
     Graph,
     Line,
     Node,
+    Owned,
     Rule,
     walk,
 )
@@ -80,6 +79,8 @@ class Trace(Graph):
         How many branches and rounds it is inside of.
     sizes_seen : bool
         Whether Python was given a size that may change.
+    flowed : dict of Symbol to Symbol
+        For a gradient that is zeros unless data decides that something flowed: whether it did.
     stale : str or None
         What has changed since, among the things that Python read while it recorded.
     """
@@ -104,6 +105,7 @@ class Trace(Graph):
         self.variables: dict[Variable, Symbol] = {}
         self.versions: dict[Symbol, Variable] = {}
         self.made_variables: list[Variable] = []
+        self.flowed: dict[Symbol, Symbol] = {}
         self.host_functions: list[HostFunction] = []
         self.may_create: str | None = None
         self.stale: str | None = None
@@ -204,6 +206,12 @@ class Trace(Graph):
     def rules(self) -> list[Any]:
         """The user's own gradient rules among what it recorded."""
         return [node.data.op.rule for node in walk(self.nodes) if isinstance(node.data, Rule)]
+
+    @property
+    def may_lead_further(self) -> bool:
+        """Whether what its gradient reads may have gradients that read more than that: with rules
+        of the user's, branches and loops."""
+        return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
 
     # branches and loops (called by ops)
     cond, while_loop, scan, try_out = (control.cond, control.while_loop, control.scan,
@@ -384,17 +392,3 @@ class Trace(Graph):
         if self.goes_on_in(current_graph()):
             return
         raise TracedValueError(messages.escaped(x, self.name, who, self.outside_text))
-
-
-def play(log: RecordLog, nodes: Iterable[Node], enclosed: Enclosed,
-         known_as: dict[int, int] | None = None) -> None:
-    """Plays nodes of a trace into a log, as if it had recorded when they were made; `known_as` maps
-    ids of values to the ids that the log is to use instead.
-
-    Writes of variables are left out: the value assigned to a variable is unrelated to the variable
-    as a source.
-    """
-    for node in walk(nodes):
-        if isinstance(node.data, Rule) or not (node.op in LEAVES or node.op is CALL or node.writes):
-            op, inputs, outputs = node.applied
-            log.add(op, node.attrs, tuple(map(enclosed.recorded, inputs)), outputs, known_as)

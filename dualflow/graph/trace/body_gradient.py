@@ -1,0 +1,300 @@
+"""Gradients of branches and loops: branches on the same predicate, and loops that run backwards.
+
+A tape takes such a node for one application. Its rule walks back through what is inside as a tape
+would that had recorded it there, in new bodies, which belong to a node like the first one. What
+these read of the first one's inside becomes an output of that: of a loop, stacked. So the gradient
+of a gradient needs nothing more.
+
+The bits are those of eager mode, where a loop is a sequence of applications: sums continue what is
+pending, round after round, so what flows into a captured value is carried, beginning with the sum
+so far. `Maybe` tells what did not flow from zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow._core import (
+    Attrs,
+    Dim,
+    Maybe,
+    Op,
+    RecordLog,
+    Symbol,
+    as_tensor,
+    current_graph,
+    filled,
+    get_op,
+    make_attrs,
+    record_owner,
+    symbol,
+    tensor_id,
+)
+from dualflow.autodiff.backward import Inside, total
+from dualflow.autodiff.maybe import clean
+from dualflow.dtypes import float32, uint8
+from dualflow.graph.ir import COND, LOOP, LoopParts, Node, Owned, loop_attrs, loop_parts, walk
+from dualflow.graph.trace.bodies import Body, own
+from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.enclosed import is_number
+from dualflow.graph.trace.play import play
+from dualflow.ops.array import identity
+from dualflow.ops.reduce import reduce_any
+
+if TYPE_CHECKING:
+    from dualflow.graph.trace.trace import Trace
+
+BROADCAST = get_op("broadcast_to")
+Flows = dict[int, Any]              # what flows into values, by their ids
+WAYS: dict[Op, Any] = {}           # the way back through a node, by its op
+
+
+def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_params: int,
+                 bodies: Sequence[Body], name: str) -> Node:
+    """A node that owns bodies, see `own`, recorded by tapes."""
+    node = own(trace, op, attrs, given, n_params, bodies, name)
+    inputs = {tensor_id(x): x for x in node.inputs if x.dtype.is_floating}
+    sources = [x.node.data.inside for x in node.inputs
+               if isinstance(x.node.data, Owned) and x.index >= x.node.data.n_outputs]
+    made = list(node.outputs[:n_made(node)])
+    if inputs:
+        inside = symbol(trace, node, -1, float32, ())
+        given = [*dict.fromkeys(sources), *inputs.values()]
+        rule = BackwardRule(node, given)
+        op = record_owner(op.name, rule, given, [inside, *made])
+        node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows)
+    return node
+
+
+def n_made(node: Node) -> int:
+    """How many outputs of a node are no versions of variables."""
+    return len(node.outputs) - node.writes.bit_count()
+
+
+class BackwardRule:
+    """The gradient rule of a node that owns bodies; see `record_call` for what it is given."""
+
+    def __init__(self, node: Node, inputs: Sequence[Symbol]) -> None:
+        self.node = node
+        self.inputs = inputs
+
+    def __call__(self, gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
+        node, inputs, trace = self.node, self.inputs, current_graph()
+        kept = self._kept()
+        flows = self._flows(gs)
+        want: dict[int, Symbol] = {}
+        so_far: Flows = {}
+        for x, g, wants in zip(inputs, sums, wanted, strict=False):
+            if x not in kept and g is not None:
+                so_far[self._id(x)] = g
+            elif g is not None and wants:
+                so_far.update({self._id(y): g for y, g in g.flows.items()})
+            for y in kept.get(x, [x]) if wants else ():
+                if x not in kept or inside_of(y).dtype.is_floating:
+                    want[self._id(y)] = trace.enclosed.recorded(y)
+        found: Flows = {}
+        if flows and want:
+            before = trace.differentiate(node.op.name, node.outputs[0])
+            try:
+                with trace.enclosed.opened(node):
+                    found = WAYS[node.op](trace, node, flows, so_far, want).found
+            finally:
+                trace.differentiate(before, None)
+        results = [self._result(kept, found, x, g) if wants else None
+                   for x, g, wants in zip(inputs, sums, wanted, strict=False)]
+        return results + [g if wants else None
+                          for g, wants in zip(gs, wanted[len(inputs):], strict=True)]
+
+    def _id(self, x: Symbol) -> int:
+        return tensor_id(current_graph().enclosed.recorded(x))
+
+    def _kept(self) -> dict[Symbol, list[Symbol]]:
+        """What the node reads of the insides of others: for what stands for all that is inside of
+        one, outputs."""
+        found: dict[Symbol, list[Symbol]] = {}
+        for x in self.node.inputs:
+            data = x.node.data
+            if isinstance(data, Owned):
+                found.setdefault(data.inside, [])
+                if x.index >= data.n_outputs:
+                    found[data.inside].append(x)
+        return found
+
+    def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:
+        """What flows into outputs; what flows into values inside flows into those that give them.
+        """
+        flows = {y: g for y, g in zip(self.node.outputs, gs[1:], strict=False) if g is not None}
+        for y, g in gs[0].flows.items() if gs[0] is not None else ():
+            flows[y] = total([flows[y], g]) if y in flows else g
+        return flows
+
+    def _result(self, kept: dict[Symbol, list[Symbol]], found: Flows, x: Symbol, g: Any) -> Any:
+        """The sum for an input."""
+        if x not in kept:
+            return found.get(self._id(x), g)
+        flows = dict(g.flows) if g is not None else {}
+        flows |= {y: found[self._id(y)] for y in kept[x] if self._id(y) in found}
+        return Inside(flows) if flows else None
+
+
+def varies(row: Symbol) -> bool:
+    """Whether data decides about the shape of a row."""
+    return None in row.hints
+
+
+def limited(parts: LoopParts) -> bool:
+    """Whether an input says how many rounds there are."""
+    return not isinstance(parts.times, Dim) and bool(parts.times < 0)
+
+
+class Way:
+    """The way back through a node.
+
+    Attributes
+    ----------
+    found : dict of int to gradient
+        By the ids of values around the node: the sums of what flows into them.
+    """
+
+    def __init__(self, trace: Trace, node: Node, flows: dict[Symbol, Any], so_far: Flows,
+                 want: dict[int, Symbol]) -> None:
+        self.trace = trace
+        self.node = node
+        self.flows = flows
+        self.so_far = so_far
+        self.want = want
+        self.enclosed = trace.enclosed
+        self.inputs = [self.enclosed.recorded(x) for x in node.inputs]
+        self.name = f"{node.name}/gradient"
+        self.found: Flows = {}
+
+    def declared(self) -> list[tuple[int, Any]]:
+        """What flows into outputs that the node had when it was recorded, the last one first, under
+        identities of its own."""
+        n = self.node.data.n_outputs
+        made = list(enumerate(self.node.outputs[:n]))
+        return [(k, anew(self.flows[y])) for k, y in reversed(made) if y in self.flows]
+
+    def inside(self) -> list[tuple[int, Any]]:
+        """What flows into other outputs."""
+        made = self.node.outputs[self.node.data.n_outputs:n_made(self.node)]
+        return [(k, self.flows[y]) for k, y in enumerate(made, self.node.data.n_outputs)
+                if y in self.flows]
+
+    def id_of(self, y: Symbol) -> int:
+        """The id by which tapes know a value inside."""
+        return tensor_id(y if isinstance(y.node.data, Owned) else self.enclosed.recorded(y))
+
+    def log(self, nodes: Iterable[Node], watched: Iterable[Symbol]) -> RecordLog:
+        """What is inside as if a tape had recorded it."""
+        log = RecordLog(False)
+        for x in watched:
+            log.watch(x)
+        play(log, nodes, self.enclosed)
+        return log
+
+    def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
+        """What a body reads of the inside of the node, and what it takes sizes from that data
+        decides about."""
+        own = set(inside)
+        return [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)])
+                if x.node in own]
+
+    def add_output(self, k: int, x: Symbol) -> Symbol:
+        """The output that gives a value in body k."""
+        node, data = self.node, self.node.data
+        if x not in data.outside:
+            at = n_made(node)
+            for i, body in enumerate(node.bodies):
+                value = x if i == k else undefined(self.trace, node, body, x)
+                body.outputs.insert(len(body.outputs) - node.writes.bit_count(), value)
+            y = self._output_like(x, at)
+            node.outputs = (*node.outputs[:at], y, *node.outputs[at:])
+            for i, out in enumerate(node.outputs):
+                out.index = i
+            data.outside[x] = y
+            if node.op is COND:
+                self.enclosed.recorded_as[y] = x
+        return data.outside[x]
+
+    def _output_like(self, x: Symbol, at: int) -> Symbol:
+        shape, hints = x.known_shape, x.hints
+        if self.node.op is LOOP:
+            parts = loop_parts(self.node)
+            if varies(x):
+                bit = 1 << (at - parts.stacked.start)
+                self.node.attrs = loop_attrs(parts.times, parts.n_carried,
+                                             parts.sliced.stop - parts.sliced.start, parts.tested,
+                                             parts.reverse, parts.packed | bit)
+                return symbol(x.graph, self.node, at, uint8, (None,), (None,))
+            rows = None if parts.tested or limited(parts) else parts.times
+            hint = int(rows.hint) if isinstance(rows, Dim) else rows
+            shape, hints = (None if isinstance(rows, Dim) else rows, *shape), (hint, *hints)
+        return symbol(x.graph, self.node, at, x.dtype, shape, hints)
+
+
+def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
+    """A value like `x` for a body that does not make it: nobody reads it. It has no rows where data
+    would have to say how many."""
+    scalar = body.constant(as_tensor(0, x.dtype))
+    shape = [0 if isinstance(n, Dim) and n.from_data else n for n in x.shape]
+    made = body.add(BROADCAST, [scalar], make_attrs(BROADCAST, shape=shape))
+    for new in (scalar.node, made):
+        trace.enclosed.put_inside(new, node)
+    return made.outputs[0]
+
+
+def inside_of(y: Symbol) -> Symbol:
+    """The value inside a branch or a loop that an output gives."""
+    return next(x for x, given in y.node.data.outside.items() if given is y)
+
+
+def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
+    """Values whose sizes, about which data decides, are attributes or numbers in nodes."""
+    for node in walk(nodes):
+        given = node.attrs.values if node.attrs is not None and node.attrs.symbolic else ()
+        numbers = [x.node.data.dim for x in node.inputs if is_number(x)]
+        for value in (*given, numbers):
+            for d in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(d, Dim):
+                    yield from [at.args[0] for at in leaves(d)
+                                if at.from_data and at.kind != "argument"]
+
+
+def anew(g: Any) -> Any:
+    """A gradient under an identity of its own."""
+    if isinstance(g, Maybe):
+        return Maybe(identity(g.value), g.flag, g.clean)
+    return identity(as_tensor(g))
+
+
+def give(flows: Flows, to: int, g: Any) -> None:
+    """Adds to what flows into a value."""
+    flows[to] = total([flows[to], g]) if to in flows else g
+
+
+def nothing(x: Symbol) -> Any:
+    """What stands for a gradient where nothing flows: x + -0.0 is x."""
+    return filled(-0.0, x)
+
+
+def dense(g: Any) -> Any:
+    """A gradient that is no IndexedSlices."""
+    return g if g is None or isinstance(g, Maybe) else as_tensor(g)
+
+
+def value_of(g: Any, x: Symbol) -> Any:
+    """The value of a gradient, -0.0 where nothing flows."""
+    return nothing(x) if g is None else clean(g) if isinstance(g, Maybe) else as_tensor(g)
+
+
+def flag_of(g: Any) -> Any:
+    """Whether something flows."""
+    return g.flag if isinstance(g, Maybe) else as_tensor(g is not None)
+
+
+def one_flag(g: Any) -> Any:
+    """Whether anything flows, as one flag."""
+    flag = flag_of(g)
+    return reduce_any(flag) if flag.ndim else flag

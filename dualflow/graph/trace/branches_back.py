@@ -1,0 +1,84 @@
+"""The gradient of branches: branches on the same predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow._core import Maybe, Symbol
+from dualflow.autodiff.backward import backward
+from dualflow.graph.ir import COND, LOOP, Owned
+from dualflow.graph.trace.bodies import Body
+from dualflow.graph.trace.body_gradient import (
+    WAYS,
+    Flows,
+    Way,
+    dense,
+    flag_of,
+    give,
+    own_recorded,
+    value_of,
+)
+from dualflow.ops.array import broadcast_to
+from dualflow.ops.reduce import reduce_any
+
+
+def flag_for(g: Any, x: Symbol) -> Any:
+    """Whether something flows into x; for each row, if a loop stacked it for its gradient: the same
+    in all branches."""
+    flag, node = flag_of(g), x.node
+    if node.op is not LOOP or not isinstance(node.data, Owned) or x.index < node.data.n_outputs:
+        return reduce_any(flag) if flag.ndim else flag
+    if flag.ndim > 1:
+        return reduce_any(flag, list(range(1, flag.ndim)))
+    return flag if flag.ndim else broadcast_to(flag, (x.shape[0],))
+
+
+class Branches(Way):
+    """The way back through branches: branches on the same predicate."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        node = self.node
+        self.outs, self.more = self.declared(), self.inside()
+        self.made: list[list[Any]] = []
+        bodies = [Body(self.trace, f"{self.name}/{k}", lambda k=k: self._branch(k), ())
+                  for k in range(len(node.bodies))]
+        self._join(bodies)
+
+    def _branch(self, k: int) -> list[Any]:
+        body = self.node.bodies[k]
+        log = self.log(body.nodes, self.want.values())
+        flows: Flows = {i: g for i, g in self.so_far.items() if i in self.want}
+        for place, g in [*self.more, *self.outs]:
+            give(flows, self.id_of(body.outputs[place]), g)
+        found = backward(log, flows, self.want, free=True, maybe=True)
+        self.made.append([dense(found.get(i)) for i in self.want])
+        return [part for g, x in zip(self.made[-1], self.want.values(), strict=True)
+                for part in (value_of(g, x), flag_for(g, x))]
+
+    def _join(self, bodies: Sequence[Body]) -> None:
+        kept: list[tuple[int, bool]] = []
+        places = []
+        for n, i in enumerate(self.want):
+            column = [found[n] for found in self.made]
+            if all([g is None or g is self.so_far.get(i) for g in column]):
+                continue
+            certain = all([g is not None and not isinstance(g, Maybe) for g in column])
+            kept.append((i, certain))
+            places += [2 * n] if certain else [2 * n, 2 * n + 1]
+        if not kept:
+            return
+        for k, body in enumerate(bodies):
+            body.outputs = [body.outputs[n] for n in places]
+            inner = {x: self.add_output(k, x) for x in self.read(body, self.node.bodies[k].nodes)}
+            body.replace(inner)
+        index = self.trace.adopt(None, [self.inputs[0]])
+        node = own_recorded(self.trace, COND, None, index, 0, bodies, self.name)
+        made = iter(node.outputs)
+        for i, certain in kept:
+            value = next(made)
+            self.found[i] = value if certain else Maybe(value, next(made), True)
+
+
+WAYS[COND] = Branches

@@ -1,0 +1,312 @@
+"""The gradient of loops: loops that run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow._core import Maybe, Symbol, as_tensor, tensor_id
+from dualflow.autodiff.backward import backward, total
+from dualflow.autodiff.maybe import clean
+from dualflow.graph.ir import LOOP, Node, loop_attrs, loop_parts
+from dualflow.graph.trace.bodies import Body, param
+from dualflow.graph.trace.body_gradient import (
+    WAYS,
+    Flows,
+    Way,
+    dense,
+    give,
+    limited,
+    one_flag,
+    own_recorded,
+    value_of,
+    varies,
+)
+
+if TYPE_CHECKING:
+    from dualflow.graph.trace.trace import Trace
+
+
+class Rounds(Way):
+    """The way back through a loop: a loop with as many rounds, the last one first.
+
+    It carries sums of what flows into captured values, and what flows into what the loop carried;
+    sees rows of what flows into what was stacked, of what it reads of the rounds, and of sums of
+    what flows into sliced inputs; and stacks what flows into those.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        node, body = self.node, self.node.bodies[0]
+        self.parts = parts = loop_parts(node)
+        self.body = body
+        self.carried = body.inputs[parts.carried]
+        self.sliced = body.inputs[parts.sliced]
+        self.next = body.outputs[parts.first:parts.first + parts.n_carried]
+        ids = {tensor_id(x): x for x in self.inputs[parts.captured]}
+        self.captured = {i: x for i, x in ids.items() if i in self.want}
+        self.rows = [k for k, x in enumerate(self.inputs[parts.sliced])
+                     if tensor_id(x) in self.want]
+        self.watched = self._watched()
+        self.outs, self.more = self.declared(), self.inside()
+        self.flags: dict[Any, Symbol] = {}
+        self._begin()
+        self._settle()
+
+    def _watched(self) -> list[int]:
+        """Which carried values depend on something wanted."""
+        given = self.inputs[self.parts.carried]
+        found = {k for k, x in enumerate(given) if tensor_id(x) in self.want}
+        while True:
+            watched = [*[self.carried[k] for k in found], *self.captured.values(),
+                       *[self.enclosed.recorded(self.sliced[k]) for k in self.rows]]
+            log = self.log(self.body.nodes, watched)
+            more = {k for k, y in enumerate(self.next) if y.dtype.is_floating
+                    and log.tracks(self.enclosed.recorded(y))}
+            if more <= found:
+                return sorted(found)
+            found |= more
+
+    def _begin(self) -> None:
+        """What is carried first: by ("sum", id) and ("carried", place)."""
+        self.start: dict[Any, Any] = {}
+        self.like: dict[Any, Symbol] = {}
+        outs = dict(self.outs)
+        for i, x in self.captured.items():
+            self.start["sum", i] = dense(self.so_far.get(i))
+            self.like["sum", i] = x
+        for k in reversed(self.watched):
+            self.start["carried", k] = outs.get(k)
+            self.like["carried", k] = self.node.outputs[k]
+        self.sliced_in: list[tuple[str, int, Any]] = []     # what it sees rows of
+        for kind, flows in (("row", [(k, self.so_far[tensor_id(self.inputs[self.parts.sliced][k])])
+                                     for k in self.rows if tensor_id(
+                                         self.inputs[self.parts.sliced][k]) in self.so_far]),
+                            ("out", [*self.more, *[(k, g) for k, g in self.outs
+                                                   if k >= self.parts.stacked.start]])):
+            self.sliced_in += [(kind, k, g) for k, g in flows]
+
+    def _settle(self) -> None:
+        """Finds out what flows in which rounds: in the first of those that run backwards, less may
+        flow than in the others."""
+        now = dict(self.start)
+        while True:
+            round = _Round(self, now)
+            after = {key: _joined(now[key], round.result[key]) for key in now}
+            if all([_kind(after[key]) == _kind(now[key]) for key in now]):
+                break
+            now = after
+        self._join(round)
+
+    def _join(self, round: _Round) -> None:
+        parts = self.parts
+        always = not parts.tested and type(parts.times) is int and parts.times > 0
+        ends = {key: round.result[key] if always else _joined(self.start[key], round.result[key])
+                for key in round.params}
+        body, keep = round.body, round.chosen(ends)
+        for key in list(keep):
+            if key[0] == "sum" and round.result[key] is round.params[key]:
+                keep.remove(key)
+        start = [self._first(key) for key in keep]
+        body.outputs = ([round.outputs[key] for key in keep]
+                        + [y for _, _, ys in round.stacked for y in ys])
+        given_rows = [part for _, _, g in self.sliced_in for part in row_parts(g)]
+        body.params = [round.given[key] for key in keep] + round.row_params
+        for x in self.read(body, self.body.nodes):
+            given_rows.append(self._residual(x))
+            made = param(self.trace, x, x.node.name)
+            body.params.append(made)
+            body.rows[x] = made
+            self.enclosed.recorded_as[made] = x
+        limit = self._limit()
+        packed = sum([1 << k for k, y in enumerate(body.outputs[len(keep):]) if varies(y)])
+        attrs = loop_attrs(-1 if limit else parts.times, len(keep), len(given_rows), False,
+                           not parts.reverse, packed)
+        given = [*limit, *self.trace.adopt(None, [*start, *given_rows])]
+        node = own_recorded(self.trace, LOOP, attrs, given, len(body.params), [body], self.name)
+        self._take(node, round, keep, ends)
+
+    def _first(self, key: Any) -> Any:
+        if key[0] == "flag":
+            return one_flag(self.start[key[1]])
+        return value_of(self.start[key], self.like[key])
+
+    def _limit(self) -> list[Symbol]:
+        """How many rounds there are, if only a run can tell."""
+        parts = self.parts
+        if parts.tested:
+            return self.trace.adopt(None, [self.node.outputs[parts.n_carried]])
+        return self.trace.adopt(None, [self.inputs[0]]) if limited(parts) else []
+
+    def _residual(self, x: Symbol) -> Symbol:
+        """What the loop backwards sees rows of to read a value of the rounds."""
+        at = {y: k for k, y in enumerate(self.sliced)}
+        return self.inputs[self.parts.sliced][at[x]] if x in at else self.add_output(0, x)
+
+    def _take(self, node: Node, round: _Round, keep: Sequence[Any], ends: dict[Any, Any]) -> None:
+        made = dict(zip(keep, node.outputs, strict=False))
+
+        def gradient(key: Any) -> Any:
+            if key not in made or ends[key] is None:
+                return None
+            if not isinstance(ends[key], Maybe):
+                return made[key]
+            return Maybe(made[key], made["flag", key], True)
+
+        for i in self.captured:
+            g = gradient(("sum", i))
+            if g is not None:
+                self.found[i] = g
+            elif i in self.so_far:
+                self.found[i] = self.so_far[i]
+        at = len(keep)
+        for k, maybe, parts in round.stacked:
+            x = self.inputs[self.parts.sliced][k]
+            if maybe:
+                self.enclosed.row_of[node.outputs[at + 1]] = parts[1]
+            g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
+            at += 1 + maybe
+            self.found[tensor_id(x)] = g
+        for k in reversed(self.watched):
+            i = tensor_id(self.inputs[self.parts.carried][k])
+            g = gradient(("carried", k))
+            if i in self.want and g is not None:
+                if i not in self.found and i in self.so_far:
+                    self.found[i] = self.so_far[i]
+                give(self.found, i, g)
+
+
+def row_parts(g: Any) -> list[Any]:
+    """What a loop sees rows of for a gradient: its value, and flags of rows."""
+    if not isinstance(g, Maybe):
+        return [g]
+    return [clean(g), g.flag] if g.flag.ndim else [clean(g)]
+
+
+def _kind(g: Any) -> str:
+    return "nothing" if g is None else "maybe" if isinstance(g, Maybe) else "something"
+
+
+def _joined(a: Any, b: Any) -> Any:
+    """Something of the kind of what is one of two gradients."""
+    if _kind(a) == _kind(b):
+        return a
+    return Maybe(None, None)
+
+
+class _Round:
+    """One try to record a round backwards.
+
+    Attributes
+    ----------
+    params : dict
+        What flows into what is carried, by its key.
+    given : dict
+        All params of the body that are carried: values by their keys, flags by ("flag", key).
+    result, outputs : dict
+        What flows after the round; what the body returns for it.
+    stacked : list of (int, bool, list of Symbol)
+        Sliced inputs that something flows into: place, whether data decides, value and flag.
+    """
+
+    def __init__(self, way: Rounds, now: dict[Any, Any]) -> None:
+        self.way = way
+        self.params: dict[Any, Any] = {}
+        self.given: dict[Any, Symbol] = {}
+        self.result: dict[Any, Any] = {}
+        self.outputs: dict[Any, Symbol] = {}
+        self.stacked: list[tuple[int, bool, list[Symbol]]] = []
+        trace = way.trace
+        for key, g in now.items():
+            if g is None:
+                continue
+            like = way.like[key] if key[0] == "sum" else way.carried[key[1]]
+            self.given[key] = self.params[key] = param(trace, like, way.name)
+            if isinstance(g, Maybe):
+                flag = self.given["flag", key] = param(trace, as_symbol(trace, True), way.name)
+                self.params[key] = Maybe(self.given[key], flag, True)
+        self.row_params: list[Symbol] = []
+        self.rows: list[tuple[str, int, Any]] = []
+        for kind, k, g in way.sliced_in:
+            made: Any = self._row(way.sliced[k] if kind == "row" else self._out(k), 0)
+            if isinstance(g, Maybe):
+                made = Maybe(made, self._flag_row(g.flag) if g.flag.ndim else g.flag, True)
+            self.rows.append((kind, k, made))
+        self.body = Body(trace, f"{way.name}/body", self._record, ())
+
+    def _row(self, x: Symbol, skipped: int) -> Symbol:
+        made = param(self.way.trace, x, self.way.name, skipped)
+        self.row_params.append(made)
+        return made
+
+    def _flag_row(self, flag: Symbol) -> Symbol:
+        row = self.way.enclosed.row_of.get(flag)
+        return self._row(flag, 1) if row is None else self._row(row, 0)
+
+    def _record(self) -> list[Any]:
+        way = self.way
+        flows: Flows = {}
+        for kind, k, g in self.rows:
+            give(flows, way.id_of(way.sliced[k] if kind == "row" else self._out(k)), g)
+        for key, g in self.params.items():
+            if key[0] == "sum":
+                first = flows.get(key[1])
+                flows[key[1]] = g if first is None else total([g, first])
+        for key, g in self.params.items():
+            if key[0] == "carried":
+                give(flows, way.id_of(way.next[key[1]]), g)
+        watched = [*[way.carried[k] for k in way.watched], *way.captured.values(),
+                   *[way.enclosed.recorded(way.sliced[k]) for k in way.rows]]
+        log = way.log(way.body.nodes, watched)
+        found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
+        return self._returned(found)
+
+    def _out(self, k: int) -> Symbol:
+        return self.way.body.outputs[k]
+
+    def _returned(self, found: Flows) -> list[Any]:
+        way = self.way
+        returned: list[Any] = []
+        for key in [*[("sum", i) for i in way.captured],
+                    *[("carried", k) for k in reversed(way.watched)]]:
+            i = key[1] if key[0] == "sum" else tensor_id(way.carried[key[1]])
+            g = self.result[key] = dense(found.get(i))
+            if key in self.given:
+                like = way.like[key] if key[0] == "sum" else way.carried[key[1]]
+                self.outputs[key] = value_of(g, like)
+                if ("flag", key) in self.given:
+                    self.outputs["flag", key] = one_flag(g)
+        rows = []
+        for k in reversed(way.rows):
+            g = dense(found.get(way.id_of(way.sliced[k])))
+            if g is not None:
+                parts = [g] if not isinstance(g, Maybe) else [clean(g), g.flag]
+                rows.append((k, isinstance(g, Maybe), parts))
+        trace = way.trace
+        for key, y in self.outputs.items():
+            self.outputs[key] = as_symbol(trace, y)
+        self.stacked = [(k, maybe, [as_symbol(trace, y) for y in parts])
+                        for k, maybe, parts in rows]
+        returned += [*self.outputs.values(), *[y for _, _, ys in self.stacked for y in ys]]
+        return returned
+
+    def chosen(self, ends: dict[Any, Any]) -> list[Any]:
+        """Which carried values are needed: flags only where they are read, or returned."""
+        read = {x for node in self.body.nodes for x in node.inputs}
+        read |= {y for _, _, ys in self.stacked for y in ys}
+        keep = {key for key in self.given if key[0] != "flag"}
+        keep |= {("flag", key) for key, g in ends.items() if isinstance(g, Maybe)}
+        while True:
+            more = {key for key, x in self.given.items() if key not in keep and (
+                x in read or any([self.outputs[other] is x for other in keep]))}
+            if not more:
+                return [key for key in self.given if key in keep]
+            keep |= more
+
+
+def as_symbol(trace: Trace, x: Any) -> Symbol:
+    """A value of a trace."""
+    return trace.adopt(None, [as_tensor(x)])[0]
+
+
+WAYS[LOOP] = Rounds
