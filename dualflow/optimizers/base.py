@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -248,10 +249,15 @@ class Optimizer(Settings):
         slots = self._slots
         if any(v not in slots for v in variables):
             self.build(variables)
+        graph = current_graph()
+        flowed = [None if graph is None else graph.flowed.get(g) for g in grads]
         grads = self._clipped(grads)
         rate, update = self.learning_rate, self.update
-        for grad, var in zip(grads, variables, strict=True):
-            update(grad, var, slots[var], rate)
+        for grad, var, flag in zip(grads, variables, flowed, strict=True):
+            if flag is None:
+                update(grad, var, slots[var], rate)
+            else:                   # a run tells whether there is a gradient
+                df.cond(flag, functools.partial(update, grad, var, slots[var], rate), lambda: None)
         self.iterations.assign_add(self._one)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
