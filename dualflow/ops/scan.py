@@ -124,7 +124,7 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
     for k in reversed(range(times)) if reverse else range(times):
         result, y = f(carry, state.packed(xs, [column[k] for column in columns]))
         carry = anew(state.carried(who, what, init, result))
-        y = state.tensors(y, who)
+        y = anew(state.tensors(y, who))
         if made:
             state.alike(who, first, y, lambda path: f"what is stacked{path} changes its structure",
                         "return the same structure in each round")

@@ -160,6 +160,17 @@ def test_variables_of_the_other_branch_are_left_alone(make):
 
 
 @pytest.mark.parametrize("order", [1, 2])
+def test_captured_values_are_stacked(order):
+    """What flows into each row is added in its round."""
+    def f(x, w, rows):
+        c, ys = df.scan(lambda c, r: (df.sin(c * w + r), (w, c, r)), x, rows)
+        return df.reduce_sum(c) + sum([df.reduce_sum(df.tanh(y * rows) * k)
+                                       for k, y in enumerate(ys, 1)])
+
+    check(f, [*inputs(14)[:2], inputs(14, (5, 3))[2]], order)
+
+
+@pytest.mark.parametrize("order", [1, 2])
 def test_switch_case(order):
     def f(x, w, k):
         index = df.cast(df.reduce_sum(k), "int32")
