@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dualflow._core import Symbol, make_attrs
-from dualflow.graph.ir import COND, LOOP
-from dualflow.graph.trace.bodies import Body, _stand_in, own
-from dualflow.graph.trace.control import ENDLESS, _param, _row
+from dualflow._core import Symbol
+from dualflow.graph.ir import COND, LOOP, loop_attrs
+from dualflow.graph.trace.bodies import Body, _stand_in, param
+from dualflow.graph.trace.body_gradient import own_recorded as own
+from dualflow.graph.trace.control import ENDLESS
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -28,6 +29,8 @@ class OpenBody(Body):
         self.name = name
         self.params = list(params)
         self.result = None
+        self.rounds = rounds
+        self.rows = {}
         self.outputs = []
         self._mark, self._before = trace.mark, dict(trace.variables)
         self._guards = dict(trace.guards)
@@ -107,10 +110,10 @@ class Rounds:
         round to round, and of the tensors it sees a row of."""
         self.start = self.trace.adopt(None, list(start))
         self.rows = self.trace.adopt(None, list(rows))
-        carried = [_param(self.trace, x, f"{self.name}/{k}",
-                         None if tuple(shape) == x.known_shape else shape)
+        carried = [param(self.trace, x, f"{self.name}/{k}",
+                         shape=None if tuple(shape) == x.known_shape else shape)
                    for k, (x, shape) in enumerate(zip(self.start, shapes, strict=True))]
-        seen = [_row(self.trace, x, f"{self.name}/row {k}")
+        seen = [param(self.trace, x, f"{self.name}/row {k}", 1)
                 for k, x in enumerate(self.rows)]
         self.body = OpenBody(self.trace, f"{self.name}/body", [*carried, *seen], rounds=True)
         return carried, seen
@@ -126,8 +129,8 @@ class Rounds:
         trace = self.trace
         for start, last in more:
             carried = [*carried, last]
-            self.body.params.insert(len(self.start), _param(
-                trace, start, f"{self.name}/{len(self.start)}", last.known_shape))
+            self.body.params.insert(len(self.start), param(
+                trace, start, f"{self.name}/{len(self.start)}", shape=last.known_shape))
             self.start.append(start)
         n = len(self.start)
         returned = [*carried, *stacked] if go_on is None else [go_on, *carried, *stacked]
@@ -136,8 +139,7 @@ class Rounds:
         tested = [] if first is None else [first]
         given = trace.adopt(None, [*limit, *tested, *self.start, *self.rows])
         times = self.times if isinstance(self.times, int) else -1 if limit else ENDLESS
-        attrs = make_attrs(LOOP, times=times, n_carried=n, n_sliced=len(self.rows),
-                           tested=self.tested, reverse=False)
+        attrs = loop_attrs(times, n, len(self.rows), self.tested, False)
         made = own(trace, LOOP, attrs, given, n + len(self.rows), [self.body], self.name).outputs
         first_row = n + self.tested
         return made[:n], made[first_row:first_row + len(stacked)]
