@@ -6,6 +6,7 @@ Both happen nowhere else, least of all in rules.
 """
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 from dualflow._core import (
@@ -68,7 +69,7 @@ def total(parts: list[Any]) -> Any:
     if Maybe in kinds:
         return add_maybes(parts)
     if Inside in kinds:
-        return functools.reduce(Inside.plus, parts)
+        return reduce(Inside.plus, parts)
     if IndexedSlices in kinds:
         return add_up(parts)
     return parts[0] + parts[1] if len(parts) == 2 else add_n(parts)
