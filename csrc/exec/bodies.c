@@ -62,6 +62,13 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
     return status;
 }
 
+static bool is_fixed(const df_program *p)
+{
+    for (int i = 0; i < p->n_results; i++)
+        if (p->returns[i].size < 0) return false;
+    return !p->unsized && !p->n_dynamic;
+}
+
 df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, df_error *err)
 {
     int n = 0;
@@ -76,8 +83,8 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
                 return df_fail(err, DF_INVALID_ARGUMENT, "program: body %d of instruction %d, %s, "
                                "is no body", b, i, in->op->name);
             p->bodies[n] = (df_body){in->bodies[b], p->size};
-            p->types[n] = (struct df_body_type){body->n_args, body->n_results, body->arg_bytes,
-                                                body->returns};
+            p->types[n] = (struct df_body_type){body->n_args, body->n_results, is_fixed(body),
+                                                body->arg_bytes, body->returns};
             if (__builtin_add_overflow(p->size, body->size, &p->size))
                 return df_fail(err, DF_OVERFLOW, "program: too many instructions");
         }
@@ -102,6 +109,9 @@ int64_t df_program_workspace(const df_program *p, const df_ready *s, const df_ca
 
 static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
                           df_error *err);
+static df_status repeat_body(void *context, const struct df_moving *in,
+                             const struct df_moving *out, const bool *go_on, int64_t *t,
+                             int64_t end, df_error *err);
 
 bool df_frame_make_drivers(const df_program *p, df_frame *frame)
 {
@@ -109,14 +119,18 @@ bool df_frame_make_drivers(const df_program *p, df_frame *frame)
     frame->inner = calloc((size_t)p->n_bodies, sizeof *frame->inner);
     frame->drivers = calloc((size_t)p->n_instructions, sizeof *frame->drivers);
     if (!frame->inner || !frame->drivers) return false;
-    for (int i = 0; i < p->n_bodies; i++)
-        if (!(frame->inner[i] = df_frame_new(p->bodies[i].program))) return false;
+    for (int i = 0; i < p->n_bodies; i++) {
+        const df_program *body = p->bodies[i].program;
+        const size_t n = (size_t)body->n_arg_patches + (size_t)body->n_result_patches;
+        if (!(frame->inner[i] = df_frame_new(body))) return false;
+        if (!(frame->inner[i]->moves = calloc(n + 1, sizeof(df_move)))) return false;
+    }
     for (int i = 0; i < p->n_instructions; i++) {
         const df_ready *s = &p->instructions[i];
         df_driver *d = &frame->drivers[i];
         *d = (df_driver){.owner = frame, .instruction = i,
                          .bodies = {.n = s->n_bodies, .types = p->types + s->first_body,
-                                    .context = d, .run = run_body}};
+                                    .context = d, .run = run_body, .repeat = repeat_body}};
     }
     return true;
 }
@@ -197,27 +211,84 @@ static df_status hand_over(const df_program *p, df_frame *frame, df_tensor *cons
     return status;
 }
 
+/* The frame of body k, ready for runs. */
+static df_frame *enter(const df_driver *driver, int k)
+{
+    df_frame *owner = driver->owner;
+    const df_program *outer = owner->program;
+    const int i = outer->instructions[driver->instruction].first_body + k;
+    df_frame *frame = owner->inner[i];
+    frame->session = owner->session;
+    frame->first = owner->first + outer->bodies[i].first;
+    return frame;
+}
+
+/* Counts the work of a run; asks now and then whether to stop. */
+static inline df_status count_work(const df_driver *driver, const df_program *p, df_error *err)
+{
+    df_session *session = driver->owner->session;
+    session->since_poll += p->cost;
+    if (session->since_poll <= POLL_NS) return DF_OK;
+    session->since_poll = 0;
+    if (!df_session_stops(session)) return DF_OK;
+    return df_fail(err, DF_CANCELLED, "cancelled inside %s",
+                   driver->owner->program->instructions[driver->instruction].op->name);
+}
+
+static df_program *body_of(const df_driver *driver, int k)
+{
+    const df_program *outer = driver->owner->program;
+    return outer->bodies[outer->instructions[driver->instruction].first_body + k].program;
+}
+
 static df_status run_body(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
                           df_error *err)
 {
     const df_driver *driver = context;
-    df_frame *owner = driver->owner;
-    const df_program *outer = owner->program;
-    const df_body *body = &outer->bodies[outer->instructions[driver->instruction].first_body + k];
-    df_frame *frame = owner->inner[body - outer->bodies];
-    df_program *p = body->program;
-    frame->session = owner->session;
-    frame->first = owner->first + body->first;
-    frame->session->since_poll += p->cost;
-    if (frame->session->since_poll > POLL_NS) {
-        frame->session->since_poll = 0;
-        if (df_session_stops(frame->session))
-            return df_fail(err, DF_CANCELLED, "cancelled inside %s",
-                           outer->instructions[driver->instruction].op->name);
-    }
-    df_status status = take_arguments(p, frame, in, err);
+    df_frame *frame = enter(driver, k);
+    df_program *p = body_of(driver, k);
+    df_status status = count_work(driver, p, err);
+    if (status == DF_OK) status = take_arguments(p, frame, in, err);
     if (status == DF_OK) status = give_results(p, frame, out, err);
     if (status == DF_OK) status = df_frame_run(p, frame, err);
     if (status == DF_OK && p->n_dynamic) status = hand_over(p, frame, out, err);
     return status;
+}
+
+/* Points slots to what stays where it is, and notes the moves of the others. Returns their number.
+ */
+static int note_moves(const df_program *p, df_frame *frame, const struct df_moving *in,
+                      const struct df_moving *out)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_arg_patches + p->n_result_patches; i++) {
+        const df_patch *patch = &p->patches[i];
+        const struct df_moving *m = &(i < p->n_arg_patches ? in : out)[patch->index];
+        void **data = &frame->tensors[patch->slot].data;
+        if (m->at[0] == m->at[1] && !m->step)
+            *data = m->at[0] + patch->offset;
+        else
+            frame->moves[n++] = (df_move){data, {m->at[0] + patch->offset,
+                                                 m->at[1] + patch->offset}, m->step};
+    }
+    return n;
+}
+
+static df_status repeat_body(void *context, const struct df_moving *in,
+                             const struct df_moving *out, const bool *go_on, int64_t *t,
+                             int64_t end, df_error *err)
+{
+    const df_driver *driver = context;
+    df_frame *frame = enter(driver, 0);
+    df_program *p = body_of(driver, 0);
+    const int n = note_moves(p, frame, in, out);
+    df_status status = DF_OK;
+    for (; *t < end && *go_on; ++*t) {
+        for (const df_move *m = frame->moves; m < frame->moves + n; m++)
+            *m->data = m->at[*t & 1] + *t * m->step;
+        status = count_work(driver, p, err);
+        if (status == DF_OK) status = df_frame_run(p, frame, err);
+        if (status != DF_OK) return status;
+    }
+    return DF_OK;
 }

@@ -25,6 +25,7 @@ typedef struct {
     df_tile_fn tile; /* instead of run, where operands are short and of one shape */
     const df_op *op;
     bool simple; /* just run it: static, alone, not polled */
+    int64_t size; /* of output 0, where there is a tile function */
     bool dynamic, poll;
     int n_in, n_out;
     const int *in, *out; /* slots */
@@ -49,6 +50,7 @@ struct df_program {
     int n_operands, n_bodies;
     int size; /* instructions, with those of bodies */
     double cost; /* of its own instructions */
+    bool plain;  /* all instructions are simple */
     int64_t arena_bytes;
     df_slot *slots;
     df_ready *instructions;
@@ -75,6 +77,13 @@ typedef struct {
     df_bodies bodies;
 } df_driver;
 
+/* The memory of a slot that is elsewhere in each round. */
+typedef struct {
+    void **data;
+    char *at[2];
+    int64_t step;
+} df_move;
+
 /* What a run and those of bodies inside it share. */
 typedef struct {
     const df_run *run;
@@ -91,6 +100,7 @@ struct df_frame {
     df_tensor **operands;
     df_frame **inner;   /* by body */
     df_driver *drivers; /* by instruction; NULL where no instruction has bodies */
+    df_move *moves;     /* of a body that is repeated; room for each patch */
     const df_program *program;
     df_session *session; /* while it runs */
     int64_t next_poll;  /* of the last session */

@@ -68,6 +68,7 @@ void df_frame_free(const df_program *p, df_frame *frame)
     df_buffer_release(frame->arena);
     free(frame->inner);
     free(frame->drivers);
+    free(frame->moves);
     free(frame->tensors);
     free(frame->calls);
     free(frame->operands);

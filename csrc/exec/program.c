@@ -327,6 +327,7 @@ static df_status prepare(df_program *p, df_ready *s, const df_call *call, df_err
                                             p->arena_bytes, err);
     if (status != DF_OK) return status;
     s->tile = whole_tile(call);
+    if (s->tile) s->size = call->out[0]->size;
     if (df_op_in_float(call)) {
         s->run = s->op->run_half;
         return DF_OK;
@@ -339,11 +340,13 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     df_frame *frame = df_frame_new(p);
     df_status status = DF_OK;
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    p->plain = true;
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
         df_ready *s = &p->instructions[i];
         if (!s->dynamic) status = prepare(p, s, &frame->calls[i], err);
         if (status != DF_OK) *failed = i;
         s->simple = !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
+        p->plain &= s->simple;
     }
     df_frame_free(p, frame);
     return status;

@@ -110,7 +110,7 @@ static inline df_status run_static(const df_ready *s, const df_call *call, df_er
     const void *in[DF_TILE_MAX_IN];
     if (!s->tile) return s->run(call, err);
     for (int k = 0; k < s->n_in; k++) in[k] = call->in[k]->data;
-    s->tile(call->out[0]->size, call->out[0]->data, in, s->attrs);
+    s->tile(s->size, call->out[0]->data, in, s->attrs);
     return DF_OK;
 }
 
@@ -224,6 +224,21 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
         frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
+/* All instructions, each of which just runs. */
+static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
+{
+    const df_ready *s = p->instructions, *end = s + p->n_instructions;
+    const df_call *call = frame->calls;
+    for (; s < end; s++, call++) {
+        df_status status = run_static(s, call, err);
+        if (status == DF_OK) continue;
+        if (frame->session->failed < 0) /* a body says it first */
+            frame->session->failed = frame->first + (int)(s - p->instructions);
+        return status;
+    }
+    return DF_OK;
+}
+
 df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
 {
     df_session *session = frame->session;
@@ -231,6 +246,7 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
                    .failed = -1, .err = err};
     const bool watched = x.run->profile || x.run->check_numerics;
     df_status status = DF_OK;
+    if (p->plain && !watched) return run_plain(p, frame, err);
     for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {
         const df_ready *s = &p->instructions[i];
         n = 1;

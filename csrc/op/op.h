@@ -38,12 +38,19 @@ typedef struct {
 
 typedef struct df_op df_op;
 
+/* Where an operand of a body is in round t: at[t % 2] + t * step. */
+struct df_moving {
+    char *at[2];
+    int64_t step;
+};
+
 /* The graphs that a node owns, made ready to run, as its op sees them: what runs them is known only
  * to whoever built them. */
 typedef struct {
     int n; /* bodies */
     const struct df_body_type {
         int n_in, n_out;
+        bool fixed; /* all shapes are known, and nothing is allocated while it runs */
         const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look,
                                    * -1: its size is known only in a run */
         const df_tensor *out;     /* dtypes and shapes, unknown where they depend on data */
@@ -52,6 +59,10 @@ typedef struct {
     /* Runs body k. Outputs of known shape have memory, the others get a buffer. */
     df_status (*run)(void *context, int k, const df_tensor *const *in, df_tensor *const *out,
                      df_error *err);
+    /* Runs body 0, which is fixed, in rounds *t to end - 1, as long as *go_on says so. `in` and
+     * `out` say where things are; *t is the round that failed, or the next. */
+    df_status (*repeat)(void *context, const struct df_moving *in, const struct df_moving *out,
+                        const bool *go_on, int64_t *t, int64_t end, df_error *err);
 } df_bodies;
 
 /* One application of an op. `in` are complete tensors for run; for infer their data may be NULL and

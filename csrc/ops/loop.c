@@ -179,12 +179,13 @@ typedef struct {
     pair *pairs;
     slices *slices;
     stack *stacks;
+    struct df_moving *moving_in, *moving_out; /* of a body that is fixed */
     df_tensor go_on;
     bool another;
     int64_t times;
 } rounds;
 
-enum { IN, OUT, PAIRS, SLICES, STACKS, SECOND_PLACES, N_PARTS };
+enum { IN, OUT, PAIRS, SLICES, STACKS, MOVING_IN, MOVING_OUT, SECOND_PLACES, N_PARTS };
 
 static bool add_bytes(int64_t *at, int64_t bytes)
 {
@@ -198,7 +199,9 @@ static bool divide(const df_call *call, const layout *l, int64_t *at)
                              (int64_t)sizeof(void *) * l->n_out,
                              (int64_t)sizeof(pair) * l->n_carried,
                              (int64_t)sizeof(slices) * l->n_sliced,
-                             (int64_t)sizeof(stack) * l->n_stacked};
+                             (int64_t)sizeof(stack) * l->n_stacked,
+                             (int64_t)sizeof(struct df_moving) * call->n_in,
+                             (int64_t)sizeof(struct df_moving) * l->n_out};
     at[IN] = 0;
     for (int k = IN; k < SECOND_PLACES; k++) {
         at[k + 1] = at[k];
@@ -293,6 +296,8 @@ static df_status begin(const df_call *call, rounds *r, df_error *err)
     r->pairs = (pair *)(base + at[PAIRS]);
     r->slices = (slices *)(base + at[SLICES]);
     r->stacks = (stack *)(base + at[STACKS]);
+    r->moving_in = (struct df_moving *)(base + at[MOVING_IN]);
+    r->moving_out = (struct df_moving *)(base + at[MOVING_OUT]);
     memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may always clear */
     for (int i = 0; i < call->n_in; i++) r->in[i] = call->in[i];
     r->times = l->limit < 0 ? call->attrs[TIMES].i : *(const int64_t *)call->in[l->limit]->data;
@@ -412,20 +417,90 @@ static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *er
     return status;
 }
 
-static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error *err)
+static df_status run_sized_by_data(const df_call *call, rounds *r, int64_t *t, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
+    df_status status = DF_OK;
     for (*t = 0; *t < r->times && r->another; ++*t) {
-        df_status status = turn_to(call, r, *t, err);
+        status = turn_to(call, r, *t, err);
         if (status == DF_OK) status = bodies->run(bodies->context, 0, r->in, r->out, err);
         if (status == DF_OK) status = add_rows(call, r, *t, err);
         if (status == DF_OK) status = pass_on(call, r, *t, err);
-        if (status == DF_OK) continue;
+        if (status != DF_OK) break;
+    }
+    return status;
+}
+
+/* --- rounds of which only pointers change ---*/
+
+static bool is_fixed(const df_call *call, const layout *l)
+{
+    for (int c = 0; c < l->n_carried; c++)
+        if (call->out[c]->size < 0) return false;
+    return call->bodies->types[0].fixed;
+}
+
+static struct df_moving rows(const df_call *call, const rounds *r, const void *data, int64_t bytes)
+{
+    char *first = (char *)(intptr_t)data;
+    const bool reverse = call->attrs[REVERSE].i;
+    if (reverse) first += (r->times - 1) * bytes;
+    return (struct df_moving){{first, first}, reverse ? -bytes : bytes};
+}
+
+static struct df_moving still(const void *data)
+{
+    char *at = (char *)(intptr_t)data;
+    return (struct df_moving){{at, at}, 0};
+}
+
+/* Where things are from round t on. */
+static void place(const df_call *call, rounds *r, int64_t t)
+{
+    const layout *l = &r->at;
+    for (int i = 0; i < call->n_in; i++) r->moving_in[i] = still(call->in[i]->data);
+    if (l->go_on >= 0) r->moving_out[0] = still(&r->another);
+    for (int c = 0; c < l->n_carried; c++) {
+        char *at[] = {r->pairs[c].place[0].data, r->pairs[c].place[1].data};
+        if (t > 0) r->moving_in[l->carried + c] = (struct df_moving){{at[0], at[1]}, 0};
+        r->moving_out[l->first + c] = (struct df_moving){{at[1], at[0]}, 0};
+    }
+    for (int k = 0; k < l->n_sliced; k++)
+        r->moving_in[l->sliced + k] = rows(call, r, r->slices[k].data, r->slices[k].bytes);
+    for (int k = 0; k < l->n_stacked; k++)
+        r->moving_out[l->stacked + k] = rows(call, r, r->stacks[k].out->data, r->stacks[k].bytes);
+}
+
+/* As many rounds at a time as there is room for; the first sees the inputs themselves. */
+static df_status run_fixed(const df_call *call, rounds *r, int64_t *t, df_error *err)
+{
+    const df_bodies *bodies = call->bodies;
+    df_status status = DF_OK;
+    for (*t = 0; *t < r->times && r->another && status == DF_OK;) {
+        int64_t end = *t ? r->times : 1;
+        for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
+            status = make_room(r, &r->stacks[k], *t, err);
+            end = df_min(end, r->stacks[k].room);
+        }
+        if (status != DF_OK) break;
+        place(call, r, *t);
+        status = bodies->repeat(bodies->context, r->moving_in, r->moving_out, &r->another, t, end,
+                                err);
+    }
+    for (int c = 0; c < r->at.n_carried && *t > 0; c++)
+        r->in[r->at.carried + c] = &r->pairs[c].place[*t % 2];
+    return status;
+}
+
+static df_status run_rounds(const df_call *call, rounds *r, int64_t *t, df_error *err)
+{
+    df_status status = is_fixed(call, &r->at) ? run_fixed(call, r, t, err)
+                                              : run_sized_by_data(call, r, t, err);
+    if (status != DF_OK) {
         size_t n = strlen(err->text);
         snprintf(err->text + n, sizeof err->text - n, ", in round %lld", (long long)*t);
-        return status;
     }
-    return DF_OK;
+    return status;
 }
 
 /* Gives `out` what is carried in the end, without a copy where it is there already. */
