@@ -11,10 +11,14 @@ DF_INLINE void FN(store)(T *p, V v) { memcpy(p, &v, sizeof v); }
 
 DF_INLINE V FN(splat)(T x) { return x - (V){0}; }
 
-/* The first n lanes from memory, 0 <= n < LANES, the others zero. Touches [p, p + n) only. */
+/* The first n lanes from memory, 0 <= n < LANES, the others zero. Touches [p, p + n) only.
+ *
+ * One lane is moved on its own: what was stored under a mask cannot be loaded before it has reached
+ * the cache, some 15 cycles later, and a chain of ops on numbers is nothing but such steps. */
 DF_INLINE V FN(load_n)(const T *p, int64_t n)
 {
 #if defined(__AVX512BW__)
+    if (n == 1) return (V){*p};
     uint64_t lanes = (UINT64_C(1) << n) - 1;
     if (sizeof(T) == 8) return (V)_mm512_maskz_loadu_epi64((__mmask8)lanes, p);
     if (sizeof(T) == 4) return (V)_mm512_maskz_loadu_epi32((__mmask16)lanes, p);
@@ -31,7 +35,9 @@ DF_INLINE void FN(store_n)(T *p, V v, int64_t n)
 {
 #if defined(__AVX512BW__)
     uint64_t lanes = (UINT64_C(1) << n) - 1;
-    if (sizeof(T) == 8)
+    if (n == 1)
+        *p = v[0];
+    else if (sizeof(T) == 8)
         _mm512_mask_storeu_epi64(p, (__mmask8)lanes, (__m512i)v);
     else if (sizeof(T) == 4)
         _mm512_mask_storeu_epi32(p, (__mmask16)lanes, (__m512i)v);
