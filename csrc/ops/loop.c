@@ -15,137 +15,11 @@
  *
  * Nothing is copied: rows are looked at where they are, and what is carried goes back and forth
  * between the memory of the output and a second place. */
-#include "op/op.h"
+#include "ops/loop.h"
 #include "base/ragged.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { TIMES, N_CARRIED, N_SLICED, TESTED, REVERSE, PACKED };
-
-/* Where things are among the inputs of the op, the outputs of the body and those of the op. */
-typedef struct {
-    int limit, go_on, carried, sliced, captured; /* first input of each kind, -1: there is none */
-    int n_carried, n_sliced, n_stacked;
-    int first; /* output of the body that is carried */
-    int rounds, stacked; /* outputs of the op */
-    int n_out; /* of the body */
-} layout;
-
-static bool find_layout(const df_call *call, layout *l)
-{
-    const df_attr *attrs = call->attrs;
-    const bool tested = attrs[TESTED].i, limited = attrs[TIMES].i < 0;
-    const int64_t n_carried = attrs[N_CARRIED].i, n_sliced = attrs[N_SLICED].i;
-    if (n_carried < 0 || n_sliced < 0 || n_carried > call->n_in || n_sliced > call->n_in)
-        return false;
-    l->n_carried = (int)n_carried;
-    l->n_sliced = (int)n_sliced;
-    l->limit = limited ? 0 : -1;
-    l->go_on = tested ? limited : -1;
-    l->carried = limited + tested;
-    l->sliced = l->carried + l->n_carried;
-    l->captured = l->sliced + l->n_sliced;
-    l->first = tested;
-    l->rounds = tested ? l->n_carried : -1;
-    l->stacked = l->n_carried + tested;
-    l->n_stacked = call->n_out - l->stacked;
-    l->n_out = call->n_out; /* the body's word on going on is where the number of rounds is here */
-    return l->captured <= call->n_in && l->n_stacked >= 0;
-}
-
-static bool is_scalar(const df_tensor *t, df_dtype dtype) { return t->dtype == dtype && !t->ndim; }
-
-/* Whether rows are packed, given the size that the body expects of one. */
-static bool is_packed(const df_tensor *t, int64_t row)
-{
-    return row < 0 && t->dtype == DF_U8 && t->ndim == 1;
-}
-
-static int64_t row_bytes(const df_tensor *t)
-{
-    int64_t n = df_dtypes[t->dtype].bytes;
-    for (int d = 1; d < t->ndim; d++) {
-        if (t->shape[d] < 0) return -1;
-        if (!df_mul_size(n, t->shape[d], &n)) return INT64_MAX;
-    }
-    return n;
-}
-
-/* How many bytes of input i a body is given; -1: not known. */
-static int64_t given_bytes(const df_call *call, const layout *l, int i)
-{
-    const df_tensor *t = call->in[i];
-    if (i >= l->sliced && i < l->captured)
-        return is_packed(t, call->bodies->types[0].in_bytes[i]) ? -1 : row_bytes(t);
-    return t->size < 0 ? -1 : df_tensor_bytes(t);
-}
-
-static df_status check_input(const df_call *call, const layout *l, int i, df_error *err)
-{
-    const df_tensor *t = call->in[i];
-    const int64_t times = call->attrs[TIMES].i, given = given_bytes(call, l, i);
-    const int64_t wanted = call->bodies->types[0].in_bytes[i];
-    const char *want = NULL;
-    if (i == l->limit && !is_scalar(t, DF_I64)) want = "an int64 of shape ()";
-    if (i == l->go_on && !is_scalar(t, DF_BOOL)) want = "a bool of shape ()";
-    if (i >= l->sliced && i < l->captured && !is_packed(t, wanted) &&
-        (t->ndim == 0 || (times >= 0 && t->shape[0] >= 0 && t->shape[0] < times)))
-        want = "a row for each round";
-    if (!want && given >= 0 && wanted > given) want = "what the body looks at";
-    if (!want) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want %s", i, df_tensor_text(t).text,
-                   want);
-}
-
-static bool like_rows(const df_tensor *row, const df_tensor *stack)
-{
-    df_tensor below = *stack; /* its shape is borrowed */
-    if (stack->ndim != row->ndim + 1) return false;
-    below.ndim = row->ndim;
-    below.shape = stack->shape + 1;
-    return row->dtype == stack->dtype && df_may_be_same_shape(row, &below);
-}
-
-static bool like(const df_tensor *a, const df_tensor *b)
-{
-    return a->dtype == b->dtype && df_may_be_same_shape(a, b);
-}
-
-static df_status check_output(const df_call *call, const layout *l, int i, df_error *err)
-{
-    const df_tensor *made = call->bodies->types[0].out, *t = call->out[i];
-    const int64_t times = call->attrs[TIMES].i;
-    bool good;
-    if (i < l->n_carried)
-        good = like(t, &made[l->first + i]) && like(call->in[l->carried + i], t);
-    else if (i == l->rounds)
-        good = is_scalar(t, DF_I64) && is_scalar(&made[0], DF_BOOL);
-    else if (is_packed(t, made[i].size))
-        good = t->size < 0;
-    else
-        good = like_rows(&made[i], t) &&
-               (t->shape[0] < 0 || (times >= 0 && l->rounds < 0 && t->shape[0] == times));
-    if (good) return DF_OK;
-    return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, does not fit its body", i,
-                   df_tensor_text(t).text);
-}
-
-static df_status infer_loop(const df_call *call, df_error *err)
-{
-    const df_bodies *bodies = call->bodies;
-    layout l;
-    df_status status = DF_OK;
-    if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body to run");
-    if (!find_layout(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
-        bodies->types[0].n_out != l.n_out || (l.go_on >= 0 && call->attrs[REVERSE].i))
-        return df_fail(err, DF_INVALID_ARGUMENT, "loop: %d inputs and %d outputs do not fit its "
-                       "body or its attributes", call->n_in, call->n_out);
-    for (int i = 0; i < call->n_in && status == DF_OK; i++) status = check_input(call, &l, i, err);
-    for (int i = 0; i < call->n_out && status == DF_OK; i++)
-        status = check_output(call, &l, i, err);
-    return status;
-}
 
 static int count_out(const df_call *call) { return call->n_out; }
 
@@ -173,7 +47,7 @@ typedef struct {
 } slices;
 
 typedef struct {
-    layout at;
+    df_loop at;
     const df_tensor **in; /* by input of the body */
     df_tensor **out;      /* by output of the body */
     pair *pairs;
@@ -193,7 +67,7 @@ static bool add_bytes(int64_t *at, int64_t bytes)
 }
 
 /* Where the parts of the workspace begin. */
-static bool divide(const df_call *call, const layout *l, int64_t *at)
+static bool divide(const df_call *call, const df_loop *l, int64_t *at)
 {
     const int64_t sizes[] = {(int64_t)sizeof(void *) * call->n_in,
                              (int64_t)sizeof(void *) * l->n_out,
@@ -212,9 +86,9 @@ static bool divide(const df_call *call, const layout *l, int64_t *at)
 
 static int64_t workspace_loop(const df_call *call)
 {
-    layout l;
+    df_loop l;
     int64_t at[N_PARTS];
-    if (!find_layout(call, &l) || !divide(call, &l, at)) return -1;
+    if (!DF_SYM(df_loop_find)(call, &l) || !divide(call, &l, at)) return -1;
     for (int c = 0; c < l.n_carried; c++)
         if (call->out[c]->size > 0 && !add_bytes(&at[SECOND_PLACES], df_tensor_bytes(call->out[c])))
             return -1;
@@ -231,7 +105,7 @@ static df_status describe(df_tensor *to, const df_tensor *t, int skipped, df_err
 /* Round t reads place t % 2 and writes the other one, so that the last writes the output. */
 static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_error *err)
 {
-    const layout *l = &r->at;
+    const df_loop *l = &r->at;
     const int last = l->go_on >= 0 || r->times % 2 ? 1 : 0;
     df_status status = DF_OK;
     for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
@@ -248,12 +122,12 @@ static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_er
 
 static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
 {
-    const layout *l = &r->at;
+    const df_loop *l = &r->at;
     df_status status = DF_OK;
     for (int k = 0; k < l->n_sliced && status == DF_OK; k++) {
         const df_tensor *x = call->in[l->sliced + k];
         slices *s = &r->slices[k];
-        s->packed = is_packed(x, call->bodies->types[0].in_bytes[l->sliced + k]);
+        s->packed = df_loop_is_packed(x, call->bodies->types[0].in_bytes[l->sliced + k]);
         r->in[l->sliced + k] = &s->row;
         if (s->packed) continue;
         if (x->shape[0] < r->times && l->go_on < 0)
@@ -262,21 +136,21 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
         r->times = df_min(r->times, x->shape[0]);
         status = describe(&s->row, x, 1, err);
         s->data = x->data;
-        s->bytes = row_bytes(x);
+        s->bytes = DF_SYM(df_loop_row_bytes)(x);
     }
     return status;
 }
 
 static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
 {
-    const layout *l = &r->at;
+    const df_loop *l = &r->at;
     df_status status = DF_OK;
     for (int k = 0; k < l->n_stacked && status == DF_OK; k++) {
         const int i = l->stacked + k;
         stack *s = &r->stacks[k];
         status = describe(&s->row, &call->bodies->types[0].out[i], 0, err);
         s->out = call->out[i];
-        s->packed = is_packed(s->out, s->row.size);
+        s->packed = df_loop_is_packed(s->out, s->row.size);
         s->bytes = s->row.size < 0 ? -1 : df_tensor_bytes(&s->row);
         s->room = s->out->size < 0 ? 0 : INT64_MAX;
         r->out[i] = &s->row;
@@ -286,10 +160,10 @@ static df_status begin_stacks(const df_call *call, rounds *r, df_error *err)
 
 static df_status begin(const df_call *call, rounds *r, df_error *err)
 {
-    layout *l = &r->at;
+    df_loop *l = &r->at;
     int64_t at[N_PARTS];
     char *base = call->workspace;
-    if (!find_layout(call, l) || !divide(call, l, at))
+    if (!DF_SYM(df_loop_find)(call, l) || !divide(call, l, at))
         return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory");
     r->in = (const df_tensor **)(base + at[IN]);
     r->out = (df_tensor **)(base + at[OUT]);
@@ -404,7 +278,7 @@ static df_status add_rows(const df_call *call, rounds *r, int64_t t, df_error *e
 /* What the body made is what it is given next. Places of unknown size are made anew. */
 static df_status pass_on(const df_call *call, rounds *r, int64_t t, df_error *err)
 {
-    const layout *l = &r->at;
+    const df_loop *l = &r->at;
     df_status status = DF_OK;
     for (int c = 0; c < l->n_carried && status == DF_OK; c++) {
         df_tensor *made = &r->pairs[c].place[(t + 1) % 2], *next = &r->pairs[c].place[t % 2];
@@ -433,7 +307,7 @@ static df_status run_sized_by_data(const df_call *call, rounds *r, int64_t *t, d
 
 /* --- rounds of which only pointers change ---*/
 
-static bool is_fixed(const df_call *call, const layout *l)
+static bool is_fixed(const df_call *call, const df_loop *l)
 {
     for (int c = 0; c < l->n_carried; c++)
         if (call->out[c]->size < 0) return false;
@@ -457,7 +331,7 @@ static struct df_moving still(const void *data)
 /* Where things are from round t on. */
 static void place(const df_call *call, rounds *r, int64_t t)
 {
-    const layout *l = &r->at;
+    const df_loop *l = &r->at;
     for (int i = 0; i < call->n_in; i++) r->moving_in[i] = still(call->in[i]->data);
     if (l->go_on >= 0) r->moving_out[0] = still(&r->another);
     for (int c = 0; c < l->n_carried; c++) {
@@ -562,4 +436,4 @@ DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out =
                          {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
                          {"reverse", DF_ATTR_BOOL}, {"packed", DF_ATTR_INT}},
                .n_bodies = 1, .internal = true, .sized_by_data = true, .count_out = count_out,
-               .infer = infer_loop, .run = run_loop, .workspace = workspace_loop};
+               .infer = DF_SYM(df_loop_infer), .run = run_loop, .workspace = workspace_loop};
