@@ -122,7 +122,7 @@ def _check_facts(graph: Graph, node: Node) -> None:
     if len(node.bodies) != node.op.n_bodies and not (node.op.n_bodies < 0 and node.bodies):
         raise IRError(f"{node.name} owns {len(node.bodies)} bodies, its op wants "
                       f"{node.op.n_bodies}, in\n{graph}")
-    fresh = Node(node.op, node.inputs, node.attrs, node.outputs, bodies=node.bodies)
+    fresh = Node(node.op, node.inputs, node.attrs, node.outputs, line=node.line, bodies=node.bodies)
     fresh.own(node.bodies, node.writes)
     if (fresh.writes, fresh.effect, fresh.may_refuse) != (node.writes, node.effect,
                                                           node.may_refuse):

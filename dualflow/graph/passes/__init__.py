@@ -24,6 +24,7 @@ from dualflow.graph.passes import (
     keep,
     packing,
     reshapes,
+    residuals,
     updates,
     versions,
     waves,
@@ -36,9 +37,9 @@ NEEDED = (inline, versions)
 SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code)
 ROUNDS = 2
 # After them.
-LAST = (packing, keep, epilogue, cluster, updates, waves)
+LAST = (residuals, packing, keep, epilogue, cluster, updates, waves)
 # They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
-ONCE = (*NEEDED, bodies, hoist, packing, keep)
+ONCE = (*NEEDED, bodies, hoist, residuals, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

@@ -73,7 +73,7 @@ class _Owners:
             if node.op is LOOP:
                 self.free_unchanged(node)
             if node.op in (LOOP, COND):
-                _tidy_inputs(self.graph, node)
+                tidy_inputs(self.graph, node)
             if node.op is COND:
                 self.choose(node)
         self.graph.outputs = [self.stands_for.get(x, x) for x in self.graph.outputs]
@@ -187,7 +187,7 @@ def _set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
 
 # --- inputs ---
 
-def _tidy_inputs(graph: Graph, node: Node) -> None:
+def tidy_inputs(graph: Graph, node: Node) -> None:
     """Constants stand in the bodies, other values go in once, and only if a body reads them."""
     parts = loop_parts(node) if node.op is LOOP else None
     start = parts.captured.start if parts else 1

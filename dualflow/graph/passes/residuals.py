@@ -1,0 +1,131 @@
+"""What a loop stacks only for another loop to read is computed there again, where that takes
+nothing but a few elementwise ops on what the other loop sees anyway.
+
+    y = sigmoid(x), both stacked for the loop backwards     only x is, which computes y again
+
+The same kernels on the same values: exact. Row r of what one loop stacks belongs to row r of all
+else that is cut into rows by both, whichever way they run. Writing and reading a stack takes as
+long as the ops that it saves, and its memory is most of what a long loop needs.
+"""
+
+from collections.abc import Iterator
+
+from dualflow._core import Symbol
+from dualflow.graph.ir import CONSTANT, LEAVES, LOOP, Graph, LoopParts, Node, graphs, loop_parts
+from dualflow.graph.passes import bodies
+from dualflow.graph.passes.options import Options
+from dualflow.graph.passes.values import is_known
+
+MOST_NS = 1.0       # for an element that is not stacked; writing and reading it takes as long
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Looks at each pair of loops of one graph of which the second reads what the first stacks."""
+    changed = False
+    for one in graphs(graph):
+        loops = [node for node in one.nodes if node.op is LOOP]
+        if len(loops) < 2:
+            continue
+        only = _only_readers(one)
+        for first in loops:
+            for second in dict.fromkeys([only.get(y) for y in first.outputs]):
+                if second is not None and _Pair(first, second, only).run():
+                    bodies.tidy_inputs(one, second)
+                    changed = True
+    return bodies.run(graph, options) if changed else graph
+
+
+def _only_readers(graph: Graph) -> dict[Symbol, Node | None]:
+    """For what only one loop reads, as rows, that loop; for all else that is read, None."""
+    found: dict[Symbol, Node | None] = dict.fromkeys(graph.outputs)
+    for node in graph.nodes:
+        rows = loop_parts(node).sliced if node.op is LOOP else slice(0, 0)
+        for k, x in enumerate(node.inputs):
+            reader = node if rows.start <= k < rows.stop else None
+            found[x] = reader if found.get(x, reader) is reader else None
+    return found
+
+
+class _Pair:
+    """Two loops, of which the second reads rows that the first stacks."""
+
+    def __init__(self, first: Node, second: Node, only: dict[Symbol, Node | None]) -> None:
+        self.body, self.into = first.bodies[0], second.bodies[0]
+        self.place = {node: k for k, node in enumerate(self.body.nodes)}
+        self.seen = list(_seen_by_both(first, second))
+        self.at = dict(self.seen)
+        readers: dict[Symbol, list[Node | None]] = {}
+        for k in _stacked(loop_parts(first)):
+            if first.outputs[k] in only:
+                readers.setdefault(self.body.outputs[k], []).append(only[first.outputs[k]])
+        self.stacked = [y for y, found in readers.items() if all([n is second for n in found])]
+        self.again: dict[Symbol, None] = {}    # what is computed again
+
+    def run(self) -> bool:
+        """Whether some stacks are not read any more."""
+        for y in sorted(self.stacked, key=lambda y: self.place[y.node], reverse=True):
+            self.again.update(dict.fromkeys(self._steps(y)))
+        if self.again:
+            self._compute()
+        return bool(self.again)
+
+    def _steps(self, y: Symbol) -> list[Symbol]:
+        """What must be computed to have a value without its stack; nothing if that is too much."""
+        needed, new = {y: None}, [y]
+        while new:
+            x = new.pop()
+            if not _is_cheap(x) or sum([z.node.op.cost for z in needed]) > MOST_NS:
+                return []
+            more = {z: None for z in x.node.inputs if z not in needed and z not in self.again
+                    and z not in self.at and z.node.op is not CONSTANT}
+            new += more
+            needed.update(more)
+        return list(needed)
+
+    def _compute(self) -> None:
+        """Adds the nodes to the second loop, before all others, and lets these read them."""
+        old = self.into.nodes
+        self.into.nodes = [node for node in old if node.op in LEAVES]
+        here = {x: inside for x, inside in self.at.items() if x not in self.again}
+        for y in sorted(self.again, key=lambda y: self.place[y.node]):
+            for x in y.node.inputs:
+                if x not in here:
+                    here[x] = self.into.constant(x.node.data, x.node.name, x.node.line)
+            node = y.node
+            here[y] = self.into.add(node.op, [here[x] for x in node.inputs], node.attrs, node.name,
+                                    node.line).outputs[0]
+        instead = {inside: here[x] for x, inside in self.seen if x in self.again}
+        rest = [node for node in old if node.op not in LEAVES]
+        for node in rest:
+            node.inputs = tuple([instead.get(x, x) for x in node.inputs])
+        self.into.nodes += rest
+        self.into.outputs = [instead.get(x, x) for x in self.into.outputs]
+
+
+def _stacked(parts: LoopParts) -> Iterator[int]:
+    """The outputs of a loop that are stacks of rows of one shape."""
+    for k in range(parts.stacked.start, parts.stacked.stop):
+        if not parts.packed >> k - parts.stacked.start & 1:
+            yield k
+
+
+def _seen_by_both(first: Node, second: Node) -> Iterator[tuple[Symbol, Symbol]]:
+    """Values inside the first loop and those that they are inside the second."""
+    parts, other = loop_parts(first), loop_parts(second)
+    stacked = {first.outputs[k]: first.bodies[0].outputs[k] for k in _stacked(parts)}
+    for k in range(other.sliced.start, len(second.inputs)):
+        x, inside = second.inputs[k], second.bodies[0].inputs[k]
+        given = parts.sliced if k < other.sliced.stop else parts.captured
+        if k < other.sliced.stop and x in stacked:
+            yield stacked[x], inside
+        elif not second.writes >> k & 1:
+            for i in range(given.start, given.stop):
+                if first.inputs[i] is x and not first.writes >> i & 1:
+                    yield first.bodies[0].inputs[i], inside
+
+
+def _is_cheap(x: Symbol) -> bool:
+    node = x.node
+    return (node.op.kind == "elementwise" and len(node.outputs) == 1 and not node.writes
+            and not node.effect and not node.may_refuse and node.op not in LEAVES
+            and all(map(is_known, (x, *node.inputs))))
