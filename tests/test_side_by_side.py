@@ -15,7 +15,8 @@ from asv_bench.peers.work import WORK
 
 PEERS = Path(work.__file__).parent
 SMALL = {"n": 64, "times": 2, "rows": 9, "m": 4, "k": 3, "batch": 2, "size": 6, "inputs": 4,
-         "outputs": 4, "sizes": [5, 4, 3], "tokens": 3, "layers": 1, "width": 8, "heads": 2}
+         "outputs": 4, "sizes": [5, 4, 3], "tokens": 3, "layers": 1, "width": 8, "heads": 2,
+         "rounds": 5, "steps": 3}
 
 
 def kinds(path):

@@ -165,6 +165,35 @@ def attention(batch, heads, tokens, width):
     return differentiated(f, qkv, qkv[0])
 
 
+# --- loops ---
+
+def scalar_while(rounds):
+    start, n = df.constant(1.), df.constant(rounds)
+
+    @df.function
+    def f(n, x):
+        return df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * .999 + .5), (0, x))
+    return lambda: f(n, start), rounds
+
+
+def counted_loop(rounds):
+    start, n = df.constant(1.), df.constant(rounds)
+
+    @df.function
+    def f(n, x):
+        return df.scan(lambda x, _: (x * .999 + .5, None), x, length=n)[0]
+    return lambda: f(n, start), rounds
+
+
+def product_loop(rounds, n=16):
+    v, w = constants(work.arrays((1, n), (n, n)))
+
+    @df.function
+    def f(v, w):
+        return df.scan(lambda v, _: (df.tanh(v @ w), None), v, length=rounds)[0]
+    return lambda: f(v, w), rounds
+
+
 # --- training steps ---
 
 def trained(parameters, loss_of, optimizer, *batch):
@@ -224,6 +253,43 @@ def lstm_step(batch, by_hand, units=128):
         h = unrolled(x, *v[:3]) if by_hand else df.nn.lstm(x, *v[:3])[1][0]
         return cross_entropy(h @ v[3] + v[4], y)
     return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
+
+
+def scan_program(steps, batch, units=128):
+    """A traced step, and what it is called with."""
+    parameters, x, y = work.rows_of_lstm(steps, batch, units)
+    variables = [df.Variable(p) for p in parameters]
+    kernel, recurrent, bias = variables
+    optimizer = df.optimizers.SGD(.01)
+
+    def cell(state, x):
+        h, c = state
+        i, f, g, o = df.split(x @ kernel + h @ recurrent + bias, 4, axis=1)
+        c = df.sigmoid(f) * c + df.sigmoid(i) * df.tanh(g)
+        h = df.sigmoid(o) * df.tanh(c)
+        return (h, c), h
+
+    @df.function
+    def step(x, y):
+        with df.GradientTape() as tape:
+            zeros = df.zeros([batch, units])
+            loss = df.reduce_mean(df.square(df.scan(cell, (zeros, zeros), x)[1] - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+    return step, constants([x, y])
+
+
+def scan_step(steps, batch):
+    step, batch = scan_program(steps, batch)
+    return lambda: step(*batch)
+
+
+def scan_compile(steps, batch):
+    """All that a first call does before the program runs."""
+    def call():
+        step, given = scan_program(steps, batch)
+        step.compiled_for(*given)
+    return call
 
 
 def gpt_step(batch, tokens, layers, width, heads):

@@ -125,6 +125,26 @@ def attention(batch, heads, tokens, width):
     return compiled(both, *work.arrays(*[(batch, tokens, heads, width)] * 4))
 
 
+# --- loops ---
+
+def scalar_while(rounds):
+    def f(n, x):
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * .999 + .5), (0, x))
+    return compiled(f, np.int32(rounds), np.float32(1)), rounds
+
+
+def counted_loop(rounds):
+    def f(n, x):
+        return lax.fori_loop(0, n, lambda _, x: x * .999 + .5, x)
+    return compiled(f, np.int32(rounds), np.float32(1)), rounds
+
+
+def product_loop(rounds, n=16):
+    def f(v, w):
+        return lax.scan(lambda v, _: (jnp.tanh(v @ w), None), v, length=rounds)[0]
+    return compiled(f, *work.arrays((1, n), (n, n))), rounds
+
+
 # --- training steps ---
 
 def trained(parameters, loss_of, adam, *batch):
@@ -193,6 +213,46 @@ def lstm_step(batch, by_hand, units=128):
         (h, _), _ = lax.scan(cell, (zeros, zeros), x.transpose(1, 0, 2))
         return cross_entropy(h @ w + b, y)
     return trained(parameters, loss, True, x, y)
+
+
+def scan_program(steps, batch, units=128):
+    """A step to be compiled, and what it is called with."""
+    parameters, x, y = work.rows_of_lstm(steps, batch, units)
+
+    def loss(v, x, y):
+        kernel, recurrent, bias = v
+
+        def cell(state, x):
+            h, c = state
+            i, f, g, o = jnp.split(x @ kernel + h @ recurrent + bias, 4, axis=1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+        zeros = jnp.zeros((batch, units))
+        return jnp.mean((lax.scan(cell, (zeros, zeros), x)[1] - y) ** 2)
+
+    def step(v, x, y):
+        found, g = jax.value_and_grad(loss)(v, x, y)
+        return [p - .01 * g for p, g in zip(v, g)], found
+    given = [jnp.array(p) for p in parameters], jnp.asarray(x), jnp.asarray(y)
+    return jax.jit(step, donate_argnums=0), given
+
+
+def scan_step(steps, batch):
+    step, (v, x, y) = scan_program(steps, batch)
+    kept = [v]
+
+    def call():
+        kept[0], loss = step(kept[0], x, y)
+        loss.block_until_ready()
+    return call
+
+
+def scan_compile(steps, batch):
+    def call():
+        step, given = scan_program(steps, batch)
+        step.lower(*given).compile()
+    return call
 
 
 def gpt_step(batch, tokens, layers, width, heads):

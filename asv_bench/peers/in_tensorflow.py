@@ -120,6 +120,22 @@ def max_pool():
     return traced(lambda x: tf.nn.max_pool2d(x, 2, 2, "VALID"), *work.arrays((64, 28, 28, 32)))
 
 
+# --- loops ---
+
+def scalar_while(rounds):
+    def f(n, x):
+        return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * .999 + .5), (0, x))
+    return traced(f, np.int32(rounds), np.float32(1))[0], rounds    # by graphs, not by XLA
+
+
+def counted_loop(rounds):
+    def f(n, x):
+        for _ in tf.range(n):
+            x = x * .999 + .5
+        return x
+    return traced(f, np.int32(rounds), np.float32(1))[0], rounds
+
+
 # --- training steps ---
 
 def trained(parameters, loss_of, adam, *batch):

@@ -73,6 +73,16 @@ STEPS = [
     Work("training step, GPT, 4 layers of width 256, 8 x 128 tokens, Adam", "gpt_step",
          {"batch": 8, "tokens": 128, "layers": 4, "width": 256, "heads": 4}, .8),
 ]
+LOOPS = [
+    Work("while loop of a number, a round", "scalar_while", {"rounds": 20_000}),
+    Work("counted loop of a number, a round", "counted_loop", {"rounds": 20_000}),
+    Work("loop of tanh(v @ w), 16 x 16, a round", "product_loop", {"rounds": 20_000}),
+    Work("training step, LSTM 128 by scan, 100 steps, batch 32, SGD", "scan_step",
+         {"steps": 100, "batch": 32}, .75),
+    Work("the same, 1,000 steps", "scan_step", {"steps": 1000, "batch": 32}, .75),
+    Work("compiling the same, 100 steps", "scan_compile", {"steps": 100, "batch": 32}, .03),
+    Work("compiling the same, 1,000 steps", "scan_compile", {"steps": 1000, "batch": 32}, .03),
+]
 WORK = [
     Work("a + b, 4 elements", "add", {"n": 4}),
     Work("a + b recorded, 4 elements", "add_recorded", {"n": 4}),
@@ -92,7 +102,7 @@ WORK = [
     Work("GELU by hand, traced, 1 M", "gelu", {"n": 1 << 20}, .95),
     Work("GELU by hand, traced, 16 M", "gelu", {"n": 1 << 24}, .95),
     Work("max-pool 2x2, 64 x 28 x 28 x 32", "max_pool", {}, .6),
-    *MATRICES, *CONVOLUTIONS, *ATTENTION, *STEPS,
+    *MATRICES, *CONVOLUTIONS, *ATTENTION, *STEPS, *LOOPS,
 ]
 
 
@@ -133,6 +143,15 @@ def lstm(batch, units=128, features=28):
     (w,), (b,) = dense(units, 10)
     return ([kernel * scale, recurrent * scale, np.zeros(4 * units, np.float32), w, b],
             arrays((batch, 28, features))[0], labels(batch, 10))
+
+
+def rows_of_lstm(steps, batch, units=128):
+    """Kernel, recurrent kernel and bias, gates in the order i, f, g, o; inputs and what is wanted,
+    (step, example, unit). All outputs count: else gradients would fade to denormal numbers."""
+    kernel, recurrent, x, y = arrays((units, 4 * units), (units, 4 * units), (steps, batch, units),
+                                     (steps, batch, units))
+    small = np.float32(.1)
+    return [kernel * small, recurrent * small, np.zeros(4 * units, np.float32)], x, y
 
 
 def gpt(batch, tokens, layers, width, vocabulary=256):

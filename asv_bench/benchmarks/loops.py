@@ -1,0 +1,104 @@
+"""Loops and branches of traced functions: a round, a training step, its first call, its memory."""
+
+import dualflow as df
+
+ROUNDS = 10_000
+
+
+def update(x):
+    return x * 0.999 + 0.5
+
+
+class Round:
+    """10,000 rounds, in eager mode and as a graph."""
+
+    def setup(self):
+        self.x = df.constant(1.0)
+        self.row = df.random.normal([1, 16], seed=1)
+        self.matrix = df.random.normal([16, 16], seed=2)
+        self.counted = df.function(
+            lambda x: df.scan(lambda x, _: (update(x), None), x, length=ROUNDS)[0])
+        self.tested = df.function(
+            lambda x: df.while_loop(lambda i, x: i < ROUNDS, lambda i, x: (i + 1, update(x)),
+                                    (0, x)))
+        self.products = df.function(
+            lambda v, w: df.scan(lambda v, _: (df.tanh(v @ w), None), v, length=ROUNDS)[0])
+        self.branches = df.function(
+            lambda x: df.scan(lambda x, _: (df.cond(x > 1.0, lambda: x * 0.5, lambda: x + 1.0),
+                                            None), x, length=ROUNDS)[0])
+        for time in (self.time_counted, self.time_tested, self.time_products, self.time_branches):
+            time()
+
+    def time_eager(self):
+        x = self.x
+        for _ in range(ROUNDS):
+            x = update(x)
+
+    def time_counted(self):
+        self.counted(self.x)
+
+    def time_tested(self):
+        self.tested(self.x)
+
+    def time_products(self):
+        self.products(self.row, self.matrix)
+
+    def time_branches(self):
+        self.branches(self.x)
+
+
+class Lstm:
+    """A training step of an LSTM of 128 units, batch 32, written as a loop or unrolled."""
+
+    params = ["100 by scan", "1000 by scan", "100 unrolled"]
+    param_names = ["steps"]
+    units, batch = 128, 32
+
+    def setup(self, steps):
+        steps, self.written = int(steps.split()[0]), steps.split()[-1]
+        shapes = [[self.units, 4 * self.units]] * 2 + [[4 * self.units]]
+        self.variables = [df.Variable(df.random.normal(s, stddev=.1, seed=k))
+                          for k, s in enumerate(shapes)]
+        self.given = [df.random.normal([steps, self.batch, self.units], seed=k) for k in (3, 4)]
+        self.optimizer = df.optimizers.SGD(.01)
+        self.step = self.traced()
+        self.step(*self.given)
+
+    def cell(self, state, x):
+        kernel, recurrent, bias = self.variables
+        h, c = state
+        i, f, g, o = df.split(x @ kernel + h @ recurrent + bias, 4, axis=1)
+        c = df.sigmoid(f) * c + df.sigmoid(i) * df.tanh(g)
+        h = df.sigmoid(o) * df.tanh(c)
+        return (h, c), h
+
+    def rows(self, x):
+        zeros = df.zeros([self.batch, self.units])
+        state = zeros, zeros
+        if self.written == "scan":
+            return df.scan(self.cell, state, x)[1]
+        made = []
+        for t in range(x.shape[0]):
+            state, h = self.cell(state, x[t])
+            made.append(h)
+        return df.stack(made)
+
+    def traced(self):
+        def step(x, y):
+            with df.GradientTape() as tape:
+                loss = df.reduce_mean(df.square(self.rows(x) - y))
+            found = tape.gradient(loss, self.variables)
+            self.optimizer.apply_gradients(zip(found, self.variables))
+            return loss
+        return df.function(step)
+
+    def time_step(self, steps):
+        self.step(*self.given)
+
+    def time_compile(self, steps):
+        self.traced().compiled_for(*self.given)
+
+    def track_arena(self, steps):
+        return self.step.compiled_for(*self.given).spec.arena_bytes
+
+    track_arena.unit = "bytes"
