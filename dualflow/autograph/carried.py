@@ -63,6 +63,7 @@ class Carried:
     def begin(self) -> list[Any]:
         """The tensors it begins with."""
         self.start, self.numbers = [], []
+        self._n_tensors = len([x for x in nest.flatten(self.value) if is_tensor(x)])
         self.structure = self.value if self.value is UNDEFINED else nest.rebuild(
             self.value, self._leaf)
         return self.start
@@ -151,6 +152,8 @@ class Carried:
         return x
 
     def _refuse(self, value: Any, kind: type[Exception] | None) -> None:
+        if len([x for x in nest.flatten(self.value) if is_tensor(x)]) > self._n_tensors:
+            raise Again         # a TensorArray that has learned from the round what it is to hold
         numbers = any([is_number(x) for x in nest.flatten(self.value)])
         if self.can_peel and (numbers or value is UNDEFINED):
             raise Peel

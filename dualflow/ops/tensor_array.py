@@ -143,7 +143,7 @@ class TensorArray(Composite):
                 raise OutOfRangeError(f"{self._name}.write: index is {k}, want 0 <= index < "
                                       f"{len(rows)}; or make it with dynamic_size=True")
             rows[k] = x
-            return self._with(rows, None)
+            return self._of_rows(rows)
         at = reshape(as_tensor(k), [1, 1])
         return self._with(None, tensor_scatter_nd_update(self._all("write"), at,
                                                          expand_dims(x, 0)))
@@ -217,7 +217,16 @@ class TensorArray(Composite):
         if len(rows) != self._size and not self._dynamic:
             raise ShapeError(f"{self._name}.{who}: got {len(rows)} tensors, want {self._size}; or "
                              "make it with dynamic_size=True")
-        return self._with([self._element(x, who) for x in rows], None)
+        return self._of_rows([self._element(x, who) for x in rows])
+
+    def _of_rows(self, rows: list[Tensor | None]) -> TensorArray:
+        """The array of these. What a branch or a round makes is put together there, since its
+        tensors mean nothing around it."""
+        made = self._with(rows, None)
+        graph = current_graph()
+        if graph is not None and graph.n_open:
+            made._values, made._rows = made._dense, None
+        return made
 
     def identity(self) -> TensorArray:
         """The array itself."""

@@ -50,6 +50,19 @@ def test_in_nested_loops_branches_and_structures():
     assert made[1].item() == 9.
 
 
+def test_written_at_known_numbers_in_branches():
+    """What a branch puts together stays there."""
+    def f(x):
+        a = df.TensorArray(df.float32, 2)
+        a = df.cond(x > 0., lambda: a.write(0, x), lambda: a.write(1, -x))
+        b = df.TensorArray(df.float32, 2, element_shape=[])
+        b = df.cond(x > 0., lambda: b, lambda: b.unstack([x, -x]))
+        return a.stack(), b.stack(), a.read(1)
+
+    assert both(f, df.constant(3.))[0].tolist() == [3., 0.]
+    assert both(f, df.constant(-3.))[0].tolist() == [0., 3.]
+
+
 def test_without_loops():
     def f(x):
         a = df.TensorArray(df.float32, 2, dynamic_size=True).unstack(x)
