@@ -30,7 +30,8 @@ def written_at_known_numbers(x):
     if x[1] > 2.:
         a = a.write(0, x[1])
     else:
-        a = a.write(1, x[2] * x[2])
+        y = x[2] * x[2]
+        a = a.write(1, y)
     return a.stack()
 
 
