@@ -37,6 +37,18 @@ static void note_arguments(df_program *p, const df_program_parts *parts)
     }
 }
 
+/* Whether a slot can be a result: memory that it is given, or has got in a run, or that of an
+ * argument, in which nothing else is returned. */
+static bool may_return(const df_program *p, const df_program_parts *parts, int i, const df_slot *s)
+{
+    if (s->kind == DF_SLOT_RESULT) return s->index == i && s->offset == 0;
+    if (s->kind == DF_SLOT_DYNAMIC) return s->last_use == parts->n_instructions;
+    if (s->kind != DF_SLOT_ARG || s->offset != 0 || df_slot_bytes(s) < 0) return false;
+    for (int k = 0; k < i; k++)
+        if (p->stays[k] == s->index) return false;
+    return true;
+}
+
 /* What the results of a program that is a body are like. */
 static df_status note_results(df_program *p, const df_program_parts *parts, df_error *err)
 {
@@ -45,11 +57,12 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
     for (int i = 0; i < p->n_results && status == DF_OK; i++) {
         const int slot = parts->returned[i];
         const df_slot *s = slot >= 0 && slot < p->n_slots ? &p->slots[slot] : NULL;
-        if (!s || !(s->kind == DF_SLOT_RESULT ? s->index == i && s->offset == 0
-                    : s->kind == DF_SLOT_DYNAMIC && s->last_use == parts->n_instructions))
+        if (!s || !may_return(p, parts, i, s))
             return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d is not in slot %d", i,
                            slot);
         p->returned[i] = slot;
+        p->stays[i] = s->kind == DF_SLOT_ARG ? s->index : -1;
+        if (p->stays[i] >= 0) p->written[p->stays[i]] = false; /* it is the owner's to give */
         status = df_tensor_set(&p->returns[i], s->dtype, s->ndim, s->shape, "program", err);
     }
     for (int i = 0; i < p->n_slots && status == DF_OK; i++) {
@@ -84,7 +97,7 @@ df_status df_program_take_bodies(df_program *p, const df_program_parts *parts, d
                                "is no body", b, i, in->op->name);
             p->bodies[n] = (df_body){in->bodies[b], p->size};
             p->types[n] = (struct df_body_type){body->n_args, body->n_results, is_fixed(body),
-                                                body->arg_bytes, body->returns};
+                                                body->arg_bytes, body->returns, body->stays};
             if (__builtin_add_overflow(p->size, body->size, &p->size))
                 return df_fail(err, DF_OVERFLOW, "program: too many instructions");
         }

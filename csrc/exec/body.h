@@ -67,6 +67,7 @@ struct df_program {
     bool unsized;       /* slots of arguments have unknown shapes */
     int *returned;     /* by result: its slot, or NULL */
     df_tensor *returns; /* by result: its dtype and shape, or NULL */
+    int *stays;         /* by result: the argument in whose memory it is made, or -1 */
     _Atomic(df_frame *) spare[DF_SPARE_FRAMES];
 };
 
@@ -116,6 +117,12 @@ static inline int64_t df_slot_bytes(const df_slot *s)
         n *= s->shape[d];
     }
     return n;
+}
+
+/* Whether an output may lie in the memory of input k. */
+static inline bool df_may_alias(const df_op *op, int k)
+{
+    return op->kind == DF_ELEMENTWISE || (op->may_alias >> (k < 31 ? k : 31) & 1);
 }
 
 /* Whether an instruction writes input k. */

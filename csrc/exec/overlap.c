@@ -11,7 +11,7 @@ typedef struct {
     int kind, index;
     int64_t begin, end;
     role role;
-    bool written;
+    bool written, may_alias; /* read by an op that may write there */
     int instruction;
 } range;
 
@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b)
     return x->end == y->end ? 0 : x->end > y->end ? -1 : 1; /* the longest first */
 }
 
-static void add_slot(const df_slot *s, role role, bool written, int i, range *to, int *n)
+static void add_slot(const df_slot *s, role role, bool written, bool may_alias, int i, range *to,
+                     int *n)
 {
     int64_t bytes = df_dtypes[s->dtype].bytes;
     if (s->kind == DF_SLOT_DYNAMIC || s->kind == DF_SLOT_CONSTANT) return;
@@ -34,7 +35,7 @@ static void add_slot(const df_slot *s, role role, bool written, int i, range *to
     }
     if (bytes)
         to[(*n)++] = (range){s->kind, s->kind == DF_SLOT_ARENA ? 0 : s->index, s->offset,
-                             s->offset + bytes, role, written, i};
+                             s->offset + bytes, role, written, may_alias, i};
 }
 
 /* Adds what instruction i touches. */
@@ -44,30 +45,30 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
     for (int k = 0; k < in->n_in; k++) {
         bool written = df_writes_input(in, k);
         if (k >= 32 || !(in->op->shape_only >> k & 1))
-            add_slot(&parts->slots[in->in[k]], READ_BY, written, i, to, n);
+            add_slot(&parts->slots[in->in[k]], READ_BY, written, df_may_alias(in->op, k), i, to, n);
     }
     for (int k = 0; k < in->n_out; k++)
-        add_slot(&parts->slots[in->out[k]], MADE_BY, true, i, to, n);
+        add_slot(&parts->slots[in->out[k]], MADE_BY, true, false, i, to, n);
 }
 
 /* Whether one operand may lie exactly where another does: an output in the memory of an input, if
  * the op allows it, and an operand that is read where an input is written. */
-static bool may_share(const df_op *op, const range *a, const range *b)
+static bool may_share(const range *a, const range *b)
 {
     if (a->begin != b->begin || a->end != b->end) return false;
     if (a->role == READ_BY && b->role == READ_BY) return !(a->written && b->written);
-    return a->role != b->role && (op->may_alias || op->kind == DF_ELEMENTWISE);
+    return a->role != b->role && (a->role == READ_BY ? a : b)->may_alias;
 }
 
 /* Whether two operands of one instruction overlap wrongly. `r` is sorted. */
-static bool conflict_inside(const df_op *op, const range *r, int n)
+static bool conflict_inside(const range *r, int n)
 {
     const range *written = NULL, *any = NULL; /* those that reach furthest */
     for (int i = 0; i < n; i++) {
         if (any && (any->kind != r[i].kind || any->index != r[i].index)) written = any = NULL;
-        if (written && r[i].begin < written->end && !may_share(op, written, &r[i])) return true;
-        if (any && r[i].written && r[i].begin < any->end && !may_share(op, any, &r[i])) return true;
-        if (!any || r[i].end > any->end) any = &r[i];
+        if (written && r[i].begin < written->end && !may_share(written, &r[i])) return true;
+        if (any && r[i].written && r[i].begin < any->end && !may_share(any, &r[i])) return true;
+        if (!any || r[i].end > any->end || (r[i].end == any->end && any->may_alias)) any = &r[i];
         if (r[i].written && (!written || r[i].end > written->end)) written = &r[i];
     }
     return false;
@@ -127,7 +128,7 @@ static df_status check_wave(const df_program_parts *parts, int first, int last, 
         int n_own = 0;
         collect(parts, i, own, &n_own);
         qsort(own, (size_t)n_own, sizeof *own, compare);
-        if (conflict_inside(parts->instructions[i].op, own, n_own))
+        if (conflict_inside(own, n_own))
             return fail_overlap(parts, i, "operands overlap", failed, err);
         n += n_own;
     }
@@ -177,7 +178,8 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
         range r;
         int n = 0;
         if (k < s->n_in && k < 32 && s->op->shape_only >> k & 1) continue;
-        add_slot(&slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]], READ_BY, false, 0, &r, &n);
+        add_slot(&slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]], READ_BY, false, false, 0, &r,
+                 &n);
         if (n && r.kind == DF_SLOT_ARENA && r.begin < end && s->workspace < r.end)
             return df_fail(err, DF_INVALID_ARGUMENT, "%s: operand %d overlaps the workspace",
                            s->op->name, k);

@@ -146,7 +146,8 @@ static bool allocate(df_program *p, const df_program_parts *parts)
     if (parts->returned) {
         p->returned = calloc((size_t)parts->n_results + 1, sizeof *p->returned);
         p->returns = calloc((size_t)parts->n_results + 1, sizeof *p->returns);
-        if (!p->returned || !p->returns) return false;
+        p->stays = calloc((size_t)parts->n_results + 1, sizeof *p->stays);
+        if (!p->returned || !p->returns || !p->stays) return false;
         for (int i = 0; i < parts->n_results; i++) df_tensor_init(&p->returns[i]);
     }
     p->n_slots = parts->n_slots;
@@ -393,6 +394,7 @@ void df_program_free(df_program *p)
     free(p->arg_bytes);
     free(p->returned);
     free(p->returns);
+    free(p->stays);
     free(p->slots);
     free(p->instructions);
     free(p->patches);

@@ -8,6 +8,7 @@
 
 #define DF_MAX_ATTRS 12
 #define DF_VARIADIC (-1)
+#define DF_ANY_INPUT UINT32_MAX /* bits of all inputs, of a variadic op, too */
 
 typedef enum { DF_ATTR_INT, DF_ATTR_FLOAT, DF_ATTR_BOOL, DF_ATTR_DTYPE, DF_ATTR_INTS } df_attr_type;
 
@@ -54,6 +55,7 @@ typedef struct {
         const int64_t *in_bytes;  /* how far it reaches into each input; 0: it does not look,
                                    * -1: its size is known only in a run */
         const df_tensor *out;     /* dtypes and shapes, unknown where they depend on data */
+        const int *stays;         /* the input in whose memory each output is made, or -1 */
     } *types;
     void *context;
     /* Runs body k. Outputs of known shape have memory, the others get a buffer. */
@@ -118,7 +120,9 @@ struct df_op {
     bool serial; /* run uses one thread, however large */
     bool sized_by_data; /* outputs may depend on data in their sizes: run allocates such */
     bool commutative; /* to the bit, except for which of two NaNs is returned */
-    bool may_alias; /* out 0 may be computed in the memory of an input of the same bytes */
+    /* Bit i: an output may be computed in the memory of input i, of the same bytes, where no input
+     * whose bit is not set lies. */
+    uint32_t may_alias;
 
     /* Output dtypes and shapes from the inputs' and the attributes; checks them all. Must accept
      * unknown dimensions and propagate them. A dimension that depends on data is left unknown, see

@@ -24,6 +24,6 @@ static void release_cluster(void *prepared) { df_cluster_free(prepared); }
 DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .total = true,
                   .n_in = DF_VARIADIC, .n_out = DF_VARIADIC,
                   .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
-                  .internal = true, .may_alias = true, .infer = df_cluster_infer,
+                  .internal = true, .may_alias = DF_ANY_INPUT, .infer = df_cluster_infer,
                   .count_out = df_cluster_count_out, .prepare = prepare_cluster,
                   .release = release_cluster, .run = run_cluster};

@@ -26,7 +26,7 @@ static df_status infer_cond(const df_call *call, df_error *err)
                                i, df_tensor_text(call->in[i]).text, k,
                                (long long)body->in_bytes[i]);
         for (int i = 0; i < call->n_out; i++)
-            if (body->out[i].dtype != call->out[i]->dtype ||
+            if (body->out[i].dtype != call->out[i]->dtype || body->stays[i] >= 0 ||
                 !df_may_be_same_shape(&body->out[i], call->out[i]))
                 return df_fail(err, DF_BAD_SHAPE, "cond: output %d is %s, of body %d %s", i,
                                df_tensor_text(call->out[i]).text, k,

@@ -94,13 +94,13 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
 
 /* Fields that all records of a form share. */
 #define UNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
-    .may_alias = true, .infer = df_infer_broadcast
+    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
 #define BINARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \
-    .may_alias = true, .infer = df_infer_broadcast
+    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
 #define TERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 3, .n_out = 1, .promote = 7, \
-    .may_alias = true, .infer = df_infer_broadcast
+    .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
 #define QUATERNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 4, .n_out = 1, \
-    .promote = 15, .may_alias = true, .infer = df_infer_broadcast
+    .promote = 15, .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast
 #define TEST_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \
     .infer = df_infer_compare
 #define COMPARE_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1, .promote = 3, \

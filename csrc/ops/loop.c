@@ -13,8 +13,9 @@
  * input or stacked output is then of uint8 and one dimension, see base/ragged.h. Bit k of `packed`
  * says so of stacked output k; a body tells by its argument.
  *
- * Nothing is copied: rows are looked at where they are, and what is carried goes back and forth
- * between the memory of the output and a second place. */
+ * Rows are looked at where they are. What is carried goes back and forth between the memory of the
+ * output and a second place, unless the body makes it where it was: then it stays in the output,
+ * where it is copied before the first round. */
 #include "ops/loop.h"
 #include "base/ragged.h"
 
@@ -114,7 +115,14 @@ static df_status begin_pairs(const df_call *call, rounds *r, char *second, df_er
         r->out[l->first + c] = &place[1];
         if (out->size < 0) continue;
         place[last].data = out->data;
-        place[1 - last].data = second;
+        place[1 - last].data = df_loop_stays(call, l, c) ? out->data : second;
+        if (df_loop_stays(call, l, c)) {
+            const df_tensor *x = call->in[l->carried + c];
+            if (x->data != out->data && out->size)
+                memcpy(out->data, x->data, (size_t)df_tensor_bytes(out));
+            r->in[l->carried + c] = &place[0];
+            continue;
+        }
         second += (df_tensor_bytes(out) + DF_ALIGNMENT - 1) / DF_ALIGNMENT * DF_ALIGNMENT;
     }
     return status;
@@ -332,7 +340,7 @@ static struct df_moving still(const void *data)
 static void place(const df_call *call, rounds *r, int64_t t)
 {
     const df_loop *l = &r->at;
-    for (int i = 0; i < call->n_in; i++) r->moving_in[i] = still(call->in[i]->data);
+    for (int i = 0; i < call->n_in; i++) r->moving_in[i] = still(r->in[i]->data);
     if (l->go_on >= 0) r->moving_out[0] = still(&r->another);
     for (int c = 0; c < l->n_carried; c++) {
         char *at[] = {r->pairs[c].place[0].data, r->pairs[c].place[1].data};

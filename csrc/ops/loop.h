@@ -29,4 +29,10 @@ static inline bool df_loop_is_packed(const df_tensor *t, int64_t row)
     return row < 0 && t->dtype == DF_U8 && t->ndim == 1;
 }
 
+/* Whether the body makes what is carried at c in the place of what it is given. */
+static inline bool df_loop_stays(const df_call *call, const df_loop *l, int c)
+{
+    return call->bodies->types[0].stays[l->first + c] == l->carried + c;
+}
+
 #endif

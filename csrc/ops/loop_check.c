@@ -90,6 +90,10 @@ static df_status check_output(const df_call *call, const df_loop *l, int i, df_e
     else
         good = like_rows(&made[i], t) &&
                (t->shape[0] < 0 || (times >= 0 && l->rounds < 0 && t->shape[0] == times));
+    if (i < l->n_carried)
+        good &= call->bodies->types[0].stays[l->first + i] < 0 || df_loop_stays(call, l, i);
+    else
+        good &= call->bodies->types[0].stays[i == l->rounds ? 0 : i] < 0;
     if (good) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE, "loop: output %d is %s, does not fit its body", i,
                    df_tensor_text(t).text);

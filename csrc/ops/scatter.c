@@ -161,7 +161,7 @@ static df_status run_scatter(const df_call *call, layout l, const df_tensor *sta
                      .sum_bytes = df_dtypes[out->dtype].bytes};
     df_status status = check_indices(call, &l, table, err);
     if (status != DF_OK || out->size == 0) return status;
-    df_parallel_for(s.table_bytes, FILL_GRAIN, 0.05, fill_block, &s);
+    if (s.start != s.table) df_parallel_for(s.table_bytes, FILL_GRAIN, 0.05, fill_block, &s);
     if (updates->size == 0) return DF_OK;
     df_buffer *sums = NULL;
     if (is_long_sum(out->dtype, mode, &l) && !(sums = widen_table(&s, out, mode)))
@@ -325,7 +325,8 @@ static df_status run_update(const df_call *call, df_error *err)
     return run_mode(call, UPDATE, err);
 }
 
-#define TENSOR_SCATTER(op) .name = op, .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .promote = 1 | 4
+#define TENSOR_SCATTER(op) .name = op, .kind = DF_GENERAL, .n_in = 3, .n_out = 1, \
+    .promote = 1 | 4, .may_alias = 1
 
 DF_OP(tensor_scatter_nd_add) = {TENSOR_SCATTER("tensor_scatter_nd_add"), .infer = infer_combine,
                                 .run = run_add, HALVES_IN_FLOAT};
@@ -372,29 +373,32 @@ static df_status run_update_grad(const df_call *call, df_error *err)
     int64_t rows[CHUNK], *last = call->workspace; /* per row: the update that wrote it last */
     df_status status = check_indices(call, &l, "tensor", err);
     if (status != DF_OK || g->size == 0) return status;
-    memcpy(kept, g->data, (size_t)df_tensor_bytes(g));
+    if (kept != g->data) memcpy(kept, g->data, (size_t)df_tensor_bytes(g));
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
         resolve(&l, j, n, rows);
-        for (int64_t i = 0; i < n; i++) {
-            last[rows[i]] = j + i;
-            memset(kept + rows[i] * (int64_t)row_bytes, 0, row_bytes);
-        }
+        for (int64_t i = 0; i < n; i++) last[rows[i]] = j + i;
     }
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
         resolve(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++, updates += row_bytes) {
             if (last[rows[i]] == j + i)
-                memcpy(updates, (const char *)g->data + rows[i] * (int64_t)row_bytes, row_bytes);
+                memcpy(updates, kept + rows[i] * (int64_t)row_bytes, row_bytes);
             else memset(updates, 0, row_bytes);
         }
+    }
+    for (int64_t j = 0; j < l.picks; j += CHUNK) {
+        const int64_t n = df_min(l.picks - j, CHUNK);
+        resolve(&l, j, n, rows);
+        for (int64_t i = 0; i < n; i++)
+            memset(kept + rows[i] * (int64_t)row_bytes, 0, row_bytes);
     }
     return DF_OK;
 }
 
 DF_OP(scatter_update_grad) = {.name = "scatter_update_grad", .kind = DF_GENERAL, .n_in = 2,
-                              .n_out = 2, .infer = infer_update_grad,
+                              .n_out = 2, .may_alias = 1, .infer = infer_update_grad,
                               .workspace = update_grad_workspace, .run = run_update_grad};
 
 /* --- segment_sum: rows with the same id are added up -------------------------------------------*/

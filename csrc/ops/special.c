@@ -31,5 +31,6 @@ static df_status infer_polygamma(const df_call *call, df_error *err)
 }
 
 DF_OP(polygamma) = {.name = "polygamma", .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1,
-                    .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}}, .promote = 1, .may_alias = true,
+                    .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}}, .promote = 1,
+                    .may_alias = DF_ANY_INPUT,
                     .infer = infer_polygamma, .tile = {FLOATS(polygamma)}, .cost = 300};

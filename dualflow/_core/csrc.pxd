@@ -204,7 +204,7 @@ cdef extern from "op/op.h" nogil:
         bint total
         bint serial
         bint commutative
-        bint may_alias
+        uint32_t may_alias
         df_infer_fn infer
         int (*count_out)(const df_call *call) noexcept nogil
         int64_t (*workspace)(const df_call *call) noexcept nogil

@@ -114,8 +114,8 @@ cdef class Op:
 
     @property
     def may_alias(self):
-        """Whether output 0 may lie in the memory of an input of the same bytes."""
-        return bool(self.c.may_alias or self.c.kind == DF_ELEMENTWISE)
+        """Bit i: an output may lie in the memory of input i, of the same bytes."""
+        return -1 if self.c.kind == DF_ELEMENTWISE else self.c.may_alias
 
     @property
     def cost(self):

@@ -115,8 +115,9 @@ cdef int slot_of_result(tuple slots, Py_ssize_t k, result) except -2:
     """The slot that is result `k` of a body, -1: there is none."""
     if result.kind == DF_SLOT_DYNAMIC:
         return <int>result.number
+    number = k if result.kind == DF_SLOT_RESULT else result.number
     for j, slot in enumerate(slots):
-        if slot.kind == DF_SLOT_RESULT and slot.number == k and slot.offset == 0 \
+        if slot.kind == result.kind and slot.number == number and slot.offset == 0 \
                 and slot.shape == result.shape and slot.dtype is result.dtype:
             return <int>j
     return -1

@@ -10,11 +10,12 @@ from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
-from dualflow.ops.array import expand_dims, reshape
+from dualflow.ops.array import expand_dims, reshape, shape
 from dualflow.ops.cast import cast
-from dualflow.ops.creation import zeros
+from dualflow.ops.creation import range as range_of, zeros
 from dualflow.ops.gather import gather, tensor_scatter_nd_update
 from dualflow.ops.join import concat, split, stack, unstack
+from dualflow.ops.limits import maximum
 from dualflow.ops.state import described
 from dualflow.ops.types import DTypeLike, TensorLike
 
@@ -30,7 +31,8 @@ class TensorArray(Composite):
     size : int, default 0
         How many there are.
     dynamic_size : bool, default False
-        Whether writing beyond the end makes it longer. In a loop of a traced function it cannot.
+        Whether writing beyond the end makes it longer. In a loop of a traced function each write
+        then copies it: give a size where one is known.
     clear_after_read, infer_shape
         Accepted as TensorFlow has them, and ignored.
     element_shape : sequence of int, optional
@@ -41,8 +43,8 @@ class TensorArray(Composite):
     Notes
     -----
     It never changes: `write`, `unstack`, `scatter` and `split` return another one. What was never
-    written is zero. As a loop variable it counts as one tensor, and each round of a traced loop
-    that writes it copies it; what a loop makes row by row is better stacked by `scan`.
+    written is zero. As a loop variable it counts as one tensor, which a traced loop writes in place
+    unless the round needs the array from before.
 
     Examples
     --------
@@ -108,6 +110,8 @@ class TensorArray(Composite):
 
     def size(self) -> Tensor:
         """How many tensors there are, int32."""
+        if self._values is not None and self._dynamic:
+            return shape(self._values)[0]
         return as_tensor(self._size, int32)
 
     def __repr__(self) -> str:
@@ -144,9 +148,11 @@ class TensorArray(Composite):
                                       f"{len(rows)}; or make it with dynamic_size=True")
             rows[k] = x
             return self._of_rows(rows)
+        values = self._all("write")
+        if self._dynamic:
+            values = _longer(values, as_tensor(k, int32) + 1)
         at = reshape(as_tensor(k), [1, 1])
-        return self._with(None, tensor_scatter_nd_update(self._all("write"), at,
-                                                         expand_dims(x, 0)))
+        return self._with(None, tensor_scatter_nd_update(values, at, expand_dims(x, 0)))
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """The tensor of number `index`."""
@@ -228,6 +234,17 @@ class TensorArray(Composite):
             made._values, made._rows = made._dense, None
         return made
 
+    @property
+    def _loop_shape(self) -> tuple[int | None, ...]:
+        """The shape of all in one, from round to round."""
+        return (None if self._dynamic else self._size, *self._learned[0])
+
     def identity(self) -> TensorArray:
         """The array itself."""
         return self
+
+
+def _longer(values: Tensor, n: Tensor) -> Tensor:
+    """The rows of `values` and as many of zeros that there are `n` at least."""
+    more = range_of(maximum(n - shape(values)[0], 0))
+    return concat([values, zeros([more.shape[0], *values.shape[1:]], values.dtype)], 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow._core import TensorBase, current_graph
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.nest import flatten, rebuild
+from dualflow.nest import flatten, parts, rebuild
 from dualflow.ops import state
 from dualflow.ops.anew import anew
 from dualflow.ops.tensor_array import TensorArray
@@ -67,19 +67,19 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     """
     single = type(loop_vars) is not tuple and not isinstance(loop_vars, list | tuple)
     carried = anew(state.tensors([loop_vars] if single else loop_vars, "while_loop"))
-    shapes = None
-    if shape_invariants is not None:
-        shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
     limit = None if maximum_iterations is None else state.count(
         maximum_iterations, "while_loop: maximum_iterations")
 
     def step(*given: Any) -> Any:
         return _as_given(carried, body(*given))
 
-    graph = current_graph()
+    graph, arrays = current_graph(), _arrays(carried)
+    if graph is not None and any([x.element_shape is None for x in arrays]):
+        graph.try_out(lambda: step(*carried))           # which tells arrays what they are to hold
+    shapes = None
+    if shape_invariants is not None or any([x.dynamic_size for x in arrays]):
+        shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
     if graph is not None:
-        if any([x.element_shape is None for x in _arrays(carried)]):
-            graph.try_out(lambda: step(*carried))       # which tells arrays what they are to hold
         made = graph.while_loop(cond, step, carried, limit, shapes, "while_loop", name)
     else:
         made = _while(cond, step, carried, limit, shapes)
@@ -138,9 +138,14 @@ def _invariants(carried: Any, invariants: Any) -> list[Any]:
 
 
 def _shapes_of(carried: Any, invariants: Any) -> list[Any]:
-    """The leaves of `invariants`, where shapes, which are lists themselves, count as such."""
-    if isinstance(carried, TensorBase | TensorArray) or carried is None:
+    """The leaves of `invariants`, where shapes, which are lists themselves, count as such; None
+    stands for any. Tensor arrays know their own."""
+    if isinstance(carried, TensorArray):
+        return [carried._loop_shape for _ in flatten(carried)]
+    if isinstance(carried, TensorBase) or carried is None:
         return [invariants]
+    if invariants is None:
+        return [s for x in parts(carried) for s in _shapes_of(x, None)]
     if isinstance(carried, dict):
         return [s for key in sorted(carried) for s in _shapes_of(carried[key], invariants[key])]
     return [s for x, given in zip(carried, invariants, strict=True) for s in _shapes_of(x, given)]

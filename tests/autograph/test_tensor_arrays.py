@@ -53,8 +53,33 @@ def read_in_a_loop(x):
     return y + df.reduce_sum(a.stack())
 
 
+def grown_in_a_loop(x):
+    a = df.TensorArray(df.float32, 0, dynamic_size=True)
+    for i in range(df.cast(x[0], df.int32)):
+        a = a.write(2 * i, x[i] * x)
+    return a.stack() * df.cast(a.size(), df.float32)
+
+
+def grown_in_a_branch(x):
+    a = df.TensorArray(df.float32, 0, dynamic_size=True)
+    for i in range(df.cast(x[0], df.int32)):
+        if x[i] > 1.5:
+            a = a.write(i, x[i] * 2.)
+    return a.stack()
+
+
+def grown_and_read(x):
+    a = df.TensorArray(df.float32, 1, dynamic_size=True, element_shape=[])
+    i = 0
+    while i < df.cast(x[0], df.int32):
+        a = a.write(i + 1, x[i] * a.read(i // 2) + x[i])
+        i += 1
+    return a.stack()
+
+
 @pytest.mark.parametrize("f", [written_in_a_loop, written_in_one_branch_or_the_other,
-                               written_at_known_numbers, beside_numbers_in_a_dict, read_in_a_loop])
+                               written_at_known_numbers, beside_numbers_in_a_dict, read_in_a_loop,
+                               grown_in_a_loop, grown_in_a_branch, grown_and_read])
 @pytest.mark.parametrize("x", [[3., 2., 1., 4.], [4., 4., 1.25, 3.], [2., 1.5, 2.5, .5]])
 def test_tensor_arrays(f, x):
     x = df.constant(x)

@@ -36,10 +36,10 @@ static void sum_rows(int64_t rows, int64_t n, void *out, const void *x)
 }
 
 static const df_op add = {.name = "add", .kind = DF_ELEMENTWISE, .n_in = 2, .n_out = 1,
-                          .may_alias = true, .infer = df_infer_broadcast,
+                          .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast,
                           .tile = {[DF_F32] = add_tile}};
 static const df_op twice = {.name = "twice", .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1,
-                            .may_alias = true, .infer = df_infer_broadcast,
+                            .may_alias = DF_ANY_INPUT, .infer = df_infer_broadcast,
                             .tile = {[DF_F32] = double_tile}};
 static const df_op sum = {.name = "sum", .kind = DF_REDUCTION, .n_in = 1, .n_out = 1,
                           .infer = df_infer_same, .reduce = {[DF_F32] = sum_rows}};

@@ -489,7 +489,7 @@ static void refuse_all(const df_slot *slots, int n_slots, const df_instruction *
 static void test_overlap(void)
 {
     static const df_op in_place = {.name = "in_place", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
-                                   .infer = df_infer_same, .run = add_run, .may_alias = true};
+                                   .infer = df_infer_same, .run = add_run, .may_alias = DF_ANY_INPUT};
     const df_slot slots[] = {
         STATIC(DF_SLOT_ARENA, 0, 0),  STATIC(DF_SLOT_ARENA, 0, 0), STATIC(DF_SLOT_ARENA, 8, 0),
         STATIC(DF_SLOT_ARENA, 64, 0), STATIC(DF_SLOT_ARG, 0, 0),   STATIC(DF_SLOT_ARG, 0, 1),

@@ -63,6 +63,51 @@ def test_written_at_known_numbers_in_branches():
     assert both(f, df.constant(-3.))[0].tolist() == [0., 3.]
 
 
+def test_grown_in_a_loop():
+    """The structure and the shapes of the others are still checked."""
+    def f(x, n):
+        def body(i, a, s):
+            return i + 1, a.write(2 * i, s), s + x
+
+        a = df.TensorArray(df.float32, 1, dynamic_size=True)
+        _, a, s = df.while_loop(lambda i, *_: i < n, body, (0, a, x))
+        return a.stack(), a.size(), a.read(n), s
+
+    made = both(f, df.constant([1., 2.]), df.constant(2))
+    assert made[0].tolist() == [[1., 2.], [0., 0.], [2., 4.]]
+    assert made[1].item() == 3
+    assert both(f, df.constant([1., 2.]), df.constant(3))[1].item() == 5
+    with pytest.raises(df.errors.ShapeError, match=r"loop_vars\[1\] is .* before a round"):
+        df.function(lambda x: df.while_loop(lambda a, s: s[0] < 9., lambda a, s: (
+            a.write(0, x), df.concat([s, x], 0)), (df.TensorArray(
+                df.float32, 1, dynamic_size=True, element_shape=[2]), x)))(df.ones([2]))
+
+
+def test_a_loop_writes_in_place():
+    """No round copies the array, nor its gradient."""
+    @df.function
+    def f(x, n):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            a = df.TensorArray(df.float32, 50, element_shape=[2])
+            _, a, _ = df.while_loop(lambda i, *_: i < n, lambda i, a, s: (
+                i + 1, a.write(i, s), s * x), (0, a, x))
+            y = df.reduce_sum(a.stack() ** 2)
+        return tape.gradient(y, x)
+
+    args = df.constant([1., 2.]), df.constant(3)
+    assert_same(f(*args), f.python_function(*args))
+    loops = [i for i in f.compiled_for(*args).plan.instructions if i.node.op.name == "loop"]
+    assert len(loops) == 2
+    for loop in loops:
+        plan = loop.bodies[0]
+        big = [y for y in plan.results if y.shape == (50, 2)]
+        assert len(big) == 1
+        assert plan.where[big[0]][0].kind.name == "ARG"
+        assert not [i for i in plan.instructions for y in i.outputs
+                    if y.shape == (50, 2) and plan.where[y][0].kind.name != "ARG"]
+
+
 def test_without_loops():
     def f(x):
         a = df.TensorArray(df.float32, 2, dynamic_size=True).unstack(x)

@@ -13,7 +13,7 @@ from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import flag_of, zeroed
 from dualflow.errors import DualflowError
-from dualflow.graph.ir import CONSTANT, VARIABLE, walk
+from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
@@ -164,9 +164,13 @@ def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
         if x not in made and x.node.op is not CONSTANT and not isinstance(x.node.data, Number):
             found[x] = None
     known = made | set(sized)
+    rows = {x for node in walk(trace.nodes) if isinstance(node.data, Owned)
+            for x in node.data.rows}            # of a loop that runs backwards: it sees their rows
     for d in dims(trace):
         if d.kind != "argument" and d.from_data and d.args[0] not in known:
-            found[with_size_of(trace.enclosed.outside(d.args[0]), of)] = None
+            x = trace.enclosed.outside(d.args[0], rows)
+            if x not in rows:
+                found[with_size_of(x, of)] = None
     return list(found)
 
 

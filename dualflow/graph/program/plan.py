@@ -3,25 +3,30 @@
 Time is counted in nodes: time k is when node k runs.
 
 Views become offsets, an op that may work in place does so if its input dies, an update writes its
-variable directly if the old version is not needed. All other values get a place in one arena.
+variable directly if the old version is not needed, and what a loop carries stays where it is if its
+next value can be made there. All other values get a place in one arena.
 """
 
 from __future__ import annotations
 
 import bisect
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
+from types import MappingProxyType
 
 from dualflow._core import Symbol, Tensor, Variable, get_op, symbol, view_offset, workspace_bytes
 from dualflow.errors import ResourceExhaustedError
 from dualflow.graph.ir import (
     CONSTANT,
     LEAVES,
+    LOOP,
     PARAMETER,
     VARIABLE,
     Graph,
     Node,
     is_dynamic,
+    loop_parts,
     type_text,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, lower_bound, place
@@ -145,10 +150,13 @@ def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
 class Planner:
     """Goes through the nodes once, then lays out the arena."""
 
-    def __init__(self, graph: Graph, in_place: bool, is_body: bool) -> None:
+    def __init__(self, graph: Graph, in_place: bool, is_body: bool,
+                 carried: Mapping[int, Symbol]) -> None:
         self.graph = graph
         self.in_place = in_place
         self.is_body = is_body
+        self.carried = carried
+        self.before = {graph.outputs[k]: x for k, x in carried.items()}
         self.plan = Plan(graph)
         self.spans = wave_spans(graph)
         self.last = last_uses(graph, self.spans)
@@ -224,7 +232,9 @@ class Planner:
             where[y] = buffer, 0
         for before, after in node.written:
             where[after] = where[before]
-        instruction.bodies = tuple([make_plan(body, self.in_place, True) for body in node.bodies])
+        carried = carried_of(node)
+        instruction.bodies = tuple([make_plan(body, self.in_place, True, carried)
+                                    for body in node.bodies])
         if not dynamic:
             size = workspace_bytes(node.op, node.inputs, own, node.attrs)
             if node.bodies:                 # they follow what the op itself needs
@@ -245,13 +255,17 @@ class Planner:
         return True
 
     def _dying_input(self, k: int, node: Node, y: Symbol, taken: set[Buffer]) -> Buffer | None:
-        """The buffer of an input that is not read after time k, if `y` may be computed in it."""
+        """The buffer of an input that is not read after time k, if `y` may be computed in it; that
+        of what a loop carries, if `y` is what it carries on."""
         if not (self.in_place and node.op.may_alias):
             return None
         for x in node.inputs:
             buffer, offset = self.plan.where[x]
-            if (buffer.kind is ARENA and buffer.end == k and offset == 0 and buffer not in taken
-                    and self._in_place(node, buffer, y)):
+            if offset or buffer in taken or not self._in_place(node, buffer, y):
+                continue
+            if buffer.kind is ARENA and buffer.end == k:
+                return buffer
+            if self.before.get(y) is x and buffer.kind is ARG and self.last[x] == k:
                 return buffer
         return None
 
@@ -272,7 +286,7 @@ class Planner:
         if self.n_refusing[at] - self.n_refusing[k]:
             return None                 # the variable keeps its value until it is assigned
         reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
-        if reads_it and not (node.op.may_alias and self._in_place(node, buffer, y)):
+        if reads_it and not self._in_place(node, buffer, y):
             return None
         return buffer
 
@@ -285,8 +299,9 @@ class Planner:
     def _in_place(self, node: Node, buffer: Buffer, y: Symbol) -> bool:
         """Whether each input in `buffer` can be read element by element while `y` is written."""
         return buffer.size == nbytes(y) and all(
-            x.shape == y.shape and x.dtype.itemsize == y.dtype.itemsize
-            for x in node.inputs if self.plan.where[x][0] is buffer)
+            node.op.may_alias >> min(i, 31) & 1 and x.shape == y.shape
+            and x.dtype.itemsize == y.dtype.itemsize
+            for i, x in enumerate(node.inputs) if self.plan.where[x][0] is buffer)
 
     # --- what a run returns ---
 
@@ -321,7 +336,9 @@ class Planner:
             if buffer.kind is DYNAMIC and buffer not in seen:
                 seen.add(buffer)
                 continue
-            if buffer.kind is not ARENA or offset or buffer.size != nbytes(x):
+            stays = (buffer.kind is ARG and k in self.carried
+                     and plan.where[self.carried[k]] == (buffer, offset))
+            if not stays and (buffer.kind is not ARENA or offset or buffer.size != nbytes(x)):
                 plan.results[k], buffer = self._copy(x)
             seen.add(buffer)
             if buffer.kind is ARENA:
@@ -353,7 +370,16 @@ class Planner:
             b.offset = block.offset
 
 
-def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False) -> Plan:
+def carried_of(node: Node) -> dict[int, Symbol]:
+    """Which outputs of the body of a loop are which parameters of it in the next round."""
+    if node.op is not LOOP:
+        return {}
+    parts = loop_parts(node)
+    return dict(enumerate(node.bodies[0].inputs[parts.carried], parts.first))
+
+
+def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False,
+              carried: Mapping[int, Symbol] = MappingProxyType({})) -> Plan:
     """Where the values of a graph live, and the instructions that make them.
 
     Parameters
@@ -363,9 +389,12 @@ def make_plan(graph: Graph, in_place: bool = True, is_body: bool = False) -> Pla
         Whether a result may take the place of an input that is not read any more.
     is_body : bool, default False
         Whether a node owns the graph, whose instruction gives it memory for all results.
+    carried : mapping of int to Symbol
+        Of the body of a loop: for the number of an output, the parameter that it is in the next
+        round.
 
     Returns
     -------
     Plan
     """
-    return Planner(graph, in_place, is_body).run()
+    return Planner(graph, in_place, is_body, carried).run()

@@ -16,6 +16,7 @@ from dualflow.graph.trace.body_gradient import (
     dense,
     flag_of,
     give,
+    measured,
     own_recorded,
     value_of,
 )
@@ -69,12 +70,13 @@ class Branches(Way):
             places += [2 * n] if certain else [2 * n, 2 * n + 1]
         if not kept:
             return
+        given = self.trace.adopt(None, [self.inputs[0]])
         for k, body in enumerate(bodies):
             body.outputs = [body.outputs[n] for n in places]
             inner = {x: self.add_output(k, x) for x in self.read(body, self.node.bodies[k].nodes)}
             body.replace(inner)
-        index = self.trace.adopt(None, [self.inputs[0]])
-        node = own_recorded(self.trace, COND, None, index, 0, bodies, self.name)
+            given += [inner[x] for x in measured(body.nodes) if x in inner]
+        node = own_recorded(self.trace, COND, None, given, 0, bodies, self.name)
         made = iter(node.outputs)
         for i, certain in kept:
             value = next(made)

@@ -28,7 +28,11 @@ ENDLESS = (1 << 63) - 1
 
 def try_out(trace: Trace, f: Callable[[], Any]) -> None:
     """Runs Python for what it learns; nothing of what it records stays."""
-    Body(trace, "tried out", lambda: f() and None, (), rounds=True)
+    guards = dict(trace.guards)
+    try:
+        Body(trace, "tried out", lambda: f() and None, (), rounds=True)
+    finally:
+        trace.guards = guards
 
 
 def cond(trace: Trace, index: Symbol, branches: Sequence[Callable[[], Any]], who: str,

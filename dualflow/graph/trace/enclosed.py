@@ -8,7 +8,7 @@ gradient rules need not know of calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dualflow._core import Dim, Symbol, symbol_like, twin
@@ -120,14 +120,15 @@ class Enclosed:
             self.recorded_as[given[x]] = x
         return given[x]
 
-    def outside(self, x: Symbol) -> Symbol:
-        """What stands for a value where no call that contains it is open any more."""
+    def outside(self, x: Symbol, rows: Container[Symbol] = ()) -> Symbol:
+        """What stands for a value where no call that contains it is open any more; values inside a
+        loop stand for themselves if they are in `rows`."""
         if is_number(x):
             return x                    # computed anew wherever it is read
         while True:
             x = self._now(x)
             owner = self._owner.get(x.node)
-            if owner is None or owner in self._open:
+            if owner is None or owner in self._open or x in rows:
                 return x
             if owner.op is CALL:
                 found = self._outside.get(x)

@@ -89,8 +89,9 @@ class Rounds(Way):
     def _settle(self) -> None:
         """Finds out what flows in which rounds: in the first of those that run backwards, less may
         flow than in the others."""
-        now = dict(self.start)
+        now, guards = dict(self.start), self.trace.guards
         while True:
+            self.trace.guards = dict(guards)        # without decisions of a round that was no good
             round = _Round(self, now)
             after = {key: _joined(now[key], round.result[key]) for key in now}
             if all([_kind(after[key]) == _kind(now[key]) for key in now]):
