@@ -56,6 +56,15 @@ cdef class Symbol(Tensor):
         return dims_tuple(self.t.ndim, dims)
 
     @property
+    def is_dynamic(self):
+        """Whether a size depends on data and has no hint."""
+        cdef int d
+        for d in range(self.t.ndim):
+            if self.t.shape[d] < 0:
+                return True
+        return False
+
+    @property
     def size(self):
         """The number of elements."""
         cdef object n = 1

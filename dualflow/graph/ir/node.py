@@ -203,7 +203,7 @@ class Node:
             return True
         if self.effect:
             return not self.writes
-        if any([is_dynamic(x) for x in (*self.inputs, *self.outputs)]):
+        if any([x.is_dynamic for x in (*self.inputs, *self.outputs)]):
             return True
         if self.line and self.line.gradient_of and not self.line.own_rule:
             return False
@@ -212,7 +212,7 @@ class Node:
 
 def is_dynamic(x: Symbol) -> bool:
     """Whether a size of a value depends on data and has no hint."""
-    return any([d is None for d in x.shape])        # `in` would ask a Dim, which equals None
+    return x.is_dynamic
 
 
 def walk(nodes: Iterable[Node], into: Op | None = None) -> Iterator[Node]:
