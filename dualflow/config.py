@@ -162,18 +162,18 @@ def set_num_threads(n: int) -> None:
 
 
 def memory_stats() -> dict[str, int]:
-    """Bytes of tensor memory: in use, peak use, and kept for reuse.
+    """Bytes of tensor memory: in use, peak use, and kept for reuse; and how often some was taken.
 
     Returns
     -------
     dict
-        ``live``, ``peak`` and ``cached``.
+        ``live``, ``peak`` and ``cached``, in bytes; ``allocations``, since the process began.
 
     Examples
     --------
     >>> import dualflow as df
     >>> sorted(df.config.memory_stats())
-    ['cached', 'live', 'peak']
+    ['allocations', 'cached', 'live', 'peak']
     """
     return _core.memory_stats()
 

@@ -226,6 +226,7 @@ static inline void count_live(df_buffer *block, df_thread_memory *by)
 {
     block->owner = by;
     by->live += block->bytes;
+    memory.stats.allocations++;
     memory.stats.live += block->bytes;
     if (memory.stats.live > memory.stats.peak) memory.stats.peak = memory.stats.live;
 }

@@ -39,9 +39,9 @@ df_buffer *df_scratch_take(int64_t bytes);
 void df_scratch_give(df_buffer *scratch);
 
 /* Bytes held by the free list and as scratch, bytes in live buffers, and the highest value of the
- * latter. Wrapped memory is not counted. */
+ * latter; how often a buffer was handed out. Wrapped memory is not counted. */
 typedef struct {
-    int64_t cached, live, peak;
+    int64_t cached, live, peak, allocations;
 } df_memory_stats;
 df_memory_stats df_memory(void);
 

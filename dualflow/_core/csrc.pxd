@@ -69,6 +69,7 @@ cdef extern from "base/tensor.h" nogil:
         int64_t cached
         int64_t live
         int64_t peak
+        int64_t allocations
     df_buffer *df_buffer_new(int64_t bytes) noexcept
     df_buffer *df_buffer_wrap(void *data, int64_t bytes, void (*release)(void *) noexcept,
                               void *owner) noexcept

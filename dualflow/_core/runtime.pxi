@@ -27,7 +27,8 @@ def cpu_cores():
 
 def memory_stats():
     cdef df_memory_stats s = df_memory()
-    return {"live": s.live, "peak": s.peak, "cached": s.cached}
+    return {"live": s.live, "peak": s.peak, "cached": s.cached,
+            "allocations": s.allocations}
 
 
 def memory_by_thread():
