@@ -1,5 +1,6 @@
 """Right operands of products are packed once: those that last from run to run, and are then kept
-(`keep`); and a matrix that several products read transposed is transposed once.
+(`keep`), and those that a loop only reads, before it begins; and a matrix that several products
+read transposed is transposed once.
 
 A product packs a transposed right operand anew each time, and any one of float16 and bfloat16,
 which a product of few rows does not make up for: think of inference, or of the steps of a recurrent
@@ -15,7 +16,8 @@ from collections.abc import Sequence
 
 from dualflow._core import Symbol, get_op
 from dualflow.errors import ShapeError
-from dualflow.graph.ir import VARIABLE, Graph, Node, edit
+from dualflow.graph.ir import LOOP, VARIABLE, Graph, Node, edit, graphs, loop_parts
+from dualflow.graph.passes import bodies, hoist
 from dualflow.graph.passes.keep import is_worth_it, lasting_values
 from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, stand_in
@@ -37,7 +39,44 @@ def run(graph: Graph, options: Options) -> Graph:
     if any([_is_small(node) for node in graph.nodes]):
         graph = _pack_what_lasts(graph)
         graph = _transpose_what_is_read_often(graph)
+    loops = [(one, node) for one in graphs(graph) for node in one.nodes if node.op is LOOP]
+    changed = [(one, node) for one, node in loops if _pack_for_rounds(node)]
+    if changed:
+        graph = hoist.run(graph, options)
+    for one, node in changed:
+        bodies.tidy_inputs(one, node)       # most read packed matrices only
     return graph
+
+
+def _pack_for_rounds(loop: Node) -> int:
+    """Packs what a loop only reads inside it, from where it is to be hoisted."""
+    parts, body = loop_parts(loop), loop.bodies[0]
+    if 0 <= parts.times < MIN_READERS:
+        return 0
+    same = {x for k, x in enumerate(body.inputs)
+            if k >= parts.captured.start and not loop.writes >> k & 1}
+    packed: dict[tuple[Symbol, bool, int], Symbol] = {}
+
+    def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
+        if not _is_small(node) or node.inputs[1] not in same or node.given["transpose_a"]:
+            return None
+        return _packed(graph, node, packed)
+
+    before = body.changes
+    edit(body, visit)
+    found, body.changes = body.changes - before, before
+    return found
+
+
+def _packed(graph: Graph, node: Node,
+            packed: dict[tuple[Symbol, bool, int], Symbol]) -> Sequence[Symbol]:
+    """The same product of a packed matrix, which others may share."""
+    a, b = node.inputs
+    y = node.outputs[0]
+    key = b, node.given["transpose_b"], y.size // y.shape[-1]
+    if key not in packed:
+        packed[key] = stand_in(graph, node, PACK, b, transpose=key[1], rows=key[2])
+    return (stand_in(graph, node, MATMUL_PACKED, a, packed[key], columns=y.shape[-1]),)
 
 
 def _pack_what_lasts(graph: Graph) -> Graph:
@@ -47,18 +86,11 @@ def _pack_what_lasts(graph: Graph) -> Graph:
     def visit(graph: Graph, node: Node) -> Sequence[Symbol] | None:
         if not _is_small(node) or node.inputs[1] not in lasting or node.given["transpose_a"]:
             return None
-        a, b = node.inputs
+        b = node.inputs[1]
         if not _packs(node) and any([x.node.op is VARIABLE for x in lasting[b]]):
             return None
-        y = node.outputs[0]
-        key = b, node.given["transpose_b"], y.size // y.shape[-1]
-        found = packed.get(key)
-        if found is None:
-            found = stand_in(graph, node, PACK, b, transpose=key[1], rows=key[2])
-            if not is_worth_it(found, lasting[b]):
-                return None
-            packed[key] = found
-        return (stand_in(graph, node, MATMUL_PACKED, a, found, columns=y.shape[-1]),)
+        made = _packed(graph, node, packed)
+        return made if is_worth_it(made[0].node.inputs[1], lasting[b]) else None
 
     return edit(graph, visit)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import dualflow as df
 from dualflow.graph.passes import packing
-from tests.graph.build import is_block, ops, passed, traced, variable, x
+from tests.graph.build import assert_same, is_block, ops, passed, traced, variable, x
 
 
 def products(*flags):
@@ -60,3 +60,45 @@ def test_a_recurrence_written_by_hand_has_the_bits_of_eager_mode():
     traced_ = df.function(gradients)
     assert traced_(w, xs).numpy().tobytes() == gradients(w, xs).numpy().tobytes()
     assert ops(traced_.graph_for(w, xs)).count("transpose") == 1
+
+
+def looped(x, h, w, u):
+    return df.scan(lambda h, r: (df.tanh(r @ w + df.matmul(h, u, transpose_b=True)), h), h, x)
+
+
+def test_what_a_loop_only_reads_is_packed_before_it():
+    args = [df.random.normal(s, seed=k) for k, s in enumerate([(5, 3, 4), (3, 6), (4, 6), (6, 6)])]
+    f = df.function(looped)
+    graph = f.graph_for(*args)
+    loop = next(node for node in graph.nodes if node.type == "loop")
+    inside = [node.type for node in loop.bodies[0].nodes]
+    assert [node.type for node in graph.nodes].count("pack_matrix") == 2
+    assert "pack_matrix" not in inside
+    assert sum(name.startswith("matmul_packed") for name in inside) == 2
+    assert not {*graph.inputs[2:]} & {*loop.inputs}
+    for got, want in zip(f(*args), looped(*args), strict=True):
+        assert_same(got, want)
+
+
+def test_what_changes_from_round_to_round_is_not_packed_before():
+    def f(x, w):
+        return df.scan(lambda w, r: (df.tanh(w * 2.), r @ w), w, x)[1]
+    args = df.random.normal([5, 3, 4], seed=1), df.random.normal([4, 4], seed=2)
+    assert "pack_matrix" not in df.function(f).graph_for(*args).text()
+    assert_same(df.function(f)(*args), f(*args))
+
+
+def test_a_variable_that_a_loop_writes_is_not_packed_before():
+    v, x = df.Variable(df.random.normal([4, 4], seed=2)), df.random.normal([5, 3, 4], seed=1)
+
+    def f(x):
+        def step(c, r):
+            y = c + r @ v
+            v.assign(v * .5)
+            return y, y
+        return df.scan(step, df.zeros([3, 4]), x)[1]
+    traced, start = df.function(f), v.value()
+    assert "pack_matrix" not in traced.graph_for(x).text()
+    got = traced(x)
+    v.assign(start)
+    assert_same(got, f(x))
