@@ -255,8 +255,8 @@ def lstm_step(batch, by_hand, units=128):
     return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
 
 
-def scan_program(steps, batch, units=128):
-    """A traced step, and what it is called with."""
+def scan_maker(steps, batch, units=128):
+    """What makes a traced step, and what that is called with."""
     parameters, x, y = work.rows_of_lstm(steps, batch, units)
     variables = [df.Variable(p) for p in parameters]
     kernel, recurrent, bias = variables
@@ -269,27 +269,25 @@ def scan_program(steps, batch, units=128):
         h = df.sigmoid(o) * df.tanh(c)
         return (h, c), h
 
-    @df.function
     def step(x, y):
         with df.GradientTape() as tape:
             zeros = df.zeros([batch, units])
             loss = df.reduce_mean(df.square(df.scan(cell, (zeros, zeros), x)[1] - y))
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return loss
-    return step, constants([x, y])
+    return lambda: df.function(step), constants([x, y])
 
 
 def scan_step(steps, batch):
-    step, batch = scan_program(steps, batch)
-    return lambda: step(*batch)
+    make, given = scan_maker(steps, batch)
+    step = make()
+    return lambda: step(*given)
 
 
 def scan_compile(steps, batch):
     """All that a first call does before the program runs."""
-    def call():
-        step, given = scan_program(steps, batch)
-        step.compiled_for(*given)
-    return call
+    make, given = scan_maker(steps, batch)
+    return lambda: make().compiled_for(*given)
 
 
 def gpt_step(batch, tokens, layers, width, heads):

@@ -215,8 +215,8 @@ def lstm_step(batch, by_hand, units=128):
     return trained(parameters, loss, True, x, y)
 
 
-def scan_program(steps, batch, units=128):
-    """A step to be compiled, and what it is called with."""
+def scan_maker(steps, batch, units=128):
+    """What makes a step to be compiled, and what that is called with."""
     parameters, x, y = work.rows_of_lstm(steps, batch, units)
 
     def loss(v, x, y):
@@ -231,16 +231,17 @@ def scan_program(steps, batch, units=128):
         zeros = jnp.zeros((batch, units))
         return jnp.mean((lax.scan(cell, (zeros, zeros), x)[1] - y) ** 2)
 
-    def step(v, x, y):
-        found, g = jax.value_and_grad(loss)(v, x, y)
-        return [p - .01 * g for p, g in zip(v, g)], found
-    given = [jnp.array(p) for p in parameters], jnp.asarray(x), jnp.asarray(y)
-    return jax.jit(step, donate_argnums=0), given
+    def make():
+        def step(v, x, y):
+            found, g = jax.value_and_grad(loss)(v, x, y)
+            return [p - .01 * g for p, g in zip(v, g)], found
+        return jax.jit(step, donate_argnums=0)
+    return make, ([jnp.array(p) for p in parameters], jnp.asarray(x), jnp.asarray(y))
 
 
 def scan_step(steps, batch):
-    step, (v, x, y) = scan_program(steps, batch)
-    kept = [v]
+    make, (v, x, y) = scan_maker(steps, batch)
+    step, kept = make(), [v]
 
     def call():
         kept[0], loss = step(kept[0], x, y)
@@ -249,10 +250,8 @@ def scan_step(steps, batch):
 
 
 def scan_compile(steps, batch):
-    def call():
-        step, given = scan_program(steps, batch)
-        step.lower(*given).compile()
-    return call
+    make, given = scan_maker(steps, batch)
+    return lambda: make().lower(*given).compile()
 
 
 def gpt_step(batch, tokens, layers, width, heads):
