@@ -86,7 +86,7 @@ class Stacks:
                 continue
             parts = [nest.flatten(item) for item in new]
             for column in zip(*parts, strict=True):
-                made.append(self._row(word, column))
+                made += self._rows(word, column)
             self.shapes.append((new[0], len(new), len(parts[0])))
             if any([len(p) != len(parts[0]) for p in parts]):
                 not_stacked(word, new, self.what)
@@ -100,15 +100,16 @@ class Stacks:
             return [x.tensor[-1]]
         return []
 
-    def _row(self, word: str, column: Sequence[Any]) -> Any:
-        """What a round makes of one tensor of each item: itself, or several, stacked."""
+    def _rows(self, word: str, column: Sequence[Any]) -> list[Any]:
+        """One tensor of each item that a round appends. They are apart, so that a gradient may find
+        them among what the next round is given."""
         if not all([is_tensor(x) or is_number(x) for x in column]):
             not_stacked(word, list(column), self.what)
         tensors = [as_tensor(unwrapped(x)) for x in column]
         first = tensors[0]
         if any([x.dtype is not first.dtype or shape_of(x) != shape_of(first) for x in tensors]):
             not_stacked(word, list(column), self.what)
-        return first if len(tensors) == 1 else stack(tensors)
+        return tensors
 
     def lists(self, rows: Sequence[Any], times: Any, size: Any) -> list[Any]:
         """The lists after the loop; `times`: the number of rounds, if it is known; `size`: where
@@ -120,9 +121,7 @@ class Stacks:
                 found.append(x)
                 continue
             item, per_round, n_parts = like
-            parts = [next(left) for _ in range(n_parts)]
-            if per_round > 1:
-                parts = [reshape(y, [-1, *shape_of(y)[2:]]) for y in parts]
+            parts = [_in_turn([next(left) for _ in range(per_round)]) for _ in range(n_parts)]
             if n_parts > 1 and times is None and size is not None:
                 times = int(size)
             if type(x) is list and times is not None:
@@ -135,6 +134,13 @@ class Stacks:
             else:
                 found.append(_joined(x, parts[0]))
         return found
+
+
+def _in_turn(rows: Sequence[Any]) -> Any:
+    """The rows of tensors, those of one round after those of another."""
+    if len(rows) == 1:
+        return rows[0]
+    return reshape(stack(rows, 1), [-1, *shape_of(rows[0])[1:]])
 
 
 def _joined(before: Any, rows: Any) -> Rows:

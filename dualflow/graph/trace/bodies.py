@@ -55,6 +55,8 @@ class Body:
         In a round: what was read as the version before.
     rows : dict of Symbol to Symbol
         Of the gradient of a loop, for a value inside that: the param that it is in a round.
+    same_tensors : bool
+        See Owned.
     """
 
     def __init__(self, trace: Trace, name: str, f: Callable[..., Any],
@@ -62,6 +64,7 @@ class Body:
         self.name = name
         self.params = list(params)
         self.rounds = rounds
+        self.same_tensors = False
         self.rows: dict[Symbol, Symbol] = {}
         mark, before = trace.mark, dict(trace.variables)
         self.stand_ins = {v: _stand_in(trace, v) for v in before} if rounds else {}

@@ -63,7 +63,8 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
         given = [*dict.fromkeys(sources), *inputs.values()]
         rule = BackwardRule(node, given)
         op = record_owner(op.name, rule, given, [inside, *made])
-        node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows)
+        node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
+                          bodies[0].same_tensors)
     return node
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dualflow._core import Symbol
-from dualflow.graph.ir import COND, LOOP, loop_attrs
+from dualflow.graph.ir import COND, LOOP, Node, loop_attrs
 from dualflow.graph.trace.bodies import Body, _stand_in, param
 from dualflow.graph.trace.body_gradient import own_recorded as own
 from dualflow.graph.trace.control import ENDLESS
@@ -30,6 +30,7 @@ class OpenBody(Body):
         self.params = list(params)
         self.result = None
         self.rounds = rounds
+        self.same_tensors = True
         self.rows = {}
         self.outputs = []
         self._mark, self._before = trace.mark, dict(trace.variables)
@@ -39,6 +40,10 @@ class OpenBody(Body):
         trace.n_open += 1
         self._recording = trace.recording()     # and by no tape that was active before
         self._recording.__enter__()
+
+    def recorded(self) -> Sequence[Node]:
+        """The nodes so far."""
+        return self.trace.nodes[self._mark:]
 
     def close(self) -> None:
         """Ends it; its outputs are told later."""

@@ -22,6 +22,9 @@ from dualflow.graph.trace.body_gradient import (
     value_of,
     varies,
 )
+from dualflow.ops.array import broadcast_to
+from dualflow.ops.join import concat
+from dualflow.ops.reduce import reduce_any
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -39,6 +42,7 @@ class Rounds(Way):
         super().__init__(*args)
         node, body = self.node, self.node.bodies[0]
         self.parts = parts = loop_parts(node)
+        self.always = not parts.tested and type(parts.times) is int and parts.times > 0
         self.body = body
         self.carried = body.inputs[parts.carried]
         self.sliced = body.inputs[parts.sliced]
@@ -79,12 +83,45 @@ class Rounds(Way):
             self.start["carried", k] = outs.get(k)
             self.like["carried", k] = self.node.outputs[k]
         self.sliced_in: list[tuple[str, int, Any]] = []     # what it sees rows of
+        stacked = self._handed_on([*self.more, *[(k, g) for k, g in self.outs
+                                                 if k >= self.parts.stacked.start]])
         for kind, flows in (("row", [(k, self.so_far[tensor_id(self.inputs[self.parts.sliced][k])])
                                      for k in self.rows if tensor_id(
                                          self.inputs[self.parts.sliced][k]) in self.so_far]),
-                            ("out", [*self.more, *[(k, g) for k, g in self.outs
-                                                   if k >= self.parts.stacked.start]])):
+                            ("out", stacked)):
             self.sliced_in += [(kind, k, g) for k, g in flows]
+
+    def _handed_on(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        """Takes out what flows into rows of values that later rounds are given, too: a tape comes
+        to those before it comes to what the rounds do with them."""
+        if not self.node.data.same_tensors:
+            return list(stacked)
+        rest = []
+        places = {x: k for k, x in reversed([*enumerate(self.next)]) if k in self.watched}
+        for at, g in stacked:
+            k = places.get(self.body.outputs[at])
+            if k is None or self.body.outputs[at] is self.carried[k] or varies(self.carried[k]):
+                rest.append((at, g))
+                continue
+            g, at = dense(g), k
+            for _ in self.next:         # it may be handed on for several rounds
+                g = self._later(g, k)
+                at = places.get(self.carried[k], k)
+                if at == k:
+                    break
+                k = at
+            self.sliced_in.append(("given", k, g))
+        return rest
+
+    def _later(self, g: Any, k: int) -> Any:
+        """Rows of a gradient as they flow into what the next round is given, at place k; what is
+        left of the last one flows into what the loop returns."""
+        rows, last = delayed(g, self.parts.reverse)
+        if self.always and not isinstance(g, Maybe):
+            last = last.value
+        before = self.start["carried", k]
+        self.start["carried", k] = last if before is None else total([before, last])
+        return rows
 
     def _settle(self) -> None:
         """Finds out what flows in which rounds: in the first of those that run backwards, less may
@@ -101,9 +138,8 @@ class Rounds(Way):
 
     def _join(self, round: _Round) -> None:
         parts = self.parts
-        always = not parts.tested and type(parts.times) is int and parts.times > 0
-        ends = {key: round.result[key] if always else _joined(self.start[key], round.result[key])
-                for key in round.params}
+        ends = round.result if self.always else {
+            key: _joined(self.start[key], round.result[key]) for key in round.params}
         body, keep = round.body, round.chosen(ends)
         for key in list(keep):
             if key[0] == "sum" and round.result[key] is round.params[key]:
@@ -184,6 +220,23 @@ def row_parts(g: Any) -> list[Any]:
     return [clean(g), g.flag] if g.flag.ndim else [clean(g)]
 
 
+def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
+    """Rows of a gradient, each a round later, and what is left of the last round. In the first one
+    nothing flows: -0.0 is neutral in sums."""
+    value = clean(g) if isinstance(g, Maybe) else as_tensor(g)
+    flag = g.flag if isinstance(g, Maybe) else as_tensor(True)
+    if flag.ndim > 1:
+        flag = reduce_any(flag, list(range(1, flag.ndim)))
+    flags = flag if flag.ndim else broadcast_to(flag, (value.shape[0],))
+    nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
+    never = as_tensor([False])
+    if reverse:
+        value, flags = concat([value, nothing], 0), concat([flags, never], 0)
+        return Maybe(value[1:], flags[1:], True), Maybe(value[0], flags[0], True)
+    value, flags = concat([nothing, value], 0), concat([never, flags], 0)
+    return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)
+
+
 def _kind(g: Any) -> str:
     return "nothing" if g is None else "maybe" if isinstance(g, Maybe) else "something"
 
@@ -229,7 +282,7 @@ class _Round:
         self.row_params: list[Symbol] = []
         self.rows: list[tuple[str, int, Any]] = []
         for kind, k, g in way.sliced_in:
-            made: Any = self._row(way.sliced[k] if kind == "row" else self._out(k), 0)
+            made: Any = self._row(self._inside(kind, k), 0)
             if isinstance(g, Maybe):
                 made = Maybe(made, self._flag_row(g.flag) if g.flag.ndim else g.flag, True)
             self.rows.append((kind, k, made))
@@ -248,7 +301,8 @@ class _Round:
         way = self.way
         flows: Flows = {}
         for kind, k, g in self.rows:
-            give(flows, way.id_of(way.sliced[k] if kind == "row" else self._out(k)), g)
+            x = self._inside(kind, k)
+            give(flows, tensor_id(x) if kind == "given" else way.id_of(x), g)
         for key, g in self.params.items():
             if key[0] == "sum":
                 first = flows.get(key[1])
@@ -262,8 +316,10 @@ class _Round:
         found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
         return self._returned(found)
 
-    def _out(self, k: int) -> Symbol:
-        return self.way.body.outputs[k]
+    def _inside(self, kind: str, k: int) -> Symbol:
+        """What is inside of the loop's body, of what it sees rows of."""
+        way = self.way
+        return {"row": way.sliced, "given": way.carried, "out": way.body.outputs}[kind][k]
 
     def _returned(self, found: Flows) -> list[Any]:
         way = self.way
