@@ -34,7 +34,7 @@ cdef Tensor with_data(TensorBase x, str asked):
     if type(x) is Variable:
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
-        (<Symbol>x).graph.no_value(x, asked, INSTEAD[asked])
+        return <Tensor?>(<Symbol>x).graph.no_value(x, asked, INSTEAD[asked])
     return <Tensor>x
 
 

@@ -9,37 +9,12 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["do_not_convert", "to_code"]
+from dualflow.autograph import experimental as experimental
+from dualflow.autograph.experimental import do_not_convert as do_not_convert
+
+__all__ = ["do_not_convert", "experimental", "to_code", "to_graph"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def do_not_convert(func: F) -> F:
-    """Leaves a function, and what it calls, as it is; for use as a decorator.
-
-    Parameters
-    ----------
-    func : callable
-
-    Returns
-    -------
-    callable
-        The same function.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> @df.autograph.do_not_convert
-    ... def sign(x):
-    ...     return 1. if x > 0. else -1.
-    >>> try:
-    ...     df.function(sign)(df.constant(2.))
-    ... except TypeError as error:
-    ...     print(str(error)[:25])
-    bool() needs the value of
-    """
-    importlib.import_module("dualflow.autograph.demand").leave(func)
-    return func
 
 
 def to_code(func: Callable[..., Any]) -> str:
@@ -66,3 +41,30 @@ def to_code(func: Callable[..., Any]) -> str:
     """
     text: str = importlib.import_module("dualflow.autograph.convert").to_code(func)
     return text
+
+
+def to_graph(func: F) -> F:
+    """What a function is converted to: another function, which does the same for Python's values.
+
+    `dualflow.function` converts by itself what it must; this is for a closer look.
+
+    Parameters
+    ----------
+    func : callable
+        A Python function, a method, or what `dualflow.function` makes of one.
+
+    Returns
+    -------
+    callable
+        A function; of a method, one that takes `self`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> def magnitude(x):
+    ...     return x if x >= 0. else -x
+    >>> df.autograph.to_graph(magnitude)(-2.)
+    2.0
+    """
+    made: F = importlib.import_module("dualflow.autograph.convert").to_graph(func)
+    return made

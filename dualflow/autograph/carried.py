@@ -9,9 +9,11 @@ from dualflow._core import Symbol, as_tensor, current_graph, unwrapped
 from dualflow.autograph.errors import not_carried
 from dualflow.autograph.values import (
     UNDEFINED,
+    Held,
     Slot,
     filled,
     filler,
+    guesses,
     is_number,
     is_tensor,
     same,
@@ -59,10 +61,11 @@ class Carried:
         self.at_end: Any = None                 # the structure, with slots
         self.start: list[Any] = []
         self.numbers: list[bool] = []
+        self.given: list[Any] = []              # tensors and numbers, as they are before it
 
     def begin(self) -> list[Any]:
         """The tensors it begins with."""
-        self.start, self.numbers = [], []
+        self.start, self.numbers, self.given = [], [], []
         self._n_tensors = len([x for x in nest.flatten(self.value) if is_tensor(x)])
         self.structure = self.value if self.value is UNDEFINED else nest.rebuild(
             self.value, self._leaf)
@@ -75,6 +78,7 @@ class Carried:
         k = len(self.start)
         self.start.append(tensor(x, self.dtypes.get(k, guess(x) if number else None)))
         self.numbers.append(number)
+        self.given.append(x)
         return Slot(k)
 
     def shape(self, k: int, x: Any) -> Any:
@@ -84,6 +88,24 @@ class Carried:
     def inside(self, params: list[Any]) -> Any:
         """What it is in a round."""
         return UNDEFINED if self.value is UNDEFINED else filled(self.structure, params)
+
+    def at_first(self, params: list[Any]) -> Any:
+        """What it is in a first round, to which numbers are Python's."""
+        return self.inside([x if number else p for x, number, p in zip(
+            self.given, self.numbers, params, strict=True)])
+
+    def learn(self, value: Any) -> None:
+        """Notes the dtypes that numbers have after a first round."""
+        if any(self.numbers):
+            self._learn(self.structure, value)
+
+    def _learn(self, structure: Any, value: Any) -> None:
+        if isinstance(structure, Slot):
+            if self.numbers[structure.place] and is_tensor(value):
+                self.dtypes[structure.place] = unwrapped(value).dtype
+        elif alike(structure, value):
+            for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
+                self._learn(a, b)
 
     def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
         """The tensors it is after a round. Raises Again or Peel, or says why it cannot be."""
@@ -119,13 +141,15 @@ class Carried:
         if isinstance(structure, Slot):
             found.append(self._tensor(value, params[structure.place], structure.place))
             return
-        if nest.is_nested(structure) and type(structure) is type(value) and (
-                list(nest.level(structure)[0]) == list(nest.level(value)[0])):
+        if alike(structure, value):
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
                 self._fit(a, b, params, found)
             return
         if same(structure, value):
             return
+        if structure is self.value and type(structure) is Held:
+            self.value = structure.value        # another object from now on
+            raise Again
         if self.constant and is_number(structure) and (is_number(value) or is_tensor(value)):
             self.constant = False
             raise Again
@@ -157,6 +181,8 @@ class Carried:
         numbers = any([is_number(x) for x in nest.flatten(self.value)])
         if self.can_peel and (numbers or value is UNDEFINED):
             raise Peel
+        if kind is DTypeError:
+            guesses.check()
         not_carried(self.word, self.value, value, self.what, kind)
 
     def begins(self, made: list[Any]) -> list[Any]:
@@ -166,6 +192,12 @@ class Carried:
     def last(self, made: list[Any]) -> Any:
         """What it is after the loop."""
         return filled(self.structure if self.at_end is None else self.at_end, made)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values are nests of as many parts."""
+    return nest.is_nested(a) and type(a) is type(b) and (
+        list(nest.level(a)[0]) == list(nest.level(b)[0]))
 
 
 def guess(number: Any) -> Any:
@@ -191,6 +223,7 @@ class Flag:
         self.value = value
         self.start: list[Any] = []
         self.numbers: list[bool] = []
+        self.given: list[Any] = []
 
     def begin(self) -> list[Any]:
         self.start = []
@@ -198,6 +231,11 @@ class Flag:
 
     def inside(self, params: list[Any]) -> Any:
         return False
+
+    at_first = inside
+
+    def learn(self, value: Any) -> None:
+        pass
 
     def end(self, value: Any, params: list[Any], wanted: bool) -> list[Any]:
         if not wanted or (value is False and self.value is False):

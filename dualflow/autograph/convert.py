@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
 import weakref
 from collections.abc import Callable
@@ -80,6 +81,15 @@ def to_code(function: Callable[..., Any]) -> str:
                 node.value.value == OPERATORS):
             node.value = ast.Name(id="ag", ctx=ast.Load())
     return ast.unparse(source.function)
+
+
+def to_graph(function: Callable[..., Any]) -> types.FunctionType:
+    """A converted function."""
+    f = plain(function)
+    made = types.FunctionType(converted(f.__code__), f.__globals__, f.__name__, f.__defaults__,
+                              f.__closure__)
+    made.__kwdefaults__ = f.__kwdefaults__
+    return functools.update_wrapper(made, f)    # type: ignore[return-value]
 
 
 def plain(function: Any) -> types.FunctionType:

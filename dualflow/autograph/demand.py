@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+from dualflow._core import Symbol
 from dualflow.autograph.convert import converted, is_converted, plain
-from dualflow.autograph.source import NoSource
+from dualflow.autograph.replay import Ways
+from dualflow.autograph.source import Missing, NoSource
+from dualflow.autograph.values import begin_anew
 from dualflow.frames import PACKAGE
 
 COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
@@ -17,10 +20,6 @@ HOLDERS = "python_function", "__func__", "func", "__wrapped__", "fget", "__call_
 DEPTH = 6           # to which functions are looked for in what others hold
 _left: dict[int, CodeType] = {}
 _lock = threading.RLock()
-
-
-class Wanted(BaseException):
-    """Leaves a trace, to begin anew with code converted. No `except Exception` stops it."""
 
 
 def leave(function: Any) -> None:
@@ -40,6 +39,7 @@ class Replacements:
 
     def __init__(self, root: Callable[..., Any]) -> None:
         self.root = root
+        self.ways: Ways | None = None       # through code without source
         self.codes: dict[FunctionType, CodeType] = {}
         self.asked: dict[CodeType, int] = {}
 
@@ -62,9 +62,10 @@ class Replacements:
                 if not held[1]:
                     function.__code__ = _active.pop(function)[0]
 
-    def ask(self, frame: FrameType, stop: CodeType) -> str:
-        """Notes that the code of a frame must be converted, and raises Wanted; otherwise returns
-        what a message should add, if anything. Tracing began in code `stop`."""
+    def ask(self, frame: FrameType, stop: CodeType, test: Symbol | None) -> str | bool:
+        """Notes that the code of a frame must be converted, and begins anew; otherwise returns
+        what a message should add, if anything. Tracing began in code `stop`. The truth of `test`,
+        if that is what is asked, may be answered at once."""
         if frame.f_code.co_filename.startswith(PACKAGE):
             return ""
         frame = _function_of(frame)
@@ -76,13 +77,21 @@ class Replacements:
             return ""
         try:
             made = converted(code)
+        except Missing as error:
+            if test is None:
+                return str(error)
+            if self.ways is None:
+                self.ways = Ways()
+                begin_anew()
+            answer = self.ways.ask(test, f"{code.co_filename}:{frame.f_lineno}")
+            return f"{error}; {answer}" if isinstance(answer, str) else answer
         except NoSource as error:
             return str(error)
         times = self.asked[code] = self.asked.get(code, 0) + 1
         found = times <= 2 and self.replace(frame, frames, code, made, times == 2)
         if not found:
             return f"the function whose code is {code.co_qualname} was not found"
-        raise Wanted
+        begin_anew()
 
     # --- which functions ---
 

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.autograph.cases import as_choices
+
 Block = list[ast.stmt]
 LOAD, STORE = ast.Load(), ast.Store()
 
@@ -79,6 +81,9 @@ class Jumps:
         made: Block = []
         for k, s in enumerate(body):
             rest = list(body[k + 1:])
+            choices = as_choices(s, self.fresh) if isinstance(s, ast.Match) else None
+            if choices is not None:
+                return made + self.block([*choices, *rest])
             if isinstance(s, JUMPS):
                 return [*made, *self.jump(s)] or [ast.Pass(**place(s))]
             if isinstance(s, LOOPS):

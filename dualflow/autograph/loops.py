@@ -4,7 +4,7 @@ does, one round is recorded, and the graph loops."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,13 +17,6 @@ from dualflow.autograph.state import State
 from dualflow.autograph.values import guesses, is_traced, truth
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.bitwise import logical_not
-
-
-class Doubts(list[Any]):
-    """Branches of two dtypes in a round, told apart from other empty lists."""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 class Loop:
@@ -49,6 +42,7 @@ class Loop:
         self.body: Any = None
         self.finished: list[Any] | None = None
         self.peeling = False
+        self.learning = self.learned = False    # which dtypes numbers take
 
     def __enter__(self) -> Loop:
         return self
@@ -67,9 +61,9 @@ class Loop:
         self.stacks.forget()
 
     def settle(self) -> None:
-        """No branch in the round is recorded with guesses any more."""
-        if self.doubts in guesses.open:
-            guesses.open.remove(self.doubts)
+        """Nothing in the round is recorded with guesses any more."""
+        if self.place in guesses.open:
+            guesses.open.remove(self.place)
 
     # --- a round ---
 
@@ -77,6 +71,7 @@ class Loop:
               tested: bool, can_peel: bool = False) -> None:
         """Looks at the variables before the first round that the graph makes."""
         self.traced = True
+        self.place = frame.f_code, frame.f_lineno
         self.state = State(frame, *self.words)
         self.stacks = Stacks(frame, self.row_names, self.what)
         self.before = self.state.read(frame)
@@ -95,14 +90,17 @@ class Loop:
         params, rows = self.rounds.open([x for _, _, x in start], self.rows,
                                         [c.shape(k, x) for c, k, x in start])
         self.body = self.rounds.body
-        self.doubts = Doubts()
-        if any([any(c.numbers) for c in self.carried]):
-            guesses.open.append(self.doubts)
+        if guesses.known(self.place):
+            self.learning |= self.may_learn()
+            self.learned = True
+        elif self.may_learn():
+            guesses.open.append(self.place)
         left = iter(params)
         self.params = [[next(left) for _ in c.start] for c in self.carried]
         self.stacks.begin()
         n = len(self.before)
-        self.inside = [c.inside(p) for c, p in zip(self.carried, self.params, strict=True)]
+        self.inside = [c.at_first(p) if self.learning else c.inside(p)
+                       for c, p in zip(self.carried, self.params, strict=True)]
         return rows, self.inside[n:]
 
     def enter(self) -> tuple[Any, ...]:
@@ -114,25 +112,44 @@ class Loop:
     def close(self, frame: FrameType, go_on: Any, counters: list[Any]) -> bool:
         """Ends the round; False if it must be recorded once more."""
         values = [*self.state.read(frame), *counters]
+        if self.learning:
+            for c, value in zip(self.carried, values, strict=True):
+                c.learn(value)
+            return self.anew()
+        self.settle()
         try:
             made = [c.end(value, params, k >= len(self.before) or self.state.is_needed(k))
                     for k, (c, value, params) in enumerate(
                         zip(self.carried, values, self.params, strict=True))]
             stacked = self.stacks.end()
         except (Again, Peel) as reason:
-            self.drop()
-            if isinstance(reason, Peel):
-                self.peeling = True
-            return False
-        except (InvalidArgumentError, DTypeError) as error:
-            raise (self.doubts or [error])[0] from None
-        if self.doubts:
-            raise self.doubts[0]
-        self.settle()
+            self.peeling = isinstance(reason, Peel)
+            return self.anew()
+        except (InvalidArgumentError, DTypeError):
+            if self.may_learn():
+                return self.anew(True)
+            raise
+        if self.may_learn() and converts(self.body.recorded()):
+            return self.anew(True)
         self.body.close()
         self.body = None
         self.finish(go_on, made, stacked)
         return True
+
+    def may_learn(self) -> bool:
+        """Whether the dtypes of numbers are guesses: a number takes that of the first tensor that
+        it meets, which a tensor in its place does not."""
+        return not self.learned and any([
+            number and type(x) is not bool
+            for c in self.carried for number, x in zip(c.numbers, c.given, strict=True)])
+
+    def anew(self, learning: bool = False) -> bool:
+        """Forgets the round, of which there will be another; `learning`: to learn from it what
+        numbers become."""
+        self.drop()
+        self.learning = learning
+        self.learned |= learning
+        return False
 
     def finish(self, go_on: Any, made: list[list[Any]], stacked: list[Any]) -> None:
         """Makes the node; keeps what the variables are after it."""
@@ -156,6 +173,14 @@ class Loop:
             left_early(self.what)
         assert self.finished is not None
         return tuple(self.finished)
+
+
+def converts(nodes: Sequence[Any]) -> bool:
+    """Whether numbers are turned into those of another dtype, as where two dtypes meet."""
+    return any([
+        any([x.dtype is not y.dtype and not (x.dtype.is_bool or y.dtype.is_bool)
+             for x in node.inputs[:1] for y in node.outputs[:1]])
+        or any([converts(body.nodes) for body in node.bodies]) for node in nodes])
 
 
 class While(Loop):

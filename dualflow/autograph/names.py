@@ -99,12 +99,13 @@ def appended_to(s: ast.AST) -> str:
 
 
 def path(node: ast.expr) -> str:
-    """`self.a.b` as text; "" for anything else."""
+    """`self.a[k].b` as `self.a[].b`; "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Attribute | ast.Subscript):
         base = path(node.value)
-        return base and f"{base}.{node.attr}"
+        step = f".{node.attr}" if isinstance(node, ast.Attribute) else "[]"
+        return base and base + step
     return ""
 
 

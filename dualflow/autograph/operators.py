@@ -18,7 +18,6 @@ from dualflow.autograph.values import (
     Differ,
     Merge,
     filled,
-    guesses,
     is_traced,
     truth,
 )
@@ -123,13 +122,9 @@ class If:
 def merged(merge: Merge, what: str, a: Any, b: Any, where: str) -> Any:
     """What two branches make of something, for `filled`."""
     try:
-        value = merge.add(a, b)
+        return merge.add(a, b)
     except Differ as error:
         raise one_branch(what, a, b, where, error) from error
-    if merge.doubt is not None:
-        guesses.open[-1].append(one_branch(what, a, b, where, merge.doubt))
-        merge.doubt = None
-    return value
 
 
 def if_(test: Any, names: str = "", dead: str = "", flags: str = "", rows: str = "",
@@ -146,14 +141,17 @@ def if_exp(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> An
     """`first if test else second`"""
     if not is_traced(test):
         return first() if test else second()
-    return _chosen(truth(test), first, second, "the conditional expression")
+    return chosen(truth(test), first, second, "the conditional expression",
+                  _where(sys._getframe(1)))
 
 
-def _chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str) -> Any:
+def chosen(test: Any, first: Callable[[], Any], second: Callable[[], Any], what: str,
+           where: str) -> Any:
+    """What one of two functions returns, by a traced bool; for messages, what and where it is."""
     branches = current_graph().branches(test)
     a, b = _recorded(branches, first), _recorded(branches, second)
     merge = Merge()
-    value = merged(merge, what, a, b, _where(sys._getframe(2)))
+    value = merged(merge, what, a, b, where)
     return filled(value, branches.finish(merge.first, merge.second))
 
 

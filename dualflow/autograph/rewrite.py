@@ -351,7 +351,7 @@ class _Function:
                   flags: Sequence[str] = (), rows: Sequence[str] = ()) -> list[ast.expr]:
         """What an operator is told: the names of variables that a statement assigns, those that
         nobody reads later, flags, lists it appends to, what else it changes, attributes."""
-        boxes = [x for x in does.boxes or () if x not in rows and x not in names]
+        boxes = [x for x in does.boxes or () if x not in rows]
         dead = [x for x in names if x not in live]
         names = [f"global:{x}" if x in self.of_module else x for x in names]
         told = [names, dead, flags, rows, boxes, does.attributes or ()]

@@ -33,6 +33,10 @@ class NoSource(Exception):
     """The text of a function is not at hand; the message says why."""
 
 
+class Missing(NoSource):
+    """There is none."""
+
+
 class Source(NamedTuple):
     """A function's syntax tree, alone in a module of its own.
 
@@ -80,8 +84,9 @@ def source_of(code: CodeType) -> Source:
             if _same(seen, code):
                 return found
     if seen is None:
-        raise NoSource(f"the source of {code.co_qualname} is not at hand ({code.co_filename}, line "
-                       f"{code.co_firstlineno}): keep it in a file or a notebook")
+        raise Missing(f"the source of {code.co_qualname} is not at hand ({code.co_filename}, line "
+                      f"{code.co_firstlineno}): keep it in a file or a notebook, or use "
+                      "dualflow.cond and dualflow.while_loop")
     raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not that of the "
                    f"{code.co_qualname} that runs: it has changed since, so load it again")
 

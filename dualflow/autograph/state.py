@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-from dualflow.autograph.values import UNDEFINED
+from dualflow.autograph.values import UNDEFINED, Held
 
 GLOBAL = "global:"
 
@@ -17,43 +18,56 @@ class State:
     Parameters
     ----------
     names, dead, boxes, attributes : str
-        Words: `x`, `ys` or `self.ys`, `self.x`; `dead` are variables that nobody reads later.
+        Words: `x`, `ys` or `self.ys`, `self.x`, where `[]` stands for every item; `dead` are
+        variables that nobody reads later.
     """
 
     def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
                  ) -> None:
         self.names = names.split()
         self.dead = set(dead.split())
-        self._attributes = [(word, *_owner(frame, word)) for word in attributes.split()]
-        self._attributes = [x for x in self._attributes if x[1] is not UNDEFINED]
-        self._boxes = [(word, _look_up(frame, word)) for word in boxes.split()]
-        self._boxes = [x for x in self._boxes if type(x[1]) in (list, dict)]
+        self._attributes: dict[tuple[int, str], tuple[str, Any, str]] = {}
+        for word in attributes.split():
+            at, _, name = word.rpartition(".")
+            for said, owner in _objects(frame, at):
+                self._attributes[id(owner), name] = f"{said}.{name}", owner, name
+        self._boxes = {id(x): (word, x) for path in boxes.split() for word, x in
+                       _objects(frame, path) if isinstance(x, list | dict)}
         self.words = [*[x.removeprefix(GLOBAL) for x in self.names],
-                      *[x[0] for x in self._attributes], *[x[0] for x in self._boxes]]
+                      *[x[0] for x in self._attributes.values()],
+                      *[x[0] for x in self._boxes.values()]]
 
     def read(self, frame: FrameType) -> list[Any]:
         """The values now."""
         around, module = frame.f_locals, frame.f_globals
         found = [module.get(x[len(GLOBAL):], UNDEFINED) if x.startswith(GLOBAL)
                  else around.get(x, UNDEFINED) for x in self.names]
-        found += [getattr(owner, name, UNDEFINED) for _, owner, name in self._attributes]
-        return found + [box.copy() for _, box in self._boxes]
+        found += [getattr(owner, name, UNDEFINED) for _, owner, name in self._attributes.values()]
+        if not self._boxes:
+            return found
+        return [*map(self._held, found), *[
+            [*map(self._held, box)] if isinstance(box, list) else
+            {key: self._held(x) for key, x in box.items()} for _, box in self._boxes.values()]]
+
+    def _held(self, x: Any) -> Any:
+        """What stands for a value: one that is changed in place is looked at by itself."""
+        return Held(x) if id(x) in self._boxes else x
 
     def write(self, values: list[Any]) -> tuple[Any, ...]:
         """Gives attributes and boxes their values; returns those of variables, to be assigned."""
         n, m = len(self.names), len(self.names) + len(self._attributes)
-        for (_, owner, name), value in zip(self._attributes, values[n:m], strict=True):
+        for (_, owner, name), value in zip(self._attributes.values(), values[n:m], strict=True):
             if value is not UNDEFINED:
-                setattr(owner, name, value)
+                setattr(owner, name, _released(value))
             elif hasattr(owner, name):
                 delattr(owner, name)
-        for (_, box), value in zip(self._boxes, values[m:], strict=True):
+        for (_, box), value in zip(self._boxes.values(), values[m:], strict=True):
             if isinstance(box, list):
-                box[:] = value
+                box[:] = map(_released, value)
             else:
                 box.clear()
-                box.update(value)
-        return tuple(values[:n])
+                box.update([(key, _released(x)) for key, x in value.items()])
+        return tuple(map(_released, values[:n]))
 
     def is_variable(self, k: int) -> bool:
         """Whether place k is a variable, not an attribute or what is in a box."""
@@ -64,16 +78,23 @@ class State:
         return not self.is_variable(k) or self.words[k] not in self.dead
 
 
-def _look_up(frame: FrameType, word: str) -> Any:
-    """The object that `a.b.c` is; UNDEFINED if there is none."""
-    first, *rest = word.split(".")
-    found = frame.f_locals.get(first, frame.f_globals.get(first, UNDEFINED))
-    for name in rest:
-        found = getattr(found, name, UNDEFINED)
-    return found
+def _released(x: Any) -> Any:
+    return x.box if type(x) is Held else x
 
 
-def _owner(frame: FrameType, word: str) -> tuple[Any, str]:
-    """The object of `a.b.c`, and `c`."""
-    owner, _, name = word.rpartition(".")
-    return _look_up(frame, owner), name
+def _objects(frame: FrameType, path: str) -> Iterable[tuple[str, Any]]:
+    """The objects that `a.b[].c` may mean, and what they are called."""
+    first, *rest = path.replace("[]", ".[]").split(".")
+    found = [(first, frame.f_locals.get(first, frame.f_globals.get(first, UNDEFINED)))]
+    for step in rest:
+        if step == "[]":
+            found = [(f"{word}[{key!r}]", x) for word, box in found for key, x in _items(box)]
+        else:
+            found = [(f"{word}.{step}", getattr(x, step, UNDEFINED)) for word, x in found]
+    return [(word, x) for word, x in found if x is not UNDEFINED]
+
+
+def _items(box: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(box, dict):
+        return box.items()
+    return enumerate(box) if isinstance(box, list | tuple) else ()

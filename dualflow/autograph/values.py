@@ -7,13 +7,14 @@ Tensors and numbers may differ, in nested structures too; anything else must be 
 from __future__ import annotations
 
 import threading
-from typing import Any
+import weakref
+from types import CodeType
+from typing import Any, NoReturn
 
 from dualflow import nest
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, current_graph, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
-from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal
 from dualflow.ops.creation import zeros
 
@@ -26,6 +27,29 @@ class Undefined:
 
 
 UNDEFINED = Undefined()
+
+
+class Held:
+    """Stands for a list or dict that is changed in place, wherever it is a value.
+
+    Attributes
+    ----------
+    box : list or dict
+    value : list or dict
+        What is in it now.
+    """
+
+    def __init__(self, box: Any) -> None:
+        self.box = box
+        self.value = box.copy()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and other.box is self.box
+
+    __hash__ = None     # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return nest.described(self.value)
 
 
 class Differ(InvalidArgumentError):
@@ -116,12 +140,9 @@ class Merge:
     ----------
     first, second : list of Tensor
         What is to be chosen between.
-    doubt : DifferentTypes or None
-        Two dtypes that are one if a guess of a loop around is wrong, as they are taken to be.
     """
 
     def __init__(self) -> None:
-        self.doubt: DifferentTypes | None = None
         self.first: list[Any] = []
         self.second: list[Any] = []
 
@@ -131,6 +152,8 @@ class Merge:
             return a
         if (is_tensor(a) or is_number(a)) and (is_tensor(b) or is_number(b)):
             return self._leaf(a, b)
+        if type(a) is Held or type(b) is Held:
+            return self.add(*[x.value if type(x) is Held else x for x in (a, b)])
         if (nest.is_nested(a) and nest.is_nested(b) and type(a) is type(b)
                 and list(nest.level(a)[0]) == list(nest.level(b)[0])):
             return nest.remade(a, [self.add(x, y) for x, y in zip(
@@ -156,12 +179,9 @@ class Merge:
             x = tensor(a, y.dtype)
         if x.dtype is not y.dtype or x.ndim != y.ndim:
             kind = DTypeError if x.dtype is not y.dtype else ShapeError
-            error = DifferentTypes(kind, f"{described(a)} in one, {described(b)} in the other")
-            if kind is ShapeError or not guesses.open or x.dtype.is_bool or y.dtype.is_bool:
-                raise error
-            wide = max(x.dtype, y.dtype, key=lambda t: (t.is_floating, t.itemsize))
-            x, y = cast(x, wide), cast(y, wide)
-            self.doubt = error
+            if kind is DTypeError:
+                guesses.check()
+            raise DifferentTypes(kind, f"{described(a)} in one, {described(b)} in the other")
         self.first.append(x)
         self.second.append(y)
         return Slot(len(self.first) - 1)
@@ -175,12 +195,35 @@ class DifferentTypes(Differ):
         self.kind = kind
 
 
+class Wanted(BaseException):
+    """Leaves a trace, to begin anew with what was found out. No `except Exception` stops it."""
+
+
+def begin_anew() -> NoReturn:
+    """Leaves the trace."""
+    current_graph().enclosed.left = True
+    raise Wanted
+
+
 class Guesses(threading.local):
-    """For each loop whose round is recorded with guesses at the dtypes of numbers: branches of two
-    dtypes in it, which may come of that."""
+    """Loops whose round is recorded with guesses at the dtypes of numbers, and those that must not
+    guess, by code and line."""
 
     def __init__(self) -> None:
-        self.open: list[list[Exception]] = []
+        self.open: list[tuple[CodeType, int]] = []
+        self._known: weakref.WeakKeyDictionary[CodeType, set[int]] = weakref.WeakKeyDictionary()
+
+    def known(self, place: tuple[CodeType, int]) -> bool:
+        """Whether the loop at a place learns the dtypes before it records a round."""
+        return place[1] in self._known.get(place[0], ())
+
+    def check(self) -> None:
+        """Where two dtypes do not fit: begins anew without guesses, if there are any."""
+        if self.open:
+            for code, line in self.open:
+                self._known.setdefault(code, set()).add(line)
+            self.open.clear()
+            begin_anew()
 
 
 guesses = Guesses()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from dualflow._core import OnTop
+from dualflow._core import OnTop, Symbol
 from dualflow.graph.trace.trace import Trace
 
 _local = threading.local()
@@ -45,24 +45,27 @@ class Conversion:
         self.made_variables = False         # whether any trace did, the last one or not
         self._replaced: Any = None
 
+    def through(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Calls the function on all ways through it, if its code has no source; else once."""
+        ways = self._replaced and self._replaced.ways
+        if ways is None:
+            return call(self.function, *args)
+        return ways.run(lambda: call(self.function, *args))
+
     def run(self, trace: Trace, record: Callable[[], None]) -> bool:
         """Records a trace; False if it must be recorded anew, as there is more to convert."""
-        left = False
-
-        def question() -> str:
-            nonlocal left
+        def question(test: Symbol | None) -> str | bool:
             if not _stack()[-1]:
                 return ""
             demand = import_module("dualflow.autograph.demand")
             if self._replaced is None:
                 self._replaced = demand.Replacements(self.function)
-            try:
-                says: str = self._replaced.ask(sys._getframe(3), Conversion.run.__code__)
-            except demand.Wanted:
-                left = True
-                raise
+            says: str | bool = self._replaced.ask(
+                sys._getframe(2), Conversion.run.__code__, test)
             return says
 
+        if self._replaced is not None and self._replaced.ways is not None:
+            self._replaced.ways = type(self._replaced.ways)()
         trace.enclosed.question = question
         with converting(self.wanted):
             try:
@@ -72,9 +75,9 @@ class Conversion:
                     with self._replaced:
                         record()
             except BaseException as error:
-                if not left or isinstance(error, KeyboardInterrupt):
+                if not trace.enclosed.left or isinstance(error, KeyboardInterrupt):
                     raise
             finally:
                 trace.enclosed.question = None      # traces that continue it may be made later
         self.made_variables |= bool(trace.made_variables)
-        return not left
+        return not trace.enclosed.left

@@ -241,7 +241,7 @@ class Function(Inspection, Dispatcher):
         """Runs the Python function; warns if it changes containers, which runs will not repeat."""
         assert self._arguments is not None
         before = {name: (box, len(box)) for name, box in containers(self.python_function)}
-        result = self._arguments.call(self.python_function, skeleton, values)
+        result = self._conversion.through(self._arguments.call, skeleton, values)
         changed = [name for name, (box, n) in before.items() if len(box) != n]
         if changed and not self._warned_of_changes:
             self._warned_of_changes = True
@@ -356,7 +356,8 @@ def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
 def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
              *, name: str | None = None, fast_math: bool = False, passes: bool = True,
              autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False) -> Any:
+             reduce_retracing: bool = False, experimental_compile: bool | None = None,
+             experimental_relax_shapes: bool | None = None) -> Any:
     """A function that is traced to a graph once and then runs as one program.
 
     Parameters
@@ -365,8 +366,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         A function of tensors and Python values; without it, a decorator is returned.
     input_signature : sequence of nested TensorSpec, optional
         Dtypes and shapes of the positional arguments; None in a shape admits any size. Without it
-        each new combination of dtypes, shapes and Python values is traced, and sizes that go on
-        changing become unknown by themselves.
+        each combination of dtypes, shapes and values is traced; sizes that change become unknown.
     name : str, optional
     fast_math : bool, default False
         Whether rewrites may change the last bits of results.
@@ -374,7 +374,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         False: the graph runs as it was traced.
     autograph : bool, default True
         Whether `if`, `while` and `for` on traced tensors are converted.
-    jit_compile, reduce_retracing : bool, both always so
+    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : always so
 
     Returns
     -------

@@ -38,14 +38,18 @@ class Enclosed:
         For a parameter of a body and an output of a call: the value as it was recorded, or one that
         is closer to it.
     question : callable or None
-        Called before control flow is refused; says what the message should add.
+        Called before control flow is refused, with the tensor whose truth is asked, if that is it:
+        says what the message should add, or the answer.
+    left : bool
+        Whether the trace was left, to begin anew.
     lock : lock
         Held while a call gets another output, and by whoever copies the trace.
     """
 
     def __init__(self) -> None:
         self.recorded_as: dict[Symbol, Symbol] = {}
-        self.question: Callable[[], str] | None = None
+        self.question: Callable[[Symbol | None], str | bool] | None = None
+        self.left = False
         self.lock = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return

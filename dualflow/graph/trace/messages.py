@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dualflow._core import Symbol
 from dualflow.graph.ir import PARAMETER, VARIABLE, Node
-
-if TYPE_CHECKING:
-    from dualflow.graph.trace.enclosed import Enclosed
 
 
 def origin(x: Symbol) -> str:
@@ -24,13 +19,12 @@ def origin(x: Symbol) -> str:
 
 
 # What control flow asks of tensors.
-CONTROL_FLOW = "bool()", "iteration", "use as an index, a length or in range()"
+TRUTH = "bool()"
+CONTROL_FLOW = TRUTH, "iteration", "use as an index, a length or in range()"
 
 
-def no_value(x: Symbol, graph: str, asked: str, instead: str, enclosed: Enclosed) -> str:
+def no_value(x: Symbol, graph: str, asked: str, instead: str, why: str) -> str:
     """For Python that asks for the numbers of a traced tensor, and why that was not converted."""
-    question = enclosed.question if asked in CONTROL_FLOW else None
-    why = "" if question is None else question()
     return (f"{asked} needs the value of {x.name} ({x.dtype} {x.known_shape}, {origin(x)}), a "
             f"traced tensor, which has none while {graph} is traced; use {instead}"
             f"{'. Control flow was not converted: ' if why else ''}{why}")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from dualflow._core import (
     Attrs,
@@ -19,6 +19,7 @@ from dualflow._core import (
     Tensor,
     TensorSpec,
     Variable,
+    as_tensor,
     current_graph,
     symbol,
     symbol_like,
@@ -331,7 +332,8 @@ class Trace(Graph):
         return known_value(x, read, self.enclosed.recorded_as)
 
     def _refuse(self, x: Symbol) -> Tensor:
-        self.no_value(x, "use as a size", "a Python int, or a size taken from dualflow.shape(x)")
+        instead = "a Python int, or a size taken from dualflow.shape(x)"
+        return self.no_value(x, "use as a size", instead)
 
     # --- variables ---
 
@@ -373,11 +375,15 @@ class Trace(Graph):
 
     # --- what a Symbol cannot do ---
 
-    def no_value(self, x: Symbol, asked: str, instead: str) -> NoReturn:
-        """Raises the error for Python code that asks a traced tensor for its numbers."""
+    def no_value(self, x: Symbol, asked: str, instead: str) -> Tensor:
+        """Raises the error for Python code that asks for numbers, or gives a truth decided on."""
         if current_graph() is not self:
             self.escaped(x, asked)
-        raise TracedValueError(messages.no_value(x, self.name, asked, instead, self.enclosed))
+        question = self.enclosed.question if asked in messages.CONTROL_FLOW else None
+        why = "" if question is None else question(x if asked == messages.TRUTH else None)
+        if why is True or why is False:
+            return as_tensor(why)
+        raise TracedValueError(messages.no_value(x, self.name, asked, instead, why))
 
     def goes_on_in(self, other: Any) -> bool:
         """Whether another trace is this one or continues it."""
