@@ -57,6 +57,7 @@ class Carried:
         self.can_peel = can_peel
         self.dtypes: dict[int, Any] = {}        # that numbers take, by place
         self.shapes: dict[int, Any] = {}        # with None where a size changes
+        self.replaced: set[int] = set()         # lists and dicts that give way to others
         self.late = value is UNDEFINED          # whether it begins with what a round shows
         self.at_end: Any = None                 # the structure, with slots
         self.start: list[Any] = []
@@ -72,6 +73,8 @@ class Carried:
         return self.start
 
     def _leaf(self, x: Any) -> Any:
+        if type(x) is Held and id(x.box) in self.replaced:
+            return nest.rebuild(x.value, self._leaf)
         number = is_number(x)
         if not (is_tensor(x) or (number and not self.constant)):
             return x
@@ -141,14 +144,16 @@ class Carried:
         if isinstance(structure, Slot):
             found.append(self._tensor(value, params[structure.place], structure.place))
             return
+        if type(value) is Held and type(structure) is not Held:
+            value = value.value
         if alike(structure, value):
             for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
                 self._fit(a, b, params, found)
             return
         if same(structure, value):
             return
-        if structure is self.value and type(structure) is Held:
-            self.value = structure.value        # another object from now on
+        if type(structure) is Held:
+            self.replaced.add(id(structure.box))
             raise Again
         if self.constant and is_number(structure) and (is_number(value) or is_tensor(value)):
             self.constant = False

@@ -45,13 +45,9 @@ class State:
         found += [getattr(owner, name, UNDEFINED) for _, owner, name in self._attributes.values()]
         if not self._boxes:
             return found
-        return [*map(self._held, found), *[
-            [*map(self._held, box)] if isinstance(box, list) else
-            {key: self._held(x) for key, x in box.items()} for _, box in self._boxes.values()]]
-
-    def _held(self, x: Any) -> Any:
-        """What stands for a value: one that is changed in place is looked at by itself."""
-        return Held(x) if id(x) in self._boxes else x
+        return [*[Held(x) if id(x) in self._boxes else x for x in found], *[
+            [*map(_held, box)] if isinstance(box, list) else
+            {key: _held(x) for key, x in box.items()} for _, box in self._boxes.values()]]
 
     def write(self, values: list[Any]) -> tuple[Any, ...]:
         """Gives attributes and boxes their values; returns those of variables, to be assigned."""
@@ -76,6 +72,11 @@ class State:
     def is_needed(self, k: int) -> bool:
         """Whether a value is certainly wanted later."""
         return not self.is_variable(k) or self.words[k] not in self.dead
+
+
+def _held(x: Any) -> Any:
+    """What stands for an item: lists and dicts stay the objects they are."""
+    return Held(x) if isinstance(x, list | dict) else x
 
 
 def _released(x: Any) -> Any:
