@@ -116,7 +116,7 @@ def text(letters: list[int]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, value in {"steps": 1500, "batch": 64, "width": 16, "units": 128, "seed": 1,
+    for name, value in {"steps": 800, "batch": 64, "width": 16, "units": 128, "seed": 1,
                         "learning_rate": 5e-3, "temperature": 0.7}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     options = parser.parse_args()

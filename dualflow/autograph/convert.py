@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import types
 import weakref
 from collections.abc import Callable
@@ -23,12 +24,17 @@ def converted(code: CodeType) -> CodeType:
     known = _found.get(id(code))
     if known is None or known[0]() is not code:
         key = id(code)
+        collecting = gc.isenabled()
+        gc.disable()                # thousands of nodes are made, and all of them are wanted
         try:
             made: CodeType | NoSource = _convert(code)
         except NoSource as error:
             made = error
         except SyntaxError as error:
             made = NoSource(f"{code.co_qualname} cannot be converted: {error}")
+        finally:
+            if collecting:
+                gc.enable()
         known = _found[key] = weakref.ref(code, lambda _: _found.pop(key, None)), made
     if isinstance(known[1], NoSource):
         raise known[1]
