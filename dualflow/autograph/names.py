@@ -52,19 +52,23 @@ class Names:
 
     def change(self, path: str) -> None:
         """Something is changed in place."""
-        self.boxes = {**(self.boxes or {}), path: None}
+        self.boxes = self._more(self.boxes, {path: None})
 
     def assign_attribute(self, path: str) -> None:
-        self.attributes = {**(self.attributes or {}), path: None}
+        self.attributes = self._more(self.attributes, {path: None})
+
+    def _more(self, held: dict[str, None] | None, paths: dict[str, None]) -> dict[str, None]:
+        """With other paths, but for those of objects that come from inside."""
+        return {**(held or {}), **{x: None for x in paths if root(x) not in self.sets}}
 
     def then(self, other: Names, certain: bool = True) -> None:
         """What follows: certainly, or only perhaps."""
         self.reads |= other.reads - self.sets
         self.writes |= other.writes
         if other.attributes:
-            self.attributes = {**(self.attributes or {}), **other.attributes}
+            self.attributes = self._more(self.attributes, other.attributes)
         if other.boxes:
-            self.boxes = {**(self.boxes or {}), **other.boxes}
+            self.boxes = self._more(self.boxes, other.boxes)
         if other.appends:
             self.appends = (self.appends or set()) | other.appends
         if certain:
@@ -107,6 +111,11 @@ def path(node: ast.expr) -> str:
         step = f".{node.attr}" if isinstance(node, ast.Attribute) else "[]"
         return base and base + step
     return ""
+
+
+def root(path: str) -> str:
+    """The variable with which a path begins."""
+    return path.partition(".")[0].partition("[")[0]
 
 
 def bound_in(node: ast.AST) -> set[str]:

@@ -150,6 +150,19 @@ def items_deleted(x):
     return d
 
 
+def made_in_the_round(n):
+    total = 0
+    for _ in (1, 2):
+        for i in range(n):
+            ys, cell = [i], Cell()
+            ys.append(i + 1)
+            cell.value = ys[1]
+            if i > 1:
+                ys[0] = cell.value * 2
+            total += ys[0]
+    return total
+
+
 def slices(x):
     ys = [1, 2, 3, 4]
     if x > 0:
@@ -160,7 +173,8 @@ def slices(x):
 @pytest.mark.parametrize("f", [
     item_of_an_item, item_of_an_item_in_a_loop, rows_and_items, swapped_rows, attribute_of_an_item,
     attribute_of_an_attribute, list_extended, list_made_anew, list_made_anew_in_a_branch,
-    list_method_of_an_item, dict_of_dicts, one_object_twice, items_deleted, slices])
+    list_method_of_an_item, dict_of_dicts, one_object_twice, items_deleted, slices,
+    made_in_the_round])
 def test_what_is_changed_in_place(f):
     check(f, *NUMBERS)
 
