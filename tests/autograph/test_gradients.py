@@ -142,3 +142,28 @@ def test_sequences_of_unknown_size():
         given = df.constant(codes), df.constant(lengths)
         assert [x.tolist() for x in g(*given)] == [x.tolist() for x in f(*given)]
     assert g.experimental_get_tracing_count() == 1
+
+
+def test_a_variable_written_in_a_branch_and_read_in_a_loop():
+    """What the branch makes of the variable is no value inside it."""
+    def f(v, x):
+        if x > 0.:
+            v.assign(df.tanh(v * x))
+        k, y = 0, x
+        while k < 3 and y < 9.:
+            k += 1
+            y = y * v + 1.
+        return y
+
+    def run(wrap):
+        v = df.Variable(0.7)
+        g = wrap(lambda x: gradients_of(lambda x: f(v, x), x, v))
+        return [[y.item() for y in g(df.constant(x))] for x in (2., -1., .5)]
+
+    def gradients_of(f, *sources):
+        with df.GradientTape() as tape:
+            tape.watch(sources[0])
+            y = f(sources[0])
+        return tape.gradient(y, sources, unconnected_gradients="zero")
+
+    assert run(df.function) == run(lambda f: f)

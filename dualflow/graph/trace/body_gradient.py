@@ -55,8 +55,7 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
     """A node that owns bodies, see `own`, recorded by tapes."""
     node = own(trace, op, attrs, given, n_params, bodies, name)
     inputs = {tensor_id(x): x for x in node.inputs if x.dtype.is_floating}
-    sources = [x.node.data.inside for x in node.inputs
-               if isinstance(x.node.data, Owned) and x.index >= x.node.data.n_outputs]
+    sources = [x.node.data.inside for x in node.inputs if is_inside(x)]
     made = list(node.outputs[:n_made(node)])
     if inputs:
         inside = symbol(trace, node, -1, float32, ())
@@ -71,6 +70,12 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
 def n_made(node: Node) -> int:
     """How many outputs of a node are no versions of variables."""
     return len(node.outputs) - node.writes.bit_count()
+
+
+def is_inside(x: Symbol) -> bool:
+    """Whether an output of a node that owns bodies gives a value inside, for a gradient."""
+    data = x.node.data
+    return isinstance(data, Owned) and data.n_outputs <= x.index < n_made(x.node)
 
 
 class BackwardRule:
@@ -118,7 +123,7 @@ class BackwardRule:
             data = x.node.data
             if isinstance(data, Owned):
                 found.setdefault(data.inside, [])
-                if x.index >= data.n_outputs:
+                if is_inside(x):
                     found[data.inside].append(x)
         return found
 

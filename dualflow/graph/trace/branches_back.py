@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow._core import Maybe, Symbol
 from dualflow.autodiff.backward import backward
-from dualflow.graph.ir import COND, LOOP, Owned
+from dualflow.graph.ir import COND, LOOP
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.body_gradient import (
     WAYS,
@@ -16,6 +16,7 @@ from dualflow.graph.trace.body_gradient import (
     dense,
     flag_of,
     give,
+    is_inside,
     measured,
     own_recorded,
     value_of,
@@ -28,7 +29,7 @@ def flag_for(g: Any, x: Symbol) -> Any:
     """Whether something flows into x; for each row, if a loop stacked it for its gradient: the same
     in all branches."""
     flag, node = flag_of(g), x.node
-    if node.op is not LOOP or not isinstance(node.data, Owned) or x.index < node.data.n_outputs:
+    if node.op is not LOOP or not is_inside(x):
         return reduce_any(flag) if flag.ndim else flag
     if flag.ndim > 1:
         return reduce_any(flag, list(range(1, flag.ndim)))
