@@ -490,7 +490,7 @@ WAYS = Ways()
     lambda x: list(map(magnitude, [x, x * 2])), lambda x: {k: magnitude(x * k) for k in range(3)},
     lambda x: [y if y > 0 else -y for y in [x, x + 1]],
     lambda x: sum(y if y > 0 else -y for y in [x, x + 1]),
-], ids=str)
+], ids=lambda f: getattr(f, "__name__", type(f).__name__))
 def test_ways_to_a_function(f):
     check(f, *NUMBERS)
 
