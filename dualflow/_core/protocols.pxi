@@ -2,7 +2,8 @@
 
 # What to write instead where code asks for the numbers of a traced tensor.
 cdef dict INSTEAD = {
-    "iteration": "dualflow.unstack(x), or ops on the whole tensor",
+    "iteration": "a `for` statement with append in place of a comprehension, dualflow.map_fn, "
+                 "dualflow.unstack(x), or ops on the whole tensor",
     "`in`": "dualflow.reduce_any(x == item)",
     "bool()": "dualflow.where(condition, a, b) to choose between values, logical_and, logical_or "
               "and logical_not for `and`, `or` and `not`, maximum and minimum for max() and min(), "

@@ -180,7 +180,8 @@ def test_jumps_in_try(jump):
 
 
 @pytest.mark.parametrize("text, says", [
-    ("[y for y in x]", "iteration"), ("sum(y for y in x)", "iteration"),
+    ("[y for y in x]", "with append in place of a comprehension"),
+    ("sum(y for y in x)", "iteration"),
     ("[1 for y in (1, 2) if x[0] > y]", r"bool\(\)"), ("max(x[0], x[1])", "maximum"),
     ("list(x)", "unstack"), ("[1, 2, 3][x[0]]", "gather"), ("int(x[0])", "cast"),
     ("3 in x", "reduce_any"), ("range(x[0])", "range"), ("any([x[0] > 1])", r"bool\(\)"),
