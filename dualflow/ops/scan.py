@@ -24,7 +24,7 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
          length: TensorLike | None = None, reverse: bool = False, *,
          fn: Callable[[Any, Any], Any] | None = None, elems: Any = None, initializer: Any = None,
          parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
-         infer_shape: bool = True, name: str | None = None) -> Any:
+         infer_shape: bool = True, recompute: bool = False, name: str | None = None) -> Any:
     """A loop that carries something from row to row and stacks what it makes of each.
 
     There are two forms. ``scan(f, init, xs, length=None, reverse=False)`` calls ``carry, y =
@@ -50,6 +50,10 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
         Accepted as TensorFlow has them, and ignored.
     back_prop : bool, default True
         False: no gradient flows back through the loop.
+    recompute : bool, default False
+        True: while a function is traced, the gradient keeps no more of the rounds than what they
+        began with, and computes the rest again, with the same bits. So it takes less memory and
+        more time.
     name : str, optional
 
     Returns
@@ -77,12 +81,12 @@ def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any =
         raise InvalidArgumentError(f"scan: f is {shown(step)}, want a function")
     if xs is None and length is None:
         rows = init if elems is None else elems
-        made = _scan_all(step, rows, initializer, reverse, name)
+        made = _scan_all(step, rows, initializer, reverse, name, recompute)
     elif fn is not None or elems is not None or initializer is not None:
         raise InvalidArgumentError("scan: got arguments of two forms; write scan(f, init, xs) or "
                                    "scan(fn, elems, initializer=...)")
     else:
-        made = _scan("scan", _pairs(step), init, xs, length, reverse, name, "carry")
+        made = _scan("scan", _pairs(step), init, xs, length, reverse, name, "carry", recompute)
     return made if back_prop else state.stopped(made)
 
 
@@ -100,7 +104,8 @@ def _pairs(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]
 
 
 def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: Any,
-          reverse: bool, name: str | None, what: str) -> tuple[Any, Any]:
+          reverse: bool, name: str | None, what: str,
+          recompute: bool = False) -> tuple[Any, Any]:
     """The loop that all of these are."""
     init, xs = anew(state.tensors(init, who)), state.tensors(xs, who)
     rows = state.n_rows(who, xs, "xs" if who == "scan" else "elems")
@@ -111,7 +116,7 @@ def _scan(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any
         raise ShapeError(f"{who}: there are {rows} rows, and length is {times}")
     graph = current_graph()
     if graph is not None:
-        return graph.scan(f, init, anew(xs), times, reverse, who, name, what)
+        return graph.scan(f, init, anew(xs), times, reverse, who, name, what, bool(recompute))
     return _scan_now(who, f, init, xs, times, reverse, what)
 
 
@@ -141,7 +146,7 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
 
 
 def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,
-          stacked: bool, name: str | None) -> tuple[Any, Any]:
+          stacked: bool, name: str | None, recompute: bool = False) -> tuple[Any, Any]:
     """What `fn` makes of all rows, one after the other, and all that on the way, if asked for; the
     first row is the initializer if there is none."""
     elems = state.tensors(elems, who)
@@ -163,7 +168,8 @@ def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any,
     if type(n) is int and n == first:           # no rounds
         return begin, map_structure(lambda x: expand_dims(x, 0) if first else zeros(
             (0, *x.shape), x.dtype), begin) if stacked else None
-    last, made = _scan(who, step, begin, elems, None, reverse, name, "initializer")
+    last, made = _scan(who, step, begin, elems, None, reverse, name, "initializer",
+                       recompute)
     if first and stacked:
         made = map_structure(lambda x, rest: concat(
             [rest, expand_dims(x, 0)] if reverse else [expand_dims(x, 0), rest], 0), begin, made)
@@ -171,8 +177,8 @@ def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any,
 
 
 def _scan_all(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,
-              name: str | None) -> Any:
-    return _fold("scan", fn, elems, initializer, reverse, True, name)[1]
+              name: str | None, recompute: bool) -> Any:
+    return _fold("scan", fn, elems, initializer, reverse, True, name, recompute)[1]
 
 
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,

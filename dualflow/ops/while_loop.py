@@ -19,7 +19,8 @@ __all__ = ["while_loop"]
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
                shape_invariants: Any = None, parallel_iterations: int = 10,
                back_prop: bool = True, swap_memory: bool = False,
-               maximum_iterations: TensorLike | None = None, name: str | None = None) -> Any:
+               maximum_iterations: TensorLike | None = None, name: str | None = None, *,
+               recompute: bool = False) -> Any:
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``
 
     Parameters
@@ -39,6 +40,10 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     maximum_iterations : int or integer Tensor of shape (), optional
         The loop ends after as many rounds at the latest.
     name : str, optional
+    recompute : bool, default False
+        True: while a function is traced, the gradient keeps no more of the rounds than what they
+        began with, and computes the rest again, with the same bits. So it takes less memory and
+        more time.
 
     Returns
     -------
@@ -80,7 +85,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     if shape_invariants is not None or any([x.dynamic_size for x in arrays]):
         shapes = _invariants(carried, [shape_invariants] if single else shape_invariants)
     if graph is not None:
-        made = graph.while_loop(cond, step, carried, limit, shapes, "while_loop", name)
+        made = graph.while_loop(cond, step, carried, limit, shapes, "while_loop", name,
+                                recompute=bool(recompute))
     else:
         made = _while(cond, step, carried, limit, shapes)
     made = made if back_prop else state.stopped(made)

@@ -42,6 +42,8 @@ class LoopParts(NamedTuple):
         Of the outputs of the loop, and of the body.
     packed : int
         Bit k: the rows of stacked output k may differ in shape, and are packed into bytes.
+    recompute : bool
+        Whether its gradient computes anew what it reads of the rounds.
     """
 
     times: Any
@@ -54,13 +56,14 @@ class LoopParts(NamedTuple):
     n_carried: int
     stacked: slice
     packed: int
+    recompute: bool
 
 
 def loop_attrs(times: Any, n_carried: int, n_sliced: int, tested: bool, reverse: bool,
-               packed: int = 0) -> Attrs:
+               packed: int = 0, recompute: bool = False) -> Attrs:
     """The attributes of a loop; see `LoopParts`."""
     attrs = make_attrs(LOOP, times=times, n_carried=n_carried, n_sliced=n_sliced, tested=tested,
-                       reverse=reverse, packed=packed)
+                       reverse=reverse, packed=packed, recompute=recompute)
     assert attrs is not None
     return attrs
 
@@ -69,7 +72,7 @@ def loop_parts(node: Node) -> LoopParts:
     """The parts of a loop."""
     assert node.attrs is not None
     values: tuple[Any, ...] = node.attrs.values
-    times, n_carried, n_sliced, tested, reverse, packed = values
+    times, n_carried, n_sliced, tested, reverse, packed, recompute = values
     limited = not isinstance(times, Dim) and times < 0      # asking a Dim would make a guard
     start = limited + tested
     carried = slice(start, start + n_carried)
@@ -77,7 +80,7 @@ def loop_parts(node: Node) -> LoopParts:
     n_made = len(node.bodies[0].outputs) - node.writes.bit_count()
     return LoopParts(times, tested, reverse, carried, sliced, slice(sliced.stop, len(node.inputs)),
                      int(tested), n_carried, slice(n_carried + tested, n_made),
-                     packed)
+                     packed, recompute)
 
 
 def given(node: Node) -> list[Typed]:

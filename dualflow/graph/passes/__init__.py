@@ -23,6 +23,7 @@ from dualflow.graph.passes import (
     inline,
     keep,
     packing,
+    recompute,
     reshapes,
     residuals,
     updates,
@@ -34,12 +35,13 @@ from dualflow.graph.passes.options import Options
 # What any graph needs before it can be lowered; `check` accepts it only after both.
 NEEDED = (inline, versions)
 # Cheap, and each may enable another: run again while they change anything, at most ROUNDS times.
-SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code)
+SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code,
+          recompute)
 ROUNDS = 2
 # After them.
 LAST = (residuals, packing, keep, epilogue, cluster, updates, waves)
 # They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
-ONCE = (*NEEDED, bodies, hoist, residuals, packing, keep)
+ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)
 
 Watch = Callable[[str, Graph], None]

@@ -91,7 +91,7 @@ class _Owners:
             self.stands_for[node.outputs[c]] = node.inputs[parts.carried.start + c]
         places = [parts.carried.start + c for c in same]
         rest = [k for k in range(len(node.inputs)) if k not in set(places)]
-        _keep_inputs(node, [*rest[:parts.captured.start - len(same)], *places,
+        keep_inputs(node, [*rest[:parts.captured.start - len(same)], *places,
                             *rest[parts.captured.start - len(same):]])
         _keep_outputs(node, parts, set(same))
         self.graph.changes += len(same)
@@ -124,11 +124,11 @@ def _drop_outputs(graph: Graph, node: Node, read: set[Symbol], options: Options)
             places = [parts.carried.start + c for c in unread if c < parts.n_carried]
             _keep_outputs(node, parts, unread)
             dead_code.run(node.bodies[0], options)
-            _keep_inputs(node, [k for k in range(len(node.inputs)) if k not in places])
+            keep_inputs(node, [k for k in range(len(node.inputs)) if k not in places])
     elif node.op is COND and unread:
         for body in node.bodies:
             body.outputs = [y for k, y in enumerate(body.outputs) if k not in unread]
-        _set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in unread])
+        set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in unread])
     else:
         return
     graph.changes += len(unread)
@@ -163,26 +163,28 @@ def _keep_outputs(node: Node, parts: LoopParts, dropped: set[int]) -> None:
     body = node.bodies[0]
     gone = {k + parts.first if k < parts.n_carried else k for k in dropped}
     body.outputs = [y for k, y in enumerate(body.outputs) if k not in gone]
-    _set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in dropped])
+    set_outputs(node, [y for k, y in enumerate(node.outputs) if k not in dropped])
     carried = sum([k < parts.n_carried for k in dropped])
     stacked = [k for k in range(parts.stacked.start, parts.stacked.stop) if k not in dropped]
     packed = sum([(parts.packed >> k - parts.stacked.start & 1) << n
                   for n, k in enumerate(stacked)])
-    _set_counts(node, parts, n_carried=parts.n_carried - carried, packed=packed)
+    set_counts(node, parts, n_carried=parts.n_carried - carried, packed=packed)
 
 
-def _set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
+def set_outputs(node: Node, outputs: Sequence[Symbol]) -> None:
+    """Makes these the outputs of a node."""
     for k, y in enumerate(outputs):
         y.index = k
     node.outputs = tuple(outputs)
 
 
-def _set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
-                n_sliced: int | None = None, packed: int | None = None) -> None:
+def set_counts(node: Node, parts: LoopParts, n_carried: int | None = None,
+               n_sliced: int | None = None, packed: int | None = None) -> None:
+    """Changes attributes of a loop."""
     node.attrs = loop_attrs(
         parts.times, parts.n_carried if n_carried is None else n_carried,
         parts.sliced.stop - parts.sliced.start if n_sliced is None else n_sliced,
-        parts.tested, parts.reverse, parts.packed if packed is None else packed)
+        parts.tested, parts.reverse, parts.packed if packed is None else packed, parts.recompute)
 
 
 # --- inputs ---
@@ -218,15 +220,15 @@ def tidy_inputs(graph: Graph, node: Node) -> None:
                   if node.bodies[0].inputs[k] not in read[0]]
         if unread and (parts.times >= 0 or len(unread) < parts.sliced.stop - parts.sliced.start):
             keep = [k for k in keep if k not in unread]
-            _set_counts(node, parts, n_sliced=parts.sliced.stop - parts.sliced.start - len(unread))
+            set_counts(node, parts, n_sliced=parts.sliced.stop - parts.sliced.start - len(unread))
     for body, inside in zip(node.bodies, instead, strict=True):
         _substitute(body, inside)
     if len(keep) < len(node.inputs):
         graph.changes += len(node.inputs) - len(keep)
-        _keep_inputs(node, keep)
+        keep_inputs(node, keep)
 
 
-def _keep_inputs(node: Node, keep: Sequence[int]) -> None:
+def keep_inputs(node: Node, keep: Sequence[int]) -> None:
     """Makes these the inputs of a node, in this order."""
     node.inputs = tuple([node.inputs[k] for k in keep])
     for body in node.bodies:

@@ -232,7 +232,8 @@ class Way:
                 bit = 1 << (at - parts.stacked.start)
                 self.node.attrs = loop_attrs(parts.times, parts.n_carried,
                                              parts.sliced.stop - parts.sliced.start, parts.tested,
-                                             parts.reverse, parts.packed | bit)
+                                             parts.reverse, parts.packed | bit,
+                                             parts.recompute)
                 return symbol(x.graph, self.node, at, uint8, (None,), (None,))
             rows = None if parts.tested or limited(parts) else parts.times
             hint = int(rows.hint) if isinstance(rows, Dim) else rows

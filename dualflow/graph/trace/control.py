@@ -73,7 +73,7 @@ def _unify(trace: Trace, who: str, first: Body, other: Body, what: str, other_wh
 
 def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any], carried: Any,
                limit: Any, shapes: Sequence[Any] | None, who: str, name: str | None = None,
-               what: str = "loop_vars") -> Any:
+               what: str = "loop_vars", recompute: bool = False) -> Any:
     """What is carried when `test` says no, or after `limit` rounds; `shapes` of what changes its
     size, by leaf."""
     name = name or who
@@ -92,13 +92,14 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, limit, False)
-    attrs = loop_attrs(times, len(start), 0, True, False)
+    attrs = loop_attrs(times, len(start), 0, True, False, recompute=recompute)
     node = own_recorded(trace, LOOP, attrs, [*inputs, go_on, *start], len(params), [body], name)
     return state.packed(carried, node.outputs[:len(start)])
 
 
 def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times: Any,
-         reverse: bool, who: str, name: str | None = None, what: str = "carry") -> tuple[Any, Any]:
+         reverse: bool, who: str, name: str | None = None, what: str = "carry",
+         recompute: bool = False) -> tuple[Any, Any]:
     """What is carried after the last row, and what `step` made of each row, stacked."""
     name = name or who
     start, slices = [trace.adopt(None, state.leaves(x)) for x in (carried, rows)]
@@ -116,7 +117,7 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
 
     body = Body(trace, f"{name}/body", round, params, rounds=True)
     times, inputs = _times(trace, times, bool(slices) or len(body.outputs) > n)
-    attrs = loop_attrs(times, n, len(slices), False, reverse)
+    attrs = loop_attrs(times, n, len(slices), False, reverse, recompute=recompute)
     node = own_recorded(trace, LOOP, attrs, [*inputs, *start, *slices], len(params), [body], name)
     return state.packed(carried, node.outputs[:n]), state.packed(made, node.outputs[n:])
 

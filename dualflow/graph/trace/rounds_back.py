@@ -158,7 +158,7 @@ class Rounds(Way):
         limit = self._limit()
         packed = sum([1 << k for k, y in enumerate(body.outputs[len(keep):]) if varies(y)])
         attrs = loop_attrs(-1 if limit else parts.times, len(keep), len(given_rows), False,
-                           not parts.reverse, packed)
+                           not parts.reverse, packed, parts.recompute)
         given = [*limit, *self.trace.adopt(None, [*start, *given_rows])]
         node = own_recorded(self.trace, LOOP, attrs, given, len(body.params), [body], self.name)
         self._take(node, round, keep, ends)

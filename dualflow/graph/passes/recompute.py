@@ -1,0 +1,198 @@
+"""What a loop keeps for its gradient is computed again, where the user asked for that.
+
+A loop stacks what the loop of its gradient reads of the rounds. If it was made with ``recompute``,
+the gradient is given rows of what was carried instead, and computes the rest from them as the
+rounds did. Of a loop inside another one that was made with ``recompute`` alone, the outer one
+stacks what the inner one is given.
+
+Exact: the same kernels on the same values. Nodes that write variables or have other effects are
+not repeated; what they made is stacked, as is what is read elsewhere, and what would not take less
+memory.
+"""
+
+import math
+from collections.abc import Iterable
+
+from dualflow._core import Symbol, symbol
+from dualflow.dtypes import uint8
+from dualflow.graph.ir import (
+    CONSTANT,
+    LEAVES,
+    LOOP,
+    PARAMETER,
+    Copier,
+    Graph,
+    Input,
+    Node,
+    graphs,
+    is_dynamic,
+    loop_parts,
+)
+from dualflow.graph.passes import bodies, versions
+from dualflow.graph.passes.bodies import keep_inputs, set_counts, set_outputs, tidy_inputs
+from dualflow.graph.passes.options import Options
+
+
+def run(graph: Graph, options: Options) -> Graph:
+    """Changes loops and the loops of their gradients, outer ones first: inner ones then stand side
+    by side."""
+    changes = 0
+    for one in reversed(graphs(graph)):
+        for loop in [node for node in one.nodes if node.op is LOOP]:
+            if any([_marked(node) for node in (loop, *loop.bodies[0].nodes)]):
+                changes += _give_less(one, loop)
+    graph.changes += changes
+    return bodies.run(versions.run(graph, options), options) if changes else graph
+
+
+def _marked(node: Node) -> bool:
+    return node.op is LOOP and loop_parts(node).recompute
+
+
+def _give_less(graph: Graph, loop: Node) -> int:
+    """Changes the loops that read rows of a loop's rounds; returns how many values they compute."""
+    parts, body = loop_parts(loop), loop.bodies[0]
+    readers = []
+    stays: set[Symbol] = set()              # inside, what is stacked in any case
+    overwritten: set[Symbol] = set()
+    for node in graph.nodes:
+        sliced = range(0)
+        if node.op is LOOP and node.line is not None and node.line.gradient_of:
+            sliced = range(*loop_parts(node).sliced.indices(len(node.inputs)))
+            readers.append((node, set(overwritten)))
+        stays.update([body.outputs[x.index] for k, x in enumerate(node.inputs)
+                      if x.node is loop and x.index >= parts.stacked.start and k not in sliced])
+        overwritten.update([before for before, _ in node.written])
+    stays.update([body.outputs[y.index] for y in graph.outputs
+                  if y.node is loop and y.index >= parts.stacked.start])
+    return sum([_Again(graph, loop, reader, stays, gone).run() for reader, gone in readers
+                if any([x.node is loop for x in reader.inputs])])
+
+
+class _Again:
+    """A loop, and one that reads rows of it.
+
+    Attributes
+    ----------
+    given : dict of Symbol to Symbol
+        For a value of the first loop's body: the parameter of the other body that stands for it.
+    outside : dict of Symbol to Symbol
+        For a parameter of the first body that is the same in all rounds: the value around the loop.
+    """
+
+    def __init__(self, graph: Graph, loop: Node, reader: Node, stays: set[Symbol],
+                 gone: set[Symbol]) -> None:
+        self.graph, self.loop, self.reader, self.stays = graph, loop, reader, stays
+        self.body, self.parts = loop.bodies[0], loop_parts(loop)
+        self.inner = reader.bodies[0]
+        start = self.parts.captured.start
+        self.outside = {x: given for k, (x, given) in enumerate(
+            zip(self.body.inputs, loop.inputs, strict=True)) if k >= start and given not in gone
+            and not loop.writes >> k & 1}
+        self.sliced = dict(zip(self.body.inputs[self.parts.sliced],
+                               loop.inputs[self.parts.sliced], strict=True))
+        self.given = self._given()
+
+    def _given(self) -> dict[Symbol, Symbol]:
+        sliced = loop_parts(self.reader).sliced
+        rows = {around: x for x, around in self.sliced.items()}
+        found: dict[Symbol, Symbol] = {}
+        for x, made in zip(self.reader.inputs[sliced], self.inner.inputs[sliced], strict=True):
+            if x.node is self.loop and x.index >= self.parts.stacked.start:
+                found[self.body.outputs[x.index]] = made
+            elif x in rows:
+                found[rows[x]] = made
+        return found
+
+    def run(self) -> int:
+        """Replaces what can be computed again and returns how many values that are."""
+        again = dict.fromkeys([x for x in self.given
+                               if self._repeats(x.node) and x not in self.stays])
+        nodes, read = self._needed(again)
+        rows = [x for x in read if x not in self.given and x not in self.outside]
+        more = [x for x in rows if x not in self.sliced]
+        if not again or _bytes(more, 0) >= _bytes(again, math.inf):
+            return 0
+        walk = Copier(self.inner)
+        for x in read:
+            walk.stands_for[x] = self.given[x] if x in self.given else self._give(x)
+        before = list(self.inner.nodes)
+        del self.inner.nodes[:]
+        walk.play(nodes)
+        leaves = [node for node in before if node.op in LEAVES]
+        self.inner.nodes = [*leaves, *self.inner.nodes,
+                            *[node for node in before if node.op not in LEAVES]]
+        self._replace({self.given[x]: walk.stands_for[x] for x in again})
+        tidy_inputs(self.graph, self.reader)
+        return len(again)
+
+    def _repeats(self, node: Node) -> bool:
+        """Whether a node may run once more."""
+        return (node.op not in LEAVES and not node.effect and not node.writes
+                and (self.parts.recompute or _marked(node)))
+
+    def _needed(self, again: dict[Symbol, None]) -> tuple[list[Node], list[Symbol]]:
+        """The nodes to be repeated, in their order, and what these read of other values."""
+        wanted: set[Symbol] = set(again)
+        nodes: list[Node] = []
+        read: dict[Symbol, None] = {}
+        for node in reversed(self.body.nodes):
+            if wanted.isdisjoint(node.outputs):
+                continue
+            if node.op is CONSTANT:
+                nodes.append(node)
+                continue
+            for y in node.outputs:
+                if y in wanted and y not in again and (
+                        y in self.stays or not self._repeats(node)):
+                    read[y] = None
+                    wanted.discard(y)
+            if not wanted.isdisjoint(node.outputs):
+                nodes.append(node)
+                wanted.update(node.inputs)
+        return nodes[::-1], list(read)
+
+    # --- what the other loop is given besides ---
+
+    def _give(self, x: Symbol) -> Symbol:
+        """A parameter of the other body for a value of the first one."""
+        made = self.inner.add_leaf(PARAMETER, x, x.node.name, x.node.line,
+                                   Input(len(self.inner.inputs)), x.known_shape)
+        self.inner.nodes.insert(0, self.inner.nodes.pop())
+        self.inner.inputs.append(made)
+        reader, n = self.reader, len(self.reader.inputs)
+        if x in self.outside:
+            reader.inputs = (*reader.inputs, self.outside[x])
+            return made
+        reader.inputs = (*reader.inputs, self.sliced[x] if x in self.sliced else self._row_of(x))
+        parts = loop_parts(reader)
+        at = parts.sliced.stop
+        keep_inputs(reader, [*range(at), n, *range(at, n)])
+        set_counts(reader, parts, n_sliced=at - parts.sliced.start + 1)
+        return made
+
+    def _row_of(self, x: Symbol) -> Symbol:
+        """The output that stacks a value."""
+        loop, parts = self.loop, loop_parts(self.loop)
+        for k in range(parts.stacked.start, parts.stacked.stop):
+            if self.body.outputs[k] is x:
+                return loop.outputs[k]
+        at, packed = parts.stacked.stop, None in x.known_shape
+        rows = None if parts.tested or parts.times < 0 else parts.times
+        made = symbol(self.graph, loop, at, uint8 if packed else x.dtype,
+                      (None,) if packed else (rows, *x.known_shape))
+        self.body.outputs.insert(at, x)
+        set_outputs(loop, [*loop.outputs[:at], made, *loop.outputs[at:]])
+        set_counts(loop, parts, packed=parts.packed | packed << (at - parts.stacked.start))
+        return made
+
+    def _replace(self, values: dict[Symbol, Symbol]) -> None:
+        for node in self.inner.nodes:
+            node.inputs = tuple([values.get(x, x) for x in node.inputs])
+        self.inner.outputs = [values.get(y, y) for y in self.inner.outputs]
+
+
+def _bytes(values: Iterable[Symbol], unknown: float) -> float:
+    """What values take; `unknown`: one of which data decides about the size."""
+    return sum([unknown if is_dynamic(x) else math.prod(x.shape) * x.dtype.itemsize
+                for x in values])
