@@ -4,6 +4,7 @@
 
 typedef struct {
     int64_t room, end, last; /* bytes; where the rows end and the last one begins */
+    int64_t n;
     bool reverse;
 } head;
 
@@ -69,6 +70,7 @@ df_status df_ragged_add(df_tensor *rows, const df_tensor *row, bool reverse, df_
     h->reverse = reverse;
     h->last = h->end;
     h->end += r->bytes;
+    h->n++;
     return DF_OK;
 }
 
@@ -77,6 +79,11 @@ df_status df_ragged_end(df_tensor *rows, df_error *err)
     df_status status = rows->buffer ? DF_OK : reserve(rows, 0, err);
     return status == DF_OK ? df_tensor_set(rows, DF_U8, 1, &head_of(rows)->end, "loop", err)
                            : status;
+}
+
+int64_t df_ragged_count(const df_tensor *rows)
+{
+    return rows->size < head_bytes() ? 0 : head_of(rows)->n;
 }
 
 int64_t df_ragged_first(const df_tensor *rows, bool reverse)

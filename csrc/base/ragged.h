@@ -11,6 +11,7 @@ df_status df_ragged_add(df_tensor *rows, const df_tensor *row, bool reverse, df_
 /* Gives a tensor that no row may have been added to its shape. */
 df_status df_ragged_end(df_tensor *rows, df_error *err);
 
+int64_t df_ragged_count(const df_tensor *rows);
 /* Where the first row is for a loop that goes this way. */
 int64_t df_ragged_first(const df_tensor *rows, bool reverse);
 /* Lets `row` look at the row there. */

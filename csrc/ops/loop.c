@@ -138,7 +138,10 @@ static df_status begin_slices(const df_call *call, rounds *r, df_error *err)
         slices *s = &r->slices[k];
         s->packed = df_loop_is_packed(x, call->bodies->types[0].in_bytes[l->sliced + k]);
         r->in[l->sliced + k] = &s->row;
-        if (s->packed) continue;
+        if (s->packed) {
+            r->times = df_min(r->times, df_ragged_count(x));
+            continue;
+        }
         if (x->shape[0] < r->times && l->go_on < 0)
             return df_fail(err, DF_BAD_SHAPE, "loop: input %d is %s, want a row for each of %lld "
                            "rounds", l->sliced + k, df_tensor_text(x).text, (long long)r->times);

@@ -260,7 +260,7 @@ cdef class RecordLog:
         for k in range(n_out):
             x = <Tensor>outs[k]
             n_dims += x.t.ndim
-            if df_is_float(x.t.dtype):
+            if may_flow(x, op.sums):
                 floats = True
                 keep_id(&self.c.ids, x.id)
         if not floats:
@@ -295,7 +295,7 @@ cdef class RecordLog:
                 keeps = (saves & 0x7FFFFFFF) >> min(k, 31) & 1
             else:
                 x = <Tensor>outs[k - e.n_in]
-                o.id = x.id if df_is_float(x.t.dtype) else 0
+                o.id = x.id if may_flow(x, e.both_ways) else 0
                 keeps = saves & SAVE_OUTPUTS != 0
             if keeps or type(x) is Symbol:
                 o.spec = False
@@ -340,6 +340,11 @@ cdef class RecordLog:
             out.append(record_of(e))
             e = e.before
         return out
+
+
+cdef inline bint may_flow(Tensor x, bint both_ways) noexcept:
+    """Whether gradients may flow into an operand. Loops pack rows of floats into bytes."""
+    return df_is_float(x.t.dtype) or (both_ways and x.t.dtype == DF_U8)
 
 
 cdef void set_log_top(RecordLog log) noexcept:

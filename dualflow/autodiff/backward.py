@@ -5,7 +5,7 @@ is `walk_back` in the core; this module has the parts that apply ops: adding up 
 Both happen nowhere else, least of all in rules.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
@@ -76,17 +76,19 @@ def total(parts: list[Any]) -> Any:
 
 
 class Inside:
-    """What flows into values inside a branch or a loop, by what that returns for them."""
+    """What flows into values inside a branch or a loop, by what that returns for them; ``sum_at(y,
+    gs)`` adds up what flows into the value that y gives."""
 
-    def __init__(self, flows: dict[Any, Any]) -> None:
+    def __init__(self, flows: dict[Any, Any], sum_at: Callable[[Any, list[Any]], Any]) -> None:
         self.flows = flows
+        self.sum_at = sum_at
 
     def plus(self, other: "Inside") -> "Inside":
         """The sum of two."""
         flows = dict(self.flows)
-        for x, g in other.flows.items():
-            flows[x] = total([flows[x], g]) if x in flows else g
-        return Inside(flows)
+        for y, g in other.flows.items():
+            flows[y] = self.sum_at(y, [flows[y], g]) if y in flows else g
+        return Inside(flows, self.sum_at)
 
 
 def fit(g: Any, x: Any) -> Any:

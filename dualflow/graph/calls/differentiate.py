@@ -22,12 +22,12 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
-from dualflow.dtypes import uint8
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.section import Gradient, Group, Section
-from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Owned
+from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.flows import flows_into
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
@@ -74,7 +74,7 @@ class Call:
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
         # In the order of the section's sources, with the floating variables between them.
-        self._given = [places[x] for x in section.given if x.dtype.is_floating]
+        self._given = [places[x] for x in section.given if flows_into(x)]
         self._constants = [x.node.data for x in section.sources if x.node.op is CONSTANT]
         self._lock = reentrant_lock()
         self._recordings: dict[Any, Recording] = {}
@@ -141,11 +141,6 @@ class Call:
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
             gs = [g if g is None else as_tensor(g) for g in gs]
-            if way.packed and current_log() is not None and recorded(inputs):
-                raise UnimplementedError(
-                    f"{self.section.trace.name}: a gradient of a gradient through loops whose "
-                    "number of rounds changes inside another loop; put the tapes inside the "
-                    "function")
             back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted)
             given = [kept[k] for k in back.reads]
             given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
@@ -227,8 +222,6 @@ class Recording:
         The places of the targets, of what the call returns and of what gradients read.
     versions : list of (int, Variable)
         Values that are versions of a variable.
-    packed : bool
-        Whether rows of different shapes are among them, which tapes take for numbers.
     """
 
     def __init__(self, call: Call, groups: list[Group], n_leaves: int) -> None:
@@ -262,7 +255,6 @@ class Recording:
                     f"{section.trace.name}: a gradient of a gradient reads {x.name}, which the "
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
-        self.packed = any([x.dtype is uint8 and isinstance(x.node.data, Owned) for x in made])
         owners = [section.trace.variable_of(x) for x in made]
         self.versions = [(k, call.variable(v)) for k, v in enumerate(owners) if v is not None]
         self.at = {x: k for k, x in enumerate([*made, *self.there])}
@@ -321,5 +313,5 @@ class Recording:
 
     def _on_tape(self, y: Symbol, log: Any) -> bool:
         """Whether a value is to be an output of the record."""
-        return (y.dtype.is_floating and not self._is_there(y) and log.tracks(y)
+        return (flows_into(y) and not self._is_there(y) and log.tracks(y)
                 and self.call.section.trace.variable_of(y) is None)

@@ -11,10 +11,12 @@ from typing import Any
 
 from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward
-from dualflow.autodiff.maybe import flag_of, zeroed
+from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
+from dualflow.graph.trace.body_gradient import any_flag
 from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.flows import flows_into
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.play import play
@@ -53,7 +55,7 @@ class Section:
             x for values in (*[node.inputs for node in trace.nodes], self.outputs)
             for x in values if x.node.op is CONSTANT)
         self.sources = [x for x in (*self.given, *self.variables, *constants)
-                        if x.dtype.is_floating]
+                        if flows_into(x)]
         self._lock = reentrant_lock()
         self._gradients: dict[Any, Gradient] = {}
 
@@ -147,7 +149,7 @@ def kind_of(g: Any) -> str:
 def components(g: Any) -> list[Symbol]:
     """What a trace returns for a gradient."""
     if isinstance(g, Maybe):
-        return [zeroed(g), flag_of(g)]
+        return [zeroed(g) if g.dtype.is_floating else g.value, any_flag(g.flag)]
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 

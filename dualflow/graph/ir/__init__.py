@@ -18,13 +18,14 @@ from dualflow.graph.ir.node import (
     is_dynamic,
     walk,
 )
-from dualflow.graph.ir.owners import COND, LOOP, LoopParts, loop_attrs, loop_parts
+from dualflow.graph.ir.owners import COND, ENDLESS, LOOP, LoopParts, loop_attrs, loop_parts
 from dualflow.graph.ir.text import attrs_text, data_text, type_text
 
 __all__ = [
     "CALL",
     "COND",
     "CONSTANT",
+    "ENDLESS",
     "LEAVES",
     "LOOP",
     "PARAMETER",

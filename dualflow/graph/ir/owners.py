@@ -17,6 +17,7 @@ from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir.node import CALL, Node
 
 COND, LOOP = get_op("cond"), get_op("loop")
+ENDLESS = (1 << 63) - 1             # rounds: as many as there are
 Shape = tuple[int | None, ...]
 Typed = tuple[DType, Shape]
 PACKED: Typed = uint8, (None,)      # rows of different shapes, one after another

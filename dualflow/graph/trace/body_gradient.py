@@ -12,7 +12,7 @@ so far. `Maybe` tells what did not flow from zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import (
@@ -34,12 +34,31 @@ from dualflow._core import (
 from dualflow.autodiff.backward import Inside, total
 from dualflow.autodiff.maybe import clean
 from dualflow.dtypes import float32, uint8
-from dualflow.graph.ir import COND, LOOP, LoopParts, Node, Owned, loop_attrs, loop_parts, walk
-from dualflow.graph.trace.bodies import Body, own
-from dualflow.graph.trace.dims import leaves
-from dualflow.graph.trace.enclosed import is_number
+from dualflow.graph.ir import (
+    COND,
+    ENDLESS,
+    LOOP,
+    Node,
+    Owned,
+    loop_attrs,
+    loop_parts,
+)
+from dualflow.graph.trace.bodies import Body, own, param
+from dualflow.graph.trace.flows import (
+    flag_of,
+    flows_into,
+    is_inside,
+    is_packed,
+    limited,
+    measured,
+    n_made,
+    row_of,
+    row_parts,
+    varies,
+)
 from dualflow.graph.trace.play import play
 from dualflow.ops.array import identity
+from dualflow.ops.bitwise import logical_or
 from dualflow.ops.reduce import reduce_any
 
 if TYPE_CHECKING:
@@ -54,7 +73,7 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
                  bodies: Sequence[Body], name: str) -> Node:
     """A node that owns bodies, see `own`, recorded by tapes."""
     node = own(trace, op, attrs, given, n_params, bodies, name)
-    inputs = {tensor_id(x): x for x in node.inputs if x.dtype.is_floating}
+    inputs = {tensor_id(x): x for x in node.inputs if flows_into(x)}
     sources = [x.node.data.inside for x in node.inputs if is_inside(x)]
     made = list(node.outputs[:n_made(node)])
     if inputs:
@@ -65,17 +84,6 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
         node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
                           bodies[0].same_tensors)
     return node
-
-
-def n_made(node: Node) -> int:
-    """How many outputs of a node are no versions of variables."""
-    return len(node.outputs) - node.writes.bit_count()
-
-
-def is_inside(x: Symbol) -> bool:
-    """Whether an output of a node that owns bodies gives a value inside, for a gradient."""
-    data = x.node.data
-    return isinstance(data, Owned) and data.n_outputs <= x.index < n_made(x.node)
 
 
 class BackwardRule:
@@ -89,15 +97,21 @@ class BackwardRule:
         node, inputs, trace = self.node, self.inputs, current_graph()
         kept = self._kept()
         flows = self._flows(gs)
+        # What flows into such an output flows into the inside of its node, if that is there.
+        inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
+                 for y in kept.get(x, ())}
+        wanted = [wants and not (k < len(inputs) and inputs[k] in inner)
+                  for k, wants in enumerate(wanted)]
         want: dict[int, Symbol] = {}
         so_far: Flows = {}
         for x, g, wants in zip(inputs, sums, wanted, strict=False):
             if x not in kept and g is not None:
-                so_far[self._id(x)] = g
+                at = self._id(x)
+                so_far[at] = sum_at(x, [g, so_far[at]]) if at in so_far else g
             elif g is not None and wants:
                 so_far.update({self._id(y): g for y, g in g.flows.items()})
             for y in kept.get(x, [x]) if wants else ():
-                if x not in kept or inside_of(y).dtype.is_floating:
+                if flows_into(y):
                     want[self._id(y)] = trace.enclosed.recorded(y)
         found: Flows = {}
         if flows and want:
@@ -107,6 +121,7 @@ class BackwardRule:
                     found = WAYS[node.op](trace, node, flows, so_far, want).found
             finally:
                 trace.differentiate(before, None)
+        found = {**so_far, **found}
         results = [self._result(kept, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
@@ -132,7 +147,7 @@ class BackwardRule:
         """
         flows = {y: g for y, g in zip(self.node.outputs, gs[1:], strict=False) if g is not None}
         for y, g in gs[0].flows.items() if gs[0] is not None else ():
-            flows[y] = total([flows[y], g]) if y in flows else g
+            flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
         return flows
 
     def _result(self, kept: dict[Symbol, list[Symbol]], found: Flows, x: Symbol, g: Any) -> Any:
@@ -141,17 +156,7 @@ class BackwardRule:
             return found.get(self._id(x), g)
         flows = dict(g.flows) if g is not None else {}
         flows |= {y: found[self._id(y)] for y in kept[x] if self._id(y) in found}
-        return Inside(flows) if flows else None
-
-
-def varies(row: Symbol) -> bool:
-    """Whether data decides about the shape of a row."""
-    return None in row.hints
-
-
-def limited(parts: LoopParts) -> bool:
-    """Whether an input says how many rounds there are."""
-    return not isinstance(parts.times, Dim) and bool(parts.times < 0)
+        return Inside(flows, sum_at) if flows else None
 
 
 class Way:
@@ -180,7 +185,8 @@ class Way:
         identities of its own."""
         n = self.node.data.n_outputs
         made = list(enumerate(self.node.outputs[:n]))
-        return [(k, anew(self.flows[y])) for k, y in reversed(made) if y in self.flows]
+        return [(k, self.flows[y] if is_packed(y) else anew(self.flows[y]))
+                for k, y in reversed(made) if y in self.flows]
 
     def inside(self) -> list[tuple[int, Any]]:
         """What flows into other outputs."""
@@ -252,22 +258,69 @@ def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
     return made.outputs[0]
 
 
-def inside_of(y: Symbol) -> Symbol:
-    """The value inside a branch or a loop that an output gives."""
-    return next(x for x, given in y.node.data.outside.items() if given is y)
+# --- packed rows ---
+
+def sum_at(y: Symbol, gs: list[Any]) -> Any:
+    """The sum of what flows into the value that an output gives."""
+    return per_row(y, gs, lambda rows: sum_at(row_of(y), rows)) if is_packed(y) else total(gs)
 
 
-def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
-    """Values whose sizes, about which data decides, are attributes or numbers in nodes."""
-    for node in walk(nodes):
-        given = node.attrs.values if node.attrs is not None and node.attrs.symbolic else ()
-        numbers = [x.node.data.dim for x in node.inputs if is_number(x)]
-        for value in (*given, numbers):
-            for d in value if isinstance(value, tuple | list) else (value,):
-                if isinstance(d, Dim):
-                    yield from [at.args[0] for at in leaves(d)
-                                if at.from_data and at.kind != "argument"]
+def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any]) -> Any:
+    """``f([g, ...])`` for each row of gradients that are packed like y, packed again."""
+    trace = current_graph()
+    x, node = row_of(y), y.node
+    params: list[Symbol] = []
+    rows: list[Any] = []
+    for g in gs:
+        row = param(trace, x, x.node.name)
+        params.append(row)
+        rows.append(row)
+        if isinstance(g, Maybe):
+            flag = flag_row(trace, g.flag) if g.flag.ndim else g.flag
+            params += [flag] if g.flag.ndim else []
+            rows[-1] = Maybe(row, flag, g.clean)
+    made: Any = None
 
+    def round(*_: Symbol) -> list[Any]:
+        nonlocal made
+        made = f(rows)
+        return [clean(made), made.flag] if isinstance(made, Maybe) else [made]
+
+    body = Body(trace, f"{node.name}/rows", round, params, rounds=True)
+    attrs = loop_attrs(ENDLESS, 0, len(params), False, False, 1)
+    given = trace.adopt(None, [part for g in gs for part in row_parts(g)])
+    outputs = own_recorded(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
+    if not isinstance(made, Maybe):
+        return outputs[0]
+    trace.enclosed.row_of[outputs[1]] = body.outputs[1]
+    return Maybe(outputs[0], outputs[1], True)
+
+
+def any_flag(flag: Any, like: Any = None) -> Any:
+    """Whether any flag holds, of some that may be packed like `like`."""
+    if flag.dtype is not uint8:
+        return reduce_any(flag) if flag.ndim else flag
+    trace, row = current_graph(), row_of(flag if like is None else like)
+    start = trace.adopt(None, [as_tensor(False)])
+    params = [param(trace, start[0], "any"), param(trace, row, "flag")]
+    body = Body(trace, "any", lambda any, flag: [logical_or(any, any_flag(flag, row))], params,
+                rounds=True)
+    attrs = loop_attrs(ENDLESS, 1, 1, False, False)
+    return own(trace, LOOP, attrs, [*start, flag], 2, [body], body.name).outputs[0]
+
+
+def flag_row(trace: Trace, flag: Symbol) -> Symbol:
+    """What stands in a round for a row of flags."""
+    row = trace.enclosed.row_of.get(flag)
+    if row is None:
+        return param(trace, flag, "flag", 1)
+    made = param(trace, row, "flag")
+    if is_packed(row):
+        trace.enclosed.row_of[made] = row_of(row)
+    return made
+
+
+# --- gradients ---
 
 def anew(g: Any) -> Any:
     """A gradient under an identity of its own."""
@@ -281,14 +334,13 @@ def give(flows: Flows, to: int, g: Any) -> None:
     flows[to] = total([flows[to], g]) if to in flows else g
 
 
-def nothing(x: Symbol) -> Any:
-    """What stands for a gradient where nothing flows: x + -0.0 is x."""
-    return filled(-0.0, x)
-
-
-def dense(g: Any) -> Any:
-    """A gradient that is no IndexedSlices."""
-    return g if g is None or isinstance(g, Maybe) else as_tensor(g)
+def nothing(x: Symbol, like: Symbol | None = None) -> Any:
+    """What stands for a gradient where nothing flows: x + -0.0 is x. x may be packed like `like`.
+    """
+    like = x if like is None else like
+    if not is_packed(like):
+        return filled(-0.0, x)
+    return per_row(like, [x], lambda rows: nothing(rows[0], row_of(like)))
 
 
 def value_of(g: Any, x: Symbol) -> Any:
@@ -296,12 +348,6 @@ def value_of(g: Any, x: Symbol) -> Any:
     return nothing(x) if g is None else clean(g) if isinstance(g, Maybe) else as_tensor(g)
 
 
-def flag_of(g: Any) -> Any:
-    """Whether something flows."""
-    return g.flag if isinstance(g, Maybe) else as_tensor(g is not None)
-
-
 def one_flag(g: Any) -> Any:
     """Whether anything flows, as one flag."""
-    flag = flag_of(g)
-    return reduce_any(flag) if flag.ndim else flag
+    return any_flag(flag_of(g))

@@ -13,14 +13,13 @@ from dualflow.graph.trace.body_gradient import (
     WAYS,
     Flows,
     Way,
-    dense,
-    flag_of,
     give,
     is_inside,
     measured,
     own_recorded,
     value_of,
 )
+from dualflow.graph.trace.flows import dense, flag_of
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.reduce import reduce_any
 

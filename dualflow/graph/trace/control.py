@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Dim, Symbol, TensorBase, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
-from dualflow.graph.ir import COND, LOOP, loop_attrs
+from dualflow.graph.ir import COND, ENDLESS, LOOP, loop_attrs
 from dualflow.graph.trace import branches_back, rounds_back  # noqa: F401  the ways back
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import own_recorded
@@ -22,8 +22,6 @@ from dualflow.ops.cast import cast
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
-
-ENDLESS = (1 << 63) - 1
 
 
 def try_out(trace: Trace, f: Callable[[], Any]) -> None:

@@ -14,14 +14,13 @@ from dualflow.graph.trace.body_gradient import (
     WAYS,
     Flows,
     Way,
-    dense,
+    flag_row,
     give,
-    limited,
     one_flag,
     own_recorded,
     value_of,
-    varies,
 )
+from dualflow.graph.trace.flows import dense, rounds_of, row_parts, varies
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.join import concat
 from dualflow.ops.reduce import reduce_any
@@ -153,9 +152,9 @@ class Rounds(Way):
             given_rows.append(self._residual(x))
             made = param(self.trace, x, x.node.name)
             body.params.append(made)
-            body.rows[x] = made
+            body.rows[x] = body.rows[self.enclosed.recorded(x)] = made
             self.enclosed.recorded_as[made] = x
-        limit = self._limit()
+        limit = rounds_of(self.trace, self.node)
         packed = sum([1 << k for k, y in enumerate(body.outputs[len(keep):]) if varies(y)])
         attrs = loop_attrs(-1 if limit else parts.times, len(keep), len(given_rows), False,
                            not parts.reverse, packed, parts.recompute)
@@ -167,13 +166,6 @@ class Rounds(Way):
         if key[0] == "flag":
             return one_flag(self.start[key[1]])
         return value_of(self.start[key], self.like[key])
-
-    def _limit(self) -> list[Symbol]:
-        """How many rounds there are, if only a run can tell."""
-        parts = self.parts
-        if parts.tested:
-            return self.trace.adopt(None, [self.node.outputs[parts.n_carried]])
-        return self.trace.adopt(None, [self.inputs[0]]) if limited(parts) else []
 
     def _residual(self, x: Symbol) -> Symbol:
         """What the loop backwards sees rows of to read a value of the rounds."""
@@ -211,13 +203,6 @@ class Rounds(Way):
                 if i not in self.found and i in self.so_far:
                     self.found[i] = self.so_far[i]
                 give(self.found, i, g)
-
-
-def row_parts(g: Any) -> list[Any]:
-    """What a loop sees rows of for a gradient: its value, and flags of rows."""
-    if not isinstance(g, Maybe):
-        return [g]
-    return [clean(g), g.flag] if g.flag.ndim else [clean(g)]
 
 
 def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
@@ -284,7 +269,11 @@ class _Round:
         for kind, k, g in way.sliced_in:
             made: Any = self._row(self._inside(kind, k), 0)
             if isinstance(g, Maybe):
-                made = Maybe(made, self._flag_row(g.flag) if g.flag.ndim else g.flag, True)
+                flag = g.flag
+                if flag.ndim:
+                    flag = flag_row(trace, flag)
+                    self.row_params.append(flag)
+                made = Maybe(made, flag, True)
             self.rows.append((kind, k, made))
         self.body = Body(trace, f"{way.name}/body", self._record, ())
 
@@ -292,10 +281,6 @@ class _Round:
         made = param(self.way.trace, x, self.way.name, skipped)
         self.row_params.append(made)
         return made
-
-    def _flag_row(self, flag: Symbol) -> Symbol:
-        row = self.way.enclosed.row_of.get(flag)
-        return self._row(flag, 1) if row is None else self._row(row, 0)
 
     def _record(self) -> list[Any]:
         way = self.way

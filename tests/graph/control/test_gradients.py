@@ -16,8 +16,8 @@ def gradients(f, order):
             for x in args:
                 tape.watch(x)
             y = f(*args)
-            if order == 2:
-                y = sum([df.reduce_sum(x * x) for x in gradients(f, 1)(*args)])
+            if order > 1:
+                y = sum([df.reduce_sum(x * x) for x in gradients(f, order - 1)(*args)])
         return tape.gradient(y, list(args), unconnected_gradients="zero")
 
     return g
@@ -53,6 +53,22 @@ def test_random_programs(seed, order):
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_deep_random_programs(seed, order):
     check(program(seed, depth=3, length=3), inputs(seed), order)
+
+
+@pytest.mark.parametrize("seed", range(300, 306))
+def test_random_programs_of_order_3(seed):
+    check(program(seed, depth=1, length=3), inputs(seed), 3)
+
+
+@pytest.mark.parametrize("loop", [
+    lambda x, w, rows: df.scan(lambda c, r: (df.sin(c * w * r), c * r), x, rows),
+    lambda x, w, rows: whiles(x, w, 30.)])
+@pytest.mark.parametrize("order", [3, 4])
+def test_loops_of_higher_order(order, loop):
+    def f(x, w, rows):
+        return sum([df.reduce_sum(y * y * w) for y in df.nest.flatten(loop(x, w, rows))])
+
+    check(f, [*inputs(15)[:2], inputs(15, (3, 3))[2]], order)
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -1,0 +1,119 @@
+"""Tapes inside traced functions and around them, of branches and loops in loops: what flows into
+what loops keep is counted once, also where rows of different shapes are packed."""
+
+import pytest
+
+import dualflow as df
+from tests.graph.control.test_gradients import check, gradients, inputs, same_bits, whiles
+
+pytestmark = pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+ROWS = df.constant([[.1, .2, .3], [.5, .9, .3], [-.3, -.2, -.1], [.3, .1, .2]])
+FUNCTIONS = []
+
+
+def penalty(loop):
+    """A function with a tape of its own: the squares of gradients of what a loop makes."""
+    def f(x, w, rows):
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch([x, w])
+            c, y = loop(x, w, rows)
+            a, b = df.reduce_sum(c * c), df.reduce_sum(df.sin(y))
+        g, h = tape.gradient(a, x), tape.gradient(b, w, unconnected_gradients="zero")
+        return df.reduce_sum(g * g) + df.reduce_sum(h * h * g)
+
+    FUNCTIONS.append(pytest.param(f, id=f"penalty {loop.__name__}"))
+    return loop
+
+
+def plain(loop):
+    def f(x, w, rows):
+        c, y = loop(x, w, rows)
+        return df.reduce_sum(c * c) + df.reduce_sum(df.sin(y))
+
+    FUNCTIONS.append(pytest.param(f, id=loop.__name__))
+    return loop
+
+
+def many(c, w, r):
+    """As many rounds as data says."""
+    return df.while_loop(lambda k, c: k < df.cast(df.abs(r[0]) * 10., "int32"),
+                         lambda k, c: (k + 1, df.sin(c * w + r)), (0, c))[1]
+
+
+@penalty
+def scan(x, w, rows):
+    return df.scan(lambda c, r: (df.sin(c * w + r), c * r), x, rows)
+
+
+@penalty
+def cond(x, w, rows):
+    c = df.cond(df.reduce_sum(x) > 0., lambda: df.sin(x * w), lambda: df.cos(x * w))
+    return c, c
+
+
+@penalty
+def scan_in_scan(x, w, rows):
+    return df.scan(lambda c, r: (df.scan(lambda c, _: (df.sin(c * w + r), None), c, None, 3)[0],
+                                 c * r), x, rows)
+
+
+@penalty
+@plain
+def while_in_scan(x, w, rows):
+    return df.scan(lambda c, r: (many(c, w, r), df.sin(c)), x, rows)
+
+
+@plain
+def while_in_scan_in_scan(x, w, rows):
+    def step(c, r):
+        c, ys = df.scan(lambda c, q: (many(c, w, q), c), c, df.stack([r, r * 2.]))
+        return df.tanh(c), df.reduce_sum(ys, 0)
+
+    return df.scan(step, x, rows)
+
+
+@plain
+def whiles_in_while_in_scan(x, w, rows):
+    def step(c, r):
+        def middle(k, c):
+            c = whiles(c * .2 + r, w, df.reduce_sum(df.abs(r)) * df.cast(k + 1, "float32"))
+            return k + 1, df.tanh(c)
+
+        _, c = df.while_loop(lambda k, c: k < df.cast(df.abs(r[0]) * 10., "int32") % 4, middle,
+                             (0, c))
+        return c * w, c
+
+    return df.scan(step, x, rows)
+
+
+@plain
+def while_in_scan_in_scan_in_while(x, w, rows):
+    def step(k, c):
+        c, y = while_in_scan_in_scan(c, w, rows * df.cast(k + 1, "float32"))
+        return k + 1, c + df.reduce_sum(y, 0)
+
+    c = df.while_loop(lambda k, c: k < 2, step, (0, x))[1]
+    return c, c
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_orders(f, order):
+    args = [*inputs(2)[:2], ROWS]
+    want = check(f, args, order)
+    traced = df.function(f)
+    same_bits(gradients(traced, order)(*args), want)
+
+
+@pytest.mark.parametrize("sign", [1., -1.])
+def test_gradient_in_a_branch(sign):
+    """Nothing flows into the rows that loops keep, where the other branch is taken."""
+    def f(x, w, rows):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            c, y = while_in_scan_in_scan(x, w, rows)
+            a = df.reduce_sum(c * c) + df.reduce_sum(y)
+        return df.reduce_sum(df.cond(df.reduce_sum(x) * sign < 0.,
+                                     lambda: df.square(tape.gradient(a, x)), lambda: x * c))
+
+    check(f, [*inputs(2)[:2], ROWS], 1)
