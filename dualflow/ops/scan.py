@@ -8,7 +8,7 @@ from typing import Any
 from dualflow._core import current_graph
 from dualflow.arguments import shown
 from dualflow.dtypes import as_dtype
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.nest import flatten, map_structure
 from dualflow.ops import state
 from dualflow.ops.anew import anew
@@ -137,12 +137,29 @@ def _scan_now(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs:
             first = y
         made.append(state.leaves(y))
     if not made:
-        raise InvalidArgumentError(
-            f"{who}: there are no rows, so eager mode cannot tell what would be stacked; a "
-            "df.function can")
+        return carry, _no_rows(who, f, init, xs, what)
     if reverse:
         made.reverse()
     return carry, state.packed(first, [stack(list(column)) for column in zip(*made, strict=True)])
+
+
+def _no_rows(who: str, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any,
+             what: str) -> Any:
+    """Stacks of no rows like what the loop would stack if there were any."""
+    def round(row: Any, carry: Any) -> Any:
+        result, y = f(carry, row)
+        state.carried(who, what, carry, result)
+        return state.tensors(y, who)
+
+    try:
+        like = state.would_make(round, (map_structure(
+            lambda x: None if x is None else zeros(x.shape[1:], x.dtype), xs), init))
+    except TracedValueError as error:
+        raise InvalidArgumentError(
+            f"{who}: there are no rows, and what would be stacked cannot be told without: {error}"
+        ) from None
+    return state.packed(like, [zeros([0, *[n or 0 for n in x.known_shape]], x.dtype)
+                               for x in state.leaves(like)])
 
 
 def _fold(who: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool,

@@ -13,6 +13,7 @@ import dualflow as df
 from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.clip import clip_gradient_by_value
+from dualflow.ops.host import host_call
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
 
@@ -251,6 +252,8 @@ class Optimizer(Settings):
             self.build(variables)
         graph = current_graph()
         flowed = [None if graph is None else graph.flowed.get(g) for g in grads]
+        if None not in flowed:
+            self._check_flowed(flowed, variables)
         grads = self._clipped(grads)
         rate, update = self.learning_rate, self.update
         for grad, var, flag in zip(grads, variables, flowed, strict=True):
@@ -265,14 +268,27 @@ class Optimizer(Settings):
         missing = [getattr(v, "name", "?") for g, v in zip(grads, variables, strict=True)
                    if g is None]
         if len(missing) == len(grads):
-            raise InvalidArgumentError(f"{self.name}: no gradient for any of {missing}: is the "
-                                       "loss computed from them, inside the tape?")
+            raise InvalidArgumentError(self._none_flowed(missing))
         if not self._warned:
             self._warned = True
             warnings.warn(f"{self.name}: no gradient for {missing}; they stay as they are",
                           GradientWarning, stacklevel=3)
         left = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
         return [g for g, _ in left], [v for _, v in left]
+
+    def _none_flowed(self, names: list[str]) -> str:
+        return (f"{self.name}: no gradient for any of {names}: is the loss computed from them, "
+                "inside the tape?")
+
+    def _check_flowed(self, flags: list[Any], variables: list[df.Variable]) -> None:
+        """Raises, where it runs, if nothing flowed to any variable."""
+        told = self._none_flowed([v.name for v in variables])
+
+        def check(*flags: Any) -> None:
+            if not any(flags):
+                raise InvalidArgumentError(told)
+
+        host_call(check, flags, "assert")
 
     def _clipped(self, grads: list[Any]) -> list[Any]:
         if self.clipnorm is not None:

@@ -242,6 +242,33 @@ def test_a_number_of_rounds_that_is_an_argument_needs_no_trace_of_its_own():
     assert [f(c(1.), n).item() for n in (1, 2, 5, 10)] == [2., 4., 32., 1024.]
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, v: df.map_fn(lambda r: (r * 2., df.reduce_sum(r) > 0.), x),
+    lambda x, v: df.map_fn(lambda r: {"a": r[:2], "b": ()}, x),
+    lambda x, v: df.vectorized_map(lambda r: df.cast(r, "int32"), x),
+    lambda x, v: df.scan(lambda c, r: (c + df.reduce_sum(r), (c, df.tile(r, [2]))), 1., x),
+    lambda x, v: df.scan(lambda c, r: (c, (c, v.assign_add(1.))), 1., x),
+    lambda x, v: df.scan(lambda c, _: (c + 1., [c, df.random.normal([2])]), 1., None, 0),
+    lambda x, v: df.scan(lambda a, r: a + df.reduce_sum(r), x, initializer=2.),
+    lambda x, v: df.foldr(lambda a, r: a + df.reduce_sum(r), x, 2.),
+    lambda x, v: df.map_fn(lambda r: df.map_fn(lambda q: q * v, r), x),
+])
+def test_no_rows(f):
+    """What would be stacked is found out without running anything."""
+    def make():
+        v = df.Variable(1.)
+        return (lambda x: f(x, v)), [v]
+
+    before = df.random.get_global_generator().counter
+    compare(make, [df.zeros([0, 3])])
+    assert df.random.get_global_generator().counter == before
+
+
+def test_no_rows_and_what_cannot_be_traced():
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"there are no rows.*float32"):
+        df.map_fn(lambda r: r if float(r[0]) > 0. else -r, df.zeros([0, 3]))
+
+
 # --- what bad input gets ---
 
 @pytest.mark.parametrize(("f", "error", "match"), [

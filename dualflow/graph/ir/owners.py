@@ -110,7 +110,7 @@ def made(node: Node) -> list[Typed]:
         return [_all_merged(types) for types in zip(*bodies, strict=True)]
     parts = loop_parts(node)
     own = bodies[0]
-    rows = None if parts.tested or parts.times < 0 else parts.times
+    rows = None if parts.tested or not 0 <= parts.times < ENDLESS else parts.times
     written = own[len(own) - node.writes.bit_count():] if node.writes else []
     return [*given(node)[parts.carried], *[(int64, ())] * parts.tested,
             *[PACKED if parts.packed >> k & 1 else (dtype, (rows, *shape))

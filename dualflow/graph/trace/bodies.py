@@ -185,7 +185,7 @@ def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
     rows, hint = parts.times, parts.times
     if isinstance(rows, Dim):
         rows, hint = None, int(hint.hint)
-    elif parts.tested or rows < 0:
+    elif parts.tested or rows < 0 or rows == owners.ENDLESS:
         rows = hint = None
     found = [(x.dtype, x.known_shape, x.hints) for x in body.params[:parts.n_carried]]
     found += [(int64, (), ())] * parts.tested

@@ -287,7 +287,8 @@ def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any]) -> Any:
         return [clean(made), made.flag] if isinstance(made, Maybe) else [made]
 
     body = Body(trace, f"{node.name}/rows", round, params, rounds=True)
-    attrs = loop_attrs(ENDLESS, 0, len(params), False, False, 1)
+    packed = sum([1 << k for k, y in enumerate(body.outputs) if varies(y)])
+    attrs = loop_attrs(ENDLESS, 0, len(params), False, False, packed)
     given = trace.adopt(None, [part for g in gs for part in row_parts(g)])
     outputs = own_recorded(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
     if not isinstance(made, Maybe):

@@ -175,6 +175,33 @@ def test_variables_of_the_other_branch_are_left_alone(make):
     same_bits(run(df.function), run(lambda f: f))
 
 
+def test_an_update_without_any_gradient_is_refused():
+    """As it is eagerly, where it runs; nothing is updated then."""
+    def run(wrap):
+        v, w = df.Variable([1., 2.]), df.Variable([3., 4.])
+        opt = df.optimizers.SGD(.1)
+
+        def step(x):
+            with df.GradientTape() as tape:
+                y = df.cond(x > 0., lambda: df.reduce_sum(v * w * x), lambda: x * 2.)
+            opt.apply_gradients(zip(tape.gradient(y, [v, w]), [v, w], strict=True))
+            return y
+
+        f, seen = wrap(step), []
+        for x in (1., -1., 2.):
+            try:
+                seen.append(f(df.constant(x)).item())
+            except df.errors.InvalidArgumentError as error:
+                seen.append(str(error).partition(" of ")[0])
+            seen += [v.numpy().tolist(), w.numpy().tolist(), int(opt.iterations)]
+        return seen
+
+    want = run(lambda f: f)
+    assert "SGD: no gradient for any" in want
+    got = run(df.function)
+    assert got == want
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_captured_values_are_stacked(order):
     """What flows into each row is added in its round."""
