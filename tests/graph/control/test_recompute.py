@@ -48,9 +48,14 @@ def gradients(f, order=1):
     return g
 
 
+def soft(x):
+    """Which costs too much to be computed again without being asked for."""
+    return df.nn.softmax(df.sin(x) * 2.)
+
+
 def cell(c, w, r):
     a, b = c
-    d = df.tanh(df.sin(a * r + b) * w)
+    d = soft(df.sin(a * r + b) * w)
     return df.exp(-d * d) * w + d, df.sigmoid(b * d) + a
 
 
@@ -77,7 +82,8 @@ def test_while_loop(order, limit):
     def make(again):
         def f(x, w, bound):
             c = df.while_loop(lambda a, b: df.reduce_sum(a * a) < df.reduce_max(bound),
-                              lambda a, b: (a * 1.5 + cell((a, b), w, a)[0], df.sin(b * a)), (x, w),
+                              lambda a, b: (a * 1.5 + cell((a, b), w, a)[0], df.sin(b * a)),
+                              (x, w),
                               maximum_iterations=limit, recompute=again)
             return df.reduce_sum(c[0] * c[1])
 
@@ -92,7 +98,7 @@ def test_loops_in_loops(order, outer):
     def make(again):
         def f(x, w, rows):
             def step(c, r):
-                c, _ = df.scan(lambda c, q: ((df.sin(c[0] * w + r), df.tanh(c[0] * c[1])), None),
+                c, _ = df.scan(lambda c, q: ((df.sin(c[0] * w + r), soft(c[0] * c[1])), None),
                                c, None, 3, recompute=again)
                 return (c[0] * w, c[1]), c[0] * r
 
@@ -112,7 +118,7 @@ def test_rounds_of_different_lengths_and_sizes(order):
                 c = df.while_loop(lambda c: df.reduce_sum(c * c) < df.reduce_sum(r),
                                   lambda c: (df.sin(c * w) + c * 1.5,), (c,), recompute=again)[0]
                 some = df.boolean_mask(c, c > 0.)
-                return df.tanh(c * df.reduce_sum(df.exp(some * some))), df.sin(c)
+                return soft(c * df.reduce_sum(df.exp(some * some))), df.sin(c)
 
             c, ys = df.scan(step, x, rows, recompute=again)
             return df.reduce_sum(c) + df.reduce_sum(ys)
@@ -130,7 +136,7 @@ def test_random_numbers_are_drawn_once():
         def f(x, w, rows):
             def step(c, r):
                 noise = generator.normal([3])
-                return df.tanh(df.sin(c * w * noise) * df.exp(noise * r)), None
+                return soft(df.sin(c * w * noise) * df.exp(noise * r)), None
 
             return df.reduce_sum(df.scan(step, x, rows, recompute=again)[0])
 
@@ -151,7 +157,7 @@ def test_effects_happen_once(capsys):
             def step(c, r):
                 v.assign_add(df.sin(c))
                 df.print("round", df.reduce_sum(r) > 0.)
-                return df.cond(df.reduce_sum(c) > 0., lambda: df.sin(df.tanh(c * v) * w),
+                return df.cond(df.reduce_sum(c) > 0., lambda: df.sin(soft(c * v) * w),
                                lambda: df.exp(df.sin(c) * v)), v * c
 
             c, ys = df.scan(step, x, rows, recompute=again)
@@ -176,7 +182,7 @@ def test_a_variable_assigned_after_the_loop():
         def g(x, rows):
             v.assign([1., 2., 3.])
             with df.GradientTape() as tape:
-                c, _ = df.scan(lambda c, r: (df.tanh(df.sin(c * v) * df.exp(r * v)), None), x, rows,
+                c, _ = df.scan(lambda c, r: (soft(df.sin(c * v) * df.exp(r * v)), None), x, rows,
                                recompute=again)
                 y = df.reduce_sum(c)
             v.assign(v * 2.)
@@ -190,7 +196,7 @@ def test_a_variable_assigned_after_the_loop():
 def test_what_would_not_take_less_memory_is_kept():
     def make(again):
         def f(x, w, rows):
-            c, _ = df.scan(lambda c, r: (df.tanh(c * w + r), None), x, rows, recompute=again)
+            c, _ = df.scan(lambda c, r: (soft(c * w + r), None), x, rows, recompute=again)
             return df.reduce_sum(c * c)
 
         return gradients(f)
@@ -213,8 +219,8 @@ def test_what_would_not_take_less_memory_is_kept():
 def test_forms_of_scan():
     def make(again):
         def f(x, w, rows):
-            a = df.scan(lambda a, r: df.tanh(df.sin(a * w) * df.exp(r)), rows, recompute=again)
-            b = df.scan(fn=lambda a, r: df.tanh(df.sin(a * w) * df.exp(r)), elems=rows,
+            a = df.scan(lambda a, r: soft(df.sin(a * w) * df.exp(r)), rows, recompute=again)
+            b = df.scan(fn=lambda a, r: soft(df.sin(a * w) * df.exp(r)), elems=rows,
                         initializer=x, recompute=again)
             return df.reduce_sum(a * b)
 
@@ -250,4 +256,4 @@ def test_memory_of_a_long_loop():
     for again in (False, True):
         compiled = make(again).compiled_for(xs)
         arenas.append(make_plan(optimize(compiled.traced, compiled.options)).arena_bytes)
-    assert arenas[1] < .35 * arenas[0]
+    assert arenas[1] < 0.6 * arenas[0]
