@@ -3,6 +3,7 @@ graphs. None may stand where there is no tensor, and stays None.
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from dualflow._core import (
@@ -49,21 +50,10 @@ def stopped(structure: Any) -> Any:
     return rebuild(structure, lambda x: None if x is None else stop_gradient(x))
 
 
-class _Outside:
-    """What graphs can do for eager mode; they say so themselves."""
-
-    would_make: Callable[[Callable[..., Any], tuple[Any, ...]], Any]
-
-
 def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """What a function would return for nested tensors like these, as Symbols: it is traced, and
     nothing of it runs."""
-    return _Outside.would_make(f, args)
-
-
-def tell_what_would_be_made(by: Callable[[Callable[..., Any], tuple[Any, ...]], Any]) -> None:
-    """Sets what `would_make` does."""
-    _Outside.would_make = staticmethod(by)
+    return import_module("dualflow.graph.trace.dry").would_make(f, args)
 
 
 def described(x: Any) -> str:

@@ -10,7 +10,7 @@ from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
-from dualflow.ops.array import expand_dims, reshape, shape
+from dualflow.ops.array import expand_dims, ints, reshape, shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as range_of, zeros
 from dualflow.ops.gather import gather, tensor_scatter_nd_update
@@ -28,12 +28,12 @@ class TensorArray(Composite):
     Parameters
     ----------
     dtype : dtype
-    size : int, default 0
-        How many there are.
+    size : int or integer Tensor of shape (), default 0
+        How many there are; in a traced function, of sizes alone, as ``df.shape(x)[0]`` is.
     dynamic_size : bool, default False
         Whether writing beyond the end makes it longer. In a loop of a traced function each write
         then copies it: give a size where one is known.
-    clear_after_read, infer_shape
+    clear_after_read, tensor_array_name, handle, flow, infer_shape, colocate_with_first_write_call
         Accepted as TensorFlow has them, and ignored.
     element_shape : sequence of int, optional
         Of each tensor; that of the first one written if not given.
@@ -58,10 +58,14 @@ class TensorArray(Composite):
     [0, 1, 4, 9, 0]
     """
 
-    def __init__(self, dtype: DTypeLike, size: int = 0, dynamic_size: bool = False,
-                 clear_after_read: bool | None = None, infer_shape: bool = True,
-                 element_shape: Sequence[int] | None = None, name: str | None = None) -> None:
-        n = integer(size, "TensorArray: size")
+    def __init__(self, dtype: DTypeLike, size: TensorLike | None = None,
+                 dynamic_size: bool | None = False, clear_after_read: bool | None = None,
+                 tensor_array_name: str | None = None, handle: Any = None, flow: Any = None,
+                 infer_shape: bool = True, element_shape: Sequence[int | None] | None = None,
+                 colocate_with_first_write_call: bool = True, name: str | None = None) -> None:
+        if type(size) is Symbol:        # of sizes alone, as in ``shape(x)[0]``
+            size = ints(size, "TensorArray: size")[0]
+        n = integer(0 if size is None else size, "TensorArray: size")
         if n < 0:
             raise InvalidArgumentError(f"TensorArray: size is {n}, want 0 or more")
         self._dtype = as_dtype(dtype)
@@ -70,8 +74,9 @@ class TensorArray(Composite):
         # The shape of the elements, in a list that all arrays made of this one share: what the
         # first of them learns, all know.
         self._learned: list[tuple[int, ...]] = []
-        if element_shape is not None and None not in element_shape:
-            self._learned.append(tuple(element_shape))
+        known = [n for n in element_shape or () if n is not None]
+        if element_shape is not None and len(known) == len(element_shape):
+            self._learned.append(tuple(known))
         self._rows: list[Tensor | None] | None = [None] * n       # or, in a loop, all in one:
         self._values: Tensor | None = None
         self._size = n

@@ -269,6 +269,18 @@ def test_no_rows_and_what_cannot_be_traced():
         df.map_fn(lambda r: r if float(r[0]) > 0. else -r, df.zeros([0, 3]))
 
 
+@pytest.mark.parametrize("size", [lambda x: df.shape(x)[0], lambda x: x.shape[0], df.size])
+def test_tensor_arrays_sized_like_others(size):
+    def f(x):
+        return df.while_loop(
+            lambda i, a: i < df.shape(x)[0], lambda i, a: (i + 1, a.write(i, x[i] * 2.)),
+            (0, df.TensorArray(df.float32, size(x), element_shape=[])))[1].stack()
+
+    compare(lambda: (f, []), [c([1., 2., 3.])], [c([4., 5.])])
+    g = df.function(f, input_signature=[df.TensorSpec([None])])
+    assert [g(df.ones([n])).tolist() for n in (3, 1)] == [[2.] * 3, [2.]]
+
+
 # --- what bad input gets ---
 
 @pytest.mark.parametrize(("f", "error", "match"), [

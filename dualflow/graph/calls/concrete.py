@@ -30,7 +30,6 @@ from dualflow.graph.calls.section import Section, section_of
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled, compile_trace
-from dualflow.graph.trace import dry  # noqa: F401  which eager mode asks
 from dualflow.graph.trace.parameters import Guard
 from dualflow.graph.trace.specialize import Computed, specialize
 from dualflow.graph.trace.trace import Trace, suspended

@@ -21,5 +21,3 @@ def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     with trace.recording():
         return f(*given)
 
-
-state.tell_what_would_be_made(would_make)
