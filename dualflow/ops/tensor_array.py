@@ -10,6 +10,7 @@ from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
+from dualflow.ops.anew import anew
 from dualflow.ops.array import expand_dims, ints, reshape, shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as range_of, zeros
@@ -143,7 +144,7 @@ class TensorArray(Composite):
 
     def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with `value` as number `index`."""
-        x = self._element(value, "write")
+        x = anew(self._element(value, "write"))
         k = self._place(index, "write")
         if isinstance(k, int) and self._rows is not None:
             rows = [*self._rows, *[None] * (k + 1 - len(self._rows))] if self._dynamic else [
@@ -168,7 +169,7 @@ class TensorArray(Composite):
                                       f"{len(self._rows)}")
             found = self._rows[k]
             if found is not None:
-                return found
+                return anew(found)
         return gather(self._all("read"), k)
 
     def _place(self, index: TensorLike, who: str) -> Any:

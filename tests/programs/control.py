@@ -23,7 +23,8 @@ DEPTH = 3
 ROUNDS = 5                  # at most, of a loop that ends by data
 SIMPLE = {"ops": 34, "number": 8, "assign": 8, "read": 6, "draw": 5, "tell": 4, "may fail": 1,
           "masked": 2}
-NESTED = {"cond": 6, "switch": 3, "case": 2, "while": 6, "scan": 5, "fold": 3, "map": 3}
+NESTED = {"cond": 6, "switch": 3, "case": 2, "while": 6, "scan": 5, "fold": 3, "map": 3,
+          "array": 3}
 # Those whose results do not depend on how a size is known, and that never take long.
 TABLE = [name for name in sorted(STEPS) if name not in ("attention", "cross entropy")]
 
@@ -44,7 +45,8 @@ def block(rng: np.random.Generator, depth: int, most: int) -> tuple[Step, ...]:
     made = []
     for _ in range(int(rng.integers(1, most))):
         kind = names[rng.choice(len(names), p=weights / weights.sum())]
-        n = {"cond": 2, "switch": 3, "case": 3, "while": 1, "scan": 1, "fold": 1, "map": 1}
+        n = {"cond": 2, "switch": 3, "case": 3, "while": 1, "scan": 1, "fold": 1, "map": 1,
+             "array": 1}
         blocks = tuple([block(rng, depth + 1, 5) for _ in range(n.get(kind, 0))])
         made.append(Step(kind, TABLE[rng.integers(len(TABLE))],
                          *[int(x) for x in rng.integers(0, 60, 3)], blocks))
@@ -192,6 +194,16 @@ class Program:
         if not a.ndim or not a.shape[0]:
             return None
         return df.map_fn(lambda row: self.do(state, step.blocks[0], [*pool, row])[-1], a)
+
+    def array(self, state: State, step: Step, a: Any, b: Any, pool: list[Any]) -> Any:
+        def body(i: Any, t: Any) -> Any:
+            return i + 1, t.write(i + 1, self.inside(state, step, 0, [*pool, t.read(i)], a))
+
+        n = number(b, ROUNDS)
+        start = df.TensorArray(a.dtype, 1 if step.k % 2 else ROUNDS + 1, step.k % 2 == 1,
+                               element_shape=a.shape).write(0, a)
+        _, t = df.while_loop(lambda i, t: i < n, body, (0, start))
+        return t.read(0) + df.reduce_sum(t.stack(), 0)
 
     def run(self, wrap: Callable[[Any], Any]) -> list[Any]:
         """What the calls gave, and what else they did."""

@@ -265,7 +265,8 @@ def sum_at(y: Symbol, gs: list[Any]) -> Any:
     return per_row(y, gs, lambda rows: sum_at(row_of(y), rows)) if is_packed(y) else total(gs)
 
 
-def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any]) -> Any:
+def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
+            make: Callable[..., Node] = own_recorded) -> Any:
     """``f([g, ...])`` for each row of gradients that are packed like y, packed again."""
     trace = current_graph()
     x, node = row_of(y), y.node
@@ -290,7 +291,7 @@ def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any]) -> Any:
     packed = sum([1 << k for k, y in enumerate(body.outputs) if varies(y)])
     attrs = loop_attrs(ENDLESS, 0, len(params), False, False, packed)
     given = trace.adopt(None, [part for g in gs for part in row_parts(g)])
-    outputs = own_recorded(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
+    outputs = make(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
     if not isinstance(made, Maybe):
         return outputs[0]
     trace.enclosed.row_of[outputs[1]] = body.outputs[1]
@@ -341,7 +342,7 @@ def nothing(x: Symbol, like: Symbol | None = None) -> Any:
     like = x if like is None else like
     if not is_packed(like):
         return filled(-0.0, x)
-    return per_row(like, [x], lambda rows: nothing(rows[0], row_of(like)))
+    return per_row(like, [x], lambda rows: nothing(rows[0], row_of(like)), own)
 
 
 def value_of(g: Any, x: Symbol) -> Any:

@@ -13,13 +13,14 @@ from dualflow.graph.trace.body_gradient import (
     WAYS,
     Flows,
     Way,
+    any_flag,
     give,
     is_inside,
     measured,
     own_recorded,
     value_of,
 )
-from dualflow.graph.trace.flows import dense, flag_of
+from dualflow.graph.trace.flows import dense, flag_of, is_packed
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.reduce import reduce_any
 
@@ -28,6 +29,8 @@ def flag_for(g: Any, x: Symbol) -> Any:
     """Whether something flows into x; for each row, if a loop stacked it for its gradient: the same
     in all branches."""
     flag, node = flag_of(g), x.node
+    if is_packed(x):
+        return any_flag(flag)
     if node.op is not LOOP or not is_inside(x):
         return reduce_any(flag) if flag.ndim else flag
     if flag.ndim > 1:

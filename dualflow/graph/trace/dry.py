@@ -9,8 +9,6 @@ from dualflow.graph.ir import PARAMETER
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops import state
 
-__all__ = ["would_make"]
-
 
 def would_make(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """What `f` returns for traced tensors like those of `args`; nothing runs."""

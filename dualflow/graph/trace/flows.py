@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Dim, Maybe, Symbol, as_tensor
 from dualflow.autodiff.maybe import clean
 from dualflow.dtypes import uint8
-from dualflow.graph.ir import LOOP, LoopParts, Node, Owned, loop_parts, walk
+from dualflow.graph.ir import COND, LOOP, LoopParts, Node, Owned, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.enclosed import is_number
 
@@ -38,16 +38,26 @@ def limited(parts: LoopParts) -> bool:
 
 
 def is_packed(y: Symbol) -> bool:
-    """Whether a value is the rows of different shapes that a loop has packed."""
-    node = y.node
-    return (y.dtype is uint8 and node.op is LOOP and y.index in range(n_made(node))
-            and varies(row_of(y)))
+    """Whether a value is the rows of different shapes that a loop has packed, perhaps in a branch.
+    """
+    return y.dtype is uint8 and _template(y) is not None
 
 
 def row_of(y: Symbol) -> Symbol:
-    """What a round gives for a row of a stacked output."""
-    row: Symbol = y.node.bodies[0].outputs[y.index]
-    return row
+    """What a round gives for a row of such a value."""
+    found = _template(y)
+    assert found is not None
+    return found
+
+
+def _template(y: Symbol) -> Symbol | None:
+    node = y.node
+    if node.op not in (LOOP, COND) or y.index not in range(n_made(node)):
+        return None
+    inside: list[Symbol] = [body.outputs[y.index] for body in node.bodies]
+    if node.op is LOOP:
+        return inside[0] if varies(inside[0]) else None
+    return next((row for row in map(_template, inside) if row is not None), None)
 
 
 def flows_into(y: Symbol) -> bool:

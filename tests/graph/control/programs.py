@@ -14,6 +14,9 @@ BINARY = [lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x - y, df.maximum
           lambda x, y: df.split(df.concat([x, y], 0), [2, 4])[1][1:]]
 
 
+INNER = df.function(lambda x, y: df.tanh(x * y) + df.sin(y))
+
+
 class Program:
     """Steps on a growing list of float32 tensors of shape (3,)."""
 
@@ -21,10 +24,13 @@ class Program:
         self.steps = [self.draw(rng, depth) for _ in range(length)]
 
     def draw(self, rng, depth):
-        kind = rng.choice(["op"] * 4 + ["cond", "switch", "while", "scan"] * (depth > 0))
+        kinds = ["op"] * 8 + ["call", "table", "penalty"]
+        kind = rng.choice(kinds + ["cond", "switch", "while", "scan", "array"] * 2 * (depth > 0))
         at = [rng.randrange(1 << 20) for _ in range(8)]
         if kind == "op":
             return self.op, at, rng.choice(UNARY), rng.choice(BINARY), rng.random() < 0.4
+        if kind in ("call", "table"):
+            return getattr(self, kind), at
         n = rng.choice([2, 3]) if kind == "switch" else 2 if kind == "cond" else 1
         bodies = [Program(rng, depth - 1, rng.randint(0 if n > 1 else 1, 4)) for _ in range(n)]
         return getattr(self, kind), at, bodies, rng.randint(1, 2), rng.randint(0, 2), rng.random()
@@ -38,6 +44,36 @@ class Program:
     def op(self, values, at, unary, binary, alone):
         x, y = values[at[0]], values[at[1]]
         values.append(unary(x) if alone else df.tanh(binary(x, y)) if at[2] % 3 else binary(x, y))
+
+    def call(self, values, at):
+        values.append(INNER(values[at[0]], values[at[1]]))
+
+    def table(self, values, at):
+        """Rows of a table, looked up by what data says."""
+        x = values[at[0]]
+        table = df.stack([values[k] for k in at[1:5]])
+        values.append(df.gather(table, df.cast(df.reduce_sum(df.abs(df.sin(x))), "int32")))
+
+    def penalty(self, values, at, bodies, n, _, level):
+        """A gradient, as any other value."""
+        x = values[at[0]]
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.sin(bodies[0]([*values, x])[-1]))
+        values.append(df.tanh(tape.gradient(y, x, unconnected_gradients="zero")))
+
+    def array(self, values, at, bodies, n, _, level):
+        """A tensor array that rounds write and read."""
+        bound = df.cast(df.reduce_sum(df.sin(values[at[0]])) + 2. + level, "int32")
+        start = df.TensorArray(df.float32, 8, element_shape=[3]).write(0, values[at[1]])
+
+        def step(k, a):
+            y = self.results(bodies[0], [*values, a.read(k)], at[4:], 1)[0]
+            return k + 1, a.write(k + 1, y)
+
+        _, a = flow.while_loop(lambda k, a: k < bound, step, (df.constant(0), start))
+        # All rows or none: in a graph they are one tensor, of which zeros flow into the others.
+        values.append(a.read(0) + df.reduce_sum(df.sin(a.stack()), 0))
 
     def results(self, body, values, at, n):
         made = body(values)
@@ -62,7 +98,8 @@ class Program:
             made = self.results(bodies[0], [*values, *carried], at[4:], n)
             return (k + 1, *made)
 
-        done = flow.while_loop(lambda k, *_: k < bound, step, (df.constant(0), *carried))
+        done = flow.while_loop(lambda k, *_: k < bound, step, (df.constant(0), *carried),
+                               recompute=at[7] % 3 == 0)
         values += [x for x in done[1:]]
 
     def scan(self, values, at, bodies, n, n_made, level):
@@ -74,7 +111,8 @@ class Program:
             pick = [made[-1 - k % min(len(made), 5)] for k in at]
             return pick[:n], pick[n:n + n_made]
 
-        done, made = flow.scan(step, carried, rows, reverse=level < 0.3)
+        done, made = flow.scan(step, carried, rows, reverse=level < 0.3,
+                               recompute=at[7] % 3 == 0)
         values += done
         values += [y[-1] if k % 2 else df.reduce_sum(y, 0) for k, y in zip(at, made, strict=False)]
 

@@ -50,7 +50,7 @@ def test_random_programs(seed, order):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("seed", [*range(100, 104), 449])
 def test_deep_random_programs(seed, order):
     check(program(seed, depth=3, length=3), inputs(seed), order)
 

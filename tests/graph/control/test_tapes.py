@@ -105,15 +105,17 @@ def test_orders(f, order):
     same_bits(gradients(traced, order)(*args), want)
 
 
+@pytest.mark.parametrize(("loop", "order"), [
+    (while_in_scan, 1), (while_in_scan, 2), (while_in_scan_in_scan, 1)])
 @pytest.mark.parametrize("sign", [1., -1.])
-def test_gradient_in_a_branch(sign):
+def test_gradient_in_a_branch(sign, loop, order):
     """Nothing flows into the rows that loops keep, where the other branch is taken."""
     def f(x, w, rows):
         with df.GradientTape() as tape:
             tape.watch(x)
-            c, y = while_in_scan_in_scan(x, w, rows)
+            c, y = loop(x, w, rows)
             a = df.reduce_sum(c * c) + df.reduce_sum(y)
         return df.reduce_sum(df.cond(df.reduce_sum(x) * sign < 0.,
                                      lambda: df.square(tape.gradient(a, x)), lambda: x * c))
 
-    check(f, [*inputs(2)[:2], ROWS], 1)
+    check(f, [*inputs(2)[:2], ROWS], order)
