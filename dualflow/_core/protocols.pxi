@@ -120,6 +120,9 @@ cdef class TensorBase:
             rows.append(x[i])
         return iter(rows)
 
+    def __reversed__(self):
+        return reversed(list(self))         # taken apart at once, as by iteration
+
     def __contains__(self, item):
         return METHODS["contains"](with_data(self, "`in`"), item)
 

@@ -10,7 +10,7 @@ from dualflow._core import Dim, TensorBase, as_tensor, unwrapped
 from dualflow.autograph.values import is_number, is_traced
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import shape
+from dualflow.ops.array import identity, shape
 from dualflow.ops.cast import cast
 from dualflow.ops.join import stack
 from dualflow.ops.limits import maximum, minimum
@@ -70,7 +70,9 @@ def items_of(x: Any) -> Items | None:
     if x.ndim == 0:
         raise TypeError("iteration over a tensor with shape ()")
     n = x.known_shape[0]
-    found = Items(cast(shape(x)[0], int64) if n is None else n, [x])
+    # Eager mode takes it apart before the loop, so what flows into its rows comes after what flows
+    # into the whole inside.
+    found = Items(cast(shape(x)[0], int64) if n is None else n, [identity(x)])
     if n is None and not x.sized_by_data:
         found.size = x.shape[0]
     return found

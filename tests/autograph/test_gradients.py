@@ -100,7 +100,16 @@ def appended_at_first(xs, w):
     return df.stack(out) * s
 
 
-@pytest.mark.parametrize("f", [used_twice, gated, until_large, two_steps, appended_at_first])
+def rows_and_the_whole(xs, w):
+    for x, y in zip(xs, reversed(xs), strict=True):
+        w = df.tanh(w + (x - y)) * xs[1] + x
+    for x in reversed(xs):
+        w = df.tanh(w * x)
+    return w
+
+
+@pytest.mark.parametrize("f", [used_twice, gated, until_large, two_steps, appended_at_first,
+                               rows_and_the_whole])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_appended_and_goes_on(f, seed):
     """Bit for bit, of order 1 and, unless two carried values are one tensor, 2."""
