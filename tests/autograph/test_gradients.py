@@ -176,3 +176,23 @@ def test_a_variable_written_in_a_branch_and_read_in_a_loop():
         return tape.gradient(y, sources, unconnected_gradients="zero")
 
     assert run(df.function) == run(lambda f: f)
+
+
+def test_rows_after_a_break():
+    """Nothing flows into rows of rounds that did not run."""
+    def f(xs, limit):
+        with df.GradientTape() as tape:
+            tape.watch(xs)
+            y = xs[0] * 0.5
+            for x in xs:
+                if df.reduce_sum(y) > limit:
+                    break
+                y = df.tanh(y + x) * x
+            loss = df.reduce_sum(y * y)
+        return tape.gradient(loss, xs)
+
+    g = df.function(f)
+    xs = df.constant(np.random.default_rng(3).normal(size=(5, 3)).astype("float32"))
+    for limit in (-9., 0., .3, 9.):
+        given = xs, df.constant(limit)
+        assert g(*given).tolist() == f(*given).tolist()

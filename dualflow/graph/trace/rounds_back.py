@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Maybe, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, total
-from dualflow.autodiff.maybe import clean
+from dualflow.autodiff.maybe import clean, flag_of, zeroed
+from dualflow.dtypes import int64
 from dualflow.graph.ir import LOOP, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import (
@@ -21,7 +22,9 @@ from dualflow.graph.trace.body_gradient import (
     value_of,
 )
 from dualflow.graph.trace.flows import dense, rounds_of, row_parts, varies
-from dualflow.ops.array import broadcast_to
+from dualflow.ops import creation
+from dualflow.ops.array import broadcast_to, reshape, shape
+from dualflow.ops.compare import where
 from dualflow.ops.join import concat
 from dualflow.ops.reduce import reduce_any
 
@@ -195,7 +198,7 @@ class Rounds(Way):
                 self.enclosed.row_of[node.outputs[at + 1]] = parts[1]
             g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
             at += 1 + maybe
-            self.found[tensor_id(x)] = g
+            self.found[tensor_id(x)] = self._whole(x, g) if self.parts.tested else g
         for k in reversed(self.watched):
             i = tensor_id(self.inputs[self.parts.carried][k])
             g = gradient(("carried", k))
@@ -203,6 +206,18 @@ class Rounds(Way):
                 if i not in self.found and i in self.so_far:
                     self.found[i] = self.so_far[i]
                 give(self.found, i, g)
+
+    def _whole(self, x: Symbol, g: Any) -> Any:
+        """What flows into a sliced input, with the rows of rounds that a test did not let run."""
+        before = dense(self.so_far.get(tensor_id(x)))
+        value = zeroed(g) if isinstance(g, Maybe) else g
+        n = x.shape[0]
+        made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
+        if before is not None:
+            rounds = shape(value, int64)[0]
+            ran = reshape(creation.range(n, dtype=int64) < rounds, [n, *[1] * (x.ndim - 1)])
+            return where(ran, made, zeroed(before) if isinstance(before, Maybe) else before)
+        return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
 
 
 def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
