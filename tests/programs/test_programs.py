@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control
+from tests.programs import control, written
 from tests.programs.program import check
 
 
@@ -14,6 +14,11 @@ def test_programs(seed):
 @pytest.mark.parametrize("seed", range(30))
 def test_branches_and_loops(seed):
     control.check(seed)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_python_s_own_control_flow(seed):
+    written.check(seed)
 
 
 def test_many_programs(request):
