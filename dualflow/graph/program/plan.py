@@ -261,11 +261,10 @@ class Planner:
             return None
         for x in node.inputs:
             buffer, offset = self.plan.where[x]
-            if offset or buffer in taken or not self._in_place(node, buffer, y):
-                continue
-            if buffer.kind is ARENA and buffer.end == k:
-                return buffer
-            if self.before.get(y) is x and buffer.kind is ARG and self.last[x] == k:
+            is_free = (buffer.end == k if buffer.kind is ARENA else
+                       buffer.kind is ARG and self.before.get(y) is x and self.last[x] == k)
+            if (is_free and offset == 0 and buffer not in taken
+                    and self._in_place(node, buffer, y)):       # asks all inputs
                 return buffer
         return None
 
