@@ -21,7 +21,7 @@ from dualflow.autograph.values import (
     is_traced,
     truth,
 )
-from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError, TracedValueError
 from dualflow.ops.bitwise import logical_and, logical_not, logical_or
 from dualflow.ops.host import host_call
 
@@ -111,8 +111,11 @@ class If:
             return chosen if a else logical_not(chosen)
         n = len(merge.first)
         try:
-            return merged(merge, word, a, b, self.where)
-        except (InvalidArgumentError, DTypeError):
+            made = merged(merge, word, a, b, self.where)
+            if not self.state.is_needed(k):     # it may be what a branch inside has left behind
+                current_graph().adopt(None, [*merge.first[n:], *merge.second[n:]])
+            return made
+        except (InvalidArgumentError, DTypeError, TracedValueError):
             if self.state.is_needed(k):
                 raise
             del merge.first[n:], merge.second[n:]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
 from dualflow.autograph.values import UNDEFINED, Held
+from dualflow.nest import rebuild
 
 GLOBAL = "global:"
 
@@ -45,7 +46,7 @@ class State:
         found += [getattr(owner, name, UNDEFINED) for _, owner, name in self._attributes.values()]
         if not self._boxes:
             return found
-        return [*[Held(x) if id(x) in self._boxes else x for x in found], *[
+        return [*map(self._held, found), *[
             [*map(_held, box)] if isinstance(box, list) else
             {key: _held(x) for key, x in box.items()} for _, box in self._boxes.values()]]
 
@@ -73,6 +74,10 @@ class State:
         """Whether a value is certainly wanted later."""
         return not self.is_variable(k) or self.words[k] not in self.dead
 
+    def _held(self, x: Any) -> Any:
+        """A value with something that stands for what is changed in place, wherever it is in it."""
+        return _replaced(x, lambda y: id(y) in self._boxes, Held)
+
 
 def _held(x: Any) -> Any:
     """What stands for an item: lists and dicts stay the objects they are."""
@@ -80,7 +85,22 @@ def _held(x: Any) -> Any:
 
 
 def _released(x: Any) -> Any:
-    return x.box if type(x) is Held else x
+    return _replaced(x, lambda y: type(y) is Held, lambda y: y.box)
+
+
+def _replaced(x: Any, is_one: Callable[[Any], bool], other: Callable[[Any], Any]) -> Any:
+    """A structure with others for some of what is in it; the same object if there is none."""
+    found = False
+
+    def leaf(y: Any) -> Any:
+        nonlocal found
+        if not is_one(y):
+            return y
+        found = True
+        return other(y)
+
+    made = rebuild(x, leaf, is_one)
+    return made if found else x
 
 
 def _objects(frame: FrameType, path: str) -> Iterable[tuple[str, Any]]:

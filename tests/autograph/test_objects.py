@@ -170,11 +170,52 @@ def slices(x):
     return ys
 
 
+def returned_early_in_a_tuple(x):
+    d = [x * 2, 5]
+    if x > 1:
+        return x, d
+    d[0] = x * 7
+    return x + 1, d
+
+
+def in_a_tuple_of_both_branches(x):
+    d = {"k": x * 2}
+    if x > 1:
+        z = (x, d)
+    else:
+        d["k"] = x * 7
+        z = (-x, d)
+    d["k"] += 1
+    return z
+
+
+def returned_early_from_a_loop(x):
+    d = [x * 2, 5]
+    for k in range(3):
+        if x > k:
+            return k, (d, x)
+        if x > k - 2:
+            d[0] = x * 7 + k
+    return 9, (d, x)
+
+
+def left_behind_by_a_branch(x):
+    a, b = x, x + 1
+    if x > 0:
+        if x > 1:
+            b = a + 1 if x < 5 else b * 2
+    else:
+        a, b = b, a
+    b = a * 3
+    return a, b
+
+
 @pytest.mark.parametrize("f", [
     item_of_an_item, item_of_an_item_in_a_loop, rows_and_items, swapped_rows, attribute_of_an_item,
     attribute_of_an_attribute, list_extended, list_made_anew, list_made_anew_in_a_branch,
     list_method_of_an_item, dict_of_dicts, one_object_twice, items_deleted, slices,
-    made_in_the_round])
+    made_in_the_round, returned_early_in_a_tuple, in_a_tuple_of_both_branches,
+    returned_early_from_a_loop, left_behind_by_a_branch])
 def test_what_is_changed_in_place(f):
     check(f, *NUMBERS)
 
