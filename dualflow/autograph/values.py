@@ -41,7 +41,7 @@ class Held:
 
     def __init__(self, box: Any) -> None:
         self.box = box
-        self.value = box.copy()
+        self.value = nest.rebuild(box, lambda x: x)     # with copies of lists in it
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Held) and other.box is self.box

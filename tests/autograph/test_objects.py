@@ -199,6 +199,20 @@ def returned_early_from_a_loop(x):
     return 9, (d, x)
 
 
+def returned_early_twice(x):
+    d = {"k": x, "m": [x * 2, x - 1]}
+    for _ in range(2):
+        if x < 0:
+            return x, d
+        if x > 2:
+            y = x + 1
+            if y > 6:
+                return y, d
+        d["m"][1] = x * 3
+        d["k"] = x * 5
+    return x + 2, d
+
+
 def left_behind_by_a_branch(x):
     a, b = x, x + 1
     if x > 0:
@@ -215,7 +229,7 @@ def left_behind_by_a_branch(x):
     attribute_of_an_attribute, list_extended, list_made_anew, list_made_anew_in_a_branch,
     list_method_of_an_item, dict_of_dicts, one_object_twice, items_deleted, slices,
     made_in_the_round, returned_early_in_a_tuple, in_a_tuple_of_both_branches,
-    returned_early_from_a_loop, left_behind_by_a_branch])
+    returned_early_from_a_loop, returned_early_twice, left_behind_by_a_branch])
 def test_what_is_changed_in_place(f):
     check(f, *NUMBERS)
 
