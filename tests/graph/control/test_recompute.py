@@ -251,9 +251,12 @@ def test_memory_of_a_long_loop():
 
         return g
 
-    xs = df.constant(np.ones((50, 32, 64), "f"))
     arenas = []
     for again in (False, True):
-        compiled = make(again).compiled_for(xs)
-        arenas.append(make_plan(optimize(compiled.traced, compiled.options)).arena_bytes)
-    assert arenas[1] < 0.6 * arenas[0]
+        g, sizes = make(again), []
+        for n in (50, 100):
+            compiled = g.compiled_for(df.constant(np.ones((n, 32, 64), "f")))
+            sizes.append(make_plan(optimize(compiled.traced, compiled.options)).arena_bytes)
+        arenas.append((sizes[1] - sizes[0]) / 50)
+    assert arenas[1] == 2 * 32 * 64 * 4
+    assert arenas[0] > 2 * arenas[1]
