@@ -374,7 +374,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         False: the graph runs as it was traced.
     autograph : bool, default True
         Whether `if`, `while` and `for` on traced tensors are converted.
-    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : always so
+    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : ignored
 
     Returns
     -------

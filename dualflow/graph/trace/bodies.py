@@ -67,7 +67,7 @@ class Body:
         self.same_tensors = False
         self.rows: dict[Symbol, Symbol] = {}
         mark, before = trace.mark, dict(trace.variables)
-        self.stand_ins = {v: _stand_in(trace, v) for v in before} if rounds else {}
+        self.stand_ins = {v: stand_in(trace, v) for v in before} if rounds else {}
         trace.variables.update(self.stand_ins)
         trace.n_open += 1
         try:
@@ -133,7 +133,7 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
     return made
 
 
-def _stand_in(trace: Trace, variable: Variable) -> Symbol:
+def stand_in(trace: Trace, variable: Variable) -> Symbol:
     """What is read as the version at the start of a round."""
     now = trace.variables[variable]
     node = Node(PARAMETER, (), None, (), trace.names.unique(variable.name), now.node.line)

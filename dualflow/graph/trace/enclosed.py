@@ -113,10 +113,6 @@ class Enclosed:
             finally:
                 self._open.pop()
 
-    def owner_of(self, x: Symbol) -> Node | None:
-        """The node that a value is inside of."""
-        return self._owner.get(x.node)
-
     def _parameter(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
         """What stands in a body for a value around it."""
         if x not in given:

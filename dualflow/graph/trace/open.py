@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dualflow._core import Symbol
 from dualflow.graph.ir import COND, LOOP, Node, loop_attrs
-from dualflow.graph.trace.bodies import Body, _stand_in, param
+from dualflow.graph.trace.bodies import Body, param, stand_in
 from dualflow.graph.trace.body_gradient import own_recorded as own
 from dualflow.graph.trace.control import ENDLESS
 
@@ -35,7 +35,7 @@ class OpenBody(Body):
         self.outputs = []
         self._mark, self._before = trace.mark, dict(trace.variables)
         self._guards = dict(trace.guards)
-        self.stand_ins = {v: _stand_in(trace, v) for v in self._before} if rounds else {}
+        self.stand_ins = {v: stand_in(trace, v) for v in self._before} if rounds else {}
         trace.variables.update(self.stand_ins)
         trace.n_open += 1
         self._recording = trace.recording()     # and by no tape that was active before
