@@ -10,8 +10,8 @@
  * last row first. What is captured is the same in all rounds.
  *
  * Rows of which the body does not know the size may be packed, so that they may differ: a sliced
- * input or stacked output is then of uint8 and one dimension, see base/ragged.h. Bit k of `packed`
- * says so of stacked output k; a body tells by its argument. `recompute` is for graphs and changes
+ * input or stacked output is then of uint8 and one dimension, see base/ragged.h. `packed` lists
+ * such stacked outputs; a body tells by its argument. `recompute` is for graphs and changes
  * nothing here.
  *
  * Rows are looked at where they are. What is carried goes back and forth between the memory of the
@@ -446,7 +446,7 @@ DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out =
                .n_attrs = 7,
                .attrs = {{"times", DF_ATTR_INT}, {"n_carried", DF_ATTR_INT},
                          {"n_sliced", DF_ATTR_INT}, {"tested", DF_ATTR_BOOL},
-                         {"reverse", DF_ATTR_BOOL}, {"packed", DF_ATTR_INT},
+                         {"reverse", DF_ATTR_BOOL}, {"packed", DF_ATTR_INTS},
                          {"recompute", DF_ATTR_BOOL}},
                .n_bodies = 1, .internal = true, .sized_by_data = true, .count_out = count_out,
                .infer = DF_SYM(df_loop_infer), .run = run_loop, .workspace = workspace_loop};

@@ -62,9 +62,11 @@ class LoopParts(NamedTuple):
 
 def loop_attrs(times: Any, n_carried: int, n_sliced: int, tested: bool, reverse: bool,
                packed: int = 0, recompute: bool = False) -> Attrs:
-    """The attributes of a loop; see `LoopParts`."""
+    """The attributes of a loop; see `LoopParts`. That of `packed` is a list of places, of which
+    there may be more than an integer has bits."""
+    places = [k for k in range(packed.bit_length()) if packed >> k & 1]
     attrs = make_attrs(LOOP, times=times, n_carried=n_carried, n_sliced=n_sliced, tested=tested,
-                       reverse=reverse, packed=packed, recompute=recompute)
+                       reverse=reverse, packed=places, recompute=recompute)
     assert attrs is not None
     return attrs
 
@@ -81,7 +83,7 @@ def loop_parts(node: Node) -> LoopParts:
     n_made = len(node.bodies[0].outputs) - node.writes.bit_count()
     return LoopParts(times, tested, reverse, carried, sliced, slice(sliced.stop, len(node.inputs)),
                      int(tested), n_carried, slice(n_carried + tested, n_made),
-                     packed, recompute)
+                     sum([1 << k for k in packed]), recompute)
 
 
 def given(node: Node) -> list[Typed]:
