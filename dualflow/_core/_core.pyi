@@ -356,7 +356,9 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               settle: Callable[[list[Any]], tuple[list[Any], Any]],
               only_if: Callable[[Any, Any, Any, Any], Maybe],
               anew: Callable[[Any], Any],
-              free: bool = False) -> dict[int, Any]: ...
+              free: bool = False,
+              shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None,
+              ) -> dict[int, Any]: ...
 
 # --- programs -----------------------------------------------------------------------------------
 

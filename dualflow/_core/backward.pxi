@@ -50,7 +50,7 @@ cdef class Walk:
     cdef bint prune            # whether `reach` tells more than which ids are known
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
-    cdef object total, fit, zeros, settle, only_if, anew
+    cdef object total, fit, zeros, settle, only_if, anew, shared
 
     def __dealloc__(self):
         cdef int64_t i
@@ -223,6 +223,10 @@ cdef class Walk:
                     g = Maybe(value, g.flag, g.clean) if type(g) is Maybe else value
                 known = max(known, (<Tensor>value).id)
             self.give(r.ids[k], g)
+            if self.shared is not None:
+                for other, part in self.shared(r.ids[k], g):
+                    if self.flows_to(other):
+                        self.give(other, part)
         return 0
 
     cdef int through_log(self, RecordLog log, bint free) except -1:
@@ -295,7 +299,7 @@ cdef object call_rule(Record r, g):
 
 
 def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
-              anew, bint free=False):
+              anew, bint free=False, shared=None):
     """Gradients of the sources, by id.
 
     Parameters
@@ -318,6 +322,8 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
         The same value under an identity of its own.
     free : bool
         Whether the log forgets each record as soon as it has been stepped through.
+    shared : callable (id, gradient) -> list of (id, gradient), optional
+        What flows into other values because that flows into this one.
 
     Returns
     -------
@@ -328,6 +334,7 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
     cdef uint64_t id
     w.total, w.fit, w.zeros, w.settle, w.only_if = total, fit, zeros, settle, only_if
     w.anew = anew
+    w.shared = shared
     w.at_once = df_log_top != NULL or df_trace_top != NULL
     w.found = {}
     sources = set(sources)

@@ -6,7 +6,7 @@ the Symbols that gradient rules hold, the user's own among them; but into lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
@@ -14,6 +14,7 @@ from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
+from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.body_gradient import any_flag
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.flows import flows_into
@@ -63,15 +64,17 @@ class Section:
         """The section as if a tape that watches sources had recorded it. Sources of one group are
         known by the identity of the first."""
         log = RecordLog(False)
-        known_as: dict[int, int] = {}
         for group in groups:
             for x in group:
                 for y in (x, self.trace.enclosed.recorded(x)):
                     log.watch(y)
-                    if y is not group[0]:
-                        known_as[tensor_id(y)] = tensor_id(group[0])
-        play(log, self.trace.nodes, self.trace.enclosed, known_as)
+        play(log, self.trace.nodes, self.trace.enclosed, self.known_as(groups))
         return log
+
+    def known_as(self, groups: Sequence[Group]) -> dict[int, int]:
+        """By the ids of sources of a group, the id of the first one."""
+        return {tensor_id(y): tensor_id(group[0]) for group in groups for x in group
+                for y in (x, self.trace.enclosed.recorded(x)) if y is not group[0]}
 
     def gradient(self, targets: Sequence[Symbol], groups: Sequence[Group],
                  summed: Sequence[bool]) -> Gradient:
@@ -87,7 +90,12 @@ class Section:
     def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
         """What gradients of targets read."""
         try:
-            return self.gradient(targets, groups, [False] * len(groups)).reads
+            found = self.gradient(targets, groups, [False] * len(groups)).reads
+            if not self.trace.enclosed.aliases.known:
+                return found
+            # What is added to sums that are there may be masked by flags that otherwise go along.
+            more = self.gradient(targets, groups, [True] * len(groups)).reads
+            return list(dict.fromkeys([*found, *more]))
         except DualflowError:
             # It is raised when that gradient is asked for; others may exist.
             if len(targets) * len(groups) == 1:
@@ -118,11 +126,15 @@ class Gradient(Section):
         sums = {k: trace.parameter_like(groups[k][0], "sum") for k, s in enumerate(summed) if s}
         flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
-        log = of.log(groups)
+        log, known_as = of.log(groups), of.known_as(groups)
         given = {id(x) for x in of.sources}
         with trace.recording():
-            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True,
-                             maybe=True)
+            sources = [tensor_id(group[0]) for group in groups]
+            aliases = trace.enclosed.aliases
+            # Whether a sum is there already does not decide about what is read.
+            with aliases.walking(log, {*flows, *sources}, ()):
+                found = backward(log, aliases.entering(flows, known_as), sources, free=True,
+                                 maybe=True, shared=known_shared(aliases, known_as))
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
                        for group in groups]
         self.places = [k for k, g in enumerate(results) if g is not None]
@@ -134,6 +146,11 @@ class Gradient(Section):
         self.reads = reads(trace, own, like.values(), of)
         like |= {x: of.like[x] for x in self.reads if x in of.like}
         super().__init__(trace, [*self.reads, *own], trace.outputs, like)
+
+
+def known_shared(aliases: Aliases, known_as: Mapping[int, int]) -> Any:
+    """What flows into others because it flows into a value, by the ids they are known by."""
+    return lambda i, g: [(known_as.get(at, at), part) for at, part in aliases.shared(i, g)]
 
 
 def as_output(g: Any, by_rows: bool) -> Any:

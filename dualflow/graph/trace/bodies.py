@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Attrs, Dim, Op, Symbol, Variable, as_tensor, symbol, symbol_like
 from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, owners
-from dualflow.graph.trace.enclosed import is_number
+from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.state import leaves
 
 if TYPE_CHECKING:

@@ -78,11 +78,16 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
     made = list(node.outputs[:n_made(node)])
     if inputs:
         inside = symbol(trace, node, -1, float32, ())
-        given = [*dict.fromkeys(sources), *inputs.values()]
+        aliases = trace.enclosed.aliases
+        known = set(map(aliases.recorded_id, inputs.values()))
+        more = aliases.targets(aliases.values(node.inputs))
+        given = [*dict.fromkeys(sources), *inputs.values(),
+                 *[x for i, x in more.items() if i not in known]]
         rule = BackwardRule(node, given)
         op = record_owner(op.name, rule, given, [inside, *made])
         node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
                           bodies[0].same_tensors)
+        aliases.owners[op] = node
     return node
 
 
@@ -209,9 +214,20 @@ class Way:
     def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
         """What a body reads of the inside of the node, and what it takes sizes from that data
         decides about."""
-        own = set(inside)
-        return [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)])
-                if x.node in own]
+        own, aliases = set(inside), self.enclosed.aliases
+        read = [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)]) if x.node in own]
+        # The gradient of the gradient may ask what else they are.
+        inner = aliases.values(read)
+        more = map(self.enclosed.now, [*aliases.targets(inner).values(), *aliases.flags(inner)])
+        return list(dict.fromkeys([*read, *[x for x in more if x.node in own]]))
+
+    def enter(self, flows: Flows, y: Symbol, g: Any, handled: Iterable[int] = ()) -> None:
+        """Adds what flows into a value inside from around it or from another round; `handled`: the
+        ids of those that it has been given to already."""
+        if self.id_of(y) not in handled:
+            give(flows, self.id_of(y), g)
+            for i, part in self.enclosed.aliases.shared(self.id_of(y), g, handled):
+                give(flows, i, part)
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
         """The output that gives a value in body k."""

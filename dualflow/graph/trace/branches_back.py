@@ -16,7 +16,6 @@ from dualflow.graph.trace.body_gradient import (
     any_flag,
     give,
     is_inside,
-    measured,
     own_recorded,
     value_of,
 )
@@ -54,9 +53,12 @@ class Branches(Way):
         body = self.node.bodies[k]
         log = self.log(body.nodes, self.want.values())
         flows: Flows = {i: g for i, g in self.so_far.items() if i in self.want}
-        for place, g in [*self.more, *self.outs]:
+        aliases = self.enclosed.aliases
+        for place, g in self.more:
             give(flows, self.id_of(body.outputs[place]), g)
-        found = backward(log, flows, self.want, free=True, maybe=True)
+        for place, g in self.outs:
+            self.enter(flows, body.outputs[place], g, aliases.handled(self.node.outputs[place]))
+        found = backward(log, flows, self.want, free=True, maybe=True, shared=aliases.shared)
         self.made.append([dense(found.get(i)) for i in self.want])
         return [part for g, x in zip(self.made[-1], self.want.values(), strict=True)
                 for part in (value_of(g, x), flag_for(g, x))]
@@ -78,7 +80,8 @@ class Branches(Way):
             body.outputs = [body.outputs[n] for n in places]
             inner = {x: self.add_output(k, x) for x in self.read(body, self.node.bodies[k].nodes)}
             body.replace(inner)
-            given += [inner[x] for x in measured(body.nodes) if x in inner]
+            read = set(body.reads())
+            given += [x for x in inner.values() if x not in read]
         node = own_recorded(self.trace, COND, None, given, 0, bodies, self.name)
         made = iter(node.outputs)
         for i, certain in kept:

@@ -24,9 +24,10 @@ from dualflow.graph.ir import (
     Owned,
 )
 from dualflow.graph.trace import messages
+from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.locks import reentrant_lock
-from dualflow.graph.trace.parameters import Feed, Number
+from dualflow.graph.trace.parameters import Feed, is_number
 
 
 class Enclosed:
@@ -40,6 +41,8 @@ class Enclosed:
     question : callable or None
         Called before control flow is refused, with the tensor whose truth is asked, if that is it:
         says what the message should add, or the answer.
+    aliases : Aliases
+        Values that are one tensor in eager mode.
     left : bool
         Whether the trace was left, to begin anew.
     lock : lock
@@ -56,6 +59,7 @@ class Enclosed:
         self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
         self.row_of: dict[Symbol, Symbol] = {}          # stacked flags: a row of them
         self._open: list[Node] = []                     # what is being differentiated
+        self.aliases = Aliases(self)
 
     def __bool__(self) -> bool:
         return bool(self._owner)
@@ -102,6 +106,15 @@ class Enclosed:
         """Notes a node added to a branch or a loop."""
         self._owner[node] = owner
 
+    def is_within(self, node: Node, owners: Container[Node]) -> bool:
+        """Whether a node is one of some, or inside one of them."""
+        at: Node | None = node
+        while at is not None:
+            if at in owners:
+                return True
+            at = self._owner.get(at)
+        return False
+
     @contextmanager
     def opened(self, node: Node) -> Iterator[None]:
         """Inside the block, what is inside a branch or a loop may be read, because that is made to
@@ -126,7 +139,7 @@ class Enclosed:
         if is_number(x):
             return x                    # computed anew wherever it is read
         while True:
-            x = self._now(x)
+            x = self.now(x)
             owner = self._owner.get(x.node)
             if owner is None or owner in self._open or x in rows:
                 return x
@@ -138,7 +151,7 @@ class Enclosed:
             else:
                 raise TracedValueError(messages.inside(x, owner))
 
-    def _now(self, x: Symbol) -> Symbol:
+    def now(self, x: Symbol) -> Symbol:
         """What a value is called where it stands: a parameter may be none any more, and in the
         gradient of a loop's gradient a value of the loop is a row."""
         while x in self.replaced:
@@ -167,11 +180,6 @@ class Enclosed:
         while x in self.recorded_as:
             x = self.recorded_as[x]
         return x
-
-
-def is_number(x: Symbol) -> bool:
-    """Whether a value is a Python number."""
-    return isinstance(x.node.data, Number)
 
 
 def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:

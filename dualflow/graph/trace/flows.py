@@ -10,7 +10,7 @@ from dualflow.autodiff.maybe import clean
 from dualflow.dtypes import uint8
 from dualflow.graph.ir import COND, LOOP, LoopParts, Node, Owned, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
-from dualflow.graph.trace.enclosed import is_number
+from dualflow.graph.trace.parameters import is_number
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dualflow._core import Dim, Tensor
+from dualflow._core import Dim, Symbol, Tensor
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line
 
@@ -62,6 +62,11 @@ class Guard(NamedTuple):
     args: tuple[Any, ...]
     answer: Any
     line: Line | None
+
+
+def is_number(x: Symbol) -> bool:
+    """Whether a value is a Python number."""
+    return isinstance(x.node.data, Number)
 
 
 def hint(x: Any) -> Any:

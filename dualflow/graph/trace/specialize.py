@@ -39,9 +39,8 @@ from dualflow.graph.ir import (
 )
 from dualflow.graph.trace.dims import Formula, dim_now, formula, leaves
 from dualflow.graph.trace.dynamic import DependsOnData, Numbers, refuse
-from dualflow.graph.trace.enclosed import is_number
 from dualflow.graph.trace.known import known_value
-from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, is_number
 from dualflow.graph.trace.trace import Trace, suspended
 
 
