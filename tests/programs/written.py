@@ -96,7 +96,7 @@ class Writer:
 
     def assign(self, depth: int, inside: bool) -> None:
         if self.rng.integers(6) == 0:
-            self.add(depth, "a, b = b, a")
+            self.add(depth, self.pick(["a, b = b, a", "a = b", "b = a", "a = xs[0]", "b = d['k']"]))
         else:
             self.add(depth, f"{self.pick(VECTORS)} = {self.vector()}")
 
@@ -206,10 +206,22 @@ def first(f: Callable[..., Any], s: State, *args: Any) -> Any:
     return y, tape.gradient(loss, sources, unconnected_gradients="zero")
 
 
+def second(f: Callable[..., Any], s: State, *args: Any) -> Any:
+    """Results, gradients, and gradients of these."""
+    sources = [args[0], *args[2:], s.v]
+    with df.GradientTape() as tape:
+        for x in sources[:-1]:
+            tape.watch(x)
+        made = first(f, s, *args)
+        loss = df.add_n([df.reduce_sum(df.tanh(g)) for g in made[1]])
+    return made, tape.gradient(loss, sources, unconnected_gradients="zero")
+
+
 def run(seed: int, f: Callable[..., Any], wrap: Callable[[Any], Any]) -> list[Any]:
     """What the calls gave, and what else they did."""
     rng, s, seen = np.random.default_rng([seed, 17]), State(seed), []
-    inside = wrap(lambda *args: f(s, *args) if seed % 4 == 0 else first(f, s, *args))
+    order = second if seed % 4 == 2 else first
+    inside = wrap(lambda *args: f(s, *args) if seed % 4 == 0 else order(f, s, *args))
     around = wrap(lambda *args: f(s, *args))
     for n in (2, 3, 0):
         xs, a, b, c = [df.constant(rng.normal(size=shape).astype("float32"))
