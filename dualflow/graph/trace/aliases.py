@@ -56,6 +56,8 @@ class Aliases:
         By the id of the value, as tapes know it.
     owners : dict of Op to Node
         By what tapes take a node that owns bodies for, the node.
+    lasts : dict of int to Symbol
+        By the id of what a round hands on: what the loop returns, which is that of the last round.
     active : set of int
         Those that make a difference in the walk under way.
     """
@@ -64,6 +66,7 @@ class Aliases:
         self.enclosed = enclosed
         self.known: dict[int, list[Alias]] = {}
         self.owners: dict[Op, Node] = {}
+        self.lasts: dict[int, Symbol] = {}
         self.active: set[int] = set()
         self._together: dict[int, list[int]] = {}   # those that are active if one is
 
@@ -131,14 +134,16 @@ class Aliases:
         return [*map(tensor_id, first), *self.targets(first)]
 
     def targets(self, values: Iterable[Symbol]) -> dict[int, Symbol]:
-        """By id, all that values may be, and what that may be."""
+        """By id, all that values may be, and what that may be; and what is their last row."""
         found: dict[int, Symbol] = {}
         pending = list(values)
         while pending:
-            for alias in self.known.get(tensor_id(pending.pop()), ()):
-                if tensor_id(alias.of) not in found:
-                    found[tensor_id(alias.of)] = alias.of
-                    pending.append(alias.of)
+            i = tensor_id(pending.pop())
+            others = [alias.of for alias in self.known.get(i, ())]
+            for of in [*others, self.lasts[i]] if i in self.lasts else others:
+                if tensor_id(of) not in found:
+                    found[tensor_id(of)] = of
+                    pending.append(of)
         return found
 
     def flags(self, values: Iterable[Symbol]) -> list[Symbol]:

@@ -12,7 +12,7 @@ so far. `Maybe` tells what did not flow from zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import (
@@ -57,6 +57,7 @@ from dualflow.graph.trace.flows import (
     varies,
 )
 from dualflow.graph.trace.play import play
+from dualflow.graph.trace.row_flows import without_last
 from dualflow.ops.array import identity
 from dualflow.ops.bitwise import logical_or
 from dualflow.ops.reduce import reduce_any
@@ -126,7 +127,7 @@ class BackwardRule:
                     found = WAYS[node.op](trace, node, flows, so_far, want).found
             finally:
                 trace.differentiate(before, None)
-        found = {**so_far, **found}
+        found = self._apart(kept, {**so_far, **found}, want)
         results = [self._result(kept, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
@@ -145,6 +146,18 @@ class BackwardRule:
                 found.setdefault(data.inside, [])
                 if is_inside(x):
                     found[data.inside].append(x)
+        return found
+
+    def _apart(self, kept: dict[Symbol, list[Symbol]], found: Flows,
+               want: Container[int]) -> Flows:
+        """Hands what flows into the last row of what a loop handed on to what it returned, which
+        eager mode adds to: they are one tensor."""
+        aliases = current_graph().enclosed.aliases
+        for y in [y for ys in kept.values() for y in ys if y.node.op is LOOP]:
+            last = aliases.lasts.get(aliases.recorded_id(y.node.bodies[0].outputs[y.index]))
+            if last is not None and self._id(y) in found and self._id(last) in want:
+                found[self._id(y)], g = without_last(found[self._id(y)])
+                give(found, self._id(last), g)
         return found
 
     def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:

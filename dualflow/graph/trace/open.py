@@ -232,6 +232,10 @@ class Rounds:
         made = own(trace, LOOP, attrs, given, n + len(self.rows), [self.body], self.name).outputs
         for k, found in flags.items():
             self._alias(k, made, [(x, flag, made[places[flag]]) for x, flag in found], carried[k])
+        inside = set(self.body.nodes)
+        for x, y in zip(carried, made, strict=False):
+            if x.node in inside and x.dtype.is_floating and None not in x.hints:
+                self.trace.enclosed.aliases.lasts[tensor_id(x)] = y
         first_row = n + self.tested
         return made[:n], made[first_row:first_row + len(stacked)]
 

@@ -23,12 +23,12 @@ from dualflow.graph.trace.body_gradient import (
     value_of,
 )
 from dualflow.graph.trace.flows import dense, rounds_of, row_parts, varies
+from dualflow.graph.trace.row_flows import delayed
 from dualflow.ops import creation
-from dualflow.ops.array import broadcast_to, reshape, shape
+from dualflow.ops.array import reshape, shape
 from dualflow.ops.bitwise import logical_not
 from dualflow.ops.compare import where
 from dualflow.ops.join import concat
-from dualflow.ops.reduce import reduce_any
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -244,23 +244,6 @@ class Rounds(Way):
             ran = reshape(creation.range(n, dtype=int64) < rounds, [n, *[1] * (x.ndim - 1)])
             return where(ran, made, zeroed(before) if isinstance(before, Maybe) else before)
         return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
-
-
-def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
-    """Rows of a gradient, each a round later, and what is left of the last round. In the first one
-    nothing flows: -0.0 is neutral in sums."""
-    value = clean(g) if isinstance(g, Maybe) else as_tensor(g)
-    flag = g.flag if isinstance(g, Maybe) else as_tensor(True)
-    if flag.ndim > 1:
-        flag = reduce_any(flag, list(range(1, flag.ndim)))
-    flags = flag if flag.ndim else broadcast_to(flag, (value.shape[0],))
-    nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
-    never = as_tensor([False])
-    if reverse:
-        value, flags = concat([value, nothing], 0), concat([flags, never], 0)
-        return Maybe(value[1:], flags[1:], True), Maybe(value[0], flags[0], True)
-    value, flags = concat([nothing, value], 0), concat([never, flags], 0)
-    return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)
 
 
 def _kind(g: Any) -> str:

@@ -108,6 +108,7 @@ class Specializer(Copier):
         self.arguments: dict[Any, Symbol] = {}  # parameters that are numbers of the call
         self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
         self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # additional inputs of bodies
+        self._sized: dict[Graph, dict[Symbol, Symbol]] = {self.root: {}}    # `sized`, in bodies
         self.waiting = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
@@ -130,7 +131,8 @@ class Specializer(Copier):
         found = self.stands_for[x]
         if any([at.graph is found.graph for at in self.open]):
             return found
-        return self.sized.get(x, found)
+        inside = [self._sized[at.graph][x] for at in self.open if x in self._sized[at.graph]]
+        return inside[-1] if inside else self.sized.get(x, found)
 
     def _tensor(self, d: Dim) -> Symbol:
         """The tensor that a leaf is taken from if it depends on data or on the call's numbers."""
@@ -185,7 +187,7 @@ class Specializer(Copier):
     def begin(self, owner: Node, body: Graph) -> Graph:
         graph = super().begin(owner, body)
         self._numbers[graph] = Numbers(graph, self.size, self._tensor)
-        self._taken[graph] = {}
+        self._taken[graph], self._sized[graph] = {}, {}
         return graph
 
     def turn_to(self, graph: Graph) -> None:
@@ -233,7 +235,7 @@ class Specializer(Copier):
             made = self._bind(self.graph, data.place, x, node.name, node.line,
                               self._shape_inside(x, data.place))
             self.around[made] = self.bound[x]
-            self.sized[self.trace.enclosed.recorded(x)] = made
+            self._sized[self.graph][self.trace.enclosed.recorded(x)] = made
             return made
         shape: Sequence[int | None] = x.known_shape
         if node.op is PARAMETER and isinstance(data, Argument):
