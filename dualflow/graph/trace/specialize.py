@@ -115,6 +115,8 @@ class Specializer(Copier):
         """The value of a leaf of a Dim: a size, an element or a given number."""
         if d.kind == "argument" and self.given is not None:
             return self.given[d.args[0]]
+        if d.args[0] not in self.stands_for:
+            return 0            # a branch that comes later makes it; here it is `undefined`
         x = self._measured(d.args[0])
         if d.kind == "size":
             size = x.known_shape[d.args[1]]
