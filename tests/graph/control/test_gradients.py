@@ -337,3 +337,26 @@ def test_what_is_kept():
     text = df.function(f).graph_for(*inputs(13)[:2]).text(lines=False)
     first = next(line for line in text.splitlines() if " = loop(" in line)
     assert first.split(" = ")[0].count("%") <= 2, text
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("f", [
+    lambda x, t: df.cond(t, lambda: df.tanh(x * df.cast(x > 0., df.float32)), lambda: x * x * 3.),
+    lambda x, t: df.cond(t, lambda: x * x * 3., lambda: df.tanh(x * df.cast(x > 0., df.float32))),
+    lambda x, t: df.cond(t, lambda: df.cond(df.reduce_sum(x) > 0., lambda: df.tanh(x[1:] * x[:-1]),
+                                            lambda: x[1:] * x[1:]), lambda: x[1:] * x[1:])])
+def test_branches_of_sizes_that_change_from_call_to_call(f, order):
+    """What one branch makes, and its gradient reads, has a size that the other does not know."""
+    def g(x, t, n=order):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.reduce_sum(df.sin(f(x, t) if n == 1 else g(x, t, n - 1)))
+        return tape.gradient(y, x)
+
+    signature = [df.TensorSpec([None, 4]), df.TensorSpec([], df.bool_)]
+    traced = df.function(lambda x, t: g(x, t), signature)
+    rng = np.random.default_rng(order)
+    for n in (3, 5, 4):
+        x = df.constant(rng.normal(size=(n, 4)).astype("float32"))
+        for t in (True, False):
+            assert traced(x, df.constant(t)).tolist() == g(x, df.constant(t)).tolist()
