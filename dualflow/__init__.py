@@ -34,6 +34,7 @@ from dualflow.autodiff import (
     UnconnectedGradients as UnconnectedGradients,
     custom_gradient as custom_gradient,
     grad as grad,
+    py_function as py_function,
     value_and_grad as value_and_grad,
 )
 from dualflow.dtypes import (
@@ -185,6 +186,10 @@ from dualflow.ops.reduce_arg import (
 )
 from dualflow.ops.reduce_moments import (
     reduce_mean as reduce_mean,
+)
+from dualflow.ops.registered import (
+    numpy_function as numpy_function,
+    register_op as register_op,
 )
 from dualflow.ops.rounding import (
     floor as floor,

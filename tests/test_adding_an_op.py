@@ -1,6 +1,7 @@
 """The guide to adding an op, taken at its word: what it shows is added to a copy of the tree, built
 and tested."""
 
+import doctest
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ def blocks():
     """(file, code) of each block: it belongs to the file that was named last."""
     file, found = None, []
     for path, code in re.findall(r"`([\w/]+\.\w+)`|^```\w+\n(.*?)^```$", GUIDE, re.M | re.S):
+        if code.startswith(">>>"):
+            continue
         if path and (ROOT / path).is_file():
             file = path
         elif code:
@@ -37,6 +40,19 @@ def test_four_places():
     assert [file for file, _ in blocks()] == [
         "csrc/ops/hyperbolic_formulas.h", "csrc/ops/hyperbolic.c", "csrc/op/ops.def",
         "dualflow/ops/hyperbolic.py", "dualflow/math.py", "tests/ops/cases/hyperbolic.py"]
+
+
+def test_a_kernel_takes_few_lines():
+    assert sum(len(code.splitlines()) for _, code in blocks()) < 40
+
+
+def test_in_python():
+    """The other way runs as it stands."""
+    text = GUIDE[GUIDE.index("## In Python"):]
+    examples = doctest.DocTestParser().get_doctest(text, {}, "In Python", None, None)
+    runner = doctest.DocTestRunner()
+    runner.run(examples)
+    assert runner.tries > 10 and not runner.failures
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has builds of its own")

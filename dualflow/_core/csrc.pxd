@@ -231,8 +231,8 @@ cdef extern from "base/half.h" nogil:
     float df_half_to_f32(uint16_t h, df_dtype half) noexcept
 
 cdef extern from "base/host.h" nogil:
-    ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_,
-                                     df_error *err) noexcept nogil
+    ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
+                                     df_tensor *const *out, df_error *err) noexcept nogil
     void df_set_host(df_host_fn fn) noexcept
 
 cdef extern from "exec/program.h" nogil:

@@ -10,6 +10,7 @@ cdef extern from *:
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
 cdef Op OP_HOST_CALL = find_op("host_call")
+cdef Op OP_HOST_COMPUTE = find_op("host_compute")
 # id -> HostFunction. Weak: a callable may hold values of the graph that calls it, so only the graph
 # may hold the callable.
 cdef object HOST = _weakref.WeakValueDictionary()
@@ -17,48 +18,128 @@ cdef int64_t n_host_functions = 0
 
 
 cdef class HostFunction:
-    """Makes a callable known to the op `host_call`, for as long as this object lives.
+    """Makes a callable known to the ops `host_call` and `host_compute`, for as long as this object
+    lives.
 
     Parameters
     ----------
     call : callable
-        Gets a Tensor for each input of the op, copies. What it raises comes out of the run.
+        Gets a Tensor for each input of the op, copies; for `host_compute` it gives a sequence with
+        a value for each output. What it raises comes out of the run.
+    name : str
+        What messages call it.
 
     Attributes
     ----------
     id : int
-        The op's attribute; numbers are never used again.
+        The ops' attribute; numbers are never used again.
     """
     cdef readonly object call
+    cdef readonly str name
     cdef readonly int64_t id
     cdef object __weakref__
 
-    def __init__(self, call):
+    def __init__(self, call, str name="host_call"):
         global n_host_functions
         n_host_functions += 1
-        self.call, self.id = call, n_host_functions
+        self.call, self.name, self.id = call, name, n_host_functions
         HOST[self.id] = self
 
 
 def host_function(Op op, Attrs attrs):
-    """The callable that an application of `host_call` calls; None of another op."""
-    return HOST[attrs.values[0]].call if op is OP_HOST_CALL else None
+    """The HostFunction that an application calls; None of an op that calls none, and if it is gone
+    with its graph."""
+    return HOST.get(attrs.values[0]) if op is OP_HOST_CALL or op is OP_HOST_COMPUTE else None
 
 
-cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins,
-                          df_error *err) except DF_UNIMPLEMENTED with gil:
+def as_promised(str name, values, list promised):
+    """What a Python function gave for an op, as Tensors.
+
+    Parameters
+    ----------
+    name : str
+    values : sequence
+        Numbers and lists of them take the dtype promised; tensors and arrays must have it.
+    promised : list of (dtype, shape)
+
+    Returns
+    -------
+    list of Tensor
+    """
+    cdef list made = []
+    cdef Tensor y
+    if len(values) != len(promised):
+        raise _errors.InvalidArgumentError(
+            f"{name}: the function gave {len(values)} results, promised were {len(promised)}")
+    for k, (dtype, shape) in enumerate(promised):
+        weak = not hasattr(values[k], "dtype")
+        try:
+            y = <Tensor>as_tensor(values[k], dtype if weak else None, name)
+        except _errors.DualflowError as error:
+            error.add_note(f"in result {k} of {name}, promised {dtype} {shape}")
+            raise
+        if dtype_of(y) is not dtype:
+            raise _errors.DTypeError(f"{name}: result {k} of the function is {describe(y)}, "
+                                     f"promised was {dtype} {shape}")
+        if not is_of_shape(y, shape):
+            raise _errors.ShapeError(f"{name}: result {k} of the function is {describe(y)}, "
+                                     f"promised was {dtype} {shape}")
+        made.append(y)
+    return made
+
+
+cdef bint is_of_shape(Tensor x, tuple shape):
+    """Whether it has that shape, where None stands for any size."""
+    cdef int d
+    if x.t.ndim != len(shape):
+        return False
+    for d in range(x.t.ndim):
+        if shape[d] is not None and shape[d] != x.t.shape[d]:
+            return False
+    return True
+
+
+cdef int hand_in(df_tensor *out, Tensor y) except -1:
+    """Copies a result to where the program wants it."""
+    cdef df_error err
+    if out.size < 0:
+        check(df_tensor_set(out, y.t.dtype, y.t.ndim, y.t.shape, b"host_compute", &err), &err)
+        check(df_tensor_alloc(out, b"host_compute", &err), &err)
+    if y.t.size:
+        memcpy(out.data, y.t.data, df_tensor_bytes(&y.t))
+    return 0
+
+
+cdef int call_host(HostFunction host, int n, const df_tensor *const *ins, int n_out,
+                   df_tensor *const *outs) except -1:
     cdef list args = []
     cdef Tensor x
     cdef int k
+    for k in range(n):
+        x = new_tensor(ins[k].dtype, ins[k].ndim, ins[k].shape, b"host_call")
+        if x.t.size:
+            memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
+        args.append(x)
+    made = host.call(*args)
+    if n_out:
+        promised = [(DTYPES[<int>outs[k].dtype], shape_tuple(outs[k])) for k in range(n_out)]
+        for k, y in enumerate(as_promised(host.name, made, promised)):
+            hand_in(outs[k], <Tensor>y)
+    return 0
+
+
+cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins, int n_out,
+                          df_tensor *const *outs, df_error *err) except DF_UNIMPLEMENTED with gil:
+    """What the function does is part of no trace and no tape that this thread has begun."""
     cdef bint working = pause_work()
+    cdef void *log = df_log_top
+    cdef void *graph = df_trace_top
+    global df_log_top, df_trace_top
+    df_log_top = df_trace_top = NULL
     try:
-        for k in range(n):
-            x = new_tensor(ins[k].dtype, ins[k].ndim, ins[k].shape, b"host_call")
-            if x.t.size:
-                memcpy(x.t.data, ins[k].data, df_tensor_bytes(&x.t))
-            args.append(x)
-        HOST[id].call(*args)
+        call_host(<HostFunction?>HOST[id], n, ins, n_out, outs)
     finally:
+        df_log_top, df_trace_top = log, graph
         resume_work(working)
     return DF_OK
 

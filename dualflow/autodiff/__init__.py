@@ -2,6 +2,7 @@
 
 import dualflow.autodiff.recurrent  # noqa: F401  the rules of its ops
 from dualflow.autodiff.functional import custom_gradient, grad, hessian, jacobian, value_and_grad
+from dualflow.autodiff.py_function import py_function
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "grad",
     "hessian",
     "jacobian",
+    "py_function",
     "value_and_grad",
 ]

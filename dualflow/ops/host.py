@@ -37,6 +37,6 @@ def host_call(function: Callable[..., Any], inputs: Sequence[TensorLike],
     if graph is None:
         function(*[as_tensor(x) for x in inputs])
         return
-    host = HostFunction(function if inputs else lambda _: function())
+    host = HostFunction(function if inputs else lambda _: function(), name or "host_call")
     graph.host_functions.append(host)
     apply("host_call", *(inputs or [0]), id=host.id, name=name)

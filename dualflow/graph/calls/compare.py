@@ -116,8 +116,11 @@ class _Values:
 
     def attrs(self, node: Node) -> Any:
         """An application's attributes; for a call of Python its function, not its number."""
-        call = host_function(node.op, node.attrs)
-        return node.attrs if call is None else self.first_like("call", call, alike)
+        host = host_function(node.op, node.attrs)
+        if host is None:
+            return node.attrs
+        assert node.attrs is not None
+        return self.first_like("call", host.call, alike), node.attrs.values[1:]
 
     def first_like(self, kind: str, data: Any, same: Callable[[Any, Any], bool]) -> int:
         """The place of the first object seen that is the same."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dualflow._core import Attrs, Op, Symbol
+from dualflow._core import Attrs, Op, Symbol, host_function
 from dualflow.dtypes import DType
 from dualflow.graph.ir import tile_text
 from dualflow.graph.ir.node import CONSTANT, LEAVES, Node
@@ -72,9 +72,13 @@ def data_text(node: Node) -> str:
 
 
 def attrs_text(op: Op, attrs: Attrs | None, n_inputs: int) -> str:
-    """`axes=(0,), keepdims=False`; long lists are cut, tile code is written out as steps."""
+    """`axes=(0,), keepdims=False`; long lists are cut, tile code is written out as steps, and a
+    function of Python is named."""
     if attrs is None:
         return ""
+    host = host_function(op, attrs)
+    if host is not None:
+        return repr(host.name)
     parts = []
     for (key, value), kind in zip(attrs.as_dict().items(), op.attr_types, strict=True):
         if key == tile_text.CODE:

@@ -19,6 +19,7 @@ from dualflow._core import (
     checks_numerics,
     renewed,
 )
+from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.passes.options import Options
@@ -110,7 +111,8 @@ def located(spec: ProgramSpec, index: int, error: Exception) -> Exception:
     failed = spec.all_instructions[index]
     if failed.line is not None:
         error.add_note(f"in {failed.name} of {spec.all_places[index]}, made at {failed.line}")
-        if error.args and isinstance(error.args[0], str):
+        # What the user's own Python raised stays as it is.
+        if isinstance(error, DualflowError) and error.args and isinstance(error.args[0], str):
             error.args = (f"{error.args[0]} (made at {failed.line})", *error.args[1:])
     return error
 

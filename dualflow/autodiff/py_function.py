@@ -1,0 +1,88 @@
+"""Python functions of dualflow's ops that stay Python in a graph, with their gradients."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Tensor
+from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
+from dualflow.ops.registered import from_python, name_of
+from dualflow.ops.types import TensorLike
+
+__all__ = ["py_function"]
+
+
+def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike] | None = None,
+                Tout: Any = None, use_tape_cache: bool = True, name: str | None = None) -> Any:
+    """``func(*inp)``, run as Python, op by op, now or each time a graph runs.
+
+    Parameters
+    ----------
+    func : callable
+        Gets a Tensor for each input, and gives a tensor or a number, or as many as `Tout` is long.
+        Without it, `py_function` is a decorator.
+    inp : sequence of Tensor
+    Tout : dtype, TensorSpec or Tensor like the result, or list of them
+        What `func` gives. A dtype alone means: as many dimensions as the first input, of any size
+        (a scalar, if there are no inputs). A list, also of one, means a list of results.
+    use_tape_cache : bool
+        Taken for TensorFlow's sake: nothing is kept for the gradient but the inputs.
+    name : str, optional
+
+    Returns
+    -------
+    Tensor, or list of Tensor if `Tout` is a list
+
+    Raises
+    ------
+    DTypeError, ShapeError, InvalidArgumentError
+        If `func` does not give what `Tout` promises.
+
+    Notes
+    -----
+    Gradients of any order flow to the inputs, and to nothing else that `func` uses: for them it is
+    called once more, under a tape. Each call counts: none is merged with another or dropped.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> def up_to_the_limit(x):
+    ...     while df.reduce_sum(x) < 10.:      # decided by Python, each time
+    ...         x = x * 2.
+    ...     return x
+    >>> @df.function
+    ... def f(x):
+    ...     return df.py_function(up_to_the_limit, [x], df.float32)
+    >>> f(df.constant([1., 2.])).tolist()
+    [4.0, 8.0]
+    >>> df.grad(lambda x: df.reduce_sum(f(x)))(df.constant([1., 2.])).tolist()
+    [4.0, 4.0]
+    """
+    if func is None:
+        return lambda function: functools.wraps(function)(
+            lambda *args: py_function(function, args, Tout, use_tape_cache, name))
+    called = name or name_of(func, "py_function")
+    rule = functools.partial(back, func, called)
+    return from_python(func, inp or (), Tout, called, lambda x: x, rule)
+
+
+def back(func: Callable[..., Any], name: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
+         *inputs: Tensor) -> list[Any]:
+    """The gradient of a function: it is run again, under a tape, wherever that is."""
+    wanted = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
+    flows = [k for k, y in enumerate(ys) if y.dtype.is_floating]
+
+    def gradient(*given: Tensor) -> Sequence[Any]:
+        gs, xs = given[:len(flows)], given[len(flows):]
+        with GradientTape() as tape:
+            for k in wanted:
+                tape.watch(xs[k])
+            made = func(*xs)
+            made = made if isinstance(made, list | tuple) else [made]
+        return tape.gradient([made[k] for k in flows], [xs[k] for k in wanted],
+                             output_gradients=list(gs),
+                             unconnected_gradients=UnconnectedGradients.ZERO)
+
+    found = iter(py_function(gradient, [*[g[k] for k in flows], *inputs],
+                             [inputs[k] for k in wanted], name=f"{name}_gradient"))
+    return [next(found) if k in wanted else None for k in range(len(inputs))]

@@ -1,0 +1,448 @@
+"""Ops in Python: the same in eager mode, traced, unoptimised, in loops, and in graphs that are run
+later."""
+
+import functools
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.threads.child import run
+
+
+def same_bits(got, want):
+    """The same numbers, NaN included, of the same dtypes and shapes."""
+    got, want = [df.nest.flatten(x) for x in (got, want)]
+    assert len(got) == len(want)
+    for a, b in zip(got, want, strict=True):
+        if b is None:
+            assert a is None
+            continue
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.numpy().tobytes() == b.numpy().tobytes(), (a, b)
+
+
+def sample(*shape, dtype=np.float32):
+    return df.constant(np.random.default_rng(3).standard_normal(shape).astype(dtype))
+
+
+cube = df.register_op("cube", lambda x: x.numpy() ** 3, gradient=lambda g, y, x: 3. * x * x * g)
+affine = df.register_op("affine", lambda x, w, shift: x.numpy() @ w.numpy() + np.float32(shift),
+                        infer=lambda x, w, shift: ((x.shape[0], w.shape[1]), x.dtype),
+                        gradient=lambda g, y, x, w, shift: (lambda: g @ df.transpose(w),
+                                                            df.transpose(x) @ g))
+halves = df.register_op("halves", lambda x: [x.numpy()[:, ::2], x.numpy()[:, 1::2]],
+                        infer=lambda x: [((x.shape[0], x.shape[1] // 2), x.dtype)] * 2,
+                        gradient=lambda g, ys, x: df.reshape(df.stack(g, -1), x.shape))
+rank = df.register_op("rank", lambda x: x.numpy().argsort().argsort(),
+                      infer=lambda x: (x.shape, df.int64))
+positive = df.register_op("positive", lambda x: x.numpy()[x.numpy() > 0],
+                          infer=lambda x: ([None], x.dtype),
+                          gradient=lambda g, y, x: df.scatter_nd(
+                              df.where(x > 0)[:, 0:1], g, x.shape))
+norm = df.register_op("norm", lambda x: float(np.linalg.norm(x.numpy())),
+                      infer=lambda x: ((), x.dtype), gradient=lambda g, y, x: g * x / y)
+seven = df.register_op("seven", lambda: 7., infer=lambda: df.TensorSpec([], df.float32))
+
+
+def doubled(x):
+    return df.py_function(lambda v: df.tanh(v) * v, [x], x)
+
+
+def any_size(x):
+    return df.py_function(lambda v: df.tanh(v) * v, [x], df.float32)
+
+
+def both(x):
+    y, z = df.py_function(lambda v: (df.sin(v), df.reduce_sum(v * v)), [x],
+                          [x, df.TensorSpec([], df.float32)])
+    return df.reduce_sum(y) * z
+
+
+# function, inputs, whether it has a gradient
+CASES = {
+    "cube": (cube, [sample(3, 4)], True),
+    "half": (cube, [df.cast(sample(5), df.float16)], False),
+    "empty": (cube, [sample(0, 4)], True),
+    "scalar": (cube, [sample()], True),
+    "two inputs, a number": (functools.partial(affine, shift=.5), [sample(3, 4), sample(4, 2)],
+                             True),
+    "two outputs": (lambda x: halves(x)[0] * 2. + halves(x)[1], [sample(3, 4)], True),
+    "one output unused": (lambda x: halves(x)[1], [sample(3, 4)], True),
+    "integers": (rank, [sample(7)], False),
+    "size from data": (lambda x: positive(x) * 2., [sample(9)], True),
+    "a number": (norm, [sample(6)], True),
+    "no input": (lambda x: x * seven(), [sample(3)], True),
+    "chain": (lambda x: df.reduce_sum(cube(df.sin(cube(x) + x))), [sample(8)], True),
+    "numpy_function": (lambda x: df.numpy_function(np.sort, [x], df.float32), [sample(8)], False),
+    "py_function": (doubled, [sample(8)], True),
+    "py_function of any size": (any_size, [sample(8)], True),
+    "py_function of two": (both, [sample(8)], True),
+    "scan": (lambda x: df.scan(lambda c, r: cube(c) * .1 + r * .5, x, initializer=x[0]),
+             [sample(5, 3)], True),
+    "while_loop": (lambda x: df.while_loop(lambda k, _: k < 3, lambda k, v: (
+        k + 1, cube(v) * .2 + doubled(v)), (0, x))[1], [sample(4)], True),
+    "cond": (lambda x: df.cond(df.reduce_sum(x) > 0., lambda: cube(x), lambda: x * norm(x)),
+             [sample(4)], True),
+}
+
+
+@pytest.fixture(params=CASES, ids=lambda name: name.replace(" ", "_"))
+def case(request):
+    return CASES[request.param]
+
+
+def traced(f, inputs, **options):
+    f = df.function(f, **options)
+    return [f(*inputs) for _ in range(2)][1]
+
+
+def test_values(case):
+    f, inputs, _ = case
+    eager = f(*inputs)
+    same_bits(traced(f, inputs), eager)
+    same_bits(traced(f, inputs, passes=False), eager)
+    any_size = [df.TensorSpec([None] * x.ndim, x.dtype) for x in inputs]
+    same_bits(traced(f, inputs, input_signature=any_size), eager)
+
+
+def test_in_a_graph(case):
+    f, inputs, has_gradient = case
+    g = df.Graph()
+    with g.as_default():
+        xs = [g.placeholder([None] * x.ndim, x.dtype) for x in inputs]
+        y = f(*xs)
+        gradients = df.gradients(df.reduce_sum(y), xs) if has_gradient else []
+    feeds = dict(zip(xs, inputs, strict=True))
+    same_bits(g.run(y, feeds), f(*inputs))
+    same_bits(g.run(gradients, feeds), gradient(f, 1, *inputs) if has_gradient else [])
+
+
+def gradient(f, order, *xs):
+    """All gradients of an order; each is of the sum of the squares of the last."""
+    with df.GradientTape() as tape:
+        for x in xs:
+            tape.watch(x)
+        ys = [f(*xs)] if order == 1 else gradient(f, order - 1, *xs)
+        total = df.add_n([df.reduce_sum(y if order == 1 else y * y) for y in ys if y is not None])
+    return tape.gradient(total, list(xs))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+def test_gradients(case, order):
+    f, inputs, has_gradient = case
+    if not has_gradient:
+        return
+    eager = gradient(f, order, *inputs)
+    whole = functools.partial(gradient, f, order)
+    same_bits(traced(whole, inputs), eager)
+    same_bits(traced(whole, inputs, passes=False), eager)
+    same_bits(gradient(df.function(f), order, *inputs), eager)      # the tape is outside
+
+
+@pytest.mark.parametrize("name", ["two inputs, a number", "two outputs", "size from data",
+                                  "a number", "py_function", "py_function of two", "scan"])
+def test_gradients_are_right(name):
+    f, inputs, _ = CASES[name]
+    xs = [x.numpy().astype(np.float64) for x in inputs]
+    for k, g in enumerate(gradient(f, 1, *inputs)):
+        step = np.random.default_rng(5).standard_normal(xs[k].shape)
+
+        def at(t, k=k, step=step):
+            moved = [x + t * step if i == k else x for i, x in enumerate(xs)]
+            return df.reduce_sum(f(*[df.constant(x.astype(np.float32)) for x in moved])).item()
+
+        slope = (at(1e-2) - at(-1e-2)) / 2e-2
+        assert np.sum(g.numpy() * step) == pytest.approx(slope, rel=2e-2, abs=2e-2)
+
+
+def test_third_order():
+    f = functools.partial(gradient, lambda x: df.reduce_sum(cube(x)) + df.reduce_sum(doubled(x)), 3)
+    x = sample(4)
+    same_bits(traced(f, [x]), f(x))
+
+
+def test_numbers_may_change():
+    """A Python number among the attributes is a value of the trace."""
+    op = df.register_op("plus", lambda x, n: x.numpy() + np.float32(n))
+    f = df.function(lambda x, n: op(x, n=n) * n)
+    for n in (1, 2, 3., 4):
+        assert f(df.ones([2]), n).tolist() == [(1 + n) * n] * 2
+
+
+def test_sizes_need_no_trace():
+    f = df.function(lambda x, w: affine(x, w, shift=1.) * 2.)
+    for n in range(2, 7):
+        assert f(df.ones([n, 3]), df.ones([3, 2])).shape == (n, 2)
+    assert len(f.trace_report().splitlines()) <= 4, f.trace_report()
+
+
+def test_decorators():
+    @df.register_op("thirds", gradient=lambda g, y, x: g / 3.)
+    def thirds(x):
+        """A third of it."""
+        return x.numpy() / np.float32(3)
+
+    @df.py_function(Tout=df.float32)
+    def plus(x, y):
+        return x + y
+
+    @df.numpy_function(Tout=[df.float32])
+    def largest(x):
+        assert isinstance(x, np.ndarray)
+        return x.max(keepdims=True)
+
+    f = df.function(lambda x: largest(plus(thirds(x), x))[0])
+    assert f(df.constant([3., 6.])).tolist() == largest(df.constant([4., 8.]))[0].tolist() == [8.]
+    assert thirds.__doc__ == "A third of it." and plus.__name__ == "plus"
+    assert repr(thirds) == "<dualflow op thirds, in Python>"
+
+
+# --- what happens, and when ---------------------------------------------------------------------
+
+def test_order_of_effects():
+    seen = []
+    v = df.Variable(1.)
+    told = df.register_op("told", lambda x: seen.append((x.item(), v.numpy().item())) or x)
+
+    def f(x):
+        for k in df.range(2):
+            v.assign_add(1.)
+            told(x + df.cast(k, df.float32))
+        told(x)                 # not read, and the same as the one before the last
+        v.assign(0.)
+        told(x)
+        return x
+
+    f(df.constant(5.))
+    eager, seen[:] = list(seen), []
+    v.assign(1.)
+    g = df.function(f)
+    g(df.constant(5.))
+    assert seen == eager == [(5., 2.), (6., 3.), (5., 3.), (5., 0.)]
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+def test_forward_is_on_no_tape_and_in_no_graph():
+    v = df.Variable(2.)
+    op = df.register_op("reads", lambda x: x * v, gradient=lambda g, y, x: g * v)
+
+    def f(x):
+        with df.GradientTape() as tape:
+            y = op(x)
+        return tape.gradient(y, [x, v])
+
+    for g in (f, df.function(f)):
+        of_x, of_v = g(df.Variable(3.))
+        assert of_x.item() == 2. and of_v is None
+
+
+def test_a_result_may_be_an_input():
+    same = df.register_op("same", lambda x: x, gradient=lambda g, y, x: 5. * g)
+    assert df.grad(same)(df.constant(1.)).item() == 5.
+    assert df.grad(df.function(same))(df.constant(1.)).item() == 5.
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+def test_no_gradient():
+    plain = df.register_op("plain", lambda x: x)
+    for f in (plain, df.function(plain)):
+        with pytest.raises(df.errors.UnimplementedError, match="plain: register_op was given no"):
+            df.grad(f)(df.constant(1.))
+    sorts = functools.partial(df.numpy_function, np.sort, Tout=df.float32)
+    for f in (sorts, df.function(sorts)):
+        with df.GradientTape() as tape:
+            x = df.Variable([2., 1.])
+            y = f([x])
+        assert tape.gradient(y, x) is None
+
+
+def test_only_what_is_asked_for_runs():
+    seen = []
+    told = df.register_op("told", lambda x: seen.append(x.item()) or x)
+    g = df.Graph()
+    with g.as_default():
+        told(1.)
+        y = told(2., name="asked")
+    assert g.run(y).item() == 2. and seen == [2.]
+    assert g.get_tensor_by_name("asked:0") is y
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+def raised(f, kind):
+    with pytest.raises(kind) as caught:
+        f()
+    return caught.value
+
+
+@pytest.mark.parametrize(("gives", "kind", "text"), [
+    (lambda x: x.numpy().astype("float64"), df.errors.DTypeError,
+     "wrong: result 0 of the function is float64 (3,), promised was float32 (3,)"),
+    (lambda x: x.numpy()[:2], df.errors.ShapeError,
+     "wrong: result 0 of the function is float32 (2,), promised was float32 (3,)"),
+    (lambda x: 1., df.errors.ShapeError,
+     "wrong: result 0 of the function is float32 (), promised was float32 (3,)"),
+    (lambda x: None, df.errors.DTypeError, "wrong: got an object of type NoneType"),
+    (lambda x: "text", df.errors.DTypeError, "wrong: got "),
+])
+def test_what_was_promised(gives, kind, text):
+    op = df.register_op("wrong", gives)
+    x = df.ones([3])
+    for f in (op, df.function(op), df.function(op, input_signature=[df.TensorSpec([None])])):
+        error = raised(lambda f=f: f(x), kind)
+        assert str(error).startswith(text)
+        assert any("in wrong" in note for note in error.__notes__)
+
+
+def test_how_many_were_promised():
+    op = df.register_op("pair", lambda x: [x], infer=lambda x: [x, x])
+    one = df.register_op("pair", lambda x: x, infer=lambda x: [x, x])
+    for f in (op, df.function(op)):
+        error = raised(lambda f=f: f(df.ones([3])), df.errors.InvalidArgumentError)
+        assert "pair: the function gave 1 results, promised were 2" in str(error)
+    assert "want a list or tuple" in str(raised(lambda: one(df.ones([3])), df.errors.DTypeError))
+    few = df.register_op("few", lambda x, y: x, gradient=lambda g, y, a, b: g)
+    error = raised(lambda: df.grad(few)(1., 2.), df.errors.InvalidArgumentError)
+    assert "few: its gradient gave 1 results, want one for each of 2 inputs" in str(error)
+
+
+def test_bad_declarations():
+    x = df.ones([3])
+    nothing = df.register_op("nothing", lambda: 1.)
+    assert "needs infer=" in str(raised(nothing, df.errors.InvalidArgumentError))
+    odd = df.register_op("odd", lambda x: x, infer=lambda x: "float32")
+    assert "odd: infer gave 'float32', want a TensorSpec" in str(
+        raised(lambda: odd(x), df.errors.DTypeError))
+    assert "Tout is None" in str(raised(lambda: df.numpy_function(np.sort, [x]),
+                                        df.errors.DTypeError))
+
+
+class Mine(Exception):
+    def __init__(self, code, text):
+        super().__init__(code, text)
+        self.code = code
+
+
+def test_exceptions_come_out_as_they_are():
+    mine = Mine("E7", "went wrong")
+
+    def fails(x):
+        raise mine
+
+    op = df.register_op("fails", fails)
+
+    def f(x):
+        return op(x) * 2.       # this line
+
+    g = df.Graph()
+    with g.as_default():
+        y = f(df.constant(1.))
+    for run_it in (lambda: f(df.constant(1.)), lambda: df.function(f)(1.), lambda: g.run(y)):
+        error = raised(run_it, Mine)
+        assert error is mine and error.args == ("E7", "went wrong")
+        assert any("in fails" in note for note in error.__notes__)
+    assert __file__ in error.__notes__[-1] and "in f" in error.__notes__[-1]
+
+
+def test_variables_after_a_failure():
+    v = df.Variable(1.)
+    op = df.register_op("fails", lambda x: 1 / 0)
+
+    @df.function
+    def f(x):
+        v.assign_add(1.)
+        op(x)
+        v.assign_add(10.)
+
+    raised(lambda: f(df.constant(1.)), ZeroDivisionError)
+    assert v.numpy() == 2.
+
+
+def test_a_traced_tensor_does_not_get_in():
+    g = df.Graph()
+    with g.as_default():
+        x = g.placeholder([2])
+        op = df.register_op("keeps", lambda y: x)
+        y = op(df.ones([2]))
+    error = raised(lambda: g.run(y), df.errors.DualflowError)
+    assert "keeps" in str(error) or "keeps" in "".join(error.__notes__)
+
+
+# --- threads, memory ----------------------------------------------------------------------------
+
+def test_threads():
+    """Each thread gets its own results, while others are inside the same op."""
+    inside = threading.Barrier(2, timeout=20)
+
+    def meets(x):
+        inside.wait()
+        return x.numpy() * 2
+
+    op = df.register_op("meets", meets)
+    f = df.function(lambda x: op(x + 1.) + 1.)
+    f_warm = threading.Thread(target=lambda: f(df.zeros([3])))
+    f_warm.start()
+    f(df.zeros([3]))
+    f_warm.join()
+    got = {}
+
+    def work(k):
+        got[k] = [f(df.fill([3], float(k))).tolist() for _ in range(50)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert got == {k: [[2. * k + 3.] * 3] * 50 for k in range(2)}
+
+
+def test_fork():
+    run("""
+op = df.register_op("pid", lambda x: x.numpy() + os.getpid() % 1000)
+f = df.function(lambda x: op(x) * 1.)
+f(df.ones([2]))
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    ok = f(df.ones([2])).tolist() == [1. + os.getpid() % 1000] * 2
+    os._exit(0 if ok else 1)
+assert os.waitpid(child, 0)[1] == 0
+""")
+
+
+def test_nothing_is_kept():
+    class Kernel:
+        def __call__(self, x):
+            return x.numpy() + 1
+
+    def work():
+        kernel = Kernel()
+        op = df.register_op("temporary", kernel, gradient=lambda g, y, x: g)
+        f = df.function(lambda x: df.reduce_sum(op(x)))
+        x = df.ones([1000])
+        df.grad(f)(x), df.grad(lambda x: df.reduce_sum(op(x)))(x)
+        return weakref.ref(kernel)
+
+    refs = [work() for _ in range(3)]
+    gc.collect()
+    assert [r() for r in refs] == [None] * 3
+
+    f = df.function(lambda x: df.reduce_sum(cube(x)))
+    x = df.ones([1000])
+    f(x), gc.collect()
+    live = df.config.memory_stats()["live"]
+    for _ in range(200):
+        f(x), cube(x)
+    gc.collect()
+    assert df.config.memory_stats()["live"] == live
+
+
+def test_text():
+    f = df.function(lambda x: cube(x), name="f")
+    assert "host_compute(%0, 'cube') : float32 (2,)" in f.graph_for(df.ones([2])).text()
