@@ -248,6 +248,7 @@ if _typing.TYPE_CHECKING:
     from dualflow import (
         autograph as autograph,
         debugging as debugging,
+        summary as summary,
     )
     from dualflow.graph.calls.function import (
         ConcreteFunction as ConcreteFunction,
@@ -274,16 +275,19 @@ _GRAPH_MODE = {
     "name_scope": "dualflow.graph.deferred.graph",
 }
 
+# Packages that are loaded when they are first used.
+_PACKAGES = {"autograph", "debugging", "summary"}
+
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}
 
 # All that is imported above is public, here and for type checkers.
-__all__ = sorted({*_GRAPH_MODE, "autograph", "debugging", *globals()} - _INTERNAL)
+__all__ = sorted({*_GRAPH_MODE, *_PACKAGES, *globals()} - _INTERNAL)
 __all__ = [name for name in __all__ if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> _typing.Any:
-    if name in ("autograph", "debugging"):
+    if name in _PACKAGES:
         return _importlib.import_module(f"dualflow.{name}")
     if name not in _GRAPH_MODE:
         raise AttributeError(f"module 'dualflow' has no attribute {name!r}")

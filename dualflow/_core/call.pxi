@@ -143,7 +143,7 @@ cdef class Executable:
         return self.execute(tuple(leaves), NULL, check_numerics)
 
     def profile(self, leaves):
-        """Runs; time of each instruction and its start on the monotonic clock, in ns."""
+        """Runs; results, time of each instruction, and its start on the monotonic clock, in ns."""
         cdef df_profile profile
         cdef int n = self.program.n_instructions
         cdef int64_t *times = <int64_t *>calloc(2 * n + 1, sizeof(int64_t))
@@ -152,8 +152,8 @@ cdef class Executable:
         profile.ns = times
         profile.start = times + n
         try:
-            self.execute(tuple(leaves), &profile, False)
-            return int_list(times, n), int_list(times + n, n)
+            made = self.execute(tuple(leaves), &profile, False)
+            return made, int_list(times, n), int_list(times + n, n)
         finally:
             free(times)
 

@@ -128,6 +128,11 @@ class ConcreteFunction:
             else:
                 self._rest.append((x,))
 
+    @property
+    def graph(self) -> Trace:
+        """What was traced, before sizes are filled in and passes run."""
+        return self.trace
+
     # --- what it holds for ---
 
     def admits(self, skeleton: Any, leaves: Sequence[Any]) -> bool:

@@ -134,4 +134,4 @@ class Inspection:
         leaves = self.leaves_for(args, kwargs)
         written = [x.variable for x in compiled.spec.variables if x.written]
         return make_profile(self.name, compiled.plan.instructions,
-                            lambda: compiled.executable.profile(leaves), written, runs)
+                            lambda: compiled.executable.profile(leaves)[1:], written, runs)

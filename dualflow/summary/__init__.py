@@ -1,0 +1,27 @@
+"""Event files for TensorBoard: numbers, distributions, images, text, and the graphs of programs.
+
+The names are TensorFlow's. Files are written by the tensorboard package, an extra
+(``pip install 'dualflow[tensorboard]'``), which is loaded when the first writer is made.
+"""
+
+from dualflow.summary import experimental as experimental
+from dualflow.summary.trace import (
+    trace_export as trace_export,
+    trace_off as trace_off,
+    trace_on as trace_on,
+)
+from dualflow.summary.values import (
+    graph as graph,
+    histogram as histogram,
+    image as image,
+    scalar as scalar,
+    text as text,
+    write as write,
+)
+from dualflow.summary.writer import (
+    FileWriter as FileWriter,
+    create_file_writer as create_file_writer,
+    flush as flush,
+    record_if as record_if,
+    should_record_summaries as should_record_summaries,
+)

@@ -1,0 +1,308 @@
+"""Summaries of values: numbers, distributions, images and text. In a traced function each is
+written when it runs, in its place among other effects.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Symbol, as_tensor, current_graph
+from dualflow.arguments import shown
+from dualflow.dtypes import bool_, int64
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.graph.ir import Graph
+from dualflow.ops.registered import call_python
+from dualflow.ops.types import TensorLike
+from dualflow.summary.tensorboard import part, proto
+from dualflow.summary.writer import DEFAULTS, holds, plain
+
+__all__ = ["graph", "histogram", "image", "scalar", "text", "write"]
+
+COLORS = {1: 0, 2: 4, 3: 2, 4: 6}         # PNG's color types by channels
+
+
+def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[..., Any]) -> Any:
+    """Writes the Summary that `make` gives for arrays of the values, now or when the graph runs."""
+    writer, condition = DEFAULTS.captured("writer"), DEFAULTS.captured("condition")
+    step = DEFAULTS.captured("step") if step is None else step
+    condition = condition() if callable(condition) else condition
+    inputs = [as_tensor(x, None, kind) for x in values]
+    places = {}
+    for what, value in (("step", step), ("condition", condition)):
+        if value is not None:
+            places[what] = len(inputs)
+            dtype = None if hasattr(value, "dtype") else int64 if what == "step" else bool_
+            inputs.append(as_tensor(value, dtype, kind))
+
+    def write(*xs: Any) -> tuple[bool]:
+        to = DEFAULTS.now("writer") if writer is None else writer
+        at = {what: xs[k].numpy() for what, k in places.items()}
+        if to is None or not holds(at.get("condition", DEFAULTS.now("condition"))):
+            return (False,)
+        when = plain(at.get("step", DEFAULTS.now("step")))
+        if when is None:
+            raise InvalidArgumentError(f"{kind}: {name!r} has no step; give step=, or set one with "
+                                       "df.summary.experimental.set_step")
+        to.add_summary(make(*[x.numpy() for x in xs[:len(values)]]), when)
+        return (True,)
+
+    return call_python(kind, write, inputs, [(bool_, ())], None, name)[0]
+
+
+def scalar(name: str, data: TensorLike, step: TensorLike = None,
+           description: str | None = None) -> Any:
+    """Writes a number.
+
+    Parameters
+    ----------
+    name : str
+        The tag under which TensorBoard shows it.
+    data : Tensor of shape (), or number
+    step : int or Tensor, optional
+        By default the writer's, or that of `df.summary.experimental.set_step`.
+    description : str, optional
+        Markdown.
+
+    Returns
+    -------
+    bool Tensor of shape ()
+        Whether it was written: not without a default writer, nor where `record_if` says so.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a writer and no step.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> writer = df.summary.create_file_writer(tempfile.mkdtemp())
+    >>> @df.function
+    ... def train(x, step):
+    ...     loss = df.reduce_mean(x * x)
+    ...     df.summary.scalar("loss", loss, step=step)
+    ...     return loss
+    >>> with writer.as_default():
+    ...     for step in df.range(3):
+    ...         loss = train(df.ones([4]), step)
+    """
+    x = as_tensor(data, None, "scalar")
+    if x.ndim:
+        raise ShapeError(f"scalar: {name!r} is {x.dtype} {x.shape}, want shape ()")
+
+    def make(value: Any) -> Any:
+        return part("plugins.scalar.summary_v2").scalar_pb(name, value, description)
+
+    return emit(name, "scalar", [x], step, make)
+
+
+def histogram(name: str, data: TensorLike, step: TensorLike = None, buckets: int | None = None,
+              description: str | None = None) -> Any:
+    """Writes how the elements of a tensor are distributed.
+
+    Parameters
+    ----------
+    name : str
+    data : Tensor
+    step : int or Tensor, optional
+    buckets : int, default 30
+    description : str, optional
+
+    Returns
+    -------
+    bool Tensor of shape ()
+        Whether it was written.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default(step=0):
+    ...     df.summary.histogram("weights", df.random.normal([100])).item()
+    True
+    """
+    def make(values: Any) -> Any:
+        return part("plugins.histogram.summary_v2").histogram_pb(
+            name, values.astype("float64"), buckets, description)
+
+    return emit(name, "histogram", [data], step, make)
+
+
+def image(name: str, data: TensorLike, step: TensorLike = None, max_outputs: int = 3,
+          description: str | None = None) -> Any:
+    """Writes images.
+
+    Parameters
+    ----------
+    name : str
+    data : Tensor of shape (images, height, width, channels)
+        Floats from 0 to 1, or uint8; grey (1 channel), grey and alpha, RGB, or RGBA.
+    step : int or Tensor, optional
+    max_outputs : int, default 3
+        How many of the images are written.
+    description : str, optional
+
+    Returns
+    -------
+    bool Tensor of shape ()
+        Whether they were written.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default(step=0):
+    ...     df.summary.image("noise", df.random.uniform([2, 8, 8, 3])).item()
+    True
+    """
+    x = as_tensor(data, None, "image")
+    if x.ndim != 4 or x.shape[3] not in COLORS:
+        raise ShapeError(f"image: {name!r} is {x.dtype} {x.shape}, want shape "
+                         "(images, height, width, 1 to 4 channels)")
+
+    def make(pixels: Any) -> Any:
+        metadata = part("plugins.image.metadata").create_summary_metadata(
+            display_name=None, description=description)
+        return image_summary(name, pixels[:max_outputs], metadata)
+
+    return emit(name, "image", [x], step, make)
+
+
+def image_summary(name: str, pixels: Any, metadata: Any) -> Any:
+    """A Summary of images: their width and height, then each as PNG."""
+    if pixels.dtype != "uint8":
+        pixels = (pixels.astype("float32") * 255.5).clip(0, 255).astype("uint8")
+    height, width = pixels.shape[1:3]
+    parts = [str(width).encode(), str(height).encode(), *map(png, pixels)]
+    return tensor_summary(name, parts, metadata)
+
+
+def tensor_summary(name: str, value: Any, metadata: Any) -> Any:
+    """A Summary with a tensor."""
+    made = proto("summary").Summary()
+    tensor = part("util.tensor_util").make_tensor_proto(value)
+    made.value.add(tag=name, metadata=metadata, tensor=tensor)
+    return made
+
+
+def png(pixels: Any) -> bytes:
+    """An image, uint8 (height, width, channels), as PNG."""
+    height, width, channels = pixels.shape
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(
+            ">I", zlib.crc32(kind + data))
+
+    rows = b"".join([b"\0" + row.tobytes() for row in pixels])       # 0: not filtered
+    header = struct.pack(">IIBBBBB", width, height, 8, COLORS[channels], 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows))
+            + chunk(b"IEND", b""))
+
+
+def text(name: str, data: Any, step: TensorLike = None, description: str | None = None) -> Any:
+    """Writes text, which TensorBoard shows as Markdown.
+
+    Parameters
+    ----------
+    name : str
+    data : str, or nested lists or an array of them
+        A list is a column of a table, and a list of lists is a table.
+    step : int or Tensor, optional
+    description : str, optional
+
+    Returns
+    -------
+    bool Tensor of shape ()
+        Whether it was written.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default(step=0):
+    ...     df.summary.text("notes", ["learning rate", "**0.1**"]).item()
+    True
+    """
+    if isinstance(data, Symbol) or not is_text(data):
+        raise DTypeError(f"text: {name!r} is {shown(data)}, want a str, or lists of them")
+
+    def make() -> Any:
+        import numpy
+
+        return part("plugins.text.summary_v2").text_pb(name, numpy.array(data), description)
+
+    return emit(name, "text", [], step, make)
+
+
+def is_text(data: Any) -> bool:
+    """Whether data is text, or nested lists or an array of such."""
+    if isinstance(data, str | bytes):
+        return True
+    data = data.tolist() if hasattr(data, "tolist") else data
+    return (isinstance(data, str | bytes)
+            or (isinstance(data, list | tuple) and all(map(is_text, data))))
+
+
+def write_bytes(tag: str, data: bytes, step: Any, metadata: Any) -> Any:
+    """Writes a string of bytes under a tag, for a plugin of TensorBoard."""
+    return emit(tag, "write", [], step, lambda: tensor_summary(tag, data, metadata))
+
+
+def write(tag: str, tensor: TensorLike, step: TensorLike = None, metadata: Any = None,
+          name: str | None = None) -> Any:
+    """Writes a tensor under a tag, for a plugin of TensorBoard.
+
+    Parameters
+    ----------
+    tag : str
+    tensor : Tensor
+    step : int or Tensor, optional
+    metadata : SummaryMetadata, optional
+        Says which plugin it is for.
+    name : str, optional
+        Taken for TensorFlow's sake.
+
+    Returns
+    -------
+    bool Tensor of shape ()
+        Whether it was written.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default(step=0):
+    ...     df.summary.write("mine", df.ones([2])).item()
+    True
+    """
+    return emit(tag, "write", [tensor], step, lambda x: tensor_summary(tag, x, metadata))
+
+
+def graph(graph_data: Any) -> bool:
+    """Writes a graph, which becomes the graph of the run.
+
+    Parameters
+    ----------
+    graph_data : Graph, ConcreteFunction or GraphDef
+        A `df.Graph`; a concrete function, or its `graph`, as it was traced; or what
+        `fn.graph_for(...)` gives, which is after the passes.
+
+    Returns
+    -------
+    bool
+        Whether it was written: not without a default writer.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> f = df.function(lambda x: df.tanh(x) * 2.)
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default():
+    ...     df.summary.graph(f.get_concrete_function(df.TensorSpec([None, 3])).graph)
+    True
+    """
+    if current_graph() is not None and not isinstance(graph_data, Graph):
+        raise InvalidArgumentError("graph: it is written at once, not in a traced function")
+    writer = DEFAULTS.now("writer")
+    if writer is None or not holds(DEFAULTS.now("condition")):
+        return False
+    writer.add_graph(graph_data)
+    return True

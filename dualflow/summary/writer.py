@@ -1,0 +1,298 @@
+"""Writers of event files, and which of them, which step and which condition hold by default.
+
+A default that was set while a function is traced belongs to the trace; any other is looked up when
+the program runs, so that a traced function writes where eager code would.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from dualflow._core import current_graph
+from dualflow.errors import InvalidArgumentError
+from dualflow.summary.graph_def import as_graph_def
+from dualflow.summary.tensorboard import part, proto
+
+__all__ = ["FileWriter", "create_file_writer", "flush", "record_if", "should_record_summaries"]
+
+
+class FileWriter:
+    """Writes events to a file in `logdir`, which TensorBoard reads.
+
+    Parameters
+    ----------
+    logdir : str or path
+        A directory, made if need be: a run.
+    graph : Graph, optional
+        Written at once.
+    max_queue : int, default 10
+        How many events wait to be written before `add_event` does.
+    flush_secs : float, default 120
+        How often what waits is written.
+    filename_suffix : str, optional
+
+    Examples
+    --------
+    >>> import dualflow as df, os, tempfile
+    >>> logdir = tempfile.mkdtemp()
+    >>> with df.summary.FileWriter(logdir) as writer, writer.as_default():
+    ...     for step in range(3):
+    ...         ok = df.summary.scalar("loss", 1. / (step + 1), step=step)
+    >>> os.listdir(logdir)[0][:6]
+    'events'
+    """
+
+    def __init__(self, logdir: str | os.PathLike[str], graph: Any = None, max_queue: int = 10,
+                 flush_secs: float = 120, filename_suffix: str | None = None) -> None:
+        self._options = os.fspath(logdir), max_queue, flush_secs, filename_suffix or ""
+        self._lock = threading.Lock()
+        self._file: Any = None
+        self._pid = 0
+        self._closed = False
+        self.reopen()
+        if graph is not None:
+            self.add_graph(graph)
+
+    def get_logdir(self) -> str:
+        """The directory."""
+        return self._options[0]
+
+    # --- events ---
+
+    def add_event(self, event: Any) -> None:
+        """Writes an Event protocol buffer."""
+        with self._lock:
+            if self._closed:
+                raise InvalidArgumentError(f"{self!r} is closed")
+            if self._pid != os.getpid():        # the thread that writes is not in a forked process
+                self._open()
+            self._file.add_event(event)
+
+    def _event(self, step: Any = None, **what: Any) -> None:
+        step = None if step is None else int(plain(step))
+        self.add_event(proto("event").Event(wall_time=time.time(), step=step, **what))
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Writes a Summary protocol buffer, or one as bytes: what a session gives for a summary
+        op."""
+        if not isinstance(summary, proto("summary").Summary):
+            summary = proto("summary").Summary.FromString(as_bytes(summary))
+        self._event(global_step, summary=summary)
+
+    def add_graph(self, graph: Any, global_step: Any = None) -> None:
+        """Writes a graph, a concrete function's, or a GraphDef, as the graph of the run."""
+        self._event(global_step, graph_def=as_graph_def(graph).SerializeToString())
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Writes a RunMetadata protocol buffer: the times of nodes of the run's graph."""
+        tagged = proto("event").TaggedRunMetadata(
+            tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._event(global_step, tagged_run_metadata=tagged)
+
+    # --- the file ---
+
+    def _open(self) -> None:
+        logdir, max_queue, flush_secs, suffix = self._options
+        self._file = part("summary.writer.event_file_writer").EventFileWriter(
+            logdir, max_queue, flush_secs, suffix)
+        self._pid = os.getpid()
+
+    def reopen(self) -> None:
+        """Opens a new file in the directory."""
+        self.close()
+        with self._lock:
+            self._open()
+            self._closed = False
+
+    def init(self) -> None:
+        """Does nothing: TensorFlow's graphs need it."""
+
+    def flush(self) -> None:
+        """Writes what waits, and returns when it is in the file."""
+        with self._lock:
+            if not self._closed and self._pid == os.getpid():
+                self._file.flush()
+
+    def close(self) -> None:
+        """Writes what waits and closes the file. Again, it does nothing."""
+        with self._lock:
+            if not self._closed and self._file is not None and self._pid == os.getpid():
+                self._file.close()
+            self._closed = True
+
+    # --- the default ---
+
+    @contextmanager
+    def as_default(self, step: Any = None) -> Iterator[FileWriter]:
+        """Inside the block, summaries of this thread go here; with `step`, they are of that."""
+        with DEFAULTS.replaced(writer=self, step=step):
+            try:
+                yield self
+            finally:
+                self.flush()
+
+    def set_as_default(self, step: Any = None) -> None:
+        """From now on, summaries of this thread go here; with `step`, they are of that."""
+        DEFAULTS.writer = Default(self, current_graph())
+        if step is not None:
+            DEFAULTS.step = Default(step, current_graph())
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<dualflow.summary.FileWriter {self.get_logdir()!r}>"
+
+
+def plain(step: Any) -> Any:
+    """The number in a Tensor, Variable or array."""
+    return step.numpy() if hasattr(step, "numpy") else step
+
+
+def as_bytes(summary: Any) -> bytes:
+    """A serialised message: bytes, or a tensor or array of them."""
+    summary = plain(summary)
+    return bytes(summary.tobytes() if hasattr(summary, "tobytes") else summary)
+
+
+def create_file_writer(logdir: str | os.PathLike[str], max_queue: int | None = None,
+                       flush_millis: int | None = None, filename_suffix: str | None = None,
+                       name: str | None = None) -> FileWriter:
+    """A writer of event files.
+
+    Parameters
+    ----------
+    logdir : str or path
+        A directory, made if need be: a run.
+    max_queue : int, default 10
+        How many events wait to be written before a summary does.
+    flush_millis : int, default 120,000
+        How often what waits is written.
+    filename_suffix : str, default ".v2"
+    name : str, optional
+        Taken for TensorFlow's sake.
+
+    Returns
+    -------
+    FileWriter
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> writer = df.summary.create_file_writer(tempfile.mkdtemp())
+    >>> with writer.as_default(step=1):
+    ...     df.summary.scalar("loss", 0.5).item()
+    True
+    """
+    return FileWriter(logdir, None, 10 if max_queue is None else max_queue,
+                      120 if flush_millis is None else flush_millis / 1000,
+                      ".v2" if filename_suffix is None else filename_suffix)
+
+
+# --- what holds by default -----------------------------------------------------------------------
+
+class Default(NamedTuple):
+    """A default, and the graph that recorded where it was set."""
+
+    value: Any
+    graph: Any
+
+
+class Defaults(threading.local):
+    """Of each thread: its writer, its step and its condition, each None or a Default."""
+
+    writer: Default | None = None
+    step: Default | None = None
+    condition: Default | None = None
+
+    @contextmanager
+    def replaced(self, **values: Any) -> Iterator[None]:
+        """Inside the block those that are not None hold."""
+        values = {key: value for key, value in values.items() if value is not None}
+        before = {key: getattr(self, key) for key in values}
+        for key, value in values.items():
+            setattr(self, key, Default(value, current_graph()))
+        try:
+            yield
+        finally:
+            for key, found in before.items():
+                setattr(self, key, found)
+
+    def captured(self, key: str) -> Any:
+        """One that was set while a graph records: it is part of that; None for any other."""
+        found = getattr(self, key)
+        return found.value if found is not None and found.graph is not None else None
+
+    def now(self, key: str) -> Any:
+        """One that holds now, or None."""
+        found = getattr(self, key)
+        return None if found is None else found.value
+
+
+DEFAULTS = Defaults()
+
+
+def record_if(condition: Any) -> Any:
+    """Inside the ``with`` block, summaries are written if `condition` says so.
+
+    Parameters
+    ----------
+    condition : bool, Tensor, or callable without arguments that gives one
+        A callable is asked each time; in a traced function, if the block is inside it, while it is
+        traced.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile
+    >>> with df.summary.create_file_writer(tempfile.mkdtemp()).as_default():
+    ...     for step in range(4):
+    ...         with df.summary.record_if(step % 2 == 0):
+    ...             print(df.summary.scalar("loss", 1., step=step).item())
+    True
+    False
+    True
+    False
+    """
+    return DEFAULTS.replaced(condition=condition)
+
+
+def should_record_summaries() -> bool:
+    """Whether a summary would be written now.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.summary.should_record_summaries()
+    False
+    """
+    return DEFAULTS.now("writer") is not None and holds(DEFAULTS.now("condition"))
+
+
+def holds(condition: Any) -> bool:
+    """Whether a condition, or None, lets summaries be written."""
+    if condition is None:
+        return True
+    return bool(plain(condition() if callable(condition) else condition))
+
+
+def flush(writer: FileWriter | None = None) -> None:
+    """Writes what waits in a writer, by default this thread's, and returns when it is in the file.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.summary.flush()              # no writer: nothing waits
+    """
+    writer = DEFAULTS.now("writer") if writer is None else writer
+    if writer is not None:
+        writer.flush()

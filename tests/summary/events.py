@@ -1,0 +1,31 @@
+"""Reads event files back, with tensorboard's own reader."""
+
+import pytest
+
+tensorboard = pytest.importorskip("tensorboard")
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
+from tensorboard.compat.proto import config_pb2  # noqa: E402
+from tensorboard.util import tensor_util  # noqa: E402
+
+
+def read(logdir):
+    """What is in a run's directory."""
+    return EventAccumulator(str(logdir), size_guidance={"tensors": 0}).Reload()
+
+
+def tensors(logdir, tag):
+    """{step: array} of a tag."""
+    return {e.step: tensor_util.make_ndarray(e.tensor_proto) for e in read(logdir).Tensors(tag)}
+
+
+def numbers(logdir, tag):
+    """[(step, number)] of a tag, as they were written."""
+    return [(e.step, tensor_util.make_ndarray(e.tensor_proto).item())
+            for e in read(logdir).Tensors(tag)]
+
+
+def run_metadata(logdir, tag):
+    """The RunMetadata that `trace_export` wrote."""
+    (data,) = tensors(logdir, tag).values()
+    return config_pb2.RunMetadata.FromString(data.item())
