@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dualflow._core import Symbol
+from dualflow._core import Symbol, Tensor
 from dualflow.arguments import shown
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError
@@ -82,7 +82,7 @@ class GraphDefWriter:
                     self._returned[at.owner] += [self._flow(x) for x in at.graph.outputs]
                 stack.pop()
                 continue
-            if node.bodies and node not in self._returned:
+            if node.bodies and node not in self._returned and not passes_on(node):
                 self.names[node] = self._name(node, at)
                 at.nodes = _again(node, at.nodes)
                 stack += self._inside(node)
@@ -117,7 +117,7 @@ class GraphDefWriter:
         if at.owner is not None:            # scopes that it shares with its owner are there already
             name = f"input_{node.data.place}" if node.op is PARAMETER else name.removeprefix(
                 at.owner.name.rpartition("/")[0] + "/")
-        elif node.line and node.line.gradient_of and not name.startswith(GRADIENTS):
+        elif node.line and node.line.gradient_of and not name.startswith("gradients"):
             name = GRADIENTS + name
         return self._unique(at.scope + name)
 
@@ -140,7 +140,7 @@ class GraphDefWriter:
     # --- nodes ---
 
     def _node(self, node: Node, at: _Open) -> None:
-        inputs = self._returned[node] if node.bodies else [self._flow(x) for x in node.inputs]
+        inputs = self._returned.get(node) or [self._flow(x) for x in node.inputs]
         if at.owner is not None and node.op is PARAMETER:
             if node.outputs[0] not in self._flows:
                 return
@@ -151,23 +151,31 @@ class GraphDefWriter:
         self.names[node] = name
         made = self.graph_def.node.add(name=name, op=op_name(node), device=DEVICE)
         made.input.extend([x for x in inputs if x])
+        made.input.extend([f"^{before}" for before in self._before(node, at) if before])
         if node.effect and not node.writes:
-            if at.last_effect:
-                made.input.append(f"^{at.last_effect}")
             at.last_effect = name
         self._attributes(node, made.attr)
 
+    def _before(self, node: Node, at: _Open) -> list[str]:
+        """What it comes after, besides what makes its inputs: what its author said, else the last
+        effect if it has one."""
+        said = getattr(node, "control_inputs", None)
+        if said is not None:
+            return [self.names.get(other, "") for other in said]
+        return [at.last_effect] if node.effect and not node.writes else []
+
     def _attributes(self, node: Node, attr: Any) -> None:
         """Dtypes and shapes of the outputs, the op's attributes, the user's line."""
-        for y in node.outputs:
+        outputs = [y for y in node.outputs if isinstance(y, Symbol)]
+        for y in outputs:
             shape = attr["_output_shapes"].list.shape.add()
             for d in y.known_shape:
                 shape.dim.add(size=-1 if d is None else d)
-        if len(node.outputs) == 1:
-            attr["dtype" if node.op in LEAVES else "T"].type = data_type(node.outputs[0].dtype)
+        if len(outputs) == 1:
+            attr["dtype" if node.op in LEAVES else "T"].type = data_type(outputs[0].dtype)
         else:
-            attr["T"].list.type.extend([data_type(y.dtype) for y in node.outputs])
-        if node.op is CONSTANT:
+            attr["T"].list.type.extend([data_type(y.dtype) for y in outputs])
+        if node.op is CONSTANT and isinstance(node.data, Tensor):
             if node.data.size <= SHOWN and node.data.dtype.name != "bfloat16":
                 make = part("util.tensor_util").make_tensor_proto
                 attr["value"].tensor.CopyFrom(make(node.data.numpy()))
@@ -192,8 +200,16 @@ def _again(node: Node, rest: Iterator[Node]) -> Iterator[Node]:
 
 def op_name(node: Node) -> str:
     """What kind of node it is, in TensorFlow's words where TensorBoard knows these."""
-    return "Identity" if isinstance(node.data, Input | Kept) else LEAF_OPS.get(
-        node.op, node.op.name)
+    if isinstance(node.data, Input | Kept) or passes_on(node):
+        return "Identity"
+    return LEAF_OPS.get(node.op, node.op.name) if node.type == node.op.name else node.type
+
+
+def passes_on(node: Node) -> bool:
+    """Whether it has bodies in which nothing happens: a rule for gradients, around values that are
+    there already."""
+    inside = [inner for body in node.bodies for inner in body.nodes]
+    return bool(inside) and all([inner.op is PARAMETER for inner in inside])
 
 
 def valid(name: str) -> str:

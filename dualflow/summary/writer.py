@@ -162,6 +162,8 @@ def plain(step: Any) -> Any:
 def as_bytes(summary: Any) -> bytes:
     """A serialised message: bytes, or a tensor or array of them."""
     summary = plain(summary)
+    if getattr(getattr(summary, "dtype", None), "hasobject", False):
+        summary = summary.item()
     return bytes(summary.tobytes() if hasattr(summary, "tobytes") else summary)
 
 

@@ -1,0 +1,162 @@
+"""Summaries as TensorFlow 1 writes them: serialised, to be given to a writer later. Several, one
+after the other, are one summary of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.summary.tensorboard import part, proto
+from dualflow.summary.values import COLORS, png, tensor_summary
+
+__all__ = ["histogram", "image", "merge", "scalar", "text"]
+
+SMALLEST, GROWTH, N_LIMITS = 1e-12, 1.1, 774        # of TensorFlow's buckets, up to 1e20
+
+
+def scalar(tag: str, value: Any) -> bytes:
+    """The summary of a number.
+
+    Parameters
+    ----------
+    tag : str
+    value : array of one element
+
+    Examples
+    --------
+    >>> from dualflow.summary import v1
+    >>> v1.scalar("loss", 0.5)
+    b'\\n\\x0b\\n\\x04loss\\x15\\x00\\x00\\x00?'
+    """
+    import numpy
+
+    number = numpy.asarray(value)
+    if number.size != 1:
+        raise ShapeError(f"summary.scalar: {tag!r} has shape {number.shape}, want one element")
+    return one(tag, simple_value=float(number.item()))
+
+
+def histogram(tag: str, values: Any) -> bytes:
+    """The summary of how numbers are distributed, in TensorFlow's buckets, which grow by a tenth.
+
+    Parameters
+    ----------
+    tag : str
+    values : array
+        Finite numbers.
+
+    Examples
+    --------
+    >>> from dualflow.summary import v1
+    >>> len(v1.histogram("w", [1., 2., 2.])) > 50
+    True
+    """
+    import numpy
+
+    x = numpy.asarray(values, "float64").ravel()
+    if not numpy.isfinite(x).all():
+        raise InvalidArgumentError(f"Nan in summary histogram for: {tag}")
+    up = SMALLEST * GROWTH ** numpy.arange(N_LIMITS)
+    largest = numpy.finfo("float64").max
+    limits = numpy.concatenate([[-largest], -up[::-1], [0.], up, [largest]])
+    places = numpy.searchsorted(limits[:-1], x, side="right")
+    counts = numpy.bincount(places, minlength=len(limits))
+    # Of empty buckets in a row the last one stands for all.
+    shown = (counts > 0) | numpy.append(counts[1:] > 0, True)
+    made = proto("summary").HistogramProto(
+        min=x.min(initial=largest), max=x.max(initial=-largest), num=x.size, sum=x.sum(),
+        sum_squares=(x * x).sum(), bucket_limit=limits[shown], bucket=counts[shown])
+    return one(tag, histo=made)
+
+
+def image(tag: str, images: Any, max_outputs: int = 3) -> bytes:
+    """The summary of images.
+
+    Parameters
+    ----------
+    tag : str
+    images : array of shape (images, height, width, channels)
+        uint8, or floats, which are scaled: the largest becomes 255, and 0 becomes 0, or 127 if some
+        are negative.
+    max_outputs : int, default 3
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualflow.summary import v1
+    >>> b"PNG" in v1.image("x", np.ones([1, 2, 2, 3]))
+    True
+    """
+    import numpy
+
+    x = numpy.asarray(images)
+    if x.ndim != 4 or x.shape[3] not in COLORS:
+        raise ShapeError(f"summary.image: {tag!r} has shape {x.shape}, want (images, height, "
+                         "width, 1 to 4 channels)")
+    parts = []
+    for k, one_image in enumerate(x[:max_outputs]):
+        height, width, channels = one_image.shape
+        made = proto("summary").Summary.Image(
+            height=height, width=width, colorspace=channels,
+            encoded_image_string=png(scaled(one_image)))
+        parts.append(one(f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{k}", image=made))
+    return merge(parts)
+
+
+def scaled(pixels: Any) -> Any:
+    """Floats as uint8, as TensorFlow 1 scales them."""
+    if pixels.dtype == "uint8":
+        return pixels
+    pixels = pixels.astype("float32")
+    low, high = pixels.min(), pixels.max()
+    offset = 128. if low < 0 else 0.
+    span = max(abs(low), abs(high))
+    scale = 0. if span < 1e-9 else (127. if low < 0 else 255.) / span
+    return (pixels * scale + offset).astype("uint8")
+
+
+def text(tag: str, value: Any) -> bytes:
+    """The summary of text.
+
+    Parameters
+    ----------
+    tag : str
+    value : bytes, str, or an array of them
+
+    Examples
+    --------
+    >>> from dualflow.summary import v1
+    >>> b"hello" in v1.text("note", "hello")
+    True
+    """
+    import numpy
+
+    metadata = part("plugins.text.metadata").create_summary_metadata(
+        display_name=None, description=None)
+    made = tensor_summary(tag, numpy.asarray(value, dtype=object), metadata)
+    return bytes(made.SerializeToString())
+
+
+def merge(summaries: Iterable[bytes]) -> bytes:
+    """One summary of several.
+
+    Parameters
+    ----------
+    summaries : iterable of bytes
+
+    Examples
+    --------
+    >>> from dualflow.summary import v1
+    >>> v1.merge([v1.scalar("a", 1.), v1.scalar("b", 2.)]).count(b"\\n")
+    4
+    """
+    return b"".join(summaries)
+
+
+def one(tag: str, **value: Any) -> bytes:
+    """A summary with one value."""
+    made = proto("summary").Summary()
+    made.value.add(tag=tag, **value)
+    return bytes(made.SerializeToString())
