@@ -322,6 +322,34 @@ def test_bad_declarations():
                                         df.errors.DTypeError))
 
 
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="register_op: name is 3, want a str"):
+        df.register_op(3, lambda x: x)
+    with pytest.raises(TypeError, match="sort: inp is"):
+        df.numpy_function(np.sort, df.ones([3]), df.float32)
+
+
+def test_check_numerics():
+    """What Python gives is checked like what a kernel gives."""
+    op = df.register_op("roots", lambda x: np.sqrt(np.maximum(x.numpy(), -1)) * [np.nan, 1][
+        int(x.numpy()[0] > 0)])
+    fails = df.register_op("fails", lambda x: 1 / 0)
+    said = []
+    df.debugging.enable_check_numerics()
+    try:
+        for f in (op, df.function(op)):
+            assert f(df.constant([4.], df.float64)).tolist() == [2.]
+            with pytest.raises(df.errors.InvalidArgumentError, match="1 NaN") as caught:
+                f(df.constant([-0.], df.float64))
+            said.append(str(caught.value).split(" (made at")[0])
+        for f in (fails, df.function(fails)):
+            with pytest.raises(ZeroDivisionError):
+                f(df.ones([1]))
+    finally:
+        df.debugging.disable_check_numerics()
+    assert said[0] == said[1]
+
+
 class Mine(Exception):
     def __init__(self, code, text):
         super().__init__(code, text)

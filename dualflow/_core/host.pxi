@@ -1,12 +1,5 @@
 # Calls from a running program back into Python: a table of callables by number.
 
-cdef extern from *:
-    """
-    /* What a callback left behind: Python keeps the exception with the thread. */
-    static int raise_pending(void) { return PyErr_Occurred() ? -1 : 0; }
-    """
-    int raise_pending() except -1
-
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
 cdef Op OP_HOST_CALL = find_op("host_call")

@@ -117,6 +117,8 @@ cdef int compute(Op op, df_call *call) except -1:
     else:
         status = df_op_run(call, &err)
     df_buffer_release(workspace)
+    if status != DF_OK:
+        raise_pending()
     return check(status, &err)
 
 

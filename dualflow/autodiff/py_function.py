@@ -63,7 +63,7 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
             lambda *args: py_function(function, args, Tout, use_tape_cache, name))
     called = name or name_of(func, "py_function")
     rule = functools.partial(back, func, called)
-    return from_python(func, inp or (), Tout, called, lambda x: x, rule)
+    return from_python(func, () if inp is None else inp, Tout, called, lambda x: x, rule)
 
 
 def back(func: Callable[..., Any], name: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],

@@ -9,10 +9,12 @@ from dualflow._core import (
     HostFunction,
     Recording,
     Tensor,
+    TensorBase,
     TensorSpec,
     apply,
     as_promised,
     as_tensor,
+    checks_numerics,
     current_graph,
     known,
     record_function,
@@ -59,7 +61,7 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
     node_name : str, optional
     """
     graph = current_graph()
-    if graph is None:
+    if graph is None and not checks_numerics():
         try:
             with Recording(None):
                 made = as_promised(name, function(*inputs), promised)
@@ -68,7 +70,8 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
             raise
     else:
         host = HostFunction(function if inputs else lambda _: function(), name)
-        graph.host_functions.append(host)
+        if graph is not None:
+            graph.host_functions.append(host)
         node_name = node_name or name
         made = record(host, inputs or [0], promised,
                       node_name if rule is None else f"{node_name}/python")
@@ -228,6 +231,8 @@ def register_op(name: str, forward: Callable[..., Any] | None = None,
     >>> row_norms([[3., 4.], [6., 8.]]).tolist()
     [5.0, 10.0]
     """
+    if not isinstance(name, str) or not name:
+        raise DTypeError(f"register_op: name is {shown(name)}, want a str")
     if forward is None:
         return lambda function: RegisteredOp(name, function, gradient, infer)
     return RegisteredOp(name, forward, gradient, infer)
@@ -291,8 +296,8 @@ def numpy_function(func: Callable[..., Any] | None = None,
     if func is None:
         return lambda function: functools.wraps(function)(
             lambda *args: numpy_function(function, args, Tout, stateful, name))
-    return from_python(func, inp or (), Tout, name or name_of(func, "numpy_function"),
-                       lambda x: x.numpy(), None)
+    called = name or name_of(func, "numpy_function")
+    return from_python(func, () if inp is None else inp, Tout, called, lambda x: x.numpy(), None)
 
 
 def name_of(func: Callable[..., Any], otherwise: str) -> str:
@@ -304,6 +309,8 @@ def name_of(func: Callable[..., Any], otherwise: str) -> str:
 def from_python(func: Callable[..., Any], inp: Sequence[TensorLike], said: Any, name: str,
                 given: Callable[[Tensor], Any], rule: Callable[..., Any] | None) -> Any:
     """`numpy_function` and its relatives: `given` makes an argument of an input."""
+    if isinstance(inp, TensorBase):
+        raise DTypeError(f"{name}: inp is {shown(inp)}, want a list of tensors")
     inputs = [as_tensor(x, None, name) for x in inp]
     if said is None:
         raise DTypeError(f"{name}: Tout is None, want the dtype, or a TensorSpec, of what the "
