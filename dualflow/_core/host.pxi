@@ -71,6 +71,9 @@ def as_promised(str name, values, list promised):
         except _errors.DualflowError as error:
             error.add_note(f"in result {k} of {name}, promised {dtype} {shape}")
             raise
+        if type(y) is not Tensor:
+            raise _errors.TracedValueError(f"{name}: result {k} of the function is {y!r}, a tensor "
+                                           "of a graph; want a value")
         if dtype_of(y) is not dtype:
             raise _errors.DTypeError(f"{name}: result {k} of the function is {describe(y)}, "
                                      f"promised was {dtype} {shape}")

@@ -44,7 +44,8 @@ class _Open:
         self.graph = graph
         self.scope = scope
         self.owner = owner
-        self.nodes: Iterator[Node] = iter(graph.nodes)
+        # A session's graph has operations that no program has: text, summaries.
+        self.nodes: Iterator[Node] = iter(getattr(graph, "operations", graph.nodes))
         self.last_effect = ""       # the node that the next one with an effect comes after
 
 

@@ -11,7 +11,8 @@ from tensorboard.util import tensor_util  # noqa: E402
 
 def read(logdir):
     """What is in a run's directory."""
-    return EventAccumulator(str(logdir), size_guidance={"tensors": 0}).Reload()
+    return EventAccumulator(str(logdir), size_guidance=dict.fromkeys(
+        ["tensors", "scalars", "histograms", "images"], 0)).Reload()
 
 
 def tensors(logdir, tag):
