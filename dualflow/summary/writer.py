@@ -35,7 +35,10 @@ class FileWriter:
         How many events wait to be written before `add_event` does.
     flush_secs : float, default 120
         How often what waits is written.
+    graph_def : GraphDef, optional
+        In the place of `graph`.
     filename_suffix : str, optional
+    session : ignored
 
     Examples
     --------
@@ -49,15 +52,16 @@ class FileWriter:
     """
 
     def __init__(self, logdir: str | os.PathLike[str], graph: Any = None, max_queue: int = 10,
-                 flush_secs: float = 120, filename_suffix: str | None = None) -> None:
+                 flush_secs: float = 120, graph_def: Any = None,
+                 filename_suffix: str | None = None, session: Any = None) -> None:
         self._options = os.fspath(logdir), max_queue, flush_secs, filename_suffix or ""
         self._lock = threading.Lock()
         self._file: Any = None
         self._pid = 0
         self._closed = False
         self.reopen()
-        if graph is not None:
-            self.add_graph(graph)
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph_def if graph is None else graph)
 
     def get_logdir(self) -> str:
         """The directory."""
@@ -85,9 +89,14 @@ class FileWriter:
             summary = proto("summary").Summary.FromString(as_bytes(summary))
         self._event(global_step, summary=summary)
 
-    def add_graph(self, graph: Any, global_step: Any = None) -> None:
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Writes a graph, a concrete function's, or a GraphDef, as the graph of the run."""
-        self._event(global_step, graph_def=as_graph_def(graph).SerializeToString())
+        found = as_graph_def(graph_def if graph is None else graph)
+        self._event(global_step, graph_def=found.SerializeToString())
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Writes a SessionLog protocol buffer."""
+        self._event(global_step, session_log=session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Writes a RunMetadata protocol buffer: the times of nodes of the run's graph."""
@@ -198,7 +207,7 @@ def create_file_writer(logdir: str | os.PathLike[str], max_queue: int | None = N
     """
     return FileWriter(logdir, None, 10 if max_queue is None else max_queue,
                       120 if flush_millis is None else flush_millis / 1000,
-                      ".v2" if filename_suffix is None else filename_suffix)
+                      filename_suffix=".v2" if filename_suffix is None else filename_suffix)
 
 
 # --- what holds by default -----------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_written(tmp_path):
     with g.as_default():
         g.placeholder([2], name="one")
     df.summary.FileWriter(tmp_path / "b", g).close()
-    df.summary.FileWriter(tmp_path / "c", to_graph_def(g)[0]).close()
+    df.summary.FileWriter(tmp_path / "c", graph_def=to_graph_def(g)[0]).close()
     assert [n.name for n in read(tmp_path / "b").Graph().node] == ["one"]
     assert [n.name for n in read(tmp_path / "c").Graph().node] == ["one"]
     assert df.summary.graph(concrete) is False

@@ -77,6 +77,7 @@ def test_a_writer(tmp_path):
                                          summary=summary_pb2.Summary.FromString(merged)))
         writer.add_run_metadata(config_pb2.RunMetadata(), "step 3", 3)
         writer.add_graph(g, 4)
+        writer.add_session_log(event_pb2.SessionLog(status=event_pb2.SessionLog.STOP), 1)
         assert writer.get_logdir() == str(tmp_path)
     found = read(tmp_path)
     assert [e.step for e in found.Scalars("a")] == [0, 1, 2, 3, 9]

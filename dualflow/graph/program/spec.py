@@ -2,7 +2,8 @@
 
 Made of tuples, numbers, dtypes and handles of ops. The only parts that cannot be written down as
 they are: the tensors of constants, the variables, and Python functions that a run calls (those of a
-`Feed`, and those that `host_call` refers to by number). Offsets are bytes. Knows no graph.
+`Feed`, and those that `host_call` and `host_compute` refer to by number). Offsets are bytes. Knows
+no graph.
 """
 
 from __future__ import annotations
