@@ -71,7 +71,7 @@ cdef class Program:
             parts.c.n_results += is_body or result.kind == DF_SLOT_RESULT
         status = df_program_new(&parts.c, &self.c, &failed, &err)
         if status != DF_OK:
-            self.fail(status, failed, &err)
+            self.fail(status, failed, &err, NULL)
         self.n_args = parts.c.n_args
         self.n_results = parts.c.n_results
         self.n_instructions = df_program_size(self.c)
@@ -296,17 +296,21 @@ cdef class Program:
             if pointers != few:
                 PyMem_Free(pointers)
         if status != DF_OK:
-            self.fail(status, failed, &err)
+            self.fail(status, failed, &err, claim)
         return 0
 
-    cdef int fail(self, df_status status, int failed, df_error *err) except -1:
-        """Raises what a callback left behind, or else what C says."""
+    cdef int fail(self, df_status status, int failed, df_error *err, Claim *claim) except -1:
+        """Raises what a callback left behind, or else what C says. The run is over: what it held is
+        let go, as the builder may write that."""
         try:
             raise_pending()
             check(status, err)
         except Exception as exc:           # swallows nothing: the program's builder may say more
             if self.on_error is None or failed < 0 or status == DF_CANCELLED:
                 raise                      # a signal's exception is nobody's fault
+            if claim != NULL:
+                let_go(claim)
+                claim.n_writes = 0         # it holds nothing any more
             raise self.on_error(failed, exc)
 
     cdef tuple hold(self, args):

@@ -237,3 +237,22 @@ def test_draws_of_other_threads_are_not_given_back():
     with pytest.raises(ValueError):
         f(df.constant(1.))
     assert generator.counter == 2
+
+
+def test_draws_are_given_back_where_a_branch_draws():
+    """The program writes the generator's state, too, and has let it go by then."""
+    def f(generator, x, k):
+        df.debugging.assert_less(k, 4)
+        y = generator.normal([2])
+        return df.cond(x > 0., lambda: generator.normal([2]), lambda: y) + y
+
+    eager, traced = df.random.Generator(1), df.random.Generator(1)
+    g = df.function(lambda x, k: f(traced, x, k))
+    for x, k in [(1., 1), (1., 7), (-1., 7), (-1., 1), (1., 2)]:
+        made = []
+        for call in (lambda *xs: f(eager, *xs), g):
+            try:
+                made.append(call(df.constant(x), df.constant(k)).numpy().tobytes())
+            except DualflowError as error:
+                made.append(str(error).split(" (made at")[0])
+        assert made[0] == made[1], (x, k)
