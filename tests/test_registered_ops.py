@@ -182,6 +182,13 @@ def test_sizes_need_no_trace():
     assert len(f.trace_report().splitlines()) <= 4, f.trace_report()
 
 
+def test_functions_of_any_size_need_no_trace():
+    f = df.function(lambda x: df.py_function(lambda v: v + 1., [x + x], x) * x.shape[0])
+    for n in range(2, 7):
+        assert f(df.ones([n])).tolist() == [3. * n] * n
+    assert len(f.trace_report().splitlines()) <= 4, f.trace_report()
+
+
 def test_decorators():
     @df.register_op("thirds", gradient=lambda g, y, x: g / 3.)
     def thirds(x):

@@ -316,12 +316,13 @@ def from_python(func: Callable[..., Any], inp: Sequence[TensorLike], said: Any, 
         raise DTypeError(f"{name}: Tout is None, want the dtype, or a TensorSpec, of what the "
                          "function gives, or a list of them")
     types, several = results_of(said, inputs)
+    n = len(types)              # sizes in it may be those of a trace, which this outlives
 
     def compute(*xs: Tensor) -> Sequence[Any]:
         made = func(*map(given, xs))
-        if not types:
+        if n == 0:
             return ()
-        if several and len(types) == 1 and not isinstance(made, list | tuple):
+        if several and n == 1 and not isinstance(made, list | tuple):
             made = [made]
         return sequence(name, made) if several else (made,)
 

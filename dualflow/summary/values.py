@@ -30,6 +30,7 @@ def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[...,
     step = DEFAULTS.captured("step") if step is None else step
     condition = condition() if callable(condition) else condition
     inputs = [as_tensor(x, None, kind) for x in values]
+    n = len(inputs)
     places = {}
     for what, value in (("step", step), ("condition", condition)):
         if value is not None:
@@ -46,7 +47,7 @@ def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[...,
         if when is None:
             raise InvalidArgumentError(f"{kind}: {name!r} has no step; give step=, or set one with "
                                        "df.summary.experimental.set_step")
-        to.add_summary(make(*[x.numpy() for x in xs[:len(values)]]), when)
+        to.add_summary(make(*[x.numpy() for x in xs[:n]]), when)
         return (True,)
 
     return call_python(kind, write, inputs, [(bool_, ())], None, name)[0]

@@ -72,7 +72,7 @@ def alike(a: Any, b: Any, depth: int = DEPTH) -> bool:
     """Whether two values that Python made in the same way are the same; any traced tensors are."""
     if a is b or (isinstance(a, Symbol) and isinstance(b, Symbol)) or depth == 0:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or type(a) is Dim:        # what a Dim is depends on its trace
         return False
     if isinstance(a, TensorBase):
         return same_tensor(a, b)
