@@ -250,17 +250,17 @@ if _typing.TYPE_CHECKING:
         debugging as debugging,
         summary as summary,
     )
+    from dualflow.compat.v1.gradients import (
+        gradients as gradients,
+    )
+    from dualflow.compat.v1.graph import (
+        Graph as Graph,
+        name_scope as name_scope,
+    )
     from dualflow.graph.calls.function import (
         ConcreteFunction as ConcreteFunction,
         Function as Function,
         function as function,
-    )
-    from dualflow.graph.deferred.gradients import (
-        gradients as gradients,
-    )
-    from dualflow.graph.deferred.graph import (
-        Graph as Graph,
-        name_scope as name_scope,
     )
 
 __version__ = "0.1.0"
@@ -269,10 +269,10 @@ __version__ = "0.1.0"
 _GRAPH_MODE = {
     "ConcreteFunction": "dualflow.graph.calls.function",
     "Function": "dualflow.graph.calls.function",
-    "Graph": "dualflow.graph.deferred.graph",
+    "Graph": "dualflow.compat.v1.graph",
     "function": "dualflow.graph.calls.function",
-    "gradients": "dualflow.graph.deferred.gradients",
-    "name_scope": "dualflow.graph.deferred.graph",
+    "gradients": "dualflow.compat.v1.gradients",
+    "name_scope": "dualflow.compat.v1.graph",
 }
 
 # Packages that are loaded when they are first used.

@@ -64,6 +64,11 @@ class DType:
             raise DTypeError("bfloat16 is no dtype of NumPy alone: install ml_dtypes, or cast to "
                              "float32 first") from None
 
+    @property
+    def base_dtype(self) -> "DType":
+        """Itself; TensorFlow 1 has references besides."""
+        return self
+
     def __repr__(self) -> str:
         return f"dualflow.{self.name}"
 

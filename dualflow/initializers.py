@@ -46,7 +46,8 @@ def ones(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
     return df.ones(shape, dtype)
 
 
-def _fans(shape: Sequence[int]) -> tuple[int, int]:
+def fans(shape: Sequence[int]) -> tuple[int, int]:
+    """fan_in and fan_out of a shape."""
     shape = ints(shape, "initializers: shape")
     if not shape:
         return 1, 1
@@ -93,7 +94,7 @@ def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.glorot_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("glorot_uniform", 1.0, sum(_fans(shape)) / 2), dtype, seed)
+    return _uniform(shape, _variance("glorot_uniform", 1.0, sum(fans(shape)) / 2), dtype, seed)
 
 
 def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -118,7 +119,7 @@ def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.glorot_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("glorot_normal", 1.0, sum(_fans(shape)) / 2), dtype, seed)
+    return _normal(shape, _variance("glorot_normal", 1.0, sum(fans(shape)) / 2), dtype, seed)
 
 
 def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -142,7 +143,7 @@ def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.he_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("he_uniform", 2.0, _fans(shape)[0]), dtype, seed)
+    return _uniform(shape, _variance("he_uniform", 2.0, fans(shape)[0]), dtype, seed)
 
 
 def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -166,7 +167,7 @@ def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.he_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("he_normal", 2.0, _fans(shape)[0]), dtype, seed)
+    return _normal(shape, _variance("he_normal", 2.0, fans(shape)[0]), dtype, seed)
 
 
 def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -190,7 +191,7 @@ def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.lecun_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("lecun_uniform", 1.0, _fans(shape)[0]), dtype, seed)
+    return _uniform(shape, _variance("lecun_uniform", 1.0, fans(shape)[0]), dtype, seed)
 
 
 def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -214,4 +215,4 @@ def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.lecun_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("lecun_normal", 1.0, _fans(shape)[0]), dtype, seed)
+    return _normal(shape, _variance("lecun_normal", 1.0, fans(shape)[0]), dtype, seed)

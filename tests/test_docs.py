@@ -88,7 +88,8 @@ def test_documented(name):
     assert not silent, f"{name}: says nothing of {', '.join(silent)}"
 
 
-LINKED = [*PAGES, "docs/adding_an_op.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+LINKED = [*PAGES, *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs/tutorial").glob("*.md")),
+          "docs/adding_an_op.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 
 
 @pytest.mark.parametrize("page", LINKED)

@@ -27,7 +27,7 @@ FLOORS = [
     {"compat"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls", "deferred"]   # lowest first
+GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls"]   # lowest first
 
 C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
             "exec"]

@@ -147,7 +147,7 @@ def test_a_graph_of_ones_own_is_described(capsys):
     with g.as_default():
         x = g.placeholder([2], name="x")
         print(x)
-    assert "Symbol 'x:0'" in capsys.readouterr().out
+    assert 'Tensor("x:0", shape=(2,), dtype=float32)' in capsys.readouterr().out
     assert len(g.nodes) == 1
 
 

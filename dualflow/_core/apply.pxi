@@ -71,6 +71,8 @@ cdef object equality(Op op, a, b):
     """== and != compare elements; what cannot become a tensor is simply different."""
     if b is None or isinstance(b, (str, bytes, type)):
         return NotImplemented
+    if has_face(a) and not asked_by_us():
+        return (a is b) == (op is OP_EQUAL)
     return binary(op, a, b)
 
 
@@ -79,6 +81,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     cdef list ins = [None] * n
     cdef Py_ssize_t i
     cdef bint alike = not op.c.promote_to_float
+    cdef object beside = dtype_beside(op, args, n)
     for i in range(n):
         a = <object>args[i]
         if type(a) is Tensor and not op.c.writes:
@@ -88,7 +91,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
         alike = False
         if op.c.writes >> i & 1 if i < 32 else False:
             a = unwrapped(a)
-            if not isinstance(a, Variable):
+            if not isinstance(a, Variable) and not is_version(a):
                 raise _errors.DTypeError(f"{op.name}: input {i} is written, want a Variable, "
                                          f"got {type(a).__name__}")
         if type(a) is Tensor:
@@ -99,15 +102,43 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
         elif isinstance(a, Variable):
             ins[i] = read_variable(<Variable>a)
         elif not (promotes(op, i) and is_number(a)):
-            ins[i] = to_tensor(a, None, op.name)
+            ins[i] = to_tensor(a, beside if promotes(op, i) else None, op.name)
     return ins if alike else promoted(op, args, ins)
+
+
+cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
+    """Where a graph has manners of its own: the dtype of the first tensor, which arrays and lists
+    beside it take; else None."""
+    cdef Py_ssize_t i
+    if df_trace_top != NULL and (<object>df_trace_top).face is not None:
+        for i in range(n):
+            if promotes(op, i):
+                a = unwrapped(<object>args[i])
+                if isinstance(a, TensorBase):
+                    return a.dtype
+    return None
+
+
+cdef bint is_version(x):
+    """Whether a Symbol is the value of a variable, which an op may write."""
+    return type(x) is Symbol and (<Symbol>x).graph.variable_of(x) is not None
 
 
 cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=None):
     cdef Pointers p
     cdef Tensor out
     cdef list ins
+    cdef RecordLog log
     if df_trace_top != NULL:
+        graph = other_graph(args, n)
+        if graph is not None:
+            top = <object>df_trace_top
+            log = begin_in(graph)
+            try:
+                return trace_op(op, convert_inputs(op, args, n), attrs, name)
+            finally:
+                end_in(log)
+                set_trace_top(top)
         return trace_op(op, convert_inputs(op, args, n), attrs, name)
     if op.fast != FAST_NONE and not checking_numerics:
         out = fast_elementwise(op, args, n, attrs)
@@ -116,7 +147,30 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     if are_ready(op, args, n, &p):
         return run_at(op, &p, attrs)
     ins = convert_inputs(op, args, n)
+    graph = graph_among(ins)
+    if graph is not None:              # it is open
+        log = begin_in(graph)
+        try:
+            return trace_op(op, convert_inputs(op, args, n), attrs, name)
+        finally:
+            end_in(log)
     return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)
+
+
+cdef object other_graph(PyObject **args, Py_ssize_t n):
+    """The graph built by hand that all traced inputs are of, if this thread records in another; an
+    op is recorded where its inputs are. None: where this thread records."""
+    cdef object top = <object>df_trace_top, found = None
+    cdef Py_ssize_t i
+    for i in range(n):
+        x = unwrapped(<object>args[i]) if type(<object>args[i]) is not Symbol else <object>args[i]
+        if type(x) is not Symbol:
+            continue
+        if (<Symbol>x).graph is top or not (<Symbol>x).graph.is_open or (
+                found is not None and found is not (<Symbol>x).graph):
+            return None
+        found = (<Symbol>x).graph
+    return None if found is None or not top.is_open or found.goes_on_in(top) else found
 
 
 cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:

@@ -106,7 +106,8 @@ cdef class Dim:
     -----
     Messages of the package and printed graphs write a size that may change as None; user code, to
     which it is a number like any other, gets its digits, and the trace is for that size. In a graph
-    built by hand, which has no call to take a size from, it prints as None and equals None.
+    built by hand, which has no call to take a size from, it prints as None and equals None, and
+    programs get no number from it.
     """
     cdef readonly object hint
     cdef readonly str kind
@@ -154,9 +155,24 @@ cdef class Dim:
             if not is_plain(x):
                 return self.at_once(op, args)
         self.want_alive()
+        if self.asked_in_vain():
+            return self.undecided(op)
         result = DIM_OPS[op](*hints_of(args))
         self.graph.guard(op, args, result)
         return result
+
+    cdef bint asked_in_vain(self):
+        """Whether a program asks for the number, and its graph is for any."""
+        return self.graph.for_any_size and not asked_by_us()
+
+    cdef object undecided(self, str op):
+        """The answer of TensorFlow's unknown dimensions."""
+        if op == "bool":
+            return False
+        if op == "int" or op == "float":
+            raise TypeError(f"__{op}__ returned non-{op} (type NoneType): the size is known only "
+                            "when the graph runs")
+        return None
 
     cdef object at_once(self, str op, tuple args):
         """The result of an operator on numbers as they are now; NotImplemented where it is up to
@@ -178,6 +194,9 @@ cdef class Dim:
         """The number as it is now: the trace holds for no other."""
         self.want_alive()
         self.want_known(what)
+        if self.asked_in_vain():
+            raise TypeError(f"a size that is known only when the graph runs is wanted as {what}: "
+                            "__index__ returned non-int (type NoneType)")
         self.graph.guard("same", (self, self.hint), True)
         return self.hint
 
@@ -198,7 +217,9 @@ cdef class Dim:
         return 0
 
     cdef str description(self):
-        return "None" if self.kind == OF_A_SHAPE else f"<{self.hint}, may change>"
+        if self.kind == OF_A_SHAPE or self.graph.for_any_size:
+            return "None"
+        return f"<{self.hint}, may change>"
 
     cdef bint described(self):
         """Whether its text should say what it is rather than give a number."""
@@ -209,6 +230,8 @@ cdef class Dim:
         return type(self.hint)
 
     def __getattr__(self, str name):
+        if name == "value" and self.graph.for_any_size:
+            return None                 # as TensorFlow's unknown dimensions have it
         if not hasattr(type(self.hint), name):
             raise AttributeError(f"'{type(self.hint).__name__}' object has no attribute '{name}'")
         return getattr(self.known(), name)

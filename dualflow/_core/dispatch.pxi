@@ -5,7 +5,32 @@ cdef Op OP_CAST = find_op("cast")
 
 cdef object apply_to_tensors(Op op, list ins, Attrs attrs, name=None):
     """Applies an op to tensors of the dtypes it wants."""
-    return run(op, ins, attrs) if df_trace_top == NULL else trace_op(op, ins, attrs, name)
+    cdef object graph
+    cdef RecordLog log
+    if df_trace_top != NULL:
+        return trace_op(op, ins, attrs, name)
+    graph = graph_among(ins)
+    if graph is None:
+        return run(op, ins, attrs)
+    log = begin_in(graph)
+    try:
+        return trace_op(op, ins, attrs, name)
+    finally:
+        end_in(log)
+
+
+cdef RecordLog begin_in(graph):
+    """From now on this thread, in which nothing records, records in an open graph, and no tape
+    does; what `end_in` wants."""
+    cdef RecordLog log = <RecordLog>df_log_top if df_log_top != NULL else None
+    set_trace_top(graph)
+    set_log_top(None)
+    return log
+
+
+cdef void end_in(RecordLog log) noexcept:
+    set_trace_top(None)
+    set_log_top(log)
 
 
 cdef object trace_op(Op op, list ins, Attrs attrs, name):
@@ -59,7 +84,9 @@ cdef list promoted(Op op, PyObject **args, list ins):
             dtype = number_dtype(a) if common < 0 else weak_dtype(a, <df_dtype>common)
             common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
     if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
-        common = DF_F64 if common == DF_I64 else DF_F32
+        common = DF_F64 if common == DF_I64 or (
+            common == DF_I32 and df_trace_top != NULL
+            and (<object>df_trace_top).face is not None) else DF_F32
     for i in range(n):
         if ins[i] is None:
             ins[i] = number_tensor(<object>args[i], <df_dtype>common, op.name)

@@ -82,7 +82,7 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
         outs = infer_call(op, ins, attrs, False)
     except _errors.DualflowError as error:
         try:
-            if not sized_by_data:
+            if not sized_by_data and not (some and graph.face is not None):
                 raise
             outs = infer_without_hint(op, ins, attrs, error)
         except _errors.DualflowError:
@@ -97,7 +97,8 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
             outs[k] = y = data_sized(y)
             from_data = sized_by_data = True
         elif has_dims(attrs):
-            y.unknown = tuple([True] * y.t.ndim) if y.t.ndim else None
+            unknown = unfixed(op, attrs, y.t.ndim)
+            y.unknown = unknown if True in unknown else None
         elif some:
             unknown = unknown_dims(&(<Symbol>hidden[k]).t)
             y.unknown = unknown if True in unknown else None
@@ -164,7 +165,7 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
         for k, x in enumerate(ins):
             if type(x) is Symbol:
                 for d, hidden in enumerate((<Symbol>x).unknown or ()):
-                    if hidden and not (<Dim>(<Symbol>x).shape[d]).from_data:
+                    if hidden and not (<Dim>sizes_of(<Symbol>x)[d]).from_data:
                         places.append((k, d))
         if not places:
             raise
@@ -175,10 +176,10 @@ cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
             outs = infer_call(op, known, attrs, True)
         except _errors.DualflowError:
             continue
-        bind_size((<Symbol>ins[k]).shape[d])
+        bind_size(sizes_of(<Symbol>ins[k])[d])
         return outs
     for k, d in places:
-        bind_size((<Symbol>ins[k]).shape[d])
+        bind_size(sizes_of(<Symbol>ins[k])[d])
     return infer_call(op, ins, attrs, False)
 
 
@@ -191,7 +192,7 @@ cdef int bind_all(list ins, Attrs attrs) except -1:
     """Makes the trace hold only for the sizes and numbers that an application has now."""
     for x in ins:
         if type(x) is Symbol and (<Symbol>x).unknown is not None:
-            bind_each((<Symbol>x).shape)
+            bind_each(sizes_of(<Symbol>x))
     if has_dims(attrs):
         for value in attrs.values:
             bind_each(value if isinstance(value, tuple) else (value,))
@@ -210,6 +211,18 @@ cdef Symbol with_known(Symbol x, int d):
     cdef list unknown = list(x.unknown)
     unknown[d] = False
     return new_symbol(x.graph, x.t.dtype, x.t.ndim, x.t.shape, tuple(unknown))
+
+
+cdef tuple unfixed(Op op, Attrs attrs, int ndim):
+    """Which dimensions may differ where attributes have Dims: where the op is given the shape of
+    its result, as `shape`, those that it does not give as plain numbers; otherwise all."""
+    cdef tuple sizes = attrs.values[op.attrs.index("shape")] if "shape" in op.attrs else ()
+    cdef list differ = [True] * ndim
+    cdef int d
+    if len(sizes) == ndim:
+        for d in range(ndim):
+            differ[d] = type(sizes[d]) is Dim or sizes[d] < 0
+    return tuple(differ)
 
 
 cdef Symbol data_sized(Symbol y):

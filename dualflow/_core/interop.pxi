@@ -2,6 +2,8 @@
 
 from pickle import PickleBuffer
 
+from libc.string cimport strcmp
+
 from cpython.buffer cimport (
     PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
@@ -59,6 +61,103 @@ cdef object to_numpy(Tensor x):
         x = share(x, 0, DF_I16, x.t.ndim, x.t.shape, b"numpy")
         return np.asarray(memoryview(x)).view(dtype)
     return np.asarray(memoryview(x))
+
+
+@cython.final
+cdef class HandedOver:
+    """The memory of a tensor that nobody else has, for an array that may write it."""
+    cdef Tensor x
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        export_buffer(self.x, view, flags & ~PyBUF_WRITABLE)
+        view.readonly = 0
+        view.obj = self
+
+    def __releasebuffer__(self, Py_buffer *view):
+        PyMem_Free(view.internal)
+
+
+cdef list numpy_scalars = []           # NumPy's scalar types, in the order of dtypes
+
+
+def arrays_of(list tensors not None):
+    """NumPy arrays that may be written, in place of tensors; scalars in place of those of shape ().
+
+    Memory is shared where nobody else has it: no caller may hold on to a tensor of the list.
+    """
+    import numpy as np
+
+    cdef list arrays = []
+    cdef HandedOver handed
+    cdef Tensor x
+    if not numpy_scalars:
+        for dtype in _dtypes.ALL:
+            numpy_scalars.append(None if dtype.name == "bfloat16" else dtype.as_numpy_dtype.type)
+    for item in tensors:
+        x = <Tensor?>item
+        if x.t.dtype == DF_BF16:
+            arrays.append(np.array(to_numpy(x))[()])
+        elif x.t.ndim == 0:
+            arrays.append(numpy_scalars[<int>x.t.dtype](scalar_item(x, "run")))
+        else:
+            handed = HandedOver.__new__(HandedOver)
+            # the list, `item` and `x` refer to it
+            handed.x = x if (<PyObject *>x).ob_refcnt <= 3 and df_buffer_is_exclusive(
+                x.t.buffer) else duplicate(x)
+            arrays.append(np.asarray(handed))
+    return arrays
+
+
+cdef Tensor quickly_fed(value, df_dtype dtype):
+    """The tensor of a float, or of an array of this dtype in row-major order; None for others."""
+    cdef Py_buffer view
+    cdef Tensor x = None
+    cdef int64_t dims[8]
+    cdef int d
+    if type(value) is Tensor:
+        return <Tensor>value if (<Tensor>value).t.dtype == dtype else None
+    if type(value) is float:
+        return scalar_tensor(value, dtype, "feed") if df_is_float(dtype) else None
+    if dtype == DF_BOOL or isinstance(value, TensorBase) or not PyObject_CheckBuffer(value):
+        return None
+    try:
+        PyObject_GetBuffer(value, &view, PyBUF_ND | PyBUF_FORMAT)
+    except (BufferError, ValueError):
+        return None
+    if view.format != NULL and strcmp(view.format, df_dtypes[<int>dtype].format) == 0 \
+            and view.ndim <= 8:
+        for d in range(view.ndim):
+            dims[d] = view.shape[d]
+        x = new_tensor(dtype, view.ndim, dims, b"feed")
+        if view.len:
+            memcpy(x.t.data, view.buf, view.len)
+    PyBuffer_Release(&view)
+    return x
+
+
+def fed_tensors(values, list dtypes not None, list fits not None):
+    """Tensors of what is fed, and the tuple of their shapes.
+
+    Parameters
+    ----------
+    values : iterable
+    dtypes : list of int
+        The index of the dtype each must have.
+    fits : list of callable
+        What makes tensors of values that are neither floats nor arrays of that dtype.
+    """
+    cdef list made = []
+    cdef list shapes = []
+    cdef Tensor x
+    cdef Py_ssize_t k = 0
+    for value in values:
+        x = quickly_fed(value, <df_dtype>(<int>dtypes[k]))
+        if x is None:
+            x = <Tensor?>fits[k](value)
+        made.append(x)
+        shapes.append(shape_tuple(&x.t))
+        k += 1
+    return made, tuple(shapes)
 
 
 cdef object to_array(Tensor x, dtype, copy):

@@ -30,6 +30,8 @@ cdef class Symbol(Tensor):
         """The dimensions; a Dim where a size may differ from call to call."""
         if self.unknown is not None and self.graph is not None:
             self.graph.sizes_seen = True
+        if has_face(self) and not asked_by_us():
+            return self.graph.face.shape_of(self, sizes_of(self))
         return sizes_of(self)
 
     @property
@@ -54,6 +56,24 @@ cdef class Symbol(Tensor):
         for d in range(self.t.ndim):
             dims[d] = DF_UNKNOWN if self.unknown[d] else self.t.shape[d]
         return dims_tuple(self.t.ndim, dims)
+
+    def know(self, shape, hints=None):
+        """Takes it from now on that the shape is this: None for what is still unknown, where
+        `hints` has what stands for it; by default, what did."""
+        cdef int64_t dims[254]
+        cdef df_error err
+        cdef int d, n = <int>len(shape)
+        for d in range(n):
+            if shape[d] is None:
+                dims[d] = self.t.shape[d] if hints is None else hints[d]
+            else:
+                dims[d] = shape[d]
+        check(df_tensor_set(&self.t, self.t.dtype, n, dims, b"set_shape", &err), &err)
+        cdef list unknown = [False] * n
+        for d in range(n):
+            unknown[d] = shape[d] is None
+        self.unknown = tuple(unknown) if True in unknown else None
+        self.dims = None
 
     @property
     def is_dynamic(self):
@@ -89,15 +109,36 @@ cdef class Symbol(Tensor):
         return self.node
 
     def __len__(self):
+        if has_face(self) and not asked_by_us():
+            raise TypeError(f"len is not well defined for symbolic Tensors. ({self.name}) Please "
+                            "call `x.shape` rather than `len(x)` for shape information.")
         if self.t.ndim == 0:
             raise TypeError("len() of a tensor with shape ()")
         return self.shape[0].__index__()
 
     def __format__(self, spec):
-        return repr(self)
+        return str(self)
+
+    def __getattr__(self, str name):
+        """What else the graph's face says that its tensors have."""
+        found = getattr(getattr(self.graph, "face", None), name, None)
+        if found is None:
+            raise AttributeError(f"'Symbol' object has no attribute {name!r}")
+        return found.__get__(self)
+
+    def __str__(self):
+        return self.graph.face.text(self) if has_face(self) else repr(self)
 
     def __repr__(self):
+        if has_face(self):
+            return self.graph.face.representation(self)
         return f"<dualflow.Symbol {self.name!r} shape={self.known_shape} dtype={self.dtype}>"
+
+
+cdef bint has_face(x):
+    """Whether users see a tensor through the face of its graph."""
+    return type(x) is Symbol and (<Symbol>x).graph is not None and (
+        <Symbol>x).graph.face is not None
 
 
 cdef tuple sizes_of(Symbol x):
@@ -132,7 +173,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     shape : sequence of int or None
     hints : sequence of int or None, optional
         Sizes that stand for the unknown ones while shape rules run; None: it depends on data.
-    stands_for : Variable or Tensor, optional
+    stands_for : Variable or Tensor, or what holds one, optional
         Whose identity it takes, so that a tape that watches that watches it.
     """
     cdef int64_t dims[254]
@@ -151,6 +192,8 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     x.from_data = x.sized_by_data = from_data
     x.node = node
     x.index = index
+    if not isinstance(stands_for, TensorBase) and stands_for is not None:
+        stands_for = stands_for.__df_tensor__()
     if isinstance(stands_for, Variable):
         x.id = (<Variable>stands_for).id
         x.watch = (<Variable>stands_for).trainable and df_is_float(x.t.dtype)
@@ -171,10 +214,19 @@ def current_graph():
 
 
 cdef int check_alive(Symbol x, str who) except -1:
-    """A Symbol is valid only in its own graph, while that records."""
-    if df_trace_top != <void *>x.graph:
+    """A Symbol is valid only in its own graph, while that records. One that is open records what is
+    applied to its tensors outside."""
+    if df_trace_top != <void *>x.graph and not (df_trace_top == NULL and x.graph.is_open):
         x.graph.escaped(x, who)
     return 0
+
+
+cdef object graph_among(list tensors):
+    """The graph of a Symbol among tensors, or None."""
+    for x in tensors:
+        if type(x) is Symbol:
+            return (<Symbol>x).graph
+    return None
 
 
 cdef inline bint is_tensor(x):

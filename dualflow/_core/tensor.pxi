@@ -189,11 +189,19 @@ cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const cha
     return x
 
 
+cdef int want_memory(Tensor x) except -1:
+    if type(x) is not Tensor:
+        raise _errors.TracedValueError(
+            f"the memory of {x.name} is wanted, a traced tensor, which has none outside its graph")
+    return 0
+
+
 cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int64_t *shape,
                   const char *op):
     """A tensor over the memory of `x` from byte `offset` on."""
     cdef df_error err
     cdef Tensor y = blank()
+    want_memory(x)
     check(df_tensor_set(&y.t, dtype, ndim, shape, op, &err), &err)
     y.t.buffer = x.t.buffer
     y.t.data = <char *>x.t.data + offset
@@ -203,6 +211,7 @@ cdef Tensor share(Tensor x, int64_t offset, df_dtype dtype, int ndim, const int6
 
 cdef Tensor duplicate(Tensor x):
     """A copy in memory of its own."""
+    want_memory(x)
     cdef Tensor y = new_tensor(x.t.dtype, x.t.ndim, x.t.shape, b"copy")
     if x.t.size:
         memcpy(y.t.data, x.t.data, df_tensor_bytes(&x.t))

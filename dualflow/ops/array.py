@@ -38,10 +38,10 @@ def product(sizes: Sequence[Any]) -> Any:
 
 
 def same_size(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal. If one depends on data, this is assumed while tracing and
-    checked when the program runs."""
+    """Whether two sizes are equal. If one depends on data, or is any in a graph built by hand, this
+    is assumed and checked when the program runs."""
     for n in (a, b):
-        if isinstance(n, Dim) and n.from_data:
+        if isinstance(n, Dim) and (n.from_data or n.graph.for_any_size):
             if a is not b:
                 n.graph.guard("eq", (a, b), True)
             return True

@@ -243,7 +243,7 @@ def test_a_graph_stays_flat():
     with g.as_default():
         x = g.placeholder([2, 2], name="x")
         y = layer(x, X)
-    assert "tanh" in [node.type for node in g.get_operations()]
+    assert "tanh" in [node.op.name for node in g.get_operations()]
     np.testing.assert_array_equal(g.run(y, {x: X}), layer(X, X))
 
 

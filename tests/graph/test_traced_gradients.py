@@ -162,7 +162,7 @@ def test_functions_with_a_gradient_of_their_own_are_calls():
         y, _ = doubled_back(x * 3., unused)
         slope, = df.gradients(y * y, x)
     call = y.node
-    assert (call.type, call.name) == ("call", "doubled_back")
+    assert (call.op.name, call.name) == ("call", "doubled_back")
     assert repr(call.data) == "the gradient of doubled_back"
     assert "      return %0, %1" in g.text()
     assert g.rules == [call.data.op.rule]

@@ -212,3 +212,30 @@ def test_equations_of_traces_and_of_numbers_are_planned_apart():
         a, b = tensor([n, 4], 0, 1, 0), tensor([4, n], 0, 2, 0)
         assert bits([traced(a, b)]) == bits([f(a, b)])
     assert traced.experimental_get_tracing_count() == 1
+
+
+SHAPED = {                          # by what makes a result of a given shape
+    "zeros": lambda x, n: df.zeros([n, 3]),
+    "reshape": lambda x, n: df.reshape(x, [n, 3]),
+    "broadcast_to": lambda x, n: df.broadcast_to(x[:1, :1], [n, 3]),
+    "random": lambda x, n: df.random.normal([n, 3]),
+    "conv2d_transpose": lambda x, n: df.nn.conv2d_transpose(
+        df.reshape(x, [n, 1, 1, 3]), df.ones([2, 2, 3, 3]), [n, 2, 2, 3], 2)[:, 0, 0],
+    "scatter_nd": lambda x, n: df.scatter_nd([[0]], x[:1], [n, 3]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_plain_numbers_in_a_shape_are_known(name):
+    """Of a shape that is given, what is a plain number stays known beside what is not."""
+    seen = []
+
+    @df.function(input_signature=[df.TensorSpec([None, 3])])
+    def f(x):
+        y = SHAPED[name](x, df.shape(x)[0])
+        seen.append(y.known_shape)
+        return y
+
+    for n in (2, 5):
+        assert tuple(f(df.ones([n, 3])).shape) == (n, 3)
+    assert set(seen) == {(None, 3)}

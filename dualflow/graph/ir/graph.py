@@ -30,7 +30,16 @@ class Graph:
         Of a body: how many of its last outputs are versions of variables that its owner writes.
     changes : int
         How many values passes have replaced by others.
+    is_open : bool
+        Whether ops on its values are recorded in it wherever they are applied.
+    face : type or None
+        What users see of its values, besides what all tensors have; None: nothing. Such graphs
+        keep TensorFlow 1's manners: arrays take the dtype of the tensor beside them, quotients of
+        int32 are float64, ``==`` compares identities.
     """
+
+    is_open = False
+    face: type | None = None
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name

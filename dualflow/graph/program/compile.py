@@ -60,21 +60,30 @@ class Compiled:
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
         self.spec = lower(self.plan, self.graph)
         self.program = Program(self.spec, self.locate)
-        self.executable = Executable(self.program, list(map(source, self.spec.arguments)),
-                                     [x.variable for x in self.spec.variables],
-                                     [x.written for x in self.spec.variables], self.kept())
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order = [distinct[x] for x in self.graph.outputs]
         self.renewed = stand_in(traced, self.graph)
         self.ms = (time.perf_counter() - start) * 1e3
 
-    def kept(self) -> Kept | None:
+    @functools.cached_property
+    def executable(self) -> Executable:
+        """The program with the variables that were traced."""
+        return self.bound(lambda variable: variable)
+
+    def bound(self, to: Callable[[Any], Variable]) -> Executable:
+        """The program with the variables that `to` gives for those that were traced."""
+        variables = self.spec.variables
+        return Executable(self.program, list(map(source, self.spec.arguments)),
+                          [to(x.variable) for x in variables], [x.written for x in variables],
+                          self._kept(to))
+
+    def _kept(self, to: Callable[[Any], Variable]) -> Kept | None:
         """What computes the values that are kept between runs."""
         spec = self.spec.kept
         if spec is None:
             return None
         return Kept(Program(spec, functools.partial(located, spec)),
-                    [x.variable for x in spec.variables])
+                    [to(x.variable) for x in spec.variables])
 
     def run(self, leaves: list[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments."""

@@ -168,7 +168,8 @@ def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_pa
     in_order = sorted(written, key=written.__getitem__)
     graphs = [_graph(trace, body, inputs, range(len(given) - n_params, len(given)),
                      {v: written[v] for v in in_order}) for body in bodies]
-    node = Node(op, inputs, attrs, (), trace.names.unique(name), trace.line(), bodies=graphs)
+    node = trace.node(op, inputs, attrs, name)
+    node.own(graphs)
     made = [symbol(trace, node, k, *like) for k, like in enumerate(_made(node, bodies))]
     made += [trace.version_of(v, node, k) for k, v in enumerate(in_order, len(made))]
     node.outputs = tuple(made)

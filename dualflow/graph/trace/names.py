@@ -12,9 +12,9 @@ class Names:
         self._taken: dict[str, int] = {}
         self._scopes: list[str] = []
 
-    def scope(self, name: str) -> OnTop:
+    def scope(self, name: str | None) -> OnTop:
         """Names given inside the block begin with the scope's, which it yields with a slash."""
-        scope = self.unique(name)
+        scope = self.unique(str(name))
         return OnTop(self._scopes, scope, f"{scope}/")
 
     def unique(self, name: str) -> str:

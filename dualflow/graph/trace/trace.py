@@ -103,8 +103,8 @@ class Trace(Graph):
         self.n_open = 0
         self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
-        self.variables: dict[Variable, Symbol] = {}
-        self.versions: dict[Symbol, Variable] = {}
+        self.variables: dict[Any, Symbol] = {}
+        self.versions: dict[Symbol, Any] = {}
         self.made_variables: list[Variable] = []
         self.flowed: dict[Symbol, Symbol] = {}
         self.host_functions: list[HostFunction] = []
@@ -134,16 +134,17 @@ class Trace(Graph):
         """The Symbol of a tensor that exists already."""
         found = self._captured.get(id(x))
         if found is None:
-            found = x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, "constant")
+            found = x, self.leaf(CONSTANT, x, x.shape, x.shape, x, x, None)
             self._captured[id(x)] = found
         return found[1]
 
     def record(self, op: Op, inputs: list[Symbol], attrs: Attrs | None, outputs: list[Symbol],
                name: str | None) -> None:
         """Appends an application whose outputs are inferred."""
-        node = Node(op, inputs, attrs, (), self.names.unique(name or op.name), self.line())
+        node = self.node(op, inputs, attrs, name)
         if op.writes:
-            outputs = outputs + [self._overwrite(node, x) for i, x in enumerate(inputs)
+            outputs = outputs + [self.version_of(self.variable_of(x), node, 0)
+                                 for i, x in enumerate(inputs)
                                  if op.writes >> i & 1]
         for k, y in enumerate(outputs):
             y.node, y.index = node, k
@@ -161,6 +162,11 @@ class Trace(Graph):
         at = f" at {node.line.file}:{node.line.line}" if node and node.line else ""
         self._gradient_of = f"{of}{at}", node is not None and isinstance(node.data, Rule)
         return before
+
+    def node(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str | None,
+             data: Any = None) -> Node:
+        """A new node, still without outputs, of a name of its own."""
+        return Node(op, inputs, attrs, (), self.names.unique(name or op.name), self.line(), data)
 
     def line(self) -> Line | None:
         """Where the user's code is."""
@@ -184,7 +190,7 @@ class Trace(Graph):
 
     def _enclose(self, mark: int, name: str, rule: Rule | None,
                  outputs: Sequence[Symbol]) -> Node:
-        call = Node(CALL, (), None, (), self.names.unique(name), self.line(), rule)
+        call = self.node(CALL, (), None, name, rule)
         self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call,
                               outputs)
         for before, after in call.written:
@@ -221,13 +227,7 @@ class Trace(Graph):
 
     # --- variables and other leaves ---
 
-    def _overwrite(self, node: Node, before: Symbol) -> Symbol:
-        """The next version of the variable whose current version is `before`."""
-        variable = self.variable_of(before)
-        assert variable is not None
-        return self.version_of(variable, node, 0)
-
-    def version_of(self, variable: Variable, node: Node, index: int) -> Symbol:
+    def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
         """The next version of a variable, output `index` of a node."""
         before = self.variables[variable]
         after = symbol(self, node, index, before.dtype, before.shape, stands_for=variable)
@@ -235,8 +235,8 @@ class Trace(Graph):
         self.versions[after] = variable
         return after
 
-    def variable_of(self, x: Symbol) -> Variable | None:
-        """The variable that a value is a version of."""
+    def variable_of(self, x: Symbol) -> Any:
+        """The variable that a value is a version of, or None."""
         return self.versions.get(self.enclosed.recorded(x))
 
     def read(self, variable: Variable) -> Symbol:
@@ -250,9 +250,9 @@ class Trace(Graph):
         return found
 
     def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
-             data: Any, stands_for: Any, name: str) -> Symbol:
+             data: Any, stands_for: Any, name: str | None) -> Symbol:
         """Appends a leaf; tapes identify it with what it stands for."""
-        node = Node(op, (), None, (), self.names.unique(name), self.line(), data)
+        node = self.node(op, (), None, name, data)
         made = symbol(self, node, 0, like.dtype, shape, hints, stands_for)
         node.outputs = (made,)
         self.nodes.append(node)

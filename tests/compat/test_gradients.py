@@ -131,14 +131,15 @@ def test_nodes_stand_in_a_scope():
     assert {n.name.split("/")[0] for n in g.nodes[before + 1:]} == {"d"}
 
 
-def test_outside_a_graph():
+def test_outside_of_blocks():
     g = df.Graph()
     with g.as_default():
         x = g.placeholder([])
         y = x * x
-    with pytest.raises(InvalidArgumentError, match="GradientTape"):
-        df.gradients(y, x)
-    with df.Graph().as_default(), pytest.raises(TracedValueError, match="gradients"):
+    assert g.run(df.gradients(y, x), {x: 3.})[0].item() == 6.
+    with pytest.raises(InvalidArgumentError, match=r"GradientTape"):
+        df.gradients(df.constant(1.), df.constant(1.))
+    with df.Graph().as_default(), pytest.raises(TracedValueError, match=r"gradients"):
         df.gradients(y, x)
 
 

@@ -8,33 +8,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow._core import RecordLog, Symbol, Variable, current_graph, tensor_id
+from dualflow._core import (
+    RecordLog,
+    Symbol,
+    Variable,
+    current_graph,
+    tensor_id,
+    unwrapped,
+)
 from dualflow.autodiff.backward import backward, zeros
 from dualflow.autodiff.tape import UnconnectedGradients, check_tensors, seed_gradients, wants_zero
+from dualflow.compat.v1.graph import Graph, name_scope
 from dualflow.errors import InvalidArgumentError
-from dualflow.graph.deferred.graph import name_scope
 from dualflow.graph.ir import Node
 from dualflow.graph.trace.play import play
 from dualflow.graph.trace.trace import Trace
-from dualflow.nest import flatten_tensors
+from dualflow.nest import flatten
 
 __all__ = ["gradients"]
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
-              stop_gradients: Any = None,
+              colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+              aggregation_method: Any = None, stop_gradients: Any = None,
               unconnected_gradients: str = UnconnectedGradients.NONE) -> list[Any]:
     """Gradient of the sum of `ys` with respect to each of `xs`, in the graph that holds them.
 
     Parameters
     ----------
     ys : Tensor or nested lists of them
-        Traced in the graph that records.
     xs : Tensor, Variable or nested lists of them
     grad_ys : Tensor or the structure of `ys`, optional
         What to multiply the elements of `ys` by before summing; None is ones.
     name : str, default "gradients"
         Scope of the nodes it adds.
+    colocate_gradients_with_ops, gate_gradients, aggregation_method : ignored
     stop_gradients : Tensor or nested lists of them, optional
         Treated as constants.
     unconnected_gradients : {"none", "zero"}
@@ -47,7 +55,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     Raises
     ------
     InvalidArgumentError
-        If called outside a graph; eager mode has `GradientTape`.
+        If there is no graph; eager mode has `GradientTape`.
 
     Notes
     -----
@@ -63,14 +71,34 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     ...     dx, = df.gradients(x * x * x, x)
     ...     ddx, = df.gradients(dx, x)
     >>> dx.shape, ddx.shape
-    ((), ())
+    (TensorShape([]), TensorShape([]))
     """
+    args = ys, xs, grad_ys, name, stop_gradients, unconnected_gradients
     graph = current_graph()
     if graph is None:
+        graph = next((x.graph for x in tensors_in([ys, xs]) if isinstance(x, Symbol)), None)
+    if isinstance(graph, Graph):
+        return graph.call(recorded_gradients, args, {})
+    if current_graph() is None:
         raise InvalidArgumentError("gradients: no graph records in this thread; call it inside "
                                    "graph.as_default(), or use GradientTape")
-    targets, wanted = flatten_tensors(ys), flatten_tensors(xs)
-    stopped = [] if stop_gradients is None else flatten_tensors(stop_gradients)
+    return recorded_gradients(*args)
+
+
+def tensors_in(structure: Any) -> list[Any]:
+    """The tensors and variables in nested lists; variables of a graph as its values."""
+    return [unwrapped(x) for x in flatten(structure)]
+
+
+def recorded_gradients(ys: Any, xs: Any, grad_ys: Any, name: str, stop_gradients: Any,
+                       unconnected_gradients: str) -> list[Any]:
+    """The gradients, in the graph that records."""
+    graph: Trace = current_graph()
+    targets, wanted = tensors_in(ys), tensors_in(xs)
+    given = None if grad_ys is None else flatten(grad_ys)
+    if given is not None and len(given) != len(targets):
+        raise ValueError(f"Passed {len(given)} grad_ys for {len(targets)} ys")
+    stopped = [] if stop_gradients is None else tensors_in(stop_gradients)
     check_tensors("target", targets)
     check_tensors("source", wanted)
     with name_scope(name):
@@ -83,7 +111,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
             log.watch(x)
         stops = {tensor_id(x) for x in stopped}
         play(log, leading_to(graph, targets, stops), graph.enclosed)
-        seeds = seed_gradients(targets, ys, grad_ys)
+        seeds = seed_gradients(targets, list(targets), given)
         found = backward(log, seeds, [tensor_id(x) for x in wanted], free=True)
         zero = wants_zero(unconnected_gradients)
         results = [found.get(tensor_id(x)) for x in wanted]
@@ -101,7 +129,8 @@ def leading_to(graph: Trace, targets: list[Symbol], stops: set[int]) -> list[Nod
     while pending:
         x = graph.enclosed.recorded(pending.pop())
         node = x.node
-        if node not in found and not node.writes and tensor_id(x) not in stops:
+        written = any([x is after for _, after in node.written])
+        if node not in found and not written and tensor_id(x) not in stops:
             found.add(node)
             pending += node.applied[1]
     return sorted(found, key=lambda node: tensor_id(node.outputs[0]))

@@ -1,0 +1,377 @@
+"""Shapes, parts and joins of tensors under the names of TensorFlow 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow import linalg
+from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.ops import alike, convert, wrapped
+from dualflow.compat.v1.shapes import TensorShape
+from dualflow.dtypes import float32, int32
+
+boolean_mask = wrapped(df.boolean_mask, "boolean_mask")
+broadcast_to = wrapped(df.broadcast_to, "BroadcastTo")
+depth_to_space = wrapped(df.nn.depth_to_space, "DepthToSpace")
+expand_dims = wrapped(df.expand_dims, "ExpandDims", dim="axis")
+batch_to_space_nd = wrapped(df.batch_to_space, "BatchToSpaceND")
+gather_nd = wrapped(df.gather_nd, "GatherNd")
+matrix_band_part = wrapped(linalg.band_part, "MatrixBandPart")
+matrix_diag = wrapped(linalg.diag, "MatrixDiag")
+matrix_diag_part = wrapped(linalg.diag_part, "MatrixDiagPart")
+pad = wrapped(df.pad, "Pad")
+range = wrapped(df.range, "range")
+rank = wrapped(df.rank, "Rank")
+reverse = wrapped(df.reverse, "ReverseV2")
+scatter_nd = wrapped(df.scatter_nd, "ScatterNd")
+size = wrapped(df.size, "Size")
+sort = wrapped(df.sort, "sort")
+space_to_batch_nd = wrapped(df.space_to_batch, "SpaceToBatchND")
+space_to_depth = wrapped(df.nn.space_to_depth, "SpaceToDepth")
+split = wrapped(df.split, "split", split_dim="axis")
+squeeze = wrapped(df.squeeze, "Squeeze", squeeze_dims="axis")
+stop_gradient = wrapped(df.stop_gradient, "StopGradient")
+strided_slice = wrapped(df.strided_slice, "StridedSlice")
+tile = wrapped(df.tile, "Tile")
+unique = wrapped(df.unique, "Unique")
+unique_with_counts = wrapped(df.unique_with_counts, "UniqueWithCounts")
+
+reverse_v2 = reverse
+
+
+@recorded
+def concat(values: Any, axis: int, name: str = "concat") -> Any:
+    """Tensors one after the other along a dimension.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.concat([[1, 2], [3]], 0)))
+    [1 2 3]
+    """
+    return df.concat(alike(*values) if isinstance(values, list | tuple) else values, axis, name)
+
+
+@recorded
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
+    """Tensors of one shape as the rows of another.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.stack([tf.constant(1), 2])))
+    [1 2]
+    """
+    return df.stack(alike(*values) if isinstance(values, list | tuple) else values, axis, name)
+
+
+@recorded
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+    """The elements of a tensor in another shape; one size may be -1.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.reshape([1, 2, 3, 4], [-1, 2])))
+    [[1 2]
+     [3 4]]
+    """
+    return df.reshape(convert(tensor), shape, name or "Reshape")
+
+
+@recorded
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
+    """A tensor with its dimensions in another order, by default reversed.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.transpose([[1, 2], [3, 4]])))
+    [[1 3]
+     [2 4]]
+    """
+    return df.transpose(convert(a), perm, name=name)
+
+
+@recorded
+def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Any:
+    """The sizes of a tensor, as they are when it runs.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.shape([[1, 2, 3]])))
+    [1 3]
+    """
+    return df.shape(convert(input), as_dtype(out_type), name or "Shape")
+
+
+@recorded
+def gather(params: Any, indices: Any, validate_indices: bool | None = None,
+           name: str | None = None, axis: int | None = None, batch_dims: int = 0) -> Any:
+    """Rows of a tensor by number.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.gather([5, 6, 7], [2, 0])))
+    [7 5]
+    """
+    return df.gather(convert(params), indices, axis, batch_dims, name or "GatherV2")
+
+
+@recorded
+def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None,
+            axis: int | None = None, dtype: Any = None, name: str | None = None) -> Any:
+    """1 at the place that an index names, 0 elsewhere.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.one_hot([0, 2], 3)))
+    [[1. 0. 0.]
+     [0. 0. 1.]]
+    """
+    return df.one_hot(convert(indices), depth, on_value, off_value, -1 if axis is None else axis,
+                      None if dtype is None else as_dtype(dtype), name or "one_hot")
+
+
+@recorded
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """All 0.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.zeros([2])))
+    [0. 0.]
+    """
+    return filled(df.zeros, shape, dtype, name or "zeros")
+
+
+@recorded
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    """All 1.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.ones([2])))
+    [1. 1.]
+    """
+    return filled(df.ones, shape, dtype, name or "ones")
+
+
+def filled(make: Any, shape: Any, dtype: Any, name: str) -> Any:
+    """All one number, of a shape that may be a TensorShape, a list with tensors in it or one."""
+    if isinstance(shape, TensorShape):
+        shape = shape.as_list()
+    if isinstance(shape, int):
+        shape = [shape]
+    return make(shape, as_dtype(dtype), name)
+
+
+@recorded
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None,
+               optimize: bool = True) -> Any:
+    """All 0, of the shape of another tensor.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.zeros_like([1, 2])))
+    [0 0]
+    """
+    return df.zeros_like(convert(tensor), None if dtype is None else as_dtype(dtype),
+                         name or "zeros_like")
+
+
+@recorded
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None,
+              optimize: bool = True) -> Any:
+    """All 1, of the shape of another tensor.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.ones_like([1, 2])))
+    [1 1]
+    """
+    return df.ones_like(convert(tensor), None if dtype is None else as_dtype(dtype),
+                        name or "ones_like")
+
+
+@recorded
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """All one value.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.fill([2], 7)))
+    [7 7]
+    """
+    return df.fill(dims, convert(value), name or "Fill")
+
+
+@recorded
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None,
+        dtype: Any = float32, name: str | None = None) -> Any:
+    """The identity matrix.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.eye(2)))
+    [[1. 0.]
+     [0. 1.]]
+    """
+    return df.eye(num_rows, num_columns, batch_shape or (), as_dtype(dtype), name or "eye")
+
+
+@recorded
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Any]:
+    """Coordinates of a grid.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.meshgrid([1, 2], [3]))[0])
+    [[1 2]]
+    """
+    return df.meshgrid(*args, indexing=indexing, name=name)
+
+
+@recorded
+def diag(diagonal: Any, name: str | None = None) -> Any:
+    """A matrix with these numbers on its diagonal.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.diag([1, 2])))
+    [[1 0]
+     [0 2]]
+    """
+    return linalg.diag(convert(diagonal), name=name or "Diag")
+
+
+@recorded
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of x where a condition holds and of y elsewhere; without them, where it holds.
+
+    Parameters
+    ----------
+    condition : Tensor, bool
+        Of the shape of x and y, or with one element for each of their rows.
+    x, y : Tensor, of one shape
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]])))
+    [[1 2]
+     [7 8]]
+    """
+    if (x is None) != (y is None):
+        raise ValueError("x and y must both be non-None or both be None.")
+    chosen = convert(condition)
+    if x is None:
+        return df.where(chosen, name=name or "Where")
+    a, b = alike(x, y)
+    if chosen.ndim == 1 and a.ndim > 1:
+        chosen = df.reshape(chosen, [-1, *[1] * (a.ndim - 1)])
+    return df.where(chosen, a, b, name or "Select")
+
+
+@recorded
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = df.bool_,
+                  name: str | None = None) -> Any:
+    """For each length, that many True and then False.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.sequence_mask([1, 2], 3, tf.int32)))
+    [[1 0 0]
+     [1 1 0]]
+    """
+    n = convert(lengths)
+    longest = df.reduce_max(n) if maxlen is None else convert(maxlen, n.dtype)
+    mask = df.less(df.cast(df.range(longest), n.dtype), df.expand_dims(n, -1))
+    return df.cast(mask, as_dtype(dtype), name or "SequenceMask")
+
+
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Any]:
+    """The sizes of several tensors.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.shape_n([[1, 2], [3]])))
+    [array([2], dtype=int32), array([1], dtype=int32)]
+    """
+    return [shape(x, name, out_type) for x in input]
+
+
+@recorded
+def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Any:
+    """Blocks of an image, padded, as images of the batch.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, height, width, depth)
+    paddings : 2 pairs of int
+    block_size : int
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.space_to_batch(tf.ones([1, 2, 2, 1]), [[0, 0], [0, 0]], 2)).shape
+    (4, 1, 1, 1)
+    """
+    return df.space_to_batch(convert(input), [block_size] * 2, paddings,
+                             name=name or "SpaceToBatch")
+
+
+@recorded
+def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Any:
+    """The way back from `space_to_batch`.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, height, width, depth)
+    crops : 2 pairs of int
+    block_size : int
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.batch_to_space(tf.ones([4, 1, 1, 1]), [[0, 0], [0, 0]], 2)).shape
+    (1, 2, 2, 1)
+    """
+    return df.batch_to_space(convert(input), [block_size] * 2, crops, name=name or "BatchToSpace")

@@ -1,0 +1,86 @@
+"""Parts of tensors by bounds that are tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow._core import Dim, Symbol, Tensor, as_tensor
+from dualflow.dtypes import int32
+from dualflow.errors import TracedValueError
+from dualflow.graph.ir import CONSTANT
+
+
+def element(x: Any, key: Any) -> Any:
+    """x[key], where bounds of slices may be tensors."""
+    keys = list(key) if type(key) is tuple else [key]
+    at = 0
+    for k, part in enumerate(keys):
+        if part is Ellipsis:
+            at = x.ndim - sum([n_dims(other) for other in keys[k + 1:]])
+            continue
+        if isinstance(part, slice) and type(part.step) is not Symbol:
+            start, stop = number(part.start), number(part.stop)
+            keys[k] = slice(start, stop, part.step)
+            if isinstance(start, Symbol) or isinstance(stop, Symbol):
+                x = taken(x, rows_between(x, at, start, stop, part.step or 1), at)
+                keys[k] = slice(None)
+        at += n_dims(part)
+    return x[tuple(keys) if type(key) is tuple else keys[0]]
+
+
+def n_dims(key: Any) -> int:
+    """How many dimensions a key stands for."""
+    if key is None:
+        return 0
+    return key.ndim if isinstance(key, Tensor) and key.dtype.is_bool else 1
+
+
+def number(x: Any) -> Any:
+    """A bound: a number, or one that follows from sizes, or a tensor of data."""
+    if x is None or type(x) in (int, Dim):
+        return x
+    x = as_tensor(x)
+    if not isinstance(x, Symbol):
+        return int(x)
+    if x.node.op is CONSTANT:
+        return int(x.node.data)
+    try:
+        return x.graph.dim_of(x)
+    except TracedValueError:
+        return df.cast(x, int32)
+
+
+def numbers(x: Any, n: int) -> list[Any]:
+    """A bound for each of n dimensions."""
+    if not isinstance(x, list | tuple):
+        x = as_tensor(x)
+        if not isinstance(x, Symbol):
+            x = x.tolist()
+        elif x.node.op is CONSTANT:
+            x = x.node.data.tolist()
+        else:
+            x = [x[k] for k in range(n)]
+    return [number(item) for item in x]
+
+
+def rows_between(x: Any, axis: int, start: Any, stop: Any, step: int) -> Any:
+    """The places of x[start:stop:step] along an axis, as Python counts."""
+    n = df.shape(x)[axis]
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+
+    def place(bound: Any, default: Any) -> Any:
+        if bound is None:
+            return default
+        bound = df.where(df.less(bound, 0), df.add(bound, n), bound)
+        return df.minimum(df.maximum(bound, low), high)
+
+    first, last = (low, high) if step > 0 else (high, low)
+    return df.range(place(start, first), place(stop, last), step)
+
+
+def taken(x: Any, rows: Any, axis: int) -> Any:
+    """Rows of a tensor; the gradient is dense along any axis."""
+    if axis:
+        return df.gather(x, rows, axis=axis)
+    return df.squeeze(df.gather(df.expand_dims(x, 0), rows, axis=1), axis=0)

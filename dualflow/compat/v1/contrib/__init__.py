@@ -1,0 +1,3 @@
+"""`tf.contrib`: the parts that programs used most."""
+
+from dualflow.compat.v1.contrib import layers as layers, rnn as rnn

@@ -1,0 +1,177 @@
+"""Branches and loops in graphs, under the names and with the results of TensorFlow 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dualflow as df
+from dualflow._core import Symbol, TensorBase, constant as own_constant, unwrapped
+from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.operation import Operation
+from dualflow.compat.v1.ops import convert, either, wrapped
+from dualflow.nest import map_structure
+
+__all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "while_loop"]
+
+foldl = wrapped(df.foldl, "foldl")
+foldr = wrapped(df.foldr, "foldr")
+map_fn = wrapped(df.map_fn, "map")
+
+
+@recorded
+def cond(pred: Any, true_fn: Callable[[], Any] | None = None,
+         false_fn: Callable[[], Any] | None = None, strict: bool = False, name: str | None = None,
+         fn1: Callable[[], Any] | None = None, fn2: Callable[[], Any] | None = None) -> Any:
+    """What one of two functions gives, as a condition says when it runs.
+
+    Parameters
+    ----------
+    pred : Tensor, bool, shape ()
+    true_fn, false_fn : callable
+        Without arguments; only one of them runs. Operations that they return stand for True.
+    strict : bool, default False
+        Whether a list of one tensor stays a list.
+    name : str, optional
+    fn1, fn2 : callable
+        Older names of the functions.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     print(sess.run(tf.cond(x > 0, lambda: x, lambda: -x), {x: -3.}))
+    3.0
+    """
+    then = either(true_fn, fn1, "true_fn and fn1")
+    otherwise = either(false_fn, fn2, "false_fn and fn2")
+    if not callable(then):
+        raise TypeError("'true_fn' must be callable.")
+    if not callable(otherwise):
+        raise TypeError("'false_fn' must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("'pred' must not be a Python bool.")
+    found = df.cond(condition(pred), lambda: returned(then(), "true_fn"),
+                    lambda: returned(otherwise(), "false_fn"), name)
+    return found if strict else unpacked(found)
+
+
+def returned(made: Any, who: str) -> Any:
+    """What a branch returns, as tensors."""
+    if made is None:
+        raise ValueError(f"{who} must have a return value.")
+    return tensors(made)
+
+
+def condition(pred: Any) -> Any:
+    """What decides about a branch, as a tensor: a scalar, even if its placeholder does not say so.
+    """
+    found = convert(pred)
+    if isinstance(found, Symbol):
+        editions = getattr(found.graph, "editions", None)
+        if editions is not None:
+            editions.settle(found)
+    return found
+
+
+def tensors(made: Any) -> Any:
+    """What a branch returns, with tensors for operations: these have run when the branch has."""
+    return map_structure(
+        lambda x: own_constant(True) if x is None or isinstance(x, Operation) else unwrapped(x),
+        made)
+
+
+def unpacked(found: Any) -> Any:
+    """A list of one as its only element."""
+    alone = isinstance(found, list | tuple) and len(found) == 1 and not hasattr(found, "_fields")
+    return found[0] if alone else found
+
+
+@recorded
+def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False,
+         strict: bool = False, name: str = "case") -> Any:
+    """What the function of the first condition that holds gives.
+
+    Parameters
+    ----------
+    pred_fn_pairs : list of (Tensor, callable)
+    default : callable, optional
+    exclusive : bool, default False
+        Whether two conditions that hold are an error.
+    strict : bool, default False
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [])
+    ...     y = tf.case([(x < 0, lambda: -x)], default=lambda: x)
+    ...     print(sess.run(y, {x: -3.}))
+    3.0
+    """
+    return unpacked(df.case(pred_fn_pairs, default, exclusive, strict, name))
+
+
+@recorded
+def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
+               shape_invariants: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
+               swap_memory: bool = False, name: str | None = None, maximum_iterations: Any = None,
+               return_same_structure: bool = False) -> Any:
+    """Repeats a function as long as a condition holds.
+
+    Parameters
+    ----------
+    cond, body : callable
+        Of the loop variables; `body` gives those of the next round.
+    loop_vars : list or tuple of tensors
+    shape_invariants : list of shapes, optional
+        With None for sizes that change.
+    maximum_iterations : int, optional
+    return_same_structure : bool, default False
+        Whether a list of one stays a list.
+    parallel_iterations, back_prop, swap_memory : ignored
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     i = tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)])
+    ...     print(sess.run(i))
+    12
+    """
+    if not loop_vars:
+        raise ValueError("'loop_vars' must be provided.")
+    begun = map_structure(lambda x: unwrapped(x) if isinstance(unwrapped(x), TensorBase) or hasattr(
+        x, "write") else convert(x), loop_vars)
+    found = df.while_loop(cond, body, begun, shape_invariants, parallel_iterations, back_prop,
+                          swap_memory, maximum_iterations, name)
+    return found if return_same_structure else unpacked(found)
+
+
+@recorded
+def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+         parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+         infer_shape: bool = True, reverse: bool = False, name: str | None = None) -> Any:
+    """What a function gives for each row and what it gave for the row before.
+
+    Parameters
+    ----------
+    fn : callable
+        Of what it gave before, and a row.
+    elems : Tensor, or nested lists of them
+    initializer : Tensor, optional
+        What comes before the first row.
+    reverse : bool, default False
+        Whether it begins with the last row.
+    parallel_iterations, back_prop, swap_memory, infer_shape : ignored
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.scan(lambda a, x: a + x, tf.constant([1, 2, 3]))))
+    [1 3 6]
+    """
+    return df.scan(fn=fn, elems=elems, initializer=initializer, reverse=reverse, name=name)

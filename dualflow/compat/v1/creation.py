@@ -1,0 +1,202 @@
+"""Constants and placeholders."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from typing import Any
+
+from dualflow._core import Symbol, TensorBase, constant as own_constant, get_op, symbol, unwrapped
+from dualflow.compat.v1.defaults import Mode
+from dualflow.compat.v1.dtypes import as_dtype, string
+from dualflow.compat.v1.graph import SIZE_HINT
+from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.operation import HostTensor
+from dualflow.compat.v1.shapes import TensorShape
+from dualflow.graph.trace.trace import suspended
+from dualflow.ops.array import broadcast_to, reshape
+from dualflow.ops.join import concat
+
+__all__ = ["constant", "convert_to_tensor", "placeholder", "placeholder_with_default"]
+
+IDENTITY = get_op("identity")
+
+
+@recorded
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const",
+             verify_shape: bool = False) -> Any:
+    """A tensor that never changes.
+
+    Parameters
+    ----------
+    value : number, nested lists, array, or text
+    dtype : dtype, optional
+        By default int32 for ints, float32 for floats, that of an array, `tf.string` for text.
+    shape : sequence of int, optional
+        A single value is repeated, others are put into this shape.
+    name : str, default "Const"
+    verify_shape : bool
+        Whether a value of another shape is an error.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.constant("Hello, TensorFlow!")))
+    b'Hello, TensorFlow!'
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is string or (wanted is None and is_text(value)):
+        return text_constant(value, shape, name)
+    x = value if isinstance(unwrapped(value), TensorBase) else own_constant(value, wanted)
+    if verify_shape and shape is not None and tuple(x.shape) != tuple(shape):
+        raise TypeError(f"Expected Tensor's shape: {tuple(shape)}, got {tuple(x.shape)}.")
+    if shape is not None:
+        with nullcontext() if type(x) is Symbol else suspended():
+            x = filled_up(x, tuple(map(int, shape)))
+    return x if Mode.eager else graph_in_force().constant_of(x, name)
+
+
+def filled_up(x: Any, shape: tuple[int, ...]) -> Any:
+    """Values in a shape; the last is repeated where there are not enough."""
+    n = math.prod(shape)
+    if x.size > n:
+        raise ValueError(f"Too many elements provided. Needed at most {n}, but received {x.size}")
+    if x.size == 1:
+        return broadcast_to(reshape(x, []), shape)
+    flat = reshape(x, [-1])
+    if x.size < n:
+        flat = concat([flat, broadcast_to(flat[-1:], [n - x.size])], 0)
+    return reshape(flat, shape)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is text, or an array or nested lists of it."""
+    if hasattr(value, "dtype"):
+        return getattr(value.dtype, "kind", "") in ("U", "S", "O")
+    while isinstance(value, list | tuple) and len(value):
+        value = value[0]
+    return isinstance(value, str | bytes)
+
+
+def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
+    """A constant of text: bytes, or an array of them."""
+    found = as_bytes(value)
+    if shape is not None:
+        import numpy as np
+
+        found = (np.full(tuple(shape), found, object) if isinstance(found, bytes)
+                 else found.reshape(tuple(shape)))
+    sizes = () if isinstance(found, bytes) else found.shape
+    return HostTensor(graph_in_force(), "Const", name, string, (), lambda session: found, sizes)
+
+
+def as_bytes(value: Any) -> Any:
+    """Text as TensorFlow gives it: bytes, arrays of objects for more than one."""
+    if isinstance(value, str | bytes):
+        return value.encode() if isinstance(value, str) else value
+    import numpy as np
+
+    array = np.array(value, object)
+    flat = [x.encode() if isinstance(x, str) else bytes(x) for x in array.ravel().tolist()]
+    made = np.empty(array.size, object)
+    made[:] = flat
+    return made.reshape(array.shape)
+
+
+@recorded
+def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
+                      preferred_dtype: Any = None, dtype_hint: Any = None) -> Any:
+    """A tensor of a value; tensors are returned as they are.
+
+    Parameters
+    ----------
+    value : Tensor, number or array
+    dtype : dtype
+    preferred_dtype : dtype, optional
+        An older name of `dtype_hint`.
+    dtype_hint : dtype, optional
+        What numbers without a dtype of their own become.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.convert_to_tensor([1., 2.])))
+    [1. 2.]
+    """
+    if isinstance(value, HostTensor):
+        return value
+    found = unwrapped(value)
+    if not isinstance(found, TensorBase):
+        return constant(value, dtype or preferred_dtype or dtype_hint, name=name or "Const")
+    if dtype is not None and as_dtype(dtype) is not found.dtype:
+        raise ValueError(f"Tensor conversion requested dtype {as_dtype(dtype).name} for Tensor "
+                         f"with dtype {found.dtype.name}: {found!r}")
+    return found
+
+
+@recorded
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor that gets its value from the `feed_dict` of each run.
+
+    Parameters
+    ----------
+    dtype : dtype
+    shape : sequence of int or None, optional
+        None stands for a size that may differ from run to run; without a shape even the number of
+        dimensions may.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [None, 2])
+    ...     print(sess.run(x * 2, feed_dict={x: [[1, 2]]}))
+    [[2. 4.]]
+    """
+    if Mode.eager:
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
+    wanted, name, graph = as_dtype(dtype), name or "Placeholder", graph_in_force()
+    sizes = TensorShape(shape)
+    if wanted is string:
+        return HostTensor(graph, "Placeholder", name, string, shape=shape)
+    if sizes.known_rank:
+        return graph.placeholder(sizes.as_list(), wanted, name)
+    return graph.unranked_placeholder(wanted, name)
+
+
+@recorded
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor that has the value of another where it is not fed.
+
+    Parameters
+    ----------
+    input : Tensor
+    shape : sequence of int
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder_with_default([1., 2.], [None])
+    ...     print(sess.run(x * 2), sess.run(x * 2, {x: [3.]}))
+    [2. 4.] [6.]
+    """
+    default = convert_to_tensor(input)
+    if isinstance(default, HostTensor):
+        return HostTensor(default.graph, "PlaceholderWithDefault",
+                          name or "PlaceholderWithDefault", default.dtype, [default],
+                          lambda session, x: x, shape)
+    sizes, graph = TensorShape(shape), graph_in_force()
+    if not sizes.known_rank:
+        sizes = TensorShape([None] * default.ndim)
+    if not TensorShape(default.shape).is_compatible_with(sizes):
+        raise ValueError(f"Shapes {TensorShape(default.shape)} and {sizes} are incompatible")
+    x: Symbol = graph.adopt(None, [default])[0]
+    hints = [SIZE_HINT if n is None else n for n in sizes.as_list()]
+    made = symbol(graph, None, 0, x.dtype, sizes.as_list(), hints)
+    graph.record(IDENTITY, [x], None, [made], name or "PlaceholderWithDefault")
+    made.node.label = "PlaceholderWithDefault"
+    return made

@@ -1,0 +1,70 @@
+"""Element types under TensorFlow's names; `string` is known to Python alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow import dtypes as own
+from dualflow.dtypes import (
+    DType as DType,
+    bfloat16 as bfloat16,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    uint8 as uint8,
+)
+
+__all__ = ["as_dtype", "bool", "double", "half", "string"]
+
+
+class StringType:
+    """The type of text."""
+
+    name = "string"
+    is_floating = is_integer = is_bool = False
+    as_numpy_dtype = object
+
+    @property
+    def base_dtype(self) -> StringType:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return "dualflow.string"
+
+    def __eq__(self, other: object) -> Any:
+        return other is self or other == "string"
+
+    def __hash__(self) -> int:
+        return hash("string")
+
+
+bool = own.bool_
+double, half, string = own.float64, own.float16, StringType()
+ALIASES: dict[Any, Any] = {"float": own.float32, "double": own.float64, "half": own.float16,
+                           "string": string, str: string, bytes: string, string: string}
+
+# The names that TensorFlow's messages use.
+MESSAGE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def as_dtype(type_value: Any) -> Any:
+    """The dtype that a value names; "float" is float32, and str is text.
+
+    Parameters
+    ----------
+    type_value : dtype, type or str
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.as_dtype("float"), tf.as_dtype(str)
+    (dualflow.float32, dualflow.string)
+    """
+    if isinstance(type_value, str | type | StringType) and type_value in ALIASES:
+        return ALIASES[type_value]
+    return own.as_dtype(type_value)

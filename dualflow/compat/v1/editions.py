@@ -1,0 +1,251 @@
+"""Tensors of unknown rank.
+
+Rules of shapes need the number of dimensions. A placeholder without one is recorded as a scalar;
+whatever reads it, and whatever reads that, is noted besides: the operators, and the calls of
+functions from outside. When the rank is known, because a value is fed, these are made again in an
+edition of the graph for that rank, a graph that continues this one. There everything is as usual,
+and each run takes its program from the edition that fits what is fed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dualflow._core import Recording, Symbol, apply_ordered, symbol_like
+from dualflow.compat.v1.operation import Operation
+from dualflow.errors import DualflowError
+from dualflow.graph.ir import PARAMETER
+from dualflow.graph.trace.locks import reentrant_lock
+
+if TYPE_CHECKING:
+    from dualflow.compat.v1.graph import Graph
+
+MAX_RANK = 4        # tried where a function does not take scalars
+ERRORS = (DualflowError, ValueError, TypeError)
+
+
+class Call(NamedTuple):
+    """A call that depends on a tensor of unknown rank, and what it returned."""
+
+    function: Callable[..., Any]
+    args: Any
+    kwargs: Any
+    made: Any
+    control: tuple[Operation, ...]
+
+
+class Editions:
+    """What a graph knows of tensors of unknown rank."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.log: list[Call | Operation] = []
+        self._depends: set[Operation] = set()
+        self._depth = 0
+        self._lock = reentrant_lock()       # several threads may run what is not made yet
+        self._made: dict[tuple[int, ...], Edition] = {}
+        self.edition: Edition | None = None         # of which the graph is the graph
+
+    # --- while the graph is built ---
+
+    def depends(self, x: Any) -> bool:
+        """Whether a tensor or operation depends on a rank that is unknown."""
+        if isinstance(x, Symbol):
+            return x.node in self._depends or x in self.graph.unranked
+        return x in self._depends
+
+    def settle(self, x: Any) -> None:
+        """From now on the rank of a placeholder that nobody has read is known: it is said, or a
+        scalar is what it is read as."""
+        if isinstance(x, Symbol) and x in self.graph.unranked:
+            del self.graph.unranked[x]
+            self._made.clear()
+
+    def note(self, op: Operation) -> None:
+        """Notes an operation that is new."""
+        if any(map(self.depends, op.inputs)) or any(map(self.depends, op.control_inputs)):
+            self._depends.add(op)
+            if not self._depth:
+                self.log.append(op)
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What a function returns, noted if it depends on what is unknown."""
+        if self._depth:
+            return self.graph.made(function(*args, **kwargs))
+        start, self._depth = len(self.graph.operations), 1
+        control = self.graph.control_inputs()
+        try:
+            made = self.graph.made(function(*args, **kwargs))
+        except ERRORS as error:
+            if not any([isinstance(x, Symbol) and self.depends(x)
+                        for x in flat([args, kwargs])]):
+                raise
+            made = self._stand_ins(Call(function, args, kwargs, None, control), error)
+        finally:
+            self._depth = 0
+        new = self.graph.operations[start:]
+        if any([op in self._depends for op in new]):
+            self._depends.update(new)
+            self.log.append(Call(function, args, kwargs, made, control))
+        return made
+
+    def _stand_ins(self, call: Call, error: Exception) -> Any:
+        """What stands for the results of a function that does not take scalars."""
+        for rank in range(1, MAX_RANK + 1):
+            try:
+                edition = self.of_rank(rank)
+                found = edition.again(call)
+            except ERRORS:
+                continue
+            return mapped(found, lambda x: self._like(x) if isinstance(x, Symbol) else x)
+        raise error
+
+    def _like(self, x: Symbol) -> Symbol:
+        """A tensor that is computed only in editions."""
+        node = self.graph.node(PARAMETER, (), None, x.node.name)
+        node.outputs = (symbol_like(self.graph, node, 0, x),)
+        self._depends.add(node)
+        return node.outputs[0]
+
+    def knows_shape(self, x: Symbol) -> bool:
+        """Whether the shape of a tensor is the same for all ranks, as far as can be seen."""
+        if not self.depends(x):
+            return True
+        if x in self.graph.unranked:
+            return False
+        shapes = []
+        for rank in range(MAX_RANK + 1):
+            try:
+                shapes.append(self.of_rank(rank).of(x).known_shape)
+            except ERRORS:
+                continue
+        return len(set(shapes)) == 1
+
+    # --- when it runs ---
+
+    def of_rank(self, rank: int) -> Edition:
+        """The edition in which all ranks are the same."""
+        return self._edition((rank,) * len(self.graph.unranked))
+
+    def _edition(self, ranks: tuple[int, ...]) -> Edition:
+        with self._lock:
+            found = self._made.get(ranks)
+            if found is None:
+                found = self._made[ranks] = Edition(self, ranks)
+            found.go_on()
+        return found
+
+    def fitting(self, wanted: Sequence[Any], fed: Sequence[Symbol],
+                shapes: Sequence[Sequence[int]]) -> tuple[Graph, Any, Any]:
+        """The graph that fits what is fed, and there the fetches and what is fed."""
+        ranks = {x: len(shape) for x, shape in zip(fed, shapes, strict=True)}
+        edition = self._edition(tuple([ranks.get(x, 0) for x in self.graph.unranked]))
+        return (edition.graph, tuple(map(edition.of, wanted)), tuple(map(edition.of, fed)))
+
+    def here(self, x: Any) -> Any:
+        """What stands in an edition for a tensor of its graph."""
+        return x if self.edition is None else self.edition.of(x)
+
+
+class Edition:
+    """A graph that continues another, in which the ranks of its placeholders are known.
+
+    Attributes
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, editions: Editions, ranks: Sequence[int]) -> None:
+        base = editions.graph
+        self.editions, self._done = editions, 0
+        self.graph = type(base)(base.name, base)
+        self.graph.editions.edition = self
+        self.graph.variables, self.graph.versions = base.variables, base.versions
+        self.graph.variable_store, self.graph.seed = base.variable_store, base.seed
+        self._stands_for: dict[Any, Any] = {}
+        self._failed: dict[Any, Exception] = {}
+        self._ranks = ranks
+        self._place()
+
+    def _place(self) -> None:
+        """Makes its placeholders."""
+        for x, rank in zip(self.editions.graph.unranked, self._ranks, strict=True):
+            self._stands_for[x] = self.graph.placeholder([None] * rank, x.dtype, f"{x.op.name}/")
+            self.graph.unranked.pop(x, None)
+
+    def of(self, x: Any) -> Any:
+        """What stands here for a tensor or operation of the graph."""
+        if isinstance(x, Symbol | Operation) and x.graph is not self.graph:
+            if x in self._stands_for:
+                return self._stands_for[x]
+            if x in self._failed:
+                raise self._failed[x]
+            if isinstance(x, Operation) and any(map(self.editions.depends, x.control_inputs)):
+                found = self._stands_for[x] = self.graph.outside_op(x.type, f"{x.name}/")
+                found.control_inputs = tuple(map(self.of, x.control_inputs))
+                return found
+        return x
+
+    def go_on(self) -> None:
+        """Makes again what the graph has noted since."""
+        log = self.editions.log
+        while self._done < len(log):
+            entry = log[self._done]
+            self._done += 1
+            made = entry.made if isinstance(entry, Call) else (entry, entry.outputs)
+            try:
+                found = self.again(entry)
+            except ERRORS as error:
+                self._failed.update(dict.fromkeys(graph_elements(made), error))
+                continue
+            self._stands_for.update(zip(graph_elements(made), graph_elements(found), strict=True))
+
+    def again(self, entry: Call | Operation) -> Any:
+        """Calls a function, or applies an op, with what stands here for its inputs."""
+        graph = self.graph
+        if isinstance(entry, Call):
+            args, kwargs = mapped((entry.args, entry.kwargs), self.of)
+            with graph.control_dependencies(map(self.of, entry.control)), Recording(graph):
+                return graph.made(entry.function(*args, **kwargs))
+        inputs = tuple(map(self.of, entry.inputs))
+        attrs = () if entry.attrs is None else entry.attrs.values
+        with graph.control_dependencies(map(self.of, entry.control_inputs)), Recording(graph):
+            apply_ordered(entry.op, inputs, attrs, f"{entry.name}/")
+        node = graph.nodes[-1]
+        return node, node.outputs
+
+
+def mapped(structure: Any, f: Callable[[Any], Any]) -> Any:
+    """Nested lists, tuples and dicts with other tensors and operations."""
+    if isinstance(structure, Symbol | Operation):
+        return f(structure)
+    if isinstance(structure, list):
+        return [mapped(x, f) for x in structure]
+    if isinstance(structure, tuple):
+        items = [mapped(x, f) for x in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+    if isinstance(structure, Mapping) and type(structure) is dict:
+        return {key: mapped(x, f) for key, x in structure.items()}
+    return structure
+
+
+def flat(structure: Any) -> list[Any]:
+    """The leaves of nested lists, tuples and dicts."""
+    found: list[Any] = []
+    pending = [structure]
+    while pending:
+        x = pending.pop()
+        if isinstance(x, list | tuple):
+            pending += reversed(x)
+        elif type(x) is dict:
+            pending += reversed(x.values())
+        else:
+            found.append(x)
+    return found
+
+
+def graph_elements(structure: Any) -> list[Any]:
+    """The tensors of a structure and their operations, and other operations."""
+    found = [x for x in flat(structure) if isinstance(x, Symbol | Operation)]
+    return found + [x.node for x in found if isinstance(x, Symbol)]

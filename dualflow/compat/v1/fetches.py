@@ -1,0 +1,139 @@
+"""What a run is asked for: nested fetches, taken apart into what programs know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from dualflow._core import Symbol
+from dualflow.compat.v1 import errors
+from dualflow.compat.v1.operation import HostTensor, Operation
+from dualflow.nest import flatten, pack_sequence_as, rebuild
+from dualflow.ops.indexed_slices import IndexedSlices
+
+
+def unfed_host(x: HostTensor) -> errors.InvalidArgumentError:
+    """The error for a placeholder of text without a value."""
+    return errors.InvalidArgumentError(
+        f"You must feed a value for placeholder tensor {x.op.name!r} with dtype {x.dtype.name} "
+        f"(made at {x.op.line})", x.op)
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a run gives for IndexedSlices."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+class Known:
+    """A part of what is asked for that is known without a run."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def with_rows(structure: Any) -> Any:
+    """Nested fetches, with tuples of tensors in the place of IndexedSlices."""
+    if not isinstance(structure, list | tuple | Mapping | IndexedSlices):
+        return structure
+    return rebuild(structure, as_tuple, lambda x: isinstance(x, IndexedSlices))
+
+
+def as_tuple(x: Any) -> Any:
+    """IndexedSlices as a tuple of tensors; anything else as it is."""
+    if not isinstance(x, IndexedSlices):
+        return x
+    shape = x.dense_shape
+    return IndexedSlicesValue(x.values, x.indices, Known(None if shape is None else tuple(shape)))
+
+
+class Fetches:
+    """The fetches of a run.
+
+    Attributes
+    ----------
+    in_python : bool
+        Whether Python makes some of the results.
+    wanted : tuple of Symbol or Node
+        For the program, each once.
+    """
+
+    def __init__(self, graph: Any, structure: Any) -> None:
+        self.graph = graph
+        self.structure = structure = with_rows(structure)
+        self.single = not isinstance(structure, list | tuple | Mapping)
+        items = [structure] if self.single else flatten(structure)
+        self.items = [self._element(item) for item in items]
+        self.tensors: dict[Symbol, int] = {}
+        self.hosts: dict[HostTensor, None] = {}
+        nodes: dict[Operation, None] = {}
+        for item in self.items:
+            if isinstance(item, Operation):
+                nodes[item] = None
+            elif not isinstance(item, Known):
+                self._take(item)
+        for host in self.hosts:
+            nodes.update(dict.fromkeys(host.op.control_inputs))
+        self.wanted = (*self.tensors, *nodes)
+        self.in_python = any([isinstance(x, HostTensor | Known) for x in self.items])
+        self.is_first = self.single and isinstance(self.items[0], Symbol)
+
+    def _element(self, item: Any) -> Any:
+        if isinstance(item, Known):
+            return item
+        try:
+            return self.graph.as_graph_element(item)
+        except TypeError as error:
+            kind = type(item).__name__
+            if item is None:
+                raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be '
+                                "None") from None
+            raise TypeError(f'Argument `fetch` = {item} has invalid type "{kind}" must be a string '
+                            f"or Tensor. ({error})") from None
+        except (ValueError, KeyError) as error:
+            told = error.args[0] if error.args else error
+            raise ValueError(f"Argument `fetch` = {item} cannot be interpreted as a Tensor. "
+                             f"({told})") from None
+
+    def _take(self, item: Any) -> None:
+        """Notes tensors that are needed."""
+        pending = [item]
+        while pending:
+            x = pending.pop()
+            if isinstance(x, Symbol):
+                self.tensors.setdefault(x, len(self.tensors))
+            elif x not in self.hosts:
+                self.hosts[x] = None
+                pending += x.inputs
+
+    def packer(self) -> Callable[[list[Any]], Any]:
+        """What makes the results of the values of the tensors, where Python makes none of them."""
+        places = [self.tensors.get(x, -1) if isinstance(x, Symbol) else -1 for x in self.items]
+        if self.single:
+            place = places[0]
+            return (lambda values: values[place]) if place >= 0 else lambda values: None
+        if type(self.structure) is list and all([x is y for x, y in zip(
+                self.structure, self.items, strict=False)]) and len(self.items) == len(
+                self.structure):
+            return lambda values: [None if k < 0 else values[k] for k in places]
+        return lambda values: pack_sequence_as(
+            self.structure, [None if k < 0 else values[k] for k in places])
+
+    def pack(self, session: Any, values: list[Any], given: Mapping[HostTensor, Any]) -> Any:
+        """The results of the values of the tensors, and what Python makes of these."""
+        made: dict[Any, Any] = {x: values[k] for x, k in self.tensors.items()}
+        made.update(given)
+
+        def value_of(x: Any) -> Any:
+            if isinstance(x, Known):
+                return x.value
+            if x not in made:
+                if x.compute is None:
+                    raise unfed_host(x)
+                made[x] = x.compute(session, *[value_of(y) for y in x.inputs])
+            return made[x]
+
+        results = [None if isinstance(x, Operation) else value_of(x) for x in self.items]
+        return results[0] if self.single else pack_sequence_as(self.structure, results)

@@ -1,0 +1,393 @@
+"""Graphs as users see them: what is in force, scopes, collections, and looking up what is there.
+
+One IR: a Graph is a Trace that stays open. Its values are symbols, its operations nodes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NoReturn
+
+from dualflow._core import (
+    Attrs,
+    OnTop,
+    Op,
+    Recording,
+    Symbol,
+    Tensor,
+    current_graph,
+    symbol,
+)
+from dualflow.compat.v1.contexts import InForce, OnDevice
+from dualflow.compat.v1.editions import Editions, mapped
+from dualflow.compat.v1.face import TensorFace
+from dualflow.compat.v1.graph_keys import Collections
+from dualflow.compat.v1.lookup import Lookup
+from dualflow.compat.v1.names import NODE, OPERATORS, ScopedNames, allowed
+from dualflow.compat.v1.operation import Operation
+from dualflow.compat.v1.programs import Programs
+from dualflow.compat.v1.runner import Runner
+from dualflow.compat.v1.slot import Slot
+from dualflow.dtypes import as_dtype, float32
+from dualflow.errors import TracedValueError
+from dualflow.graph.inspect.draw import draw
+from dualflow.graph.ir import CALL, CONSTANT, VARIABLE, Node
+from dualflow.graph.trace import messages
+from dualflow.graph.trace.trace import Trace
+from dualflow.ops.types import DTypeLike
+
+__all__ = ["Graph", "name_scope"]
+
+# Stands for the unknown dimensions of a placeholder while shape rules run: it has many divisors,
+# and hardly anything else has this size, so that no op mistakes it for another.
+SIZE_HINT = 5040
+
+TRUTH = ("Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
+         "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to "
+         "execute subgraphs conditioned on the value of a tensor.")
+ITERATION = ("Tensor objects are not iterable when eager execution is not enabled. To iterate over "
+             "this tensor use tf.map_fn.")
+
+
+class ForeignTensorError(TracedValueError, ValueError):
+    """A tensor is used in another graph than its own."""
+
+
+class Graph(Trace):
+    """Operations in the order in which they were made, for sessions to run.
+
+    Parameters
+    ----------
+    name : str, default "graph"
+
+    Notes
+    -----
+    Inside `as_default` ops are recorded instead of run. Each records the line of the program that
+    applied it, and gets a unique name: the op's `name=`, prefixed by the scopes it was made in. An
+    op on a tensor of the graph is recorded here wherever that happens.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> g = df.Graph()
+    >>> with g.as_default():
+    ...     x = g.placeholder([2], name="x")
+    ...     y = df.square(x, name="y")
+    >>> [op.name for op in g.get_operations()]
+    ['x', 'y']
+    >>> g.get_tensor_by_name("y:0") is y
+    True
+    """
+
+    input_text = "placeholder {} made at {}"
+    outside_text = "use a session's run(), which gives its value"
+    for_any_size = True
+    encloses = False            # any node can be asked for by name
+    is_open = True
+    face = TensorFace
+    names: ScopedNames
+
+    def __init__(self, name: str = "graph", after: Graph | None = None) -> None:
+        if not (after is None or isinstance(after, Trace)):
+            raise TypeError(f"Graph: after is {after!r}, want a graph or None")
+        super().__init__(name, after)
+        self.alive = 1
+        self.names = ScopedNames()
+        self.finalized = False
+        self.seed: int | None = None
+        self.current_device = ""
+        self.unranked: dict[Symbol, None] = {}
+        self.editions = Editions(self)
+        self.operations: list[Operation] = []
+        self.collections = Collections()
+        self._calls = False                     # whether a function is called that records here
+        self.variable_store: Any = None         # of variable_scope.py
+        self._lookup = Lookup(self)
+        self._control: list[tuple[Operation, ...] | None] = []
+        self.programs = Programs(self)
+        self._runner = Runner(self)
+
+    # --- recording ---
+
+    def node(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str | None,
+             data: Any = None) -> Operation:
+        name = name or OPERATORS.get(op.name, op.name)
+        if op is CALL or (op is VARIABLE and not isinstance(data, Slot)):
+            name = allowed(name)        # of a function or a variable of eager mode
+        return self._operation(op, inputs, attrs, name, data)
+
+    def _operation(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None, name: str,
+                   data: Any = None, label: str | None = None) -> Operation:
+        if self.finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        full = self.names.unique(name)
+        if not NODE.match(full):
+            raise ValueError(f"{full!r} is not a valid node name")
+        made = Operation(self, op, inputs, attrs, full, self.line(), data, label)
+        self.operations.append(made)
+        if self.unranked:
+            self.editions.note(made)
+        if self.guards and not self._calls:
+            made.decisions, self.guards = self.guards, {}
+        return made
+
+    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
+        if op is not None and not self._calls:
+            self.guards = {}        # of an application that failed
+        return super().adopt(op, [self.editions.here(x) for x in inputs] if self.after else inputs)
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What a function returns; its ops are recorded here. What Python decides meanwhile by the
+        size of a tensor they have in common, and no others."""
+        if self._calls:
+            return self._called(function, args, kwargs)
+        start, self.guards, self._calls = len(self.operations), {}, True
+        try:
+            made = self._called(function, args, kwargs)
+        finally:
+            guards, self.guards, self._calls = self.guards, {}, False
+        if guards:
+            for op in self.operations[start:]:
+                op.decisions = guards
+        return made
+
+    def _called(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        with nullcontext() if current_graph() is self else Recording(self):
+            if self.unranked:
+                return self.editions.call(function, args, kwargs)
+            if self.after is not None:      # functions that branches and rounds call
+                args, kwargs = mapped((args, kwargs), self.editions.here)
+            return self.made(function(*args, **kwargs))
+
+    def made(self, found: Any) -> Any:
+        """What a function returned, as a constant if it depends on nothing."""
+        return self.capture(found) if type(found) is Tensor else found
+
+    @property
+    def base(self) -> Graph:
+        """The graph that users see, of which this may be an edition."""
+        return self if self.after is None else self.after  # type: ignore[return-value]
+
+    def every_operation(self) -> list[Operation]:
+        """Its operations, after those of the graph that it is an edition of."""
+        return self.operations if self.after is None else self.base.operations + self.operations
+
+    def every_node(self) -> list[Node]:
+        """Its nodes, after those of the graph that it is an edition of."""
+        return self.nodes if self.after is None else self.base.nodes + self.nodes
+
+    def outside_op(self, kind: str, name: str) -> Operation:
+        """An operation that no program has: it stands for what it depends on."""
+        return self._operation(CONSTANT, (), None, name, None, kind)
+
+    def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
+        """The value of a variable after a write. Who reads a Slot later does not depend on that:
+        whether the write comes before is decided by what a run is asked for."""
+        if self.n_open or not isinstance(variable, Slot):
+            return super().version_of(variable, node, index)
+        first = self.variables[variable]
+        after = symbol(self, node, index, first.dtype, first.shape, stands_for=variable)
+        self.versions[after] = variable
+        return after
+
+    # --- contexts ---
+
+    def as_default(self) -> AbstractContextManager[Graph]:
+        """Ops of this thread are recorded here inside the ``with`` block."""
+        return InForce(self, Recording(self))
+
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        """Nodes made in the ``with`` block get names that begin with `name/`."""
+        return self.names.scope(name)
+
+    def control_dependencies(
+            self, control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
+        """Operations made in the ``with`` block run after these; None: after no other."""
+        if control_inputs is None:
+            return OnTop(self._control, None)
+        items = [self.as_graph_element(x) for x in control_inputs]
+        return OnTop(self._control,
+                     tuple([x if isinstance(x, Operation) else x.op for x in items]))
+
+    def control_inputs(self) -> tuple[Operation, ...]:
+        """What operations made now run after."""
+        if not self._control:
+            return ()
+        found: dict[Operation, None] = {}
+        for ops in reversed(self._control):
+            if ops is None:
+                break
+            found.update(dict.fromkeys(ops))
+        return tuple(found)
+
+    def device(self, name: Any) -> AbstractContextManager[None]:
+        """Accepted; everything runs on the CPU."""
+        return OnDevice(self, name if isinstance(name, str) else "")
+
+    # --- leaves ---
+
+    def placeholder(self, shape: Iterable[int | None], dtype: DTypeLike = float32,
+                    name: str = "placeholder") -> Symbol:
+        """A tensor that gets its value when the graph runs.
+
+        Parameters
+        ----------
+        shape : sequence of int or None
+            None stands for a dimension that may differ from run to run.
+        dtype : dtype, default float32
+        name : str, default "placeholder"
+
+        Returns
+        -------
+        Symbol
+        """
+        dims = tuple(shape)
+        return self.parameter(len(self.inputs), name, as_dtype(dtype), dims, self.hints(dims))
+
+    @staticmethod
+    def hints(shape: Iterable[int | None]) -> list[int]:
+        """Sizes that stand for the unknown ones of a shape."""
+        return [SIZE_HINT if d is None else d for d in shape]
+
+    def unranked_placeholder(self, dtype: DTypeLike, name: str) -> Symbol:
+        """A placeholder of which not even the number of dimensions is known."""
+        self.unranked[made := self.placeholder([], dtype, name)] = None
+        return made
+
+    def constant_of(self, x: Any, name: str) -> Symbol:
+        """A constant of this name."""
+        return x if type(x) is Symbol else self.leaf(CONSTANT, x, x.shape, x.shape, x, x, name)
+
+    # --- running ---
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Values of what is asked for; nothing is run that these do not need.
+
+        Parameters
+        ----------
+        fetches : tensor, operation, or name of one, or nested lists, tuples, dicts of them
+        feeds : dict, optional
+            Values of placeholders and other tensors, by tensor or name.
+
+        Returns
+        -------
+        The structure of `fetches`, of Tensors; None stands for operations.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a placeholder that is needed has no value.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> g = df.Graph()
+        >>> with g.as_default():
+        ...     x = g.placeholder([None], name="x")
+        ...     y = x * 2.
+        >>> g.run(y, {"x:0": [1., 2.]}).tolist()
+        [2.0, 4.0]
+        """
+        return self._runner.tensors(fetches, feeds)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A drawing: SVG, or DOT if `path` ends in ``.dot``; written to `path` if given."""
+        return draw(self, path)
+
+    # --- looking up ---
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, each after those that make its inputs."""
+        return list(self.operations)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`; KeyError if there is none."""
+        return self._lookup.operation(name)
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """The tensor called `name`: its operation's name, a colon, and the index of the output;
+        KeyError if there is none."""
+        return self._lookup.tensor(name)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True,
+                         allow_operation: bool = True) -> Any:
+        """The tensor or operation that an object is, stands for or names."""
+        return self._lookup.element(obj, allow_tensor, allow_operation)
+
+    def finalize(self) -> None:
+        """From now on operations cannot be added."""
+        self.finalized = True
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name` in the scope, made different from names given before."""
+        return self.names.unique(name, mark_as_used)
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends to a collection."""
+        self.collections.add([name], value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends to each of several collections."""
+        self.collections.add(names, value)
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """What a collection holds; `scope`: only what has a name that it matches the start of."""
+        return self.collections.get(name, scope)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The list of a collection itself."""
+        return self.collections.ref(name)
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """The names of the collections that were used."""
+        return self.collections.keys()
+
+    def clear_collection(self, name: Any) -> None:
+        """Empties a collection."""
+        self.collections.clear(name)
+
+    # --- what a tensor of it cannot do ---
+
+    def no_value(self, x: Symbol, asked: str, instead: str) -> Any:
+        told = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(asked)
+        if told is not None:
+            raise TracedValueError(f"{told} ({x.name}, {messages.origin(x)})")
+        raise TracedValueError(messages.escaped(x, self.name, asked, self.outside_text))
+
+    def escaped(self, x: Symbol, who: str) -> None:
+        current = current_graph()
+        if current is None:
+            raise TracedValueError(
+                f"{messages.escaped(x, self.name, who, self.outside_text)}, or call {who} inside "
+                "graph.as_default(), which makes it part of the graph")
+        if not self.goes_on_in(current):
+            self.refuse(x, who, current)
+
+    def refuse(self, x: Symbol, who: str, other: Any) -> NoReturn:
+        """Raises the error for a tensor that is used in another graph."""
+        raise ForeignTensorError(
+            f"{who}: {TensorFace.text(x)} ({messages.origin(x)}) must be from the graph that "
+            f"records, {other.name}; it is of {self.name}")
+
+
+def name_scope(name: str) -> AbstractContextManager[str]:
+    """Nodes made in the ``with`` block get names that begin with `name/`; where no graph records it
+    does nothing.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> g = df.Graph()
+    >>> with g.as_default(), df.name_scope("layer") as scope:
+    ...     y = df.add(1., 2.)
+    >>> scope, y.name
+    ('layer/', 'layer/add:0')
+    """
+    graph = current_graph()
+    return nullcontext(f"{name}/") if graph is None else graph.names.scope(name)

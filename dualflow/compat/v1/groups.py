@@ -1,0 +1,267 @@
+"""Operations that only wait for others, and what is in force while operations are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from dualflow.compat.v1.defaults import Mode
+from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded
+from dualflow.compat.v1.operation import HostTensor, Operation
+from dualflow.nest import flatten
+from dualflow.ops.array import identity as own_identity
+
+__all__ = ["add_to_collection", "add_to_collections", "control_dependencies", "device",
+           "get_collection", "get_collection_ref", "group", "identity", "name_scope", "no_op",
+           "op_scope", "tuple"]
+
+
+class name_scope:
+    """Operations made in the ``with`` block get names that begin with `name/`.
+
+    Parameters
+    ----------
+    name : str or None
+        One that ends with a slash is a scope that was there before; None is the outermost.
+    default_name : str, optional
+        Used if `name` is None.
+    values : ignored
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.name_scope("layer"):
+    ...     print(tf.constant(1., name="c").name)
+    layer/c:0
+    """
+
+    def __init__(self, name: str | None, default_name: str | None = None,
+                 values: Any = None) -> None:
+        self.name = default_name if name is None else name
+
+    def __enter__(self) -> str:
+        self._scope: Any = (nullcontext(f"{self.name}/") if Mode.eager
+                            else graph_in_force().name_scope(self.name))
+        entered: str = self._scope.__enter__()
+        return entered
+
+    def __exit__(self, *raised: Any) -> None:
+        self._scope.__exit__(*raised)
+
+
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> name_scope:
+    """The older form of `name_scope`.
+
+    Parameters
+    ----------
+    values : Tensor
+    default_name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.op_scope([], "layer") as scope:
+    ...     print(scope)
+    layer/
+    """
+    return name_scope(name, default_name, values)
+
+
+def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
+    """Operations made in the ``with`` block run after these.
+
+    Parameters
+    ----------
+    control_inputs : list of tensor, operation or variable, or None
+        None: they run after no other.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(1.)
+    ...     sess.run(w.initializer)
+    ...     with tf.control_dependencies([w.assign_add(1.)]):
+    ...         y = w * 10.
+    ...     print(sess.run(y))
+    20.0
+    """
+    if Mode.eager:
+        return nullcontext()
+    return graph_in_force().control_dependencies(control_inputs)
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Accepted; everything runs on the CPU.
+
+    Parameters
+    ----------
+    device_name_or_function : str
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.device("/gpu:0"):
+    ...     print(tf.constant(1.).device)
+    /gpu:0
+    """
+    return nullcontext() if Mode.eager else graph_in_force().device(device_name_or_function)
+
+
+def no_op(name: str | None = None) -> Any:
+    """An operation that does nothing.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.no_op().type
+    'NoOp'
+    """
+    return None if Mode.eager else graph_in_force().outside_op("NoOp", name or "NoOp")
+
+
+def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
+    """An operation that runs others.
+
+    Parameters
+    ----------
+    *inputs : operation, tensor, variable, or nested lists of them
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     a, b = tf.Variable(1.), tf.Variable(2.)
+    ...     print(sess.run(tf.group(a.initializer, b.initializer)))
+    None
+    """
+    if Mode.eager:
+        return None
+    graph = graph_in_force()
+    wanted = [graph.as_graph_element(x) for x in flatten(list(inputs)) if x is not None]
+    made = graph.outside_op("NoOp", name or "group_deps")
+    ops = [x if isinstance(x, Operation) else x.op for x in wanted]
+    made.control_inputs = (*dict.fromkeys([*made.control_inputs, *ops]),)
+    return made
+
+
+@recorded
+def identity(input: Any, name: str | None = None) -> Any:
+    """A tensor of the same value.
+
+    Parameters
+    ----------
+    input : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.identity([1., 2.])))
+    [1. 2.]
+    """
+    if isinstance(input, HostTensor):
+        return HostTensor(input.graph, "Identity", name or "Identity", input.dtype, [input],
+                          lambda session, x: x, input.shape)
+    return own_identity(input, name=name or "Identity")
+
+
+@recorded
+def tuple(tensors: Iterable[Any], name: str | None = None,
+          control_inputs: Iterable[Any] | None = None) -> list[Any]:
+    """Tensors of the same values, which are there when all of them are.
+
+    Parameters
+    ----------
+    tensors : list of tensor
+    control_inputs : list, optional
+        What is waited for besides.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.tuple([tf.constant(1), tf.constant(2)])))
+    [np.int32(1), np.int32(2)]
+    """
+    given = list(tensors)
+    with control_dependencies([x for x in given if x is not None] + list(control_inputs or ())):
+        return [None if x is None else identity(x) for x in given]
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Appends to a collection of the graph in force.
+
+    Parameters
+    ----------
+    value : object
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.add_to_collection("numbers", 3)
+    ...     tf.get_collection("numbers")
+    [3]
+    """
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Appends to several collections of the graph in force.
+
+    Parameters
+    ----------
+    names : list of str
+    value : object
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.add_to_collections(["a", "b"], 3)
+    ...     tf.get_collection("b")
+    [3]
+    """
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """What a collection of the graph in force holds; `scope`: what has a name that it matches.
+
+    Parameters
+    ----------
+    key : str
+        The name of the collection.
+    scope : str, optional
+        Only what has a name that it matches the start of.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.get_collection("nothing")
+    []
+    """
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """The list of a collection itself: what is appended to it is in the collection.
+
+    Parameters
+    ----------
+    key : str
+        The name of the collection.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.get_collection_ref("numbers").append(3)
+    ...     tf.get_collection("numbers")
+    [3]
+    """
+    return get_default_graph().get_collection_ref(key)

@@ -1,0 +1,237 @@
+"""Layers that know no images: dense, dropout, flatten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import dualflow as df
+from dualflow import nn
+from dualflow.compat.v1 import nn_ops
+from dualflow.compat.v1.control_flow import cond, condition
+from dualflow.compat.v1.layers.base import ZEROS, Layer, known, shape_of
+from dualflow.compat.v1.ops import convert
+
+__all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
+
+Activation = Callable[[Any], Any] | None
+
+
+class WithKernel(Layer):
+    """Base: a kernel, a bias, and an activation."""
+
+    def __init__(self, activation: Activation, use_bias: bool, kernel_initializer: Any,
+                 bias_initializer: Any, kernel_regularizer: Any, bias_regularizer: Any,
+                 activity_regularizer: Any, kernel_constraint: Any, bias_constraint: Any,
+                 trainable: bool, name: str | None, **options: Any) -> None:
+        super().__init__(trainable, name, **options)
+        self.activation, self.use_bias = activation, use_bias
+        self.activity_regularizer = activity_regularizer
+        self._kernel = kernel_initializer, kernel_regularizer, kernel_constraint
+        self._bias = bias_initializer, bias_regularizer, bias_constraint
+        self.bias: Any = None
+
+    def make(self, kernel: list[int], bias: int) -> None:
+        """Makes the variables, of these sizes."""
+        self.kernel = self.add_weight("kernel", kernel, *self._kernel)
+        if self.use_bias:
+            self.bias = self.add_weight("bias", [bias], *self._bias)
+
+    def finished(self, x: Any, data_format: str = "NHWC") -> Any:
+        """The bias added, and the activation applied."""
+        if self.bias is not None:
+            x = nn.bias_add(x, self.bias, data_format, name="BiasAdd")
+        if self.activation is not None:
+            x = self.activation(x)
+        if self.activity_regularizer is not None:
+            self.add_loss(self.activity_regularizer(x))
+        return x
+
+
+class Dense(WithKernel):
+    """``activation(inputs @ kernel + bias)``; see `dense`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     layer = tf.layers.Dense(3)
+    ...     y, z = layer(tf.ones([4, 2])), layer(tf.zeros([5, 2]))
+    ...     print(y.shape, [v.name for v in layer.variables])
+    (4, 3) ['dense/kernel:0', 'dense/bias:0']
+    """
+
+    def __init__(self, units: int, activation: Activation = None, use_bias: bool = True,
+                 kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+                 kernel_regularizer: Any = None, bias_regularizer: Any = None,
+                 activity_regularizer: Any = None, kernel_constraint: Any = None,
+                 bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
+                 **options: Any) -> None:
+        super().__init__(activation, use_bias, kernel_initializer, bias_initializer,
+                         kernel_regularizer, bias_regularizer, activity_regularizer,
+                         kernel_constraint, bias_constraint, trainable, name, **options)
+        self.units = int(units)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        self.make([known(input_shape, -1, "Dense"), self.units], self.units)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """What it gives for tensors."""
+        if inputs.ndim <= 2:
+            return self.finished(df.matmul(inputs, self.kernel, name="MatMul"))
+        return self.finished(df.tensordot(inputs, self.kernel, 1, name="Tensordot"))
+
+
+def dense(inputs: Any, units: int, activation: Activation = None, use_bias: bool = True,
+          kernel_initializer: Any = None, bias_initializer: Any = ZEROS,
+          kernel_regularizer: Any = None, bias_regularizer: Any = None,
+          activity_regularizer: Any = None, kernel_constraint: Any = None,
+          bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
+          reuse: bool | None = None) -> Any:
+    """``activation(inputs @ kernel + bias)``
+
+    Parameters
+    ----------
+    inputs : Tensor, floating, shape (..., n)
+    units : int
+        The size of the last dimension of the result.
+    activation : callable, optional
+    use_bias : bool, default True
+    kernel_initializer, bias_initializer : Initializer, optional
+        For the kernel by default that of the scope in force, or `glorot_uniform_initializer`; for
+        the bias `zeros_initializer`.
+    kernel_regularizer, bias_regularizer, activity_regularizer : callable, optional
+        What they give for the variables and the result goes to ``REGULARIZATION_LOSSES``.
+    kernel_constraint, bias_constraint : callable, optional
+        Kept with the variables.
+    trainable : bool, default True
+    name : str, optional
+        Of the scope of the variables, by default "dense", made unique.
+    reuse : bool, optional
+        Whether to use the variables of an earlier layer of this name.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     y = tf.layers.dense(tf.ones([4, 2]), 3, tf.nn.relu, name="fc")
+    ...     print(y.shape, [v.name for v in tf.trainable_variables()])
+    (4, 3) ['fc/kernel:0', 'fc/bias:0']
+    """
+    return Dense(units, activation, use_bias, kernel_initializer, bias_initializer,
+                 kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
+                 bias_constraint, trainable, name, _scope=name, _reuse=reuse)(inputs)
+
+
+class Dropout(Layer):
+    """Sets some elements to 0 while training; see `dropout`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.layers.Dropout(0.5)(tf.ones([3]))))
+    [1. 1. 1.]
+    """
+
+    def __init__(self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None,
+                 name: str | None = None, **options: Any) -> None:
+        super().__init__(name=name, **options)
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+
+    def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Any:
+        """What it gives for tensors."""
+        training = args[0] if args else training
+        if training is False:
+            return df.identity(inputs)
+        shape, rate = self.noise_shape, self.rate
+        if shape is not None:
+            shape = [inputs.shape[k] if n is None else n for k, n in enumerate(shape)]
+        if not isinstance(training, bool | int):        # one program: at a rate of 0 all is kept
+            rate = df.where(flag(training), convert(rate, inputs.dtype), df.zeros([], inputs.dtype))
+        return nn_ops.dropout(inputs, None, shape, self.seed, rate=rate)
+
+
+def dropout(inputs: Any, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None,
+            training: Any = False, name: str | None = None) -> Any:
+    """While training, elements are 0 with probability `rate`, and others divided by 1 - rate.
+
+    Parameters
+    ----------
+    inputs : Tensor, floating
+    rate : float or Tensor, default 0.5
+    noise_shape : sequence of int or None, optional
+        The shape of what is drawn, which broadcasts with `inputs`; None: as there.
+    seed : int, optional
+    training : bool or Tensor, default False
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     training = tf.placeholder_with_default(False, [])
+    ...     y = tf.layers.dropout(tf.ones([1000]), training=training)
+    ...     print(set(sess.run(y).tolist()), sorted(set(sess.run(y, {training: True}).tolist())))
+    {1.0} [0.0, 2.0]
+    """
+    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+
+
+def flag(training: Any) -> Any:
+    """Whether to train, as a bool tensor."""
+    return df.cast(condition(training), df.bool_)
+
+
+def chosen(training: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """What one of two functions gives: now, if it is known which, or when the graph runs."""
+    if isinstance(training, bool | int):
+        return then() if training else otherwise()
+    return cond(flag(training), then, otherwise)
+
+
+class Flatten(Layer):
+    """Matrices of rows; see `flatten`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.layers.Flatten()(tf.ones([2, 3, 4])).shape)
+    (2, 12)
+    """
+
+    def __init__(self, data_format: str | None = "channels_last", **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = data_format
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """What it gives for tensors."""
+        if self.data_format == "channels_first" and inputs.ndim > 2:
+            inputs = df.transpose(inputs, [0, *range(2, inputs.ndim), 1])
+        if not inputs.ndim:
+            return df.reshape(inputs, [1, 1])
+        sizes = shape_of(inputs).as_list()[1:]
+        if None in sizes:
+            return df.reshape(inputs, [inputs.shape[0], -1], name="Reshape")
+        return df.reshape(inputs, [-1, math.prod(sizes)], name="Reshape")
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+    """A row of numbers for each element of the first dimension.
+
+    Parameters
+    ----------
+    inputs : Tensor
+    data_format : {"channels_last", "channels_first"}
+        "channels_first": channels are made the last dimension before.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.layers.flatten(tf.placeholder(tf.float32, [None, 3, 4])).shape)
+    (?, 12)
+    """
+    return Flatten(data_format, name=name)(inputs)

@@ -1,0 +1,335 @@
+"""Arithmetic, reductions and comparisons under the names of TensorFlow 1, with its dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow import linalg, math
+from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.ops import alike, convert, either, wrapped
+from dualflow.dtypes import float32, float64, int32, int64
+
+abs = wrapped(df.abs, "Abs")
+accumulate_n = wrapped(df.add_n, "AccumulateNV2")
+acos = wrapped(df.acos, "Acos")
+acosh = wrapped(df.acosh, "Acosh")
+add = wrapped(df.add, "Add")
+add_n = wrapped(df.add_n, "AddN")
+argsort = wrapped(df.argsort, "argsort")
+asin = wrapped(df.asin, "Asin")
+asinh = wrapped(df.asinh, "Asinh")
+atan = wrapped(df.atan, "Atan")
+atan2 = wrapped(df.atan2, "Atan2")
+atanh = wrapped(df.atanh, "Atanh")
+ceil = wrapped(math.ceil, "Ceil")
+clip_by_norm = wrapped(df.clip_by_norm, "clip_by_norm")
+clip_by_value = wrapped(df.clip_by_value, "clip_by_value")
+confusion_matrix = wrapped(math.confusion_matrix, "confusion_matrix")
+cos = wrapped(df.cos, "Cos")
+cosh = wrapped(df.cosh, "Cosh")
+count_nonzero = wrapped(math.count_nonzero, "count_nonzero", keep_dims="keepdims",
+                        reduction_indices="axis")
+cumprod = wrapped(math.cumprod, "Cumprod")
+cumsum = wrapped(df.cumsum, "Cumsum")
+digamma = wrapped(math.digamma, "Digamma")
+einsum = wrapped(df.einsum, "einsum")
+equal = wrapped(df.equal, "Equal")
+erf = wrapped(math.erf, "Erf")
+erfc = wrapped(math.erfc, "Erfc")
+exp = wrapped(df.exp, "Exp")
+expm1 = wrapped(math.expm1, "Expm1")
+floor = wrapped(df.floor, "Floor")
+floordiv = wrapped(math.floordiv, "floordiv")
+floormod = wrapped(math.floormod, "FloorMod")
+global_norm = wrapped(linalg.global_norm, "global_norm")
+greater = wrapped(df.greater, "Greater")
+greater_equal = wrapped(df.greater_equal, "GreaterEqual")
+is_finite = wrapped(math.is_finite, "IsFinite")
+is_inf = wrapped(math.is_inf, "IsInf")
+is_nan = wrapped(math.is_nan, "IsNan")
+less = wrapped(df.less, "Less")
+less_equal = wrapped(df.less_equal, "LessEqual")
+lgamma = wrapped(math.lgamma, "Lgamma")
+log = wrapped(df.log, "Log")
+log1p = wrapped(math.log1p, "Log1p")
+log_sigmoid = wrapped(math.log_sigmoid, "LogSigmoid")
+logical_and = wrapped(df.logical_and, "LogicalAnd")
+logical_not = wrapped(df.logical_not, "LogicalNot")
+logical_or = wrapped(df.logical_or, "LogicalOr")
+logical_xor = wrapped(math.logical_xor, "LogicalXor")
+maximum = wrapped(df.maximum, "Maximum")
+minimum = wrapped(df.minimum, "Minimum")
+mod = wrapped(math.floormod, "FloorMod")
+multiply = wrapped(df.multiply, "Mul")
+negative = wrapped(df.negative, "Neg")
+norm = wrapped(df.norm, "norm", keep_dims="keepdims")
+not_equal = wrapped(df.not_equal, "NotEqual")
+pow = wrapped(df.pow, "Pow")
+reciprocal = wrapped(math.reciprocal, "Reciprocal")
+reduce_all = wrapped(df.reduce_all, "All", keep_dims="keepdims", reduction_indices="axis")
+reduce_any = wrapped(df.reduce_any, "Any", keep_dims="keepdims", reduction_indices="axis")
+reduce_logsumexp = wrapped(df.reduce_logsumexp, "LogSumExp", keep_dims="keepdims",
+                           reduction_indices="axis")
+reduce_max = wrapped(df.reduce_max, "Max", keep_dims="keepdims", reduction_indices="axis")
+reduce_min = wrapped(df.reduce_min, "Min", keep_dims="keepdims", reduction_indices="axis")
+reduce_prod = wrapped(df.reduce_prod, "Prod", keep_dims="keepdims", reduction_indices="axis")
+reduce_sum = wrapped(df.reduce_sum, "Sum", keep_dims="keepdims", reduction_indices="axis")
+rint = wrapped(math.rint, "Rint")
+round = wrapped(df.round, "Round")
+rsqrt = wrapped(math.rsqrt, "Rsqrt")
+segment_sum = wrapped(math.segment_sum, "SegmentSum")
+saturate_cast = wrapped(df.saturate_cast, "saturate_cast")
+sigmoid = wrapped(df.sigmoid, "Sigmoid")
+sign = wrapped(df.sign, "Sign")
+sin = wrapped(df.sin, "Sin")
+sinh = wrapped(df.sinh, "Sinh")
+sqrt = wrapped(df.sqrt, "Sqrt")
+square = wrapped(df.square, "Square")
+squared_difference = wrapped(math.squared_difference, "SquaredDifference")
+subtract = wrapped(df.subtract, "Sub")
+tan = wrapped(df.tan, "Tan")
+tanh = wrapped(df.tanh, "Tanh")
+tensordot = wrapped(df.tensordot, "Tensordot")
+trace = wrapped(linalg.trace, "Trace")
+truediv = wrapped(df.truediv, "truediv")
+unsorted_segment_sum = wrapped(math.unsorted_segment_sum, "UnsortedSegmentSum")
+
+realdiv = divide = truediv
+
+
+@recorded
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
+           adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
+           b_is_sparse: bool = False, name: str | None = None) -> Any:
+    """The product of matrices.
+
+    Parameters
+    ----------
+    a, b : Tensor, shape (..., m, k) and (..., k, n)
+    transpose_a, transpose_b, adjoint_a, adjoint_b : bool, default False
+    a_is_sparse, b_is_sparse : ignored
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.matmul([[1., 2.]], [[3.], [4.]])))
+    [[11.]]
+    """
+    x, y = alike(a, b)
+    return df.matmul(x, y, transpose_a or adjoint_a, transpose_b or adjoint_b,
+                     name=name or "MatMul")
+
+
+@recorded
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool | None = None,
+                name: str | None = None, reduction_indices: Any = None,
+                keep_dims: bool | None = None) -> Any:
+    """The mean over dimensions, of the dtype of the tensor: for integers the fraction is cut off.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run([tf.reduce_mean([1, 2]), tf.reduce_mean([1., 2.])]))
+    [np.int32(1), np.float32(1.5)]
+    """
+    x = convert(input_tensor)
+    axis = either(axis, reduction_indices, "'axis' and 'reduction_indices'")
+    keep = bool(either(keepdims, keep_dims, "'keepdims' and 'keep_dims'"))
+    if x.dtype.is_floating:
+        return df.reduce_mean(x, axis, keep, name or "Mean")
+    return df.cast(df.reduce_mean(df.cast(x, float64), axis, keep), x.dtype, name or "Mean")
+
+
+@recorded
+def argmax(input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+           output_type: Any = int64) -> Any:
+    """Where the largest element is along a dimension, by default the first.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.argmax([[1., 3., 2.]], 1)))
+    [1]
+    """
+    axis = either(axis, dimension, "'axis' and 'dimension'")
+    return df.argmax(input, 0 if axis is None else axis, as_dtype(output_type), name or "ArgMax")
+
+
+@recorded
+def argmin(input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+           output_type: Any = int64) -> Any:
+    """Where the smallest element is along a dimension, by default the first.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.argmin([[1., 3., 2.]], 1)))
+    [0]
+    """
+    axis = either(axis, dimension, "'axis' and 'dimension'")
+    return df.argmin(input, 0 if axis is None else axis, as_dtype(output_type), name or "ArgMin")
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    """`argmax` with its arguments in an older order.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.arg_max([[1., 3., 2.]], 1)))
+    [1]
+    """
+    return argmax(input, dimension, name, output_type=output_type)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Any:
+    """`argmin` with its arguments in an older order.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.arg_min([[1., 3., 2.]], 1)))
+    [0]
+    """
+    return argmin(input, dimension, name, output_type=output_type)
+
+
+@recorded
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """A tensor of the same numbers in another dtype.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.cast([1.5, -1.5], "int32")))
+    [ 1 -1]
+    """
+    found, wanted = convert(x), as_dtype(dtype)
+    return found if found.dtype is wanted else df.cast(found, wanted, name or "Cast")
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """A tensor as float32.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_float(1)))
+    1.0
+    """
+    return cast(x, float32, name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """A tensor as float64.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_double(1)))
+    1.0
+    """
+    return cast(x, float64, name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """A tensor as int32.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_int32(1.5)))
+    1
+    """
+    return cast(x, int32, name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """A tensor as int64.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_int64(1.5)))
+    1
+    """
+    return cast(x, int64, name)
+
+
+@recorded
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y as in Python 2: for integers rounded down.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run([tf.div(-7, 2), tf.div(7., 2.)]))
+    [np.int32(-4), np.float32(3.5)]
+    """
+    a, b = alike(x, y)
+    if a.dtype.is_floating:
+        return df.divide(a, b, name or "div")
+    return math.floordiv(a, b, name or "div")
+
+
+@recorded
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y for integers, rounded towards zero.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.truncatediv(-7, 2)))
+    -3
+    """
+    a, b = alike(x, y)
+    return df.sign(a) * df.sign(b) * math.floordiv(df.abs(a), df.abs(b), name or "TruncateDiv")
+
+
+@recorded
+def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None,
+                        name: str | None = None) -> Any:
+    """Tensors scaled down so that their common norm is at most `clip_norm`, and that norm.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     clipped, norm = tf.clip_by_global_norm([tf.constant([3., 4.])], 1.)
+    ...     print(sess.run(norm))
+    5.0
+    """
+    return df.clip_by_global_norm(t_list, clip_norm, use_norm, name)
+
+
+@recorded
+def lin_space(start: Any, stop: Any, num: int, name: str | None = None) -> Any:
+    """`num` numbers evenly spaced from start to stop.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.lin_space(0., 1., 3)))
+    [0.  0.5 1. ]
+    """
+    return df.linspace(start, stop, num, name or "LinSpace")
+
+
+linspace = lin_space

@@ -1,0 +1,60 @@
+"""`tf.nn`: functions of neural networks."""
+
+from dualflow.compat.v1 import rnn_cell as rnn_cell
+from dualflow.compat.v1.candidate_sampling import (
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    nce_loss as nce_loss,
+    sampled_softmax_loss as sampled_softmax_loss,
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
+from dualflow.compat.v1.math_ops import (
+    log_sigmoid as log_sigmoid,
+    sigmoid as sigmoid,
+    tanh as tanh,
+)
+from dualflow.compat.v1.nn_ops import (
+    atrous_conv2d as atrous_conv2d,
+    avg_pool as avg_pool,
+    batch_normalization as batch_normalization,
+    bias_add as bias_add,
+    conv2d as conv2d,
+    conv2d_transpose as conv2d_transpose,
+    depth_to_space as depth_to_space,
+    depthwise_conv2d as depthwise_conv2d,
+    dropout as dropout,
+    elu as elu,
+    embedding_lookup as embedding_lookup,
+    fused_batch_norm as fused_batch_norm,
+    in_top_k as in_top_k,
+    l2_loss as l2_loss,
+    l2_normalize as l2_normalize,
+    leaky_relu as leaky_relu,
+    local_response_normalization as local_response_normalization,
+    log_softmax as log_softmax,
+    lrn as lrn,
+    max_pool as max_pool,
+    moments as moments,
+    relu as relu,
+    relu6 as relu6,
+    selu as selu,
+    separable_conv2d as separable_conv2d,
+    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+    softmax as softmax,
+    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
+    softplus as softplus,
+    softsign as softsign,
+    space_to_depth as space_to_depth,
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+    swish as swish,
+    top_k as top_k,
+    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
+    xw_plus_b as xw_plus_b,
+    zero_fraction as zero_fraction,
+)
+from dualflow.compat.v1.rnn import (
+    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
+    dynamic_rnn as dynamic_rnn,
+    static_bidirectional_rnn as static_bidirectional_rnn,
+    static_rnn as static_rnn,
+)

@@ -1,0 +1,220 @@
+"""Programs of parts of a graph: what is asked for, what that needs, compiled once for all sessions.
+
+A run computes the nodes that its fetches need, and no others: first those that wait for no write of
+a variable, which see variables as they were when the run began, then the others, both in the order
+in which they were made. What a node waits for, by an input or a control input, is older than it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dualflow._core import Dim, Symbol, get_op
+from dualflow.compat.v1 import errors
+from dualflow.compat.v1.dtypes import MESSAGE_NAMES
+from dualflow.compat.v1.slot import Slot
+from dualflow.errors import DualflowError
+from dualflow.graph.ir import VARIABLE, Graph, Node, walk
+from dualflow.graph.passes.options import Options
+from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.locks import reentrant_lock
+from dualflow.graph.trace.parameters import Argument, Feed, Number
+from dualflow.graph.trace.specialize import Specializer, leaves
+from dualflow.graph.trace.trace import Trace, suspended
+
+MAX_PROGRAMS = 64          # of one graph; the least recently used is dropped
+ASSIGN = get_op("assign")
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class PartProgram:
+    """The program of a part of a graph, for all sessions.
+
+    Attributes
+    ----------
+    compiled : Compiled
+    reads : dict of Slot to Node
+        Variables that must have a value before it runs, and who reads them first.
+    writes : set of Slot
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.reads = read_first(graph)
+        self.compiled = Compiled(graph, Options())
+        written: list[Any] = [x.variable for x in self.compiled.spec.variables if x.written]
+        self.writes = {x for x in written if isinstance(x, Slot)}
+
+
+class Programs:
+    """The programs of a graph, which may grow between runs."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._lock = reentrant_lock()
+        self._known: OrderedDict[Any, PartProgram] = OrderedDict()
+
+    def get(self, fetches: tuple[Symbol | Node, ...], fed: tuple[Symbol, ...],
+            shapes: Shapes) -> PartProgram:
+        """The program that gives the tensors among the fetches."""
+        key = (fetches, fed, shapes)
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = self._make(fetches, fed, shapes)
+                if len(self._known) > MAX_PROGRAMS:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(key)
+        return found
+
+    def _make(self, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol],
+              shapes: Shapes) -> PartProgram:
+        part, given = part_for(self.trace, fetches, fed), set(fed)
+        for node in part.nodes:
+            if isinstance(node.data, Argument) and node.outputs[0] not in given:
+                raise errors.InvalidArgumentError(unfed(node), node)
+            for before, _ in node.written:
+                if before in given:
+                    raise errors.InvalidArgumentError(
+                        f"{before.name} is fed, and {node.name} (made at {node.line}) assigns to "
+                        "it in the same run", node)
+        player = Player(part, fed, shapes)
+        with suspended():
+            graph = player.run()
+        if graph is None:
+            raise errors.InvalidArgumentError(
+                f"run: while {self.trace.name} was built, Python decided by a size that is another "
+                "for what is fed; build it with placeholders of known shape")
+        return PartProgram(graph)
+
+
+class Player(Specializer):
+    """Plays a part into a graph of its own, in which fed values are parameters and each variable
+    has one version after the other."""
+
+    def __init__(self, part: Trace, fed: Sequence[Symbol], shapes: Shapes) -> None:
+        super().__init__(part, {}, {}, None)
+        for k, (x, shape) in enumerate(zip(fed, shapes, strict=True)):
+            self.give(x, Argument(k, x.node.name), shape)
+        self._fed = {x: self.stands_for[x] for x in fed}
+        self._nodes = {x.node for x in fed}
+
+    def step(self, node: Node) -> None:
+        try:
+            super().step(node)
+        except DualflowError as error:      # what is fed does not fit
+            raise errors.translated(type(error)(
+                f"{error} ({node.name}, made at {node.line})"), node) from error
+        self._go_on(node)
+
+    def own(self, node: Node, inputs: Sequence[Symbol],
+            bodies: Sequence[Graph]) -> Sequence[Symbol]:
+        made = super().own(node, inputs, bodies)
+        self._go_on(node)
+        return made
+
+    def _go_on(self, node: Node) -> None:
+        if node.writes and len(self.open) == 1:
+            for before, after in node.written:
+                if before.node.op is VARIABLE and isinstance(before.node.data, Slot):
+                    self.stands_for[before] = self.stands_for[after]
+        if node in self._nodes:
+            self.stands_for.update(self._fed)
+
+
+def unfed(node: Node) -> str:
+    """The message for a placeholder without a value."""
+    x = node.outputs[0]
+    sizes = ",".join(["?" if n is None else str(n) for n in x.known_shape])
+    unranked = [y.op.name for y in x.graph.base.unranked]
+    shape = "" if node.name in unranked else f" and shape [{sizes}]"
+    dtype = MESSAGE_NAMES.get(x.dtype.name, x.dtype.name)
+    return (f"You must feed a value for placeholder tensor {node.name!r} with dtype {dtype}{shape} "
+            f"(made at {node.line})")
+
+
+def read_first(graph: Graph) -> dict[Slot, Node]:
+    """Variables that must have a value at the start of a run, and the node that reads it first."""
+    found: dict[Slot, Node] = {}
+    for node in graph.nodes:
+        for k, x in enumerate(node.inputs):
+            if x.node.op is VARIABLE and not (node.op is ASSIGN and k == 0):
+                found.setdefault(x.node.data, node)
+    for x in graph.outputs:
+        if x.node.op is VARIABLE:
+            found.setdefault(x.node.data, x.node)
+    return {slot: node for slot, node in found.items()
+            if isinstance(slot, Slot) and slot.begin is None}
+
+
+def part_for(trace: Any, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol]) -> Trace:
+    """The nodes that fetches need where some values are given, with what decides about them."""
+    given = set(fed)
+    wanted = [x if isinstance(x, Node) else x.node for x in fetches
+              if isinstance(x, Node) or x not in given]
+    needed = needed_for(wanted, given)
+    late = waiting(trace.every_operation(), needed, given)
+    nodes = [node for node in trace.every_node() if node in needed]
+    part: Trace = trace.part(
+        [*[node for node in nodes if node not in late], *[node for node in nodes if node in late]],
+        list(fed), [x for x in fetches if isinstance(x, Symbol)],
+        {key: guard for node in needed for key, guard in getattr(node, "decisions", {}).items()
+         if all([x in given or x.node in needed for x in sized_by(guard.args)])})
+    return part
+
+
+def waiting(operations: Iterable[Node], needed: set[Node], given: set[Symbol]) -> set[Node]:
+    """Those that write a variable, or wait for such a write."""
+    late: set[Node] = set()
+    for node in operations:
+        if node in needed and (
+                any([getattr(before.node.data, "begin", None) is None
+                     for before, _ in node.written])
+                or any([x.node in late for x in read_by(node) if x not in given])
+                or any([op in late for op in control_inputs(node)])):
+            late.add(node)
+    return late
+
+
+def needed_for(nodes: Iterable[Any], given: set[Symbol]) -> set[Node]:
+    """Nodes and all that they wait for, and that their inputs, and the sizes in their attributes,
+    are computed from."""
+    needed: set[Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in needed:
+            needed.update(walk([node]) if node.bodies else (node,))
+            pending += control_inputs(node)
+            pending += [x.node for x in read_by(node) if x not in given]
+    return needed
+
+
+def control_inputs(node: Node) -> list[Node]:
+    """What a node, and those inside it, wait for besides their inputs."""
+    if not node.bodies:
+        return list(getattr(node, "control_inputs", ()))
+    return [op for inside in walk([node]) for op in getattr(inside, "control_inputs", ())]
+
+
+def read_by(node: Node) -> list[Symbol]:
+    """The inputs of a node, and the values that sizes in its attributes, and in those of nodes
+    inside it, are taken from."""
+    read = list(node.inputs)
+    for inside in walk([node]) if node.bodies else (node,):
+        if inside.attrs is not None and inside.attrs.symbolic:
+            for value in inside.attrs.values:
+                read += sized_by(value if isinstance(value, tuple) else (value,))
+    if isinstance(node.data, Number):
+        read += sized_by((node.data.dim,))
+    elif isinstance(node.data, Feed):
+        read += sized_by(node.data.args)
+    return read
+
+
+def sized_by(values: Iterable[Any]) -> list[Symbol]:
+    """Values whose sizes or elements the Dims among `values` are computed from."""
+    return [d.args[0] for value in values if isinstance(value, Dim)
+            for d in leaves(value) if isinstance(d.args[0], Symbol)]

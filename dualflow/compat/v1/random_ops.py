@@ -1,0 +1,197 @@
+"""Random numbers: each operation has a stream of its own, which begins anew in each session."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dualflow import random
+from dualflow._core import Tensor, apply, constant
+from dualflow.arguments import integer
+from dualflow.compat.v1.defaults import Mode
+from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded
+from dualflow.compat.v1.ops import convert
+from dualflow.compat.v1.slot import Slot
+from dualflow.dtypes import float32, int64
+from dualflow.ops.gather import gather
+from dualflow.ops.random import (
+    stateless_normal,
+    stateless_permutation,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+
+__all__ = ["get_seed", "random_normal", "random_shuffle", "random_uniform", "set_random_seed",
+           "truncated_normal"]
+
+BITS = 1 << 64
+GOLDEN = 0x9E3779B97F4A7C15     # 2**64 over the golden ratio: neighbours end up far apart
+DEFAULT_GRAPH_SEED = 87654321
+
+
+def set_random_seed(seed: int) -> None:
+    """Makes the random operations of the graph in force repeatable: in each session they give the
+    same numbers.
+
+    Parameters
+    ----------
+    seed : int
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.set_random_seed(1)
+    ...     x = tf.random_normal([2])
+    ...     with tf.Session() as one, tf.Session() as other:
+    ...         one.run(x).tolist() == other.run(x).tolist()
+    True
+    """
+    seed = integer(seed, "set_random_seed: seed")
+    if Mode.eager:
+        random.set_seed(seed)
+    else:
+        get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The seeds of the graph and of an operation made now; both None if neither is given.
+
+    Parameters
+    ----------
+    op_seed : int or None
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.get_seed(None), tf.get_seed(3)
+    ((None, None), (87654321, 3))
+    """
+    graph = graph_in_force()
+    if graph.seed is None:
+        return (None, None) if op_seed is None else (DEFAULT_GRAPH_SEED, op_seed)
+    return graph.seed, len(graph.operations) if op_seed is None else op_seed
+
+
+def draw(seed: int | None, name: str) -> Tensor:
+    """The key of the next draw, from the state that each session has for this operation."""
+    if Mode.eager:
+        source = random.get_global_generator() if seed is None else random.Generator(seed)
+        return source.key()
+    of_graph, of_op = get_seed(seed)
+
+    def begin() -> Tensor:
+        if of_graph is None or of_op is None:
+            mixed = int.from_bytes(os.urandom(8), "little")
+        else:
+            mixed = (of_graph * GOLDEN + of_op) * GOLDEN % BITS
+        return constant([(mixed + BITS // 2) % BITS - BITS // 2, 0], int64)
+
+    graph = graph_in_force()
+    with graph.control_dependencies(None):
+        slot = Slot(graph, f"{name}/state", int64, (2,), begin)
+    key: Tensor = apply("next_key", slot, name=f"{name}/key")
+    return key
+
+
+@recorded
+def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
+                  seed: int | None = None, name: str | None = None) -> Any:
+    """Normally distributed numbers, others in each run.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    mean : number or Tensor
+    stddev : number or Tensor
+    dtype : dtype
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.random_normal([2, 3], stddev=0.1)).shape
+    (2, 3)
+    """
+    name = name or "random_normal"
+    return stateless_normal(shape, draw(seed, name), mean, stddev, as_dtype(dtype), name)
+
+
+@recorded
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
+                     seed: int | None = None, name: str | None = None) -> Any:
+    """Normally distributed numbers within two standard deviations, others in each run.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    mean : number or Tensor
+    stddev : number or Tensor
+    dtype : dtype
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.truncated_normal([2, 3])).shape
+    (2, 3)
+    """
+    name = name or "truncated_normal"
+    return stateless_truncated_normal(shape, draw(seed, name), mean, stddev, as_dtype(dtype), name)
+
+
+@recorded
+def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32,
+                   seed: int | None = None, name: str | None = None) -> Any:
+    """Numbers evenly distributed over [minval, maxval), others in each run.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    minval : number or Tensor
+    maxval : number or Tensor
+        1 for floats if not given.
+    dtype : dtype
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = sess.run(tf.random_uniform([4], 0, 10, tf.int32))
+    >>> x.shape, x.dtype.name
+    ((4,), 'int32')
+    """
+    name = name or "random_uniform"
+    if maxval is None and not as_dtype(dtype).is_floating:
+        raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype).name}")
+    return stateless_uniform(shape, draw(seed, name), minval, maxval, as_dtype(dtype), name)
+
+
+@recorded
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """A tensor with its rows in random order, another in each run.
+
+    Parameters
+    ----------
+    value : Tensor, number or array
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sorted(sess.run(tf.random_shuffle([3, 1, 2])).tolist())
+    [1, 2, 3]
+    """
+    name = name or "RandomShuffle"
+    x = convert(value)
+    return gather(x, stateless_permutation(x.shape[0], draw(seed, name)), name=name)

@@ -1,0 +1,94 @@
+"""What a run tells besides its values: how long each operation took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow._core import Executable, Tensor
+from dualflow.graph.inspect.profile import with_bodies
+from dualflow.graph.program.compile import Compiled
+from dualflow.summary.tensorboard import proto
+from dualflow.summary.trace import add_times
+
+__all__ = ["RunMetadata", "RunOptions"]
+
+
+class RunOptions:
+    """What is asked of a run: times, with ``trace_level=FULL_TRACE``. Other options are ignored.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE).trace_level
+    3
+    """
+
+    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
+
+    def __init__(self, trace_level: int = NO_TRACE, **ignored: Any) -> None:
+        self.trace_level = trace_level
+
+
+class RunMetadata:
+    """What a run tells: a RunMetadata protocol buffer of the tensorboard package, to be given to
+    `FileWriter.add_run_metadata`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     y = tf.square(tf.random_normal([10]), name="y")
+    ...     metadata = tf.RunMetadata()
+    ...     made = sess.run(y, options=tf.RunOptions(tf.RunOptions.FULL_TRACE),
+    ...                     run_metadata=metadata)
+    >>> [stats.node_name for stats in metadata.step_stats.dev_stats[0].node_stats][-1]
+    'y'
+    """
+
+    def __init__(self) -> None:
+        self._message: Any = None
+
+    @property
+    def message(self) -> Any:
+        """The protocol buffer."""
+        if self._message is None:
+            self._message = proto("config").RunMetadata()
+        return self._message
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.message, name)
+
+    def take(self, compiled: Compiled, ns: list[int], start: list[int]) -> None:
+        """Notes the times of a run's instructions, under the names of their operations."""
+        instructions = [(i, inside) for i, inside in with_bodies(compiled.plan.instructions)]
+        names = {i.node: i.node.name for i, inside in instructions if not inside}
+        self.message.Clear()
+        add_times(self.message.step_stats, instructions, (ns, start), names)
+
+
+class Timed:
+    """An executable that tells `metadata` its times."""
+
+    def __init__(self, executable: Executable, compiled: Compiled, metadata: RunMetadata) -> None:
+        self.executable, self.compiled, self.metadata = executable, compiled, metadata
+
+    def run(self, leaves: list[Tensor]) -> list[Tensor]:
+        """A run."""
+        made, ns, start = self.executable.profile(leaves)
+        self.metadata.take(self.compiled, ns, start)
+        return made
+
+
+def timed(run: Any, metadata: RunMetadata) -> Any:
+    """A run that was prepared for this once, and whose times `metadata` is to get."""
+    bind = run.bind
+
+    def bound(shapes: Any) -> Any:
+        found = bind(shapes)
+        found.executable = Timed(found.executable, found.program.compiled, metadata)
+        return found
+
+    run.bind = bound
+    return run

@@ -1,0 +1,265 @@
+"""Running parts of a graph, with the values that its variables have here.
+
+A run is short: what was asked for before is found by identity, with the program that computes it
+and what fits the values that are fed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from dualflow._core import (
+    Executable,
+    Symbol,
+    Tensor,
+    Variable,
+    constant,
+    current_graph,
+    fed_tensors,
+)
+from dualflow.compat.v1 import errors
+from dualflow.compat.v1.face import TensorFace
+from dualflow.compat.v1.fetches import Fetches
+from dualflow.compat.v1.operation import HostTensor
+from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram
+from dualflow.compat.v1.slot import Slot
+from dualflow.errors import DualflowError
+from dualflow.graph.trace.trace import suspended
+from dualflow.ops.creation import zeros
+
+MAX_RUNS = 1024             # remembered; then all are forgotten
+
+NUMBERS = "biuf"            # kinds of NumPy's dtypes
+
+Values = Callable[[list[Tensor]], list[Any]]
+
+
+class Runner:
+    """The variables of one session, and its runs."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.closed = False
+        self.variables: dict[Slot, Variable] = {}
+        self.initialized: set[Slot] = set()
+        self.runs: dict[Any, Any] = {}
+
+    # --- variables ---
+
+    def storage(self, variable: Any) -> Variable:
+        """Where the value of a variable is kept."""
+        if not isinstance(variable, Slot):
+            return variable                 # one of eager mode, which all share
+        found = self.variables.get(variable)
+        if found is None:
+            with suspended():
+                value = (zeros(variable.shape, variable.dtype) if variable.begin is None
+                         else variable.begin())
+                found = self.variables.setdefault(
+                    variable, Variable(value, False, variable.name, variable.dtype))
+            if variable.begin is not None:
+                self.initialized.add(variable)
+        return found
+
+    def load(self, variable: Slot, value: Any) -> None:
+        """Gives a variable a value."""
+        with suspended():
+            self.storage(variable).assign(constant(value, variable.dtype))
+        self.initialized.add(variable)
+
+    # --- runs ---
+
+    def prepared(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
+        """What runs these fetches with values for these tensors."""
+        asked = Fetches(self.graph, fetches)
+        fed = [self._fed(key) for key in feeds or ()]
+        in_python = asked.in_python or any([isinstance(x, HostTensor) for x in fed])
+        return (HostRun if in_python else Run)(self, asked, fed, values)
+
+    def _fed(self, key: Any) -> Any:
+        try:
+            return self.graph.as_graph_element(key, True, False)
+        except (TypeError, ValueError, KeyError) as error:
+            told = error.args[0] if error.args else error
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {told}") from None
+
+    def remembered(self, fetches: Any, feeds: Mapping[Any, Any] | None, values: Values) -> Run:
+        """The same, kept for the next time; nested lists and dicts are taken apart each time."""
+        run = self.prepared(fetches, feeds, values)
+        if len(self.runs) >= MAX_RUNS:
+            self.runs.clear()
+        with suppress(TypeError):
+            self.runs[key_of(fetches, feeds)] = run
+        return run
+
+    def tensors(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """The results as Tensors."""
+        try:
+            run = self.runs[key_of(fetches, feeds)]
+        except (KeyError, TypeError):
+            run = self.remembered(fetches, feeds, list)
+        return run(feeds)
+
+
+def key_of(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
+    """What a run is remembered by: the objects that are asked for and fed."""
+    asked = (list, *fetches) if type(fetches) is list else fetches
+    return (asked, *feeds) if feeds else (asked,)
+
+
+class Fit:
+    """Makes tensors of what is fed for one tensor."""
+
+    def __init__(self, x: Symbol) -> None:
+        self.x = x
+        self.dtype = x.dtype
+
+    def __call__(self, value: Any) -> Tensor:
+        if isinstance(value, Symbol):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+                "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, "
+                f"the tensor object was {value!r} which was passed to the feed with key {self.x!r}."
+            )
+        try:
+            return constant(value, self.dtype, self.x.name)
+        except DualflowError as error:
+            return self.by_numpy(value, error)
+
+    def by_numpy(self, value: Any, error: DualflowError) -> Tensor:
+        """What NumPy makes of a value, as in TensorFlow: it cuts off fractions, and raises errors
+        for what are no numbers."""
+        import numpy as np
+
+        if isinstance(value, int) and self.dtype.is_integer:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+                f"type {self.dtype.name}. Try explicitly setting the type of the feed tensor to a "
+                "larger type (e.g. int64).") from error
+        try:
+            array = np.asarray(value)
+            if array.dtype.kind not in NUMBERS:
+                np.asarray(value, self.dtype.as_numpy_dtype)
+        except (TypeError, ValueError) as theirs:
+            raise type(theirs)(
+                f"{theirs} (fed for {self.x.name}, {self.dtype.name})") from error
+        if array.dtype.kind not in NUMBERS:
+            raise error
+        return constant(array, self.dtype, self.x.name)
+
+    def check(self, shape: Sequence[int]) -> None:
+        """Raises if the tensor cannot have this shape."""
+        wanted = self.x.known_shape
+        if not self.x.graph.editions.knows_shape(self.x) or (len(wanted) == len(shape) and all(
+                [n is None or n == m for n, m in zip(wanted, shape, strict=True)])):
+            return
+        described = str(TensorFace.get_shape(self.x))
+        raise FeedShapeError(f"Cannot feed value of shape {tuple(shape)} for Tensor "
+                             f"{self.x.name!r}, which has shape {described!r} (made at "
+                             f"{self.x.node.line})")
+
+
+class FeedShapeError(errors.InvalidArgumentError):
+    """A value of the wrong shape is fed."""
+
+
+class Bound:
+    """A program with the variables of a session.
+
+    Attributes
+    ----------
+    run : callable
+        The tensors for a list of leaves.
+    """
+
+    def __init__(self, runner: Runner, program: PartProgram) -> None:
+        compiled = program.compiled
+        self.runner = runner
+        self.program = program
+        self.executable: Executable = compiled.bound(runner.storage)
+        self.order = None if compiled.order == list(range(len(compiled.order))) else compiled.order
+        self.run = self.first
+
+    def first(self, leaves: list[Tensor]) -> list[Tensor]:
+        """The first run: variables are checked, and are initialized afterwards."""
+        runner, program = self.runner, self.program
+        for slot, node in program.reads.items():
+            if slot not in runner.initialized:
+                raise errors.FailedPreconditionError(
+                    f"Attempting to use uninitialized value {slot.name} (read by {node.name}, made "
+                    f"at {node.line})", node)
+        made = self.again(leaves)
+        runner.initialized.update(program.writes)
+        self.run = self.again if self.order else self.executable.run
+        return made
+
+    def again(self, leaves: list[Tensor]) -> list[Tensor]:
+        """A run."""
+        made = self.executable.run(leaves)
+        return made if self.order is None else [made[k] for k in self.order]
+
+
+class Run:
+    """Runs one set of fetches with values for one set of tensors."""
+
+    def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
+                 values: Values) -> None:
+        self.runner = runner
+        self.asked = asked
+        self.values = values
+        self.pack = asked.packer()
+        self.fed = tuple([x for x in fed if isinstance(x, Symbol)])
+        self.fits = [Fit(x) for x in self.fed]
+        self.dtypes = [x.dtype.index for x in self.fed]
+        self.is_first = asked.is_first      # what is asked for is the first of the values
+        self.bound: dict[Any, Bound] = {}
+
+    def __call__(self, feeds: Mapping[Any, Any] | None) -> Any:
+        if current_graph() is not None:
+            with suspended():
+                return Run.__call__(self, feeds)
+        values = self.compute(feeds.values() if feeds else None)
+        return values[0] if self.is_first else self.pack(values)
+
+    def compute(self, fed: Iterable[Any] | None) -> list[Any]:
+        """The values of the tensors among the fetches."""
+        try:
+            leaves, shapes = fed_tensors(fed, self.dtypes, self.fits) if fed else ([], ())
+            bound = self.bound.get(shapes)
+            if bound is None:
+                bound = self.bind(shapes)
+            return self.values(bound.run(leaves))
+        except DualflowError as error:
+            raise errors.translated(error) from error.__cause__
+
+    def bind(self, shapes: Any) -> Bound:
+        """The program for these shapes."""
+        for fit, shape in zip(self.fits, shapes, strict=True):
+            fit.check(shape)
+        graph, wanted, fed = self.runner.graph, self.asked.wanted, self.fed
+        if graph.unranked:
+            graph, wanted, fed = graph.editions.fitting(wanted, fed, shapes)
+        program = graph.programs.get(wanted, fed, shapes)
+        if len(self.bound) >= MAX_PROGRAMS:
+            self.bound.clear()
+        bound = self.bound[shapes] = Bound(self.runner, program)
+        return bound
+
+
+class HostRun(Run):
+    """A run with tensors that Python makes, or that are fed to it."""
+
+    def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
+                 values: Values) -> None:
+        super().__init__(runner, asked, fed, values)
+        self.is_host = [isinstance(x, HostTensor) for x in fed]
+        self.hosts = [x for x in fed if isinstance(x, HostTensor)]
+
+    def __call__(self, feeds: Mapping[Any, Any] | None) -> Any:
+        with suspended():
+            given = list(zip(self.is_host, (feeds or {}).values(), strict=True))
+            values = self.compute([x for host, x in given if not host])
+            texts = [x for host, x in given if host]
+            return self.asked.pack(self.runner, values, dict(zip(self.hosts, texts, strict=True)))

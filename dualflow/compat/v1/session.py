@@ -1,0 +1,233 @@
+"""Sessions: they run graphs, and hold the values of the variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Recording, arrays_of, current_graph
+from dualflow.compat.v1.contexts import InForce
+from dualflow.compat.v1.defaults import DEFAULTS
+from dualflow.compat.v1.graph import Graph
+from dualflow.compat.v1.in_force import get_default_graph
+from dualflow.compat.v1.run_metadata import timed
+from dualflow.compat.v1.runner import Runner
+
+__all__ = ["ConfigProto", "GPUOptions", "InteractiveSession", "Session"]
+
+
+class Session:
+    """Runs parts of a graph.
+
+    Parameters
+    ----------
+    target : ignored
+    graph : Graph, optional
+        By default the one in force.
+    config : ignored
+
+    Attributes
+    ----------
+    graph : Graph
+
+    Notes
+    -----
+    Each session has values of its own for the variables of the graph. Several threads may run a
+    session at once.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    ...     with tf.Session() as sess:
+    ...         print(sess.run(a + b, feed_dict={a: 3, b: 4.5}))
+    7.5
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        self.graph: Graph = get_default_graph() if graph is None else graph
+        self.sess_str = target
+        self._runner = Runner(self.graph)
+        self._runs = self._runner.runs
+        self._entered: list[Any] = []
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph."""
+        return self.graph
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None,
+            run_metadata: Any = None) -> Any:
+        """Values of what is asked for; nothing is run that these do not need.
+
+        Parameters
+        ----------
+        fetches : tensor, operation, variable, or name of one, or nested lists, tuples, dicts
+        feed_dict : dict, optional
+            Values of placeholders and of any other tensors, by tensor or name.
+        options : RunOptions, optional
+        run_metadata : RunMetadata, optional
+            Gets the time of each operation, if `options` ask for a trace.
+
+        Returns
+        -------
+        The structure of `fetches`, of arrays, NumPy scalars and bytes; None stands for operations.
+        """
+        if run_metadata is not None and options is not None and options.trace_level:
+            self._check()
+            once = self._runner.prepared(fetches, feed_dict, arrays_of)
+            return timed(once, run_metadata)(feed_dict)
+        try:                    # `key_of`, at the place where each run passes
+            asked = (list, *fetches) if type(fetches) is list else fetches
+            run = self._runs[(asked, *feed_dict) if feed_dict else (asked,)]
+        except (KeyError, TypeError):
+            run = self._prepared(fetches, feed_dict)
+        return run(feed_dict)
+
+    def _check(self) -> None:
+        """Raises if nothing can be run."""
+        if self._runner.closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self.graph.operations:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before "
+                               "calling run().")
+
+    def _prepared(self, fetches: Any, feed_dict: Any) -> Any:
+        self._check()
+        return self._runner.remembered(fetches, feed_dict, arrays_of)
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None,
+                      accept_options: bool = False) -> Callable[..., Any]:
+        """A function of the values of `feed_list` that runs `fetches`."""
+        feeds = list(feed_list or ())
+        run = self._prepared(fetches, dict.fromkeys(feeds))
+
+        def call(*args: Any, **options: Any) -> Any:
+            if self._runner.closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            if len(args) != len(feeds):
+                raise TypeError(f"Expected {len(feeds)} arguments, got {len(args)}.")
+            return run(dict(zip(feeds, args, strict=True)))
+
+        return call
+
+    def load(self, variable: Any, value: Any) -> None:
+        """Gives a variable of the graph a value here."""
+        self._runner.load(getattr(variable, "slot", variable), value)
+
+    def list_devices(self) -> list[str]:
+        """The devices there are."""
+        return ["/device:CPU:0"]
+
+    def close(self) -> None:
+        """Ends the session; its variables are released."""
+        self._runner.closed = True
+        self._runner.runs.clear()
+        self._runner.variables.clear()
+        self._runner.initialized.clear()
+
+    # --- contexts ---
+
+    def as_default(self) -> InForceSession:
+        """Inside the ``with`` block, `eval` and `run` of tensors and operations use the session."""
+        return InForceSession(self)
+
+    def __enter__(self) -> Session:
+        self._entered += [in_force(self.graph), InForceSession(self)]
+        for context in self._entered[-2:]:
+            context.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        for _ in range(2):
+            self._entered.pop().__exit__(*raised)
+        self.close()
+
+
+class InForceSession:
+    """Inside the block, a session is the default."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __enter__(self) -> Session:
+        DEFAULTS.sessions.append(self.session)
+        return self.session
+
+    def __exit__(self, *raised: Any) -> None:
+        DEFAULTS.sessions.pop()
+
+
+def in_force(graph: Graph) -> InForce:
+    """Inside the block, functions record in a graph. Where ops were recorded in this graph by
+    themselves they still are; elsewhere they run."""
+    return InForce(graph, Recording(graph if current_graph() is graph else None))
+
+
+class InteractiveSession(Session):
+    """A session that is the default from now on, until it is closed.
+
+    Parameters
+    ----------
+    target : ignored
+    graph : Graph, optional
+    config : ignored
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> sess = tf.InteractiveSession(graph=tf.Graph())
+    >>> tf.constant(3.).eval()
+    np.float32(3.0)
+    >>> sess.close()
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._placed = graph is not None
+        if self._placed:
+            DEFAULTS.graphs.append(self.graph)
+        DEFAULTS.sessions.append(self)
+
+    def close(self) -> None:
+        """Ends the session."""
+        super().close()
+        if self in DEFAULTS.sessions:
+            DEFAULTS.sessions.remove(self)
+        if self._placed and self.graph in DEFAULTS.graphs:
+            DEFAULTS.graphs.remove(self.graph)
+        self._placed = False
+
+
+class ConfigProto:
+    """Accepts any option, and ignores it.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> config = tf.ConfigProto(allow_soft_placement=True)
+    >>> config.gpu_options.allow_growth = True
+    >>> config.allow_soft_placement
+    True
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = self.__dict__[name] = ConfigProto()
+        return made
+
+
+class GPUOptions(ConfigProto):
+    """Accepts any option, and ignores it.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.GPUOptions(per_process_gpu_memory_fraction=0.5).per_process_gpu_memory_fraction
+    0.5
+    """

@@ -1,0 +1,220 @@
+"""Summaries: operations that give bytes when they run, for a writer of event files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.compat.v1.creation import constant, convert_to_tensor
+from dualflow.compat.v1.dtypes import string
+from dualflow.compat.v1.graph_keys import GraphKeys
+from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.operation import HostTensor
+from dualflow.summary import FileWriter as FileWriter, v1
+from dualflow.summary.tensorboard import proto
+
+__all__ = ["FileWriter", "histogram", "image", "merge", "merge_all", "scalar", "text"]
+
+
+def __getattr__(name: str) -> Any:
+    """Protocol buffers, which are the tensorboard package's."""
+    if name in ("Event", "SessionLog"):
+        return getattr(proto("event"), name)
+    if name in ("Summary", "SummaryDescription"):
+        return getattr(proto("summary"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def summary(kind: str, name: str, tensor: Any, collections: Any, family: str | None,
+            message: Callable[[str, Any], bytes]) -> HostTensor:
+    """An operation that gives the message for its tag and the value of a tensor; the tag is its
+    name, scopes included."""
+    x = convert_to_tensor(tensor)
+
+    def compute(session: Any, value: Any) -> bytes:
+        return message(tag, plain(value))
+
+    made = HostTensor(graph_in_force(), kind, f"{family}/{name}" if family else name, string, [x],
+                      compute)
+    tag = f"{family}/{made.op.name}" if family else made.op.name
+    graph_in_force().add_to_collections(
+        [GraphKeys.SUMMARIES] if collections is None else collections, made)
+    return made
+
+
+def plain(value: Any) -> Any:
+    """The array of a Tensor."""
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+@recorded
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Any:
+    """The summary of a number.
+
+    Parameters
+    ----------
+    name : str
+    tensor : Tensor of one element
+    collections : list of str, optional
+        Where it is added, by default `GraphKeys.SUMMARIES`.
+    family : str, optional
+        TensorBoard shows those of one family together.
+
+    Returns
+    -------
+    Tensor of a string
+        A serialised Summary.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     made = sess.run(tf.summary.scalar("loss", tf.constant(0.5)))
+    >>> tf.summary.Summary.FromString(made).value[0].simple_value
+    0.5
+    """
+    return summary("ScalarSummary", name, tensor, collections, family, v1.scalar)
+
+
+@recorded
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Any:
+    """The summary of how the elements of a tensor are distributed.
+
+    Parameters
+    ----------
+    name : str
+    values : Tensor
+    collections : list of str, optional
+    family : str, optional
+
+    Returns
+    -------
+    Tensor of a string
+        A serialised Summary.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     made = sess.run(tf.summary.histogram("w", tf.constant([1., 2.])))
+    >>> tf.summary.Summary.FromString(made).value[0].histo.num
+    2.0
+    """
+    return summary("HistogramSummary", name, values, collections, family, v1.histogram)
+
+
+@recorded
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
+          family: str | None = None) -> Any:
+    """The summary of images.
+
+    Parameters
+    ----------
+    name : str
+    tensor : Tensor of shape (images, height, width, channels)
+        uint8, or floats, which are scaled.
+    max_outputs : int, default 3
+    collections : list of str, optional
+    family : str, optional
+
+    Returns
+    -------
+    Tensor of a string
+        A serialised Summary.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     made = sess.run(tf.summary.image("x", tf.ones([1, 4, 5, 3]), max_outputs=1))
+    >>> tf.summary.Summary.FromString(made).value[0].tag
+    'x/image'
+    """
+    return summary("ImageSummary", name, tensor, collections, family,
+                   lambda tag, x: v1.image(tag, x, max_outputs))
+
+
+@recorded
+def text(name: str, tensor: Any, collections: Any = None) -> Any:
+    """The summary of text.
+
+    Parameters
+    ----------
+    name : str
+    tensor : Tensor of strings
+    collections : list of str, optional
+
+    Returns
+    -------
+    Tensor of a string
+        A serialised Summary.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     made = sess.run(tf.summary.text("note", tf.constant("hello")))
+    >>> b"hello" in made
+    True
+    """
+    x = tensor if isinstance(tensor, HostTensor) else constant(tensor, string)
+    return summary("TensorSummaryV2", name, x, collections, None, v1.text)
+
+
+@recorded
+def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Any:
+    """One summary of several.
+
+    Parameters
+    ----------
+    inputs : list of Tensor
+        Summaries.
+    collections : list of str, optional
+        Where it is added; by default nowhere.
+    name : str, optional
+
+    Returns
+    -------
+    Tensor of a string
+        A serialised Summary.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     a, b = tf.summary.scalar("a", 1.), tf.summary.scalar("b", 2.)
+    ...     made = sess.run(tf.summary.merge([a, b]))
+    >>> [value.tag for value in tf.summary.Summary.FromString(made).value]
+    ['a', 'b']
+    """
+    made = HostTensor(graph_in_force(), "MergeSummary", name or "Merge/MergeSummary", string,
+                      inputs, lambda session, *parts: v1.merge(parts))
+    graph_in_force().add_to_collections([] if collections is None else collections, made)
+    return made
+
+
+@recorded
+def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None,
+              name: str | None = None) -> Any:
+    """One summary of all in a collection, or None if it is empty.
+
+    Parameters
+    ----------
+    key : str, default GraphKeys.SUMMARIES
+    scope : str, optional
+        Only those whose names it matches the start of.
+    name : str, optional
+
+    Returns
+    -------
+    Tensor of a string, or None
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.summary.merge_all() is None
+    True
+    """
+    found = graph_in_force().get_collection(key, scope)
+    return merge(found, name=name) if found else None

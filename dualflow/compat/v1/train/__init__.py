@@ -1,0 +1,34 @@
+"""`tf.train`: optimizers, learning rates, checkpoints."""
+
+from dualflow.compat.v1.train.checkpoint import (
+    CheckpointState as CheckpointState,
+    checkpoint_exists as checkpoint_exists,
+    get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+)
+from dualflow.compat.v1.train.decay import (
+    cosine_decay as cosine_decay,
+    exponential_decay as exponential_decay,
+    inverse_time_decay as inverse_time_decay,
+    natural_exp_decay as natural_exp_decay,
+    piecewise_constant as piecewise_constant,
+    piecewise_constant_decay as piecewise_constant_decay,
+    polynomial_decay as polynomial_decay,
+)
+from dualflow.compat.v1.train.optimizer import Optimizer as Optimizer
+from dualflow.compat.v1.train.optimizers import (
+    AdagradOptimizer as AdagradOptimizer,
+    AdamOptimizer as AdamOptimizer,
+    GradientDescentOptimizer as GradientDescentOptimizer,
+    MomentumOptimizer as MomentumOptimizer,
+    RMSPropOptimizer as RMSPropOptimizer,
+)
+from dualflow.compat.v1.train.saver import Saver as Saver
+from dualflow.compat.v1.train.step import (
+    create_global_step as create_global_step,
+    get_global_step as get_global_step,
+    get_or_create_global_step as get_or_create_global_step,
+    global_step as global_step,
+)

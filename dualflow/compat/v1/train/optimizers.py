@@ -1,0 +1,263 @@
+"""Optimizers with the formulas and defaults of TensorFlow 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.assign import write
+from dualflow.compat.v1.train.optimizer import Optimizer, last_op, rate_of
+from dualflow.compat.v1.variables import Variable
+from dualflow.dtypes import int64
+from dualflow.ops import optimizer as updates
+from dualflow.ops.creation import constant, fill, ones
+
+__all__ = ["AdagradOptimizer", "AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer",
+           "RMSPropOptimizer"]
+
+
+class GradientDescentOptimizer(Optimizer):
+    """var = var - learning_rate * gradient.
+
+    Parameters
+    ----------
+    learning_rate : float or Tensor
+    use_locking : ignored
+    name : str
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(3.)
+    ...     step = tf.train.GradientDescentOptimizer(0.25).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(step)
+    ...     print(sess.run(w))
+    1.5
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False,
+                 name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _prepare(self) -> None:
+        self._rate = rate_of(self._learning_rate)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        updates.sgd_update(var, grad, self._rate,  # type: ignore[arg-type]
+                           "ApplyGradientDescent")
+        return last_op()
+
+    _apply_sparse = _apply_dense
+
+
+class MomentumOptimizer(Optimizer):
+    """accumulation = momentum * accumulation + gradient; var = var - learning_rate * accumulation.
+
+    Parameters
+    ----------
+    learning_rate, momentum : float or Tensor
+    use_locking : ignored
+    name : str
+    use_nesterov : bool, default False
+        var = var - learning_rate * (gradient + momentum * accumulation).
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(3.)
+    ...     step = tf.train.MomentumOptimizer(0.25, 0.5).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(step), sess.run(step)
+    ...     print(sess.run(w))
+    (None, None)
+    0.0
+    """
+
+    def __init__(self, learning_rate: Any, momentum: Any, use_locking: bool = False,
+                 name: str = "Momentum", use_nesterov: bool = False) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate, self._momentum = learning_rate, momentum
+        self._use_nesterov = use_nesterov
+
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        for v in var_list:
+            self._slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate, self._share = rate_of(self._learning_rate), rate_of(self._momentum)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        accumulation: Any = self.get_slot(var, "momentum")
+        now = write("assign", accumulation, accumulation * self._share + grad, None, "Accumulate")
+        step = grad + now * self._share if self._use_nesterov else now
+        return write("assign_sub", var, step * self._rate, None, "ApplyMomentum").op
+
+
+class AdamOptimizer(Optimizer):
+    """var = var - rate * m / (sqrt(v) + epsilon), m and v running means of the gradient and its
+    square.
+
+    Parameters
+    ----------
+    learning_rate : float or Tensor, default 0.001
+    beta1, beta2 : float, default 0.9, 0.999
+    epsilon : float, default 1e-8
+    use_locking : ignored
+    name : str
+
+    Notes
+    -----
+    rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t) for update number t from 1 on. The
+    running means of rows that a sparse gradient does not name decay, and those rows move.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(3.)
+    ...     step = tf.train.AdamOptimizer(0.5).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(step)
+    ...     print(sess.run(w))
+    2.5
+    """
+
+    def __init__(self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999,
+                 epsilon: float = 1e-8, use_locking: bool = False, name: str = "Adam") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
+
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        self._create_non_slot_variable(constant(0, int64), f"{self._name}/updates")
+        for v in var_list:
+            self._slot(v, "m", self._name)
+            self._slot(v, "v", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = rate_of(self._learning_rate)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        updates.adam_update(
+            var, self.get_slot(var, "m"), self.get_slot(var, "v"),  # type: ignore[arg-type]
+            grad, self._rate, self._get_non_slot_variable(f"{self._name}/updates"),
+            rate_of(self._beta1), rate_of(self._beta2), rate_of(self._epsilon), name="ApplyAdam")
+        return last_op()
+
+    _apply_sparse = _apply_dense
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        count = write("assign_add", self._get_non_slot_variable(f"{self._name}/updates"), 1, None,
+                      "Count")
+        return super()._finish([*update_ops, count], name_scope)
+
+
+class AdagradOptimizer(Optimizer):
+    """accumulator = accumulator + gradient**2; var = var - learning_rate * gradient /
+    sqrt(accumulator).
+
+    Parameters
+    ----------
+    learning_rate : float or Tensor
+    initial_accumulator_value : float, default 0.1
+    use_locking : ignored
+    name : str
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(3.)
+    ...     step = tf.train.AdagradOptimizer(0.5, 1e-6).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(step)
+    ...     print(sess.run(w))
+    2.5
+    """
+
+    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1,
+                 use_locking: bool = False, name: str = "Adagrad") -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError("initial_accumulator_value must be positive: "
+                             f"{initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate, self._initial = learning_rate, initial_accumulator_value
+
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        for v in var_list:
+            self._slot(v, "accumulator", self._name,
+                       fill(v.slot.shape, constant(self._initial, v.dtype)))
+
+    def _prepare(self) -> None:
+        self._rate = rate_of(self._learning_rate)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        updates.adagrad_update(
+            var, self.get_slot(var, "accumulator"),  # type: ignore[arg-type]
+            grad, self._rate, 0.0, "ApplyAdagrad")
+        return last_op()
+
+    _apply_sparse = _apply_dense
+
+
+class RMSPropOptimizer(Optimizer):
+    """rms = decay * rms + (1 - decay) * gradient**2; mom = momentum * mom + learning_rate *
+    gradient / sqrt(rms + epsilon); var = var - mom.
+
+    Parameters
+    ----------
+    learning_rate : float or Tensor
+    decay : float, default 0.9
+    momentum : float, default 0.0
+    epsilon : float, default 1e-10
+    use_locking : ignored
+    centered : bool, default False
+        Whether the square of the mean gradient is subtracted from rms.
+    name : str
+
+    Notes
+    -----
+    rms begins with 1.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(0.5)
+    ...     step = tf.train.RMSPropOptimizer(0.25).minimize(w * w)
+    ...     sess.run(tf.global_variables_initializer())
+    ...     sess.run(step)
+    ...     print(sess.run(w))
+    0.25
+    """
+
+    def __init__(self, learning_rate: Any, decay: float = 0.9, momentum: float = 0.0,
+                 epsilon: float = 1e-10, use_locking: bool = False, centered: bool = False,
+                 name: str = "RMSProp") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate, self._decay = learning_rate, decay
+        self._momentum, self._epsilon, self._centered = momentum, epsilon, centered
+
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        for v in var_list:
+            self._slot(v, "rms", self._name, ones(v.slot.shape, v.dtype))
+            if self._centered:
+                self._slot(v, "mg", self._name)
+            self._slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = rate_of(self._learning_rate)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        rms, mean, mom = [self.get_slot(var, k) for k in ("rms", "mg", "momentum")]
+        rest = self._rate, self._decay, self._momentum, self._epsilon, "ApplyRMSProp"
+        if self._centered:
+            updates.centered_rmsprop_update(var, rms, mean, mom, grad, *rest)  # type: ignore
+        else:
+            updates.rmsprop_update(var, rms, mom, grad, *rest)  # type: ignore[arg-type]
+        return last_op()
+
+    _apply_sparse = _apply_dense

@@ -1,0 +1,105 @@
+"""The variable that counts the steps of training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.compat.v1.defaults import default_session
+from dualflow.compat.v1.graph import Graph
+from dualflow.compat.v1.graph_keys import GraphKeys
+from dualflow.compat.v1.in_force import graph_in_force
+from dualflow.compat.v1.init_ops import zeros_initializer
+from dualflow.compat.v1.scopes import get_variable, variable_scope
+from dualflow.dtypes import int64
+
+__all__ = ["create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The variable that counts the steps of training, or None.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        By default the one in force.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.train.get_global_step())
+    None
+    """
+    graph = graph or graph_in_force()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP) or [
+        x for x in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if x.name == "global_step:0"]
+    if not found:
+        return None
+    if not found[0].dtype.is_integer:
+        raise TypeError('Existing "global_step" does not have integer type: '
+                        f"{found[0].dtype.name}")
+    return found[0]
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """A new variable that counts the steps of training.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        By default the one in force.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.train.create_global_step().name
+    'global_step:0'
+    """
+    graph = graph or graph_in_force()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), variable_scope("", auxiliary_name_scope=False):
+        return get_variable("global_step", [], int64, zeros_initializer(), trainable=False,
+                            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP])
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The variable that counts the steps of training; made if there is none.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        By default the one in force.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.get_or_create_global_step()
+    ...     step is tf.train.get_or_create_global_step()
+    True
+    """
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The number of steps in a session.
+
+    Parameters
+    ----------
+    sess : Session
+    global_step_tensor : Variable
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     step = tf.train.create_global_step()
+    ...     sess.run(step.initializer)
+    ...     tf.train.global_step(sess, step)
+    0
+    """
+    session = default_session(sess, "global_step", "Cannot evaluate", global_step_tensor.graph)
+    return int(session.run(global_step_tensor))

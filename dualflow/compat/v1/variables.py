@@ -1,0 +1,236 @@
+"""Variables of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dualflow._core import TensorBase, Variable as own_variable, unwrapped
+from dualflow.compat.v1 import assign as writing
+from dualflow.compat.v1.defaults import Mode, default_session
+from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.graph_keys import GraphKeys
+from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.ops import convert
+from dualflow.compat.v1.shapes import TensorShape
+from dualflow.compat.v1.slot import Slot
+from dualflow.ops.array import identity
+
+__all__ = ["Variable"]
+
+
+class Variable:
+    """A tensor that sessions keep between runs, and that operations write.
+
+    Parameters
+    ----------
+    initial_value : Tensor, number, array, or callable without arguments that gives one
+    trainable : bool, default True
+        Whether it is in the collection ``TRAINABLE_VARIABLES``, which optimizers go through.
+    collections : list of str, optional
+        By default ``GLOBAL_VARIABLES``.
+    validate_shape : bool
+        Its shape must be known in any case.
+    caching_device : ignored
+    name : str, optional
+        "Variable" by default.
+    variable_def : ignored
+    dtype : dtype, optional
+        By default that of the initial value.
+    shape : sequence of int, optional
+        Needed, with `dtype`, only in the body of a loop, where the initial value is not made.
+    expected_shape, import_scope, use_resource, synchronization, aggregation : ignored
+    constraint : callable, optional
+        Kept as an attribute.
+
+    Notes
+    -----
+    In eager mode it is a `dualflow.Variable`.
+
+    Attributes
+    ----------
+    name, op, dtype, shape, graph, initializer, initial_value
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable([1., 2.], name="w")
+    ...     sess.run(tf.global_variables_initializer())
+    ...     print(w.name, sess.run(w * 2))
+    w:0 [2. 4.]
+    """
+
+    __array_ufunc__ = None          # so that `array * variable` comes to __rmul__
+    __array_priority__ = 100
+
+    def __new__(cls, initial_value: Any = None, trainable: bool | None = None, *args: Any,
+                **options: Any) -> Any:
+        if Mode.eager:                  # one of dualflow's own
+            dtype = options.get("dtype")
+            return own_variable(initial_value, trainable is not False, options.get("name"),
+                                None if dtype is None else as_dtype(dtype))
+        return super().__new__(cls)
+
+    def __init__(self, initial_value: Any = None, trainable: bool | None = None,
+                 collections: Iterable[str] | None = None, validate_shape: bool = True,
+                 caching_device: Any = None, name: str | None = None, variable_def: Any = None,
+                 dtype: Any = None, expected_shape: Any = None, import_scope: str | None = None,
+                 constraint: Callable[..., Any] | None = None, use_resource: bool | None = None,
+                 synchronization: Any = None, aggregation: Any = None, shape: Any = None) -> None:
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if not isinstance(collections, list | tuple | set | type(None)):
+            raise ValueError("collections argument to Variable constructor must be a list, tuple, "
+                             f"or set. Got {collections!r} of type {type(collections)}")
+        self.trainable = trainable is not False
+        self.constraint = constraint
+        self.initial_value = initial_value
+        self._make(name or "Variable", None if dtype is None else as_dtype(dtype), shape)
+        names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
+            names.append(GraphKeys.TRAINABLE_VARIABLES)
+        self.graph.add_to_collections(names, self)
+
+    @recorded
+    def _make(self, name: str, dtype: Any, shape: Any) -> None:
+        self.graph = graph = graph_in_force()
+        self._initializer: Any = None
+        with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
+            if graph.n_open and callable(self.initial_value) and None not in (dtype, shape):
+                self.slot = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
+                return                  # in a branch or a round; what it begins with is outside
+            value = self._begin(dtype)
+            found = TensorShape(value.shape)
+            if not found.is_fully_defined() or not graph.editions.knows_shape(value):
+                raise ValueError(f"initial_value must have a shape specified: {value!r}")
+            self.slot = Slot(graph, self._scope, value.dtype, found.as_list())
+            self._initializer = writing.write("assign", self, value, "Assign", "Assign").op
+
+    def _begin(self, dtype: Any) -> Any:
+        """What it begins with as a tensor."""
+        value = self.initial_value
+        if callable(value) and not isinstance(unwrapped(value), TensorBase):
+            value = value()
+        self.initial_value = value = convert(value, dtype)
+        if dtype is not None and value.dtype is not dtype:
+            raise ValueError(f"Tensor conversion requested dtype {dtype.name} for Tensor with "
+                             f"dtype {value.dtype.name}: {value!r}")
+        return value
+
+    # --- what it is ---
+
+    @property
+    def name(self) -> str:
+        """`operation:0`"""
+        return f"{self.slot.name}:0"
+
+    @property
+    def op(self) -> Any:
+        """Its operation."""
+        return self.slot.leaf.node
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.slot.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dimensions."""
+        return TensorShape(self.slot.shape)
+
+    @property
+    def device(self) -> str:
+        """Where it was asked to be."""
+        return str(self.op.device)
+
+    def get_shape(self) -> TensorShape:
+        """The dimensions."""
+        return self.shape
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives it its initial value."""
+        if self._initializer is None:
+            self._initialize()
+        return self._initializer
+
+    @recorded
+    def _initialize(self) -> None:
+        with self.graph.control_dependencies(None), self.graph.name_scope(self._scope):
+            value = self._begin(self.dtype)
+            self._initializer = writing.write("assign", self, value, "Assign", "Assign").op
+
+    def __df_tensor__(self) -> Any:
+        """What operations read."""
+        return self.slot.__df_tensor__()
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}_ref>"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.slot.leaf.__array__(dtype, copy)        # says what to do instead
+
+    def __iter__(self) -> Any:
+        raise TypeError("'Variable' object is not iterable.")
+
+    # --- its value ---
+
+    def value(self) -> Any:
+        """A tensor of its value."""
+        return self.slot.leaf
+
+    @recorded
+    def read_value(self) -> Any:
+        """A tensor of its value where this is called: after what it is made to wait for."""
+        return identity(self.slot, name="read")
+
+    @recorded
+    def initialized_value(self) -> Any:
+        """A tensor of its value, for the initial value of another variable."""
+        return identity(self.initializer.outputs[-1], name="initialized_value")
+
+    def eval(self, session: Any = None) -> Any:
+        """Its value in a session, by default the one in force."""
+        return default_session(session, "eval", "Cannot evaluate tensor using `eval()`",
+                               self.graph).run(self)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Gives it a value in a session, by default the one in force."""
+        session = default_session(session, "load", "Cannot load a value", self.graph)
+        session.load(self, value)
+
+    # --- writing ---
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
+               read_value: bool = True) -> Any:
+        """Gives it a value; see `tf.assign`."""
+        return writing.assign(self, value, name=name)
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Any:
+        """Adds to it; see `tf.assign_add`."""
+        return writing.assign_add(self, delta, name=name)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Any:
+        """Subtracts from it; see `tf.assign_sub`."""
+        return writing.assign_sub(self, delta, name=name)
+
+
+OPERATORS = ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",
+             "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or",
+             "ror", "xor", "rxor", "neg", "abs", "invert", "lt", "le", "gt", "ge", "getitem"]
+
+
+def _of_the_value(operator: str) -> Callable[..., Any]:
+    """An operator of tensors for variables."""
+    def apply(self: Variable, *others: Any) -> Any:
+        return getattr(self.__df_tensor__(), operator)(*others)
+
+    return recorded(apply)
+
+
+for _name in OPERATORS:
+    setattr(Variable, f"__{_name}__", _of_the_value(f"__{_name}__"))

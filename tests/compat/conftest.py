@@ -1,0 +1,17 @@
+"""Each test begins with a new graph in force, outside of all blocks, as programs do."""
+
+import pytest
+
+import dualflow.compat.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    tf.reset_default_graph()
+    return tf.get_default_graph()
+
+
+@pytest.fixture
+def session(fresh_graph):
+    with tf.Session(graph=fresh_graph) as sess:
+        yield sess

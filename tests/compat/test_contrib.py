@@ -1,0 +1,78 @@
+"""The parts of tf.contrib."""
+
+import numpy as np
+import pytest
+
+import dualflow.compat.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_rnn_has_the_names_of_rnn_cell():
+    for name in ("BasicRNNCell", "BasicLSTMCell", "LSTMCell", "GRUCell", "MultiRNNCell",
+                 "DropoutWrapper", "ResidualWrapper", "LSTMStateTuple", "RNNCell"):
+        assert getattr(tf.contrib.rnn, name) is getattr(tf.nn.rnn_cell, name)
+    assert tf.contrib.rnn.static_rnn is tf.nn.static_rnn
+    assert tf.contrib.rnn.static_bidirectional_rnn is tf.nn.static_bidirectional_rnn
+
+
+@pytest.mark.parametrize("make, spread", [
+    (lambda c: c.xavier_initializer(), np.sqrt(2 / 300)),
+    (lambda c: c.xavier_initializer(uniform=False), np.sqrt(2 / 300)),
+    (lambda c: c.variance_scaling_initializer(), np.sqrt(2 / 100)),
+    (lambda c: c.variance_scaling_initializer(1., "FAN_OUT", uniform=True), np.sqrt(1 / 200)),
+])
+def test_initializers(make, spread):
+    w = tf.get_variable("w", [100, 200], initializer=make(tf.contrib.layers))
+    with tf.Session() as session:
+        session.run(w.initializer)
+        assert abs(np.std(session.run(w)) / spread - 1) < 0.03
+
+
+def test_regularizers():
+    made = [tf.contrib.layers.l2_regularizer(0.1), tf.contrib.layers.l1_regularizer(0.1)]
+    for k, regularizer in enumerate(made):
+        tf.get_variable(f"w{k}", initializer=[3., -4.], regularizer=regularizer)
+    assert tf.contrib.layers.l2_regularizer(0.)([1.]) is None
+    with pytest.raises(ValueError, match="l2_regularizer: scale is 3"):
+        tf.contrib.layers.l2_regularizer(3)
+    with pytest.raises(ValueError, match="want a float of 0 or more"):
+        tf.contrib.layers.l1_regularizer(-1.)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
+    np.testing.assert_allclose(found, [1.25, 0.7], rtol=1e-6)
+
+
+def test_fully_connected():
+    layers, x = tf.contrib.layers, tf.placeholder(tf.float32, [None, 2, 3])
+    flat = layers.flatten(x, "flat")
+    y = layers.fully_connected(flat, 4, scope="fc", outputs_collections="made")
+    again = layers.fully_connected(flat, 4, scope="fc", reuse=True)
+    z = layers.fully_connected(y, 2, None, biases_initializer=None,
+                               normalizer_fn=tf.layers.batch_normalization,
+                               normalizer_params={"training": True})
+    assert tf.get_collection("made") == [y] and tf.get_collection("flat") == [flat]
+    assert [v.name for v in tf.trainable_variables()] == [
+        "fc/weights:0", "fc/biases:0", "fully_connected/weights:0",
+        "fully_connected/batch_normalization/gamma:0",
+        "fully_connected/batch_normalization/beta:0"]
+    assert [v.name for v in tf.model_variables()] == [
+        "fc/weights:0", "fc/biases:0", "fully_connected/weights:0"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        a, b, c = session.run([y, again, z], {x: np.random.RandomState(0).randn(5, 2, 3)})
+    np.testing.assert_array_equal(a, b)
+    assert (a >= 0).all() and c.shape == (5, 2)
+    np.testing.assert_allclose(c.mean(0), 0, atol=1e-6)
+
+
+def test_functions_of_python():
+    x = tf.constant([3., 1.])
+    made = [tf.numpy_function(np.sort, [x], tf.float32), tf.py_func(np.sort, [x], tf.float32)]
+    with tf.Session() as session:
+        assert [y.tolist() for y in session.run(made)] == [[1., 3.]] * 2
