@@ -4,6 +4,7 @@ It knows no op by name, except that Python's operators apply the ops they stand 
 """
 
 from dualflow._core._core import (
+    SIZE_HINT,
     Attrs,
     Counter,
     Dim,
@@ -90,6 +91,7 @@ from dualflow._core._core import (
 )
 
 __all__ = [
+    "SIZE_HINT",
     "Attrs",
     "Counter",
     "Dim",

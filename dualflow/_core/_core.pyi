@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from dualflow.dtypes import DType
 
+SIZE_HINT: int
+
 # --- tensors ------------------------------------------------------------------------------------
 
 class TensorBase:

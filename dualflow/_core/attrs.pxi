@@ -55,10 +55,12 @@ cdef bint all_ints(tuple values):
 
 
 def as_index(value):
-    """An integer for an attribute: an int, or a Dim. A traced tensor is one if its numbers follow
-    from shapes alone."""
+    """An integer for an attribute: an int, or a Dim. A traced tensor is one if its graph knows its
+    number, as those do that follow from shapes alone."""
     if type(value) is Dim:
         return value
+    if hasattr(type(value), "__df_tensor__"):
+        value = value.__df_tensor__()
     if type(value) is Symbol:
         return (<Symbol>value).graph.dim_of(value)
     return PyNumber_Index(value)

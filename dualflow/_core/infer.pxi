@@ -79,7 +79,8 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
                 some = True
                 sized_by_data |= (<Symbol>x).sized_by_data
     try:
-        outs = infer_call(op, ins, attrs, False)
+        outs = infer_call(op, ins if not cuts_rows(op, ins, attrs, graph) else
+                          [of_this_shape(op, ins[0], attrs)], attrs, False)
     except _errors.DualflowError as error:
         try:
             if not sized_by_data and not (some and graph.face is not None):
@@ -114,7 +115,7 @@ cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
     cdef set sizes = {0, 1}
     for x in ins:
         sizes.update(shape_tuple(&(<Tensor>x).t))
-    for n in (-1, *sorted(sizes)):
+    for n in (-1, *sorted(sizes, reverse=True)):
         plain = []
         for x in ins:
             plain.append(hidden_copy(x) if n < 0 else with_size(x, n))
@@ -126,7 +127,31 @@ cdef list infer_without_hint(Op op, list ins, Attrs attrs, error):
         except _errors.DualflowError:
             if not has_dims(attrs):
                 raise
-    raise error
+    if "shape" not in op.attrs or len(ins) != 1:
+        raise error
+    return infer_call(op, [of_this_shape(op, ins[0], attrs)], attrs, False)
+
+
+cdef bint cuts_rows(Op op, list ins, Attrs attrs, graph):
+    """Whether a vector is put into rows, by numbers whose hints do not say that there are several
+    in each."""
+    if not (has_dims(attrs) and graph.for_any_size and "shape" in op.attrs and len(ins) == 1
+            and (<Tensor>ins[0]).t.ndim == 1):
+        return False
+    for n in attrs.values[op.attrs.index("shape")]:
+        if hint_of(n) < 0:
+            return True
+    return False
+
+
+cdef Tensor of_this_shape(Op op, Tensor x, Attrs attrs):
+    """A description of `x` in the shape that an op is to give it, as far as that is known."""
+    cdef int64_t dims[254]
+    cdef int d
+    cdef tuple shape = attrs.values[op.attrs.index("shape")]
+    for d in range(len(shape)):
+        dims[d] = SIZE_HINT if hint_of(shape[d]) < 0 else hint_of(shape[d])
+    return new_symbol(None, x.t.dtype, <int>len(shape), dims, None)
 
 
 cdef Tensor with_size(Tensor x, int64_t n):
@@ -141,12 +166,16 @@ cdef Tensor with_size(Tensor x, int64_t n):
 
 
 cdef object dim_for_size(Dim d, n):
-    """The value of a Dim if `n` were each size that depends on data; -1: it is unknown, too."""
-    if not d.from_data:
-        return d.hint
-    if n < 0 or d.hint == DATA_HINT:
+    """The value of a Dim if `n` were each size that depends on data, and each number in a tensor of
+    a graph for any size; -1: it is unknown, too."""
+    cdef bint leaf = d.kind == OF_A_SHAPE or d.kind == OF_THE_CALL or d.kind == "element"
+    if d.kind == "element" and d.graph.for_any_size:
         return n
-    if d.kind == OF_A_SHAPE or d.kind == "element":
+    if leaf and not d.from_data:
+        return d.hint
+    if d.from_data and (n < 0 or d.hint == DATA_HINT):
+        return n
+    if leaf:
         return d.hint
     args = []
     for x in d.args:

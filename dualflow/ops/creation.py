@@ -216,7 +216,7 @@ def _known_count(values: tuple[Any, ...]) -> Any:
             return apply("range", *values, n=-1).size
     try:
         start, limit, delta = [
-            v.graph.dim_of(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
+            v.graph.known_dim(v) if isinstance(v, Symbol) and v.ndim == 0 and v.dtype.is_integer
             else v for v in values]
     except TracedValueError:
         return -1

@@ -46,7 +46,7 @@ def number(x: Any) -> Any:
     if x.node.op is CONSTANT:
         return int(x.node.data)
     try:
-        return x.graph.dim_of(x)
+        return x.graph.known_dim(x)
     except TracedValueError:
         return df.cast(x, int32)
 

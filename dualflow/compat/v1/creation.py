@@ -6,10 +6,17 @@ import math
 from contextlib import nullcontext
 from typing import Any
 
-from dualflow._core import Symbol, TensorBase, constant as own_constant, get_op, symbol, unwrapped
+from dualflow._core import (
+    SIZE_HINT,
+    Symbol,
+    TensorBase,
+    constant as own_constant,
+    get_op,
+    symbol,
+    unwrapped,
+)
 from dualflow.compat.v1.defaults import Mode
 from dualflow.compat.v1.dtypes import as_dtype, string
-from dualflow.compat.v1.graph import SIZE_HINT
 from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
@@ -198,5 +205,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     hints = [SIZE_HINT if n is None else n for n in sizes.as_list()]
     made = symbol(graph, None, 0, x.dtype, sizes.as_list(), hints)
     graph.record(IDENTITY, [x], None, [made], name or "PlaceholderWithDefault")
+    graph.may_be_fed(made)
     made.node.label = "PlaceholderWithDefault"
     return made

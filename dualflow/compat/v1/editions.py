@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualflow._core import Recording, Symbol, apply_ordered, symbol_like
 from dualflow.compat.v1.operation import Operation
+from dualflow.compat.v1.value_sizes import elements, numbers_of
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import PARAMETER
 from dualflow.graph.trace.locks import reentrant_lock
@@ -64,7 +65,8 @@ class Editions:
 
     def note(self, op: Operation) -> None:
         """Notes an operation that is new."""
-        if any(map(self.depends, op.inputs)) or any(map(self.depends, op.control_inputs)):
+        read = (*op.inputs, *op.control_inputs, *[d.args[0] for d in elements(numbers_of(op))])
+        if any(map(self.depends, read)):
             self._depends.add(op)
             if not self._depth:
                 self.log.append(op)

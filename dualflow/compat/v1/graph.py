@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 from dualflow._core import (
+    SIZE_HINT,
     Attrs,
     OnTop,
     Op,
@@ -30,6 +31,7 @@ from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.programs import Programs
 from dualflow.compat.v1.runner import Runner
 from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.value_sizes import SizedTrace
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import TracedValueError
 from dualflow.graph.inspect.draw import draw
@@ -39,10 +41,6 @@ from dualflow.graph.trace.trace import Trace
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["Graph", "name_scope"]
-
-# Stands for the unknown dimensions of a placeholder while shape rules run: it has many divisors,
-# and hardly anything else has this size, so that no op mistakes it for another.
-SIZE_HINT = 5040
 
 TRUTH = ("Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
          "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to "
@@ -55,7 +53,7 @@ class ForeignTensorError(TracedValueError, ValueError):
     """A tensor is used in another graph than its own."""
 
 
-class Graph(Trace):
+class Graph(SizedTrace):
     """Operations in the order in which they were made, for sessions to run.
 
     Parameters
@@ -106,6 +104,7 @@ class Graph(Trace):
         self.variable_store: Any = None         # of variable_scope.py
         self._lookup = Lookup(self)
         self._control: list[tuple[Operation, ...] | None] = []
+        self.defaults: dict[Symbol, Symbol] = {}    # fed or not: what stands for one that is
         self.programs = Programs(self)
         self._runner = Runner(self)
 
@@ -177,6 +176,11 @@ class Graph(Trace):
     def every_node(self) -> list[Node]:
         """Its nodes, after those of the graph that it is an edition of."""
         return self.nodes if self.after is None else self.base.nodes + self.nodes
+
+    def every_value_size(self) -> set[Symbol]:
+        """Its values that are sizes, and those of the graph that it is an edition of."""
+        return (self.value_sizes if self.after is None
+                else self.base.value_sizes | self.value_sizes)
 
     def outside_op(self, kind: str, name: str) -> Operation:
         """An operation that no program has: it stands for what it depends on."""

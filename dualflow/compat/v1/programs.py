@@ -8,19 +8,28 @@ in which they were made. What a node waits for, by an input or a control input, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Symbol, get_op
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.dtypes import MESSAGE_NAMES
 from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.value_sizes import (
+    Values,
+    element_of,
+    elements,
+    is_settled,
+    numbers_of,
+    source,
+)
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import VARIABLE, Graph, Node, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
+from dualflow.graph.trace.dynamic import DependsOnData
 from dualflow.graph.trace.locks import reentrant_lock
-from dualflow.graph.trace.parameters import Argument, Feed, Number
+from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, leaves
 from dualflow.graph.trace.trace import Trace, suspended
 
@@ -51,26 +60,26 @@ class PartProgram:
 class Programs:
     """The programs of a graph, which may grow between runs."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Any) -> None:
         self.trace = trace
         self._lock = reentrant_lock()
         self._known: OrderedDict[Any, PartProgram] = OrderedDict()
 
     def get(self, fetches: tuple[Symbol | Node, ...], fed: tuple[Symbol, ...],
-            shapes: Shapes) -> PartProgram:
-        """The program that gives the tensors among the fetches."""
-        key = (fetches, fed, shapes)
+            shapes: Shapes, values: Values = ()) -> PartProgram:
+        """The program that gives the tensors among the fetches, where values are sizes."""
+        key = (fetches, fed, shapes, values)
         with self._lock:
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = self._make(fetches, fed, shapes)
+                found = self._known[key] = self._make(fetches, fed, shapes, values)
                 if len(self._known) > MAX_PROGRAMS:
                     self._known.popitem(last=False)
             self._known.move_to_end(key)
         return found
 
     def _make(self, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol],
-              shapes: Shapes) -> PartProgram:
+              shapes: Shapes, values: Values) -> PartProgram:
         part, given = part_for(self.trace, fetches, fed), set(fed)
         for node in part.nodes:
             if isinstance(node.data, Argument) and node.outputs[0] not in given:
@@ -80,26 +89,53 @@ class Programs:
                     raise errors.InvalidArgumentError(
                         f"{before.name} is fed, and {node.name} (made at {node.line}) assigns to "
                         "it in the same run", node)
-        player = Player(part, fed, shapes)
+        player = Player(part, fed, shapes, values, self.trace.every_value_size())
         with suspended():
             graph = player.run()
         if graph is None:
+            told = "".join([f", {x.name} is {value}" for x, value in values])
             raise errors.InvalidArgumentError(
                 f"run: while {self.trace.name} was built, Python decided by a size that is another "
-                "for what is fed; build it with placeholders of known shape")
+                f"for what is fed{told}; build it with placeholders of known shape")
         return PartProgram(graph)
+
+    def sizes_for(self, fetches: tuple[Symbol | Node, ...],
+                  fed: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
+        """Tensors whose values are sizes of what fetches need, and can be found first."""
+        part, given = part_for(self.trace, fetches, fed), set(fed)
+        numbers = [n for node in walk(part.nodes) for n in numbers_of(node)]
+        numbers += [n for guard in part.guards.values() for n in guard.args]
+        sizes = self.trace.every_value_size()
+        found = dict.fromkeys([source(d) for d in elements(numbers) if d.args[0] in sizes])
+        own = {x for node in part.nodes for x in node.outputs}
+        late = waiting(self.trace.every_operation(), set(part.nodes), given)
+        return tuple([x for x in found if x in given or (
+            x in own and x.node not in late and is_settled(needed_for([x.node], given)))])
 
 
 class Player(Specializer):
     """Plays a part into a graph of its own, in which fed values are parameters and each variable
     has one version after the other."""
 
-    def __init__(self, part: Trace, fed: Sequence[Symbol], shapes: Shapes) -> None:
+    def __init__(self, part: Trace, fed: Sequence[Symbol], shapes: Shapes,
+                 values: Values, value_sizes: Container[Symbol]) -> None:
         super().__init__(part, {}, {}, None)
+        self._values, self._value_sizes = dict(values), value_sizes
         for k, (x, shape) in enumerate(zip(fed, shapes, strict=True)):
             self.give(x, Argument(k, x.node.name), shape)
         self._fed = {x: self.stands_for[x] for x in fed}
         self._nodes = {x.node for x in fed}
+
+    def size(self, d: Dim) -> Any:
+        if d.kind != "element" or d.args[0] not in self._value_sizes:
+            return super().size(d)
+        x = source(d)
+        if x not in self._values:
+            raise DependsOnData(f"{x.name} is used as a size, and depends on data")
+        return element_of(self._values[x], d.args[1:])
+
+    def _measured(self, x: Symbol) -> Symbol:
+        return super()._measured(self.trace.enclosed.now(x))
 
     def step(self, node: Node) -> None:
         try:
@@ -204,17 +240,11 @@ def read_by(node: Node) -> list[Symbol]:
     inside it, are taken from."""
     read = list(node.inputs)
     for inside in walk([node]) if node.bodies else (node,):
-        if inside.attrs is not None and inside.attrs.symbolic:
-            for value in inside.attrs.values:
-                read += sized_by(value if isinstance(value, tuple) else (value,))
-    if isinstance(node.data, Number):
-        read += sized_by((node.data.dim,))
-    elif isinstance(node.data, Feed):
-        read += sized_by(node.data.args)
+        read += sized_by(numbers_of(inside))
     return read
 
 
 def sized_by(values: Iterable[Any]) -> list[Symbol]:
     """Values whose sizes or elements the Dims among `values` are computed from."""
-    return [d.args[0] for value in values if isinstance(value, Dim)
+    return [source(d) for value in values if isinstance(value, Dim)
             for d in leaves(value) if isinstance(d.args[0], Symbol)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import Executable, Tensor
+from dualflow.compat.v1.runner import Chosen
 from dualflow.graph.inspect.profile import with_bodies
 from dualflow.graph.program.compile import Compiled
 from dualflow.summary.tensorboard import proto
@@ -85,9 +86,17 @@ def timed(run: Any, metadata: RunMetadata) -> Any:
     """A run that was prepared for this once, and whose times `metadata` is to get."""
     bind = run.bind
 
-    def bound(shapes: Any) -> Any:
-        found = bind(shapes)
+    def timed_one(found: Any) -> Any:
         found.executable = Timed(found.executable, found.program.compiled, metadata)
+        return found
+
+    def bound(shapes: Any) -> Any:
+        found: Any = bind(shapes)
+        if not isinstance(found, Chosen):
+            return timed_one(found)
+        choose = found.choose
+        found.choose = lambda leaves: timed_one(  # type: ignore[method-assign]
+            choose(leaves))
         return found
 
     run.bind = bound

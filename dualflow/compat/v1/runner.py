@@ -25,6 +25,7 @@ from dualflow.compat.v1.fetches import Fetches
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram
 from dualflow.compat.v1.slot import Slot
+from dualflow.compat.v1.value_sizes import numbers_in
 from dualflow.errors import DualflowError
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import zeros
@@ -201,6 +202,56 @@ class Bound:
         return made if self.order is None else [made[k] for k in self.order]
 
 
+class Chosen:
+    """Programs of which the values of some tensors, which are sizes, choose one.
+
+    Attributes
+    ----------
+    run : callable
+        The tensors for a list of leaves.
+    """
+
+    def __init__(self, runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol], shapes: Any,
+                 sizes: Sequence[Symbol]) -> None:
+        self.made_of = runner, graph, wanted, fed, shapes
+        place = {x: k for k, x in enumerate(fed)}
+        self.given = [place[x] for x in sizes if x in place]
+        self.found = tuple([x for x in sizes if x not in place])
+        self.sizes = (*[x for x in sizes if x in place], *self.found)
+        self.before = bound_for(runner, graph, self.found, fed, shapes) if self.found else None
+        self.bound: dict[Any, Bound] = {}
+
+    def run(self, leaves: list[Tensor]) -> list[Tensor]:
+        """Finds the values, then runs the program for them."""
+        return self.choose(leaves).run(leaves)
+
+    def choose(self, leaves: list[Tensor]) -> Bound:
+        """The program for the values."""
+        tensors = [leaves[k] for k in self.given]
+        if self.before is not None:
+            tensors += self.before.run(leaves)
+        values = tuple(map(numbers_in, tensors))
+        bound = self.bound.get(values)
+        if bound is None:
+            runner, graph, wanted, fed, shapes = self.made_of
+            if len(self.bound) >= MAX_PROGRAMS:
+                self.bound.clear()
+            chosen = tuple(zip(self.sizes, values, strict=True))
+            bound = self.bound[values] = Bound(
+                runner, graph.programs.get(wanted, fed, shapes, chosen))
+        return bound
+
+
+def bound_for(runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol],
+              shapes: Any) -> Bound | Chosen:
+    """What computes some tensors from what is fed in these shapes."""
+    if graph.every_value_size():
+        sizes = graph.programs.sizes_for(wanted, fed)
+        if sizes:
+            return Chosen(runner, graph, wanted, fed, shapes, sizes)
+    return Bound(runner, graph.programs.get(wanted, fed, shapes))
+
+
 class Run:
     """Runs one set of fetches with values for one set of tensors."""
 
@@ -214,7 +265,7 @@ class Run:
         self.fits = [Fit(x) for x in self.fed]
         self.dtypes = [x.dtype.index for x in self.fed]
         self.is_first = asked.is_first      # what is asked for is the first of the values
-        self.bound: dict[Any, Bound] = {}
+        self.bound: dict[Any, Bound | Chosen] = {}
 
     def __call__(self, feeds: Mapping[Any, Any] | None) -> Any:
         if current_graph() is not None:
@@ -234,17 +285,16 @@ class Run:
         except DualflowError as error:
             raise errors.translated(error) from error.__cause__
 
-    def bind(self, shapes: Any) -> Bound:
+    def bind(self, shapes: Any) -> Bound | Chosen:
         """The program for these shapes."""
         for fit, shape in zip(self.fits, shapes, strict=True):
             fit.check(shape)
         graph, wanted, fed = self.runner.graph, self.asked.wanted, self.fed
         if graph.unranked:
             graph, wanted, fed = graph.editions.fitting(wanted, fed, shapes)
-        program = graph.programs.get(wanted, fed, shapes)
         if len(self.bound) >= MAX_PROGRAMS:
             self.bound.clear()
-        bound = self.bound[shapes] = Bound(self.runner, program)
+        bound = self.bound[shapes] = bound_for(self.runner, graph, wanted, fed, shapes)
         return bound
 
 

@@ -314,19 +314,18 @@ class Trace(Graph):
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
-    def dim_of(self, x: Symbol) -> Dim | int:
+    def known_dim(self, x: Symbol) -> Dim | int:
         """The number in a traced integer of shape () that follows from sizes alone."""
-        return self._number_in(x, self._known(x, self._refuse).item(), ())
+        return Dim(self._known(x, self._refuse).item(), "element", (x,), self)
+
+    dim_of = known_dim          # for attributes
 
     def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
         """The numbers in a traced list of integers that follow from sizes alone."""
         values = self._known(x, self._refuse).tolist()
         if not isinstance(values, list):
-            return (self.dim_of(x),)
-        return tuple([self._number_in(x, v, (k,)) for k, v in enumerate(values)])
-
-    def _number_in(self, x: Symbol, hint: int | float, at: tuple[int, ...]) -> Dim:
-        return Dim(hint, "element", (x, *at), self)
+            return (self.known_dim(x),)
+        return tuple([Dim(v, "element", (x, k), self) for k, v in enumerate(values)])
 
     def _known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
         return known_value(x, read, self.enclosed.recorded_as)

@@ -1,0 +1,116 @@
+"""Sizes that are values of tensors: a batch size that is fed, a length that is the largest of many.
+
+To a graph that is built such a number is unknown. Where it follows from what is fed, from variables
+and sizes, a run finds it first, and takes a program made for it; such programs are planned like any
+other. Anything else, a value inside a loop, say, is a size that depends on data, and the program
+computes it.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow._core import SIZE_HINT, Dim, Symbol, Tensor
+from dualflow.errors import TracedValueError
+from dualflow.graph.ir import CONSTANT, PARAMETER, Node
+from dualflow.graph.trace.dims import leaves
+from dualflow.graph.trace.known import known_value
+from dualflow.graph.trace.parameters import Feed, Number
+from dualflow.graph.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from dualflow.compat.v1.editions import Editions
+
+Values = tuple[tuple[Symbol, Any], ...]     # numbers, in tuples for vectors
+
+
+class SizedTrace(Trace):
+    """A trace that takes any integer for a size.
+
+    Attributes
+    ----------
+    value_sizes : set of Symbol
+        Those that do not follow from sizes.
+    """
+
+    editions: Editions
+
+    def __init__(self, name: str, after: Trace | None) -> None:
+        super().__init__(name, after)
+        self.value_sizes: set[Symbol] = set()
+        self._may_be_fed: dict[Symbol, Symbol] = {}
+
+    def may_be_fed(self, x: Symbol) -> None:
+        """From now on a value counts as unknown, although the graph computes it of constants."""
+        self._may_be_fed[x] = self.parameter_like(x, x.node.name)
+
+    def dim_of(self, x: Symbol) -> Dim | int:
+        if x.node.op is CONSTANT:
+            return int(x.node.data.item())
+        try:
+            return self.known_dim(x)
+        except TracedValueError:
+            return self._unknown(x, ())
+
+    def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
+        try:
+            return super().dims_of(x)
+        except TracedValueError:
+            if x.ndim == 0:
+                return (self.dim_of(x),)
+            if x.ndim != 1 or x.known_shape[0] is None:
+                raise
+        if x.node.op.name == "stack":
+            return tuple([self.dim_of(part) for part in x.node.inputs])
+        return tuple([self._unknown(x, (k,)) for k in range(x.known_shape[0])])
+
+    def _unknown(self, x: Symbol, at: tuple[int, ...]) -> Dim:
+        if not at:
+            self.editions.settle(x)     # a placeholder without a shape is a scalar, then
+        self.value_sizes.add(x)
+        return Dim(SIZE_HINT, "element", (x, *at), self)
+
+    def _known(self, x: Symbol, read: Callable[[Symbol], Tensor]) -> Tensor:
+        return known_value(x, read, ChainMap({}, self._may_be_fed, self.enclosed.recorded_as))
+
+
+def numbers_of(node: Node) -> list[Any]:
+    """What Python computed for a node, Dims among it."""
+    if isinstance(node.data, Number):
+        return [node.data.dim]
+    if isinstance(node.data, Feed):
+        return list(node.data.args)
+    if node.attrs is None or not node.attrs.symbolic:
+        return []
+    return [v for value in node.attrs.values
+            for v in (value if isinstance(value, tuple) else (value,))]
+
+
+def source(d: Dim) -> Symbol:
+    """The value that a size or an element is taken from."""
+    x: Symbol = d.graph.enclosed.now(d.args[0])
+    return x
+
+
+def elements(values: Iterable[Any]) -> list[Dim]:
+    """The elements of tensors that the Dims among some values are computed from."""
+    return [d for value in values if isinstance(value, Dim)
+            for d in leaves(value) if d.kind == "element"]
+
+
+def is_settled(nodes: Iterable[Node]) -> bool:
+    """Whether nodes give the same again: none draws a number or calls Python."""
+    return not any([node.effect or node.writes or (
+        node.op is PARAMETER and isinstance(node.data, Feed)) for node in nodes])
+
+
+def numbers_in(x: Tensor) -> Any:
+    """The integers in a tensor, as a number or a tuple."""
+    return x.item() if x.ndim == 0 else tuple(x.tolist())
+
+
+def element_of(value: Any, at: Sequence[int]) -> Any:
+    """An element of what `numbers_in` gave."""
+    return value[at[0]] if at else value
