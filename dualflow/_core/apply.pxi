@@ -144,10 +144,12 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
             return out
-    if are_ready(op, args, n, &p):
+    graph = graph_of_sizes(attrs) if attrs is not None and attrs.symbolic else None
+    if graph is None and are_ready(op, args, n, &p):
         return run_at(op, &p, attrs)
     ins = convert_inputs(op, args, n)
-    graph = graph_among(ins)
+    if graph is None:
+        graph = graph_among(ins)
     if graph is not None:              # it is open
         log = begin_in(graph)
         try:
@@ -155,6 +157,19 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
         finally:
             end_in(log)
     return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)
+
+
+cdef object graph_of_sizes(Attrs attrs):
+    """The graph built by hand that a size among the attributes is of: the op is recorded there. A
+    trace that is not over, but suspended, goes on with its hints."""
+    cdef object d
+    for value in attrs.values:
+        for d in (value if type(value) is tuple else (value,)):
+            if type(d) is Dim:
+                (<Dim>d).want_alive()
+                if (<Dim>d).graph.is_open:
+                    return (<Dim>d).graph
+    return None
 
 
 cdef object other_graph(PyObject **args, Py_ssize_t n):

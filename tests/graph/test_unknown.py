@@ -239,3 +239,19 @@ def test_plain_numbers_in_a_shape_are_known(name):
     for n in (2, 5):
         assert tuple(f(df.ones([n, 3])).shape) == (n, 3)
     assert set(seen) == {(None, 3)}
+
+
+def test_a_kept_size_is_no_size_outside():
+    kept = []
+
+    @df.function(input_signature=[df.TensorSpec([None, 2])])
+    def f(x):
+        kept.append(x.shape[0])
+        return x
+
+    with pytest.warns(df.errors.RetracingWarning, match="changed kept"):
+        f(df.ones([3, 2]))
+    for use in (lambda n: df.zeros([n]), lambda n: df.reshape([1., 2., 3.], [n]),
+                lambda n: df.one_hot([1], n)):
+        with pytest.raises(df.errors.TracedValueError, match="was kept while"):
+            use(kept[0])
