@@ -214,7 +214,7 @@ cdef class Walk:
             x = r.inputs[k]
             if flag is not None or type(g) is Maybe:
                 g = self.only_if(self.fit, flag, g, x)
-            elif not fits(g, x):
+            elif not fits(g, x, n_in == 1 and r.op.c.kind == DF_ELEMENTWISE):
                 g = self.fit(g, x)
             value = g.value if type(g) is Maybe else g
             if self.at_once and is_tensor(value):
@@ -244,8 +244,9 @@ cdef class Walk:
         return 0
 
 
-cdef bint fits(g, x):
-    """Whether a gradient has the dtype and shape of its operand (Tensor or TensorSpec)."""
+cdef bint fits(g, x, bint alike):
+    """Whether a gradient has the dtype and shape of its operand (Tensor or TensorSpec); `alike`: of
+    an op that keeps shapes."""
     cdef Tensor a, b
     cdef int d
     if type(g) is Tensor and type(x) is Tensor:
@@ -261,22 +262,29 @@ cdef bint fits(g, x):
             if <object>PyTuple_GET_ITEM(shape, d) != a.t.shape[d]:
                 return False
         return True
-    return equal_dims(g.shape, x.shape) and g.dtype is x.dtype
+    return equal_dims(g.shape, x.shape, alike) and g.dtype is x.dtype
 
 
-cdef bint equal_dims(tuple a, tuple b):
-    """Whether two shapes are certain to be equal; a size that depends on data decides nothing.
-    """
+cdef bint equal_dims(tuple a, tuple b, bint alike):
+    """Whether two shapes are certain to be equal. A size that depends on data decides nothing, nor
+    does one of a graph for any size, where it may be 1."""
     cdef Py_ssize_t d
     if len(a) != len(b):
         return False
     for d in range(len(a)):
         if a[d] is b[d]:
             continue
-        if ((type(a[d]) is Dim and (<Dim>a[d]).from_data)
-                or (type(b[d]) is Dim and (<Dim>b[d]).from_data) or a[d] != b[d]):
+        if is_open_size(a[d]) or is_open_size(b[d]):
+            if not (alike and type(a[d]) is Dim and type(b[d]) is Dim):
+                return False
+        elif a[d] != b[d]:
             return False
     return True
+
+
+cdef bint is_open_size(d):
+    """Whether a size is known only when the program runs, or is any."""
+    return type(d) is Dim and ((<Dim>d).from_data or (<Dim>d).graph.for_any_size)
 
 
 cdef object call_rule(Record r, g):

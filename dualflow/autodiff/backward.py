@@ -107,7 +107,7 @@ def fit(g: Any, x: Any) -> Any:
     """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
-    if depends_on_data(g.shape) or depends_on_data(x.shape):
+    if is_open(g.shape) or is_open(x.shape):
         g = apply("unbroadcast", g, x)      # what was repeated is known only at run time
         return g if g.dtype is x.dtype else cast(g, x.dtype)
     lead = len(g.shape) - len(x.shape)
@@ -127,9 +127,9 @@ def _(gg, y, g, x):
     return broadcast_to(gg, static_shape(g)), None
 
 
-def depends_on_data(shape: tuple[Any, ...]) -> bool:
-    """Whether a size of a shape is known only when the program runs."""
-    return any(isinstance(n, Dim) and n.from_data for n in shape)
+def is_open(shape: tuple[Any, ...]) -> bool:
+    """Whether a size of a shape is known only when the program runs, or its graph is for any."""
+    return any(isinstance(n, Dim) and (n.from_data or n.graph.for_any_size) for n in shape)
 
 
 def zeros(x: Any) -> Tensor:

@@ -195,3 +195,21 @@ def test_the_gradient_of_a_slice_by_tensors_is_dense(session, x):
     grads = [tf.gradients(y, x)[0] for y in (x[i:], tf.slice(x, [0, i], [1, 2]))]
     found = session.run(grads, {x: ONES, i: 1})
     assert [y.tolist() for y in found] == [[[0.] * 3, [1.] * 3], [[0., 1., 1.], [0.] * 3]]
+
+
+def test_a_batch_of_one_takes_the_gradients_of_any(session):
+    x, w = tf.placeholder(tf.float32, [None, 3]), tf.Variable(np.ones((1, 3), np.float32))
+    other = tf.placeholder(tf.float32, [None, 3])
+    gradients = tf.gradients(tf.reduce_sum(x * w + other), [w, x, other])
+    session.run(w.initializer)
+    for n in (3, 1, 2):
+        rows = np.ones((n, 3), np.float32)
+        assert [g.shape for g in session.run(gradients, {x: rows, other: rows[:1]})] == [
+            (1, 3), (n, 3), (1, 3)]
+        assert session.run(gradients[0], {x: rows, other: rows}).tolist() == [[n] * 3]
+
+
+def test_what_is_of_an_unknown_size_is_recorded_wherever_it_is_made(session, x):
+    made = [df.zeros([x.shape[0], 2]), df.random.uniform([tf.shape(x)[1]]),
+            df.fill([x.shape[0]], 2.), df.one_hot([1], x.shape[0])]
+    assert [v.shape for v in session.run(made, {x: ONES})] == [(2, 2), (3,), (2,), (1, 2)]

@@ -29,13 +29,12 @@ A result must have the shape its node had: if a broadcast made that larger, noth
 import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any
 
 from dualflow._core import Op, Symbol, constant, get_op
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Graph, Node, edit
 from dualflow.graph.passes.options import Options
-from dualflow.graph.passes.values import is_known, number, stand_in
+from dualflow.graph.passes.values import is_known, is_zero, made_by, number, stand_in
 
 ADD_N_MAX = 4  # longer sums stay one node, which joins a cluster as a whole or reads each once
 POWER_MAX = 64
@@ -43,8 +42,9 @@ DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the 
 
 ABS, ADD, CAST, LOGICAL_NOT, MULTIPLY = map(
     get_op, ("abs", "add", "cast", "logical_not", "multiply"))
-NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, WHERE = map(
-    get_op, ("negative", "reciprocal", "reshape", "rsqrt", "sqrt", "square", "subtract", "where"))
+NEGATIVE, RECIPROCAL, RESHAPE, RSQRT, SQRT, SQUARE, SUBTRACT, SUM, WHERE = map(
+    get_op, ("negative", "reciprocal", "reshape", "rsqrt", "sqrt", "square", "subtract",
+             "reduce_sum", "where"))
 OF_SQUARES = {get_op(name): get_op(f"{name}_of_squares") for name in ("reduce_sum", "reduce_mean")}
 WITH_NAN = {get_op("multiply_no_nan"): MULTIPLY, get_op("divide_no_nan"): get_op("divide")}
 
@@ -91,16 +91,6 @@ def _is_clear(node: Node) -> bool:
     return not unknown or (len(unknown) == 1 and not is_known(node.outputs[0]))
 
 
-def made_by(x: Symbol, op: Op) -> tuple[Symbol, ...] | None:
-    """The inputs of the node that makes x, if it applies `op`."""
-    return x.node.inputs if x.node.op is op else None
-
-
-def is_zero(value: Any, negative: bool = False) -> bool:
-    """Whether a number is 0.0 (or -0.0 if `negative`); None is not."""
-    return value is not None and value == 0 and (math.copysign(1, value) < 0) == negative
-
-
 # --- what changes nothing -----------------------------------------------------------------------
 
 @rule("identity", "stop_gradient")
@@ -110,7 +100,13 @@ def _(make, y, x):
 
 @rule("unbroadcast")
 def _(make, y, g, x):
-    return g if is_known(g) and is_known(x) and g.known_shape == x.known_shape else None
+    if not (is_known(g) and is_known(x)):
+        return None
+    if g.known_shape == x.known_shape:
+        return g
+    lead = g.ndim - x.ndim
+    axes = [d for d, n in enumerate(g.known_shape) if d < lead or n != x.known_shape[d - lead]]
+    return make(RESHAPE, make(SUM, g, axes=axes, keepdims=True), shape=x.known_shape)
 
 
 @rule("negative", "logical_not", "bitwise_not")

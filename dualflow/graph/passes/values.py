@@ -4,6 +4,7 @@ Knows no op by name except `broadcast_to`, which makes a large value of one numb
 needed to read the bits of any tensor.
 """
 
+import math
 from typing import Any
 
 from dualflow._core import Op, Symbol, Tensor, evaluate, get_op, make_attrs
@@ -20,6 +21,16 @@ def stand_in(graph: Graph, node: Node, op: Op, *inputs: Symbol, **attrs: Any) ->
     """The output of a new node that carries on the name and line of `node`."""
     made = graph.add(op, inputs, make_attrs(op, **attrs), node.name, node.line)
     return made.outputs[0]
+
+
+def made_by(x: Symbol, op: Op) -> tuple[Symbol, ...] | None:
+    """The inputs of the node that makes x, if it applies `op`."""
+    return x.node.inputs if x.node.op is op else None
+
+
+def is_zero(value: Any, negative: bool = False) -> bool:
+    """Whether a number is 0.0 (or -0.0 if `negative`); None is not."""
+    return value is not None and value == 0 and (math.copysign(1, value) < 0) == negative
 
 
 def constant_of(x: Symbol) -> Tensor | None:
