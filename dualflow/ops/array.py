@@ -37,11 +37,17 @@ def product(sizes: Sequence[Any]) -> Any:
     return -1 if any([n is None for n in sizes]) else math.prod(sizes)
 
 
+def is_open(n: Any) -> bool:
+    """Whether a size has no number before the program runs: it depends on data, or is any in a
+    graph built by hand."""
+    return isinstance(n, Dim) and bool(n.from_data or n.graph.for_any_size)
+
+
 def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes are equal. If one depends on data, or is any in a graph built by hand, this
     is assumed and checked when the program runs."""
     for n in (a, b):
-        if isinstance(n, Dim) and (n.from_data or n.graph.for_any_size):
+        if is_open(n):
             if a is not b:
                 n.graph.guard("eq", (a, b), True)
             return True

@@ -11,7 +11,7 @@ from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
 from dualflow.ops.anew import anew
-from dualflow.ops.array import expand_dims, ints, reshape, shape
+from dualflow.ops.array import expand_dims, ints, is_open, reshape, shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as range_of, zeros
 from dualflow.ops.gather import gather, tensor_scatter_nd_update
@@ -30,7 +30,7 @@ class TensorArray(Composite):
     ----------
     dtype : dtype
     size : int or integer Tensor of shape (), default 0
-        How many there are; in a traced function, of sizes alone, as ``df.shape(x)[0]`` is.
+        How many there are; while a graph records, of sizes alone, as ``df.shape(x)[0]`` is.
     dynamic_size : bool, default False
         Whether writing beyond the end makes it longer. In a loop of a traced function each write
         then copies it: give a size where one is known.
@@ -64,10 +64,11 @@ class TensorArray(Composite):
                  tensor_array_name: str | None = None, handle: Any = None, flow: Any = None,
                  infer_shape: bool = True, element_shape: Sequence[int | None] | None = None,
                  colocate_with_first_write_call: bool = True, name: str | None = None) -> None:
+        self._count = size              # as a tensor, where it is another in each run
         if type(size) is Symbol:        # of sizes alone, as in ``shape(x)[0]``
             size = ints(size, "TensorArray: size")[0]
-        n = integer(0 if size is None else size, "TensorArray: size")
-        if n < 0:
+        n = size if is_open(size) else integer(0 if size is None else size, "TensorArray: size")
+        if not is_open(n) and n < 0:
             raise InvalidArgumentError(f"TensorArray: size is {n}, want 0 or more")
         self._dtype = as_dtype(dtype)
         self._dynamic = bool(dynamic_size)
@@ -78,7 +79,8 @@ class TensorArray(Composite):
         known = [n for n in element_shape or () if n is not None]
         if element_shape is not None and len(known) == len(element_shape):
             self._learned.append(tuple(known))
-        self._rows: list[Tensor | None] | None = [None] * n       # or, in a loop, all in one:
+        # Or, in a loop, and where their number is another in each run, all in one:
+        self._rows: list[Tensor | None] | None = None if is_open(n) else [None] * n
         self._values: Tensor | None = None
         self._size = n
 
@@ -94,6 +96,7 @@ class TensorArray(Composite):
         made = TensorArray.__new__(TensorArray)
         made._dtype, made._dynamic, made._name = self._dtype, self._dynamic, self._name
         made._learned, made._rows, made._values = self._learned, rows, values
+        made._count = self._count
         made._size = self._size if rows is None else len(rows)
         return made
 
@@ -116,9 +119,9 @@ class TensorArray(Composite):
 
     def size(self) -> Tensor:
         """How many tensors there are, int32."""
-        if self._values is not None and self._dynamic:
+        if self._values is not None and (self._dynamic or is_open(self._size)):
             return shape(self._values)[0]
-        return as_tensor(self._size, int32)
+        return as_tensor(self._count if is_open(self._size) else self._size, int32)
 
     def __repr__(self) -> str:
         return (f"<dualflow.TensorArray {self._name!r} size={self._size} dtype={self._dtype} "
@@ -127,8 +130,10 @@ class TensorArray(Composite):
     @property
     def _dense(self) -> Tensor | None:
         """All in one tensor; None while the shape of the elements is not known."""
-        if self._rows is None or not self._learned:
+        if self._values is not None or not self._learned:
             return self._values
+        if self._rows is None:
+            return zeros([self._size, *self._learned[0]], self._dtype)
         blank = zeros(self._learned[0], self._dtype)
         rows = [blank if x is None else x for x in self._rows]
         return stack(rows) if rows else zeros([0, *self._learned[0]], self._dtype)
@@ -202,7 +207,10 @@ class TensorArray(Composite):
 
     def concat(self, name: str | None = None) -> Tensor:
         """All, along their first dimension."""
-        return concat(unstack(self._all("concat")), 0)
+        dense = self._all("concat")
+        if is_open(self._size):
+            return reshape(dense, [-1, *dense.shape[2:]])
+        return concat(unstack(dense), 0)
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Those of the given numbers, along a new first dimension."""
@@ -210,7 +218,10 @@ class TensorArray(Composite):
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array of the rows of `value`."""
-        return self._of(list(unstack(as_tensor(value))), "unstack")
+        x = as_tensor(value)
+        if self._rows is None:
+            return self._of_all(x)
+        return self._of(list(unstack(x)), "unstack")
 
     def split(self, value: TensorLike, lengths: Sequence[int],
               name: str | None = None) -> TensorArray:
@@ -224,6 +235,17 @@ class TensorArray(Composite):
         for k, x in zip(unstack(as_tensor(indices)), unstack(as_tensor(value)), strict=True):
             found = found.write(k, x)
         return found
+
+    def _of_all(self, x: Tensor) -> TensorArray:
+        """The array of the rows of a tensor, as many as it has in each run."""
+        if not self._learned:
+            self._learned.append(tuple(x.shape[1:]))
+        if tuple(x.shape[1:]) != self._learned[0]:
+            raise ShapeError(f"{self._name}.unstack: value is {described(x)}, want the shape "
+                             f"{(self._size, *self._learned[0])}")
+        made = self._with(None, x)
+        made._size = x.shape[0]
+        return made
 
     def _of(self, rows: list[Tensor], who: str) -> TensorArray:
         if len(rows) != self._size and not self._dynamic:

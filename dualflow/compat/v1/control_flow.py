@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
-from dualflow._core import Symbol, TensorBase, constant as own_constant, unwrapped
+from dualflow._core import Symbol, constant as own_constant, unwrapped
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.ops import convert, either, wrapped
@@ -143,8 +143,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     """
     if not loop_vars:
         raise ValueError("'loop_vars' must be provided.")
-    begun = map_structure(lambda x: unwrapped(x) if isinstance(unwrapped(x), TensorBase) or hasattr(
-        x, "write") else convert(x), loop_vars)
+    begun = map_structure(lambda x: x if x is None else convert(x), loop_vars)
     found = df.while_loop(cond, body, begun, shape_invariants, parallel_iterations, back_prop,
                           swap_memory, maximum_iterations, name)
     return found if return_same_structure else unpacked(found)

@@ -66,6 +66,7 @@ class Body:
         self.rounds = rounds
         self.same_tensors = False
         self.rows: dict[Symbol, Symbol] = {}
+        self.outputs: list[Symbol] = []
         mark, before = trace.mark, dict(trace.variables)
         self.stand_ins = {v: stand_in(trace, v) for v in before} if rounds else {}
         trace.variables.update(self.stand_ins)
