@@ -149,3 +149,10 @@ def value_of(Variable v, Tensor x):
 def variable_of(Tensor x):
     """The variable that a tensor is a value of, if still alive."""
     return variables_by_id.get(x.id)
+
+
+def variables_of(ids):
+    """The variables, of those that are still alive, that have these ids, in the order in which they
+    were made."""
+    found = [variables_by_id.get(id) for id in sorted(ids)]
+    return [v for v in found if v is not None]

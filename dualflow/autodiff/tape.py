@@ -12,6 +12,7 @@ from dualflow._core import (
     Variable,
     as_tensor,
     tensor_id,
+    variables_of,
 )
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, fit, ones, zeros
@@ -115,6 +116,20 @@ class GradientTape(Recorder):
         if not self._log.active:
             raise InvalidArgumentError("GradientTape.stop_recording: the tape is not recording")
         return RecordingStopped(self)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables it watches, in the order in which they were made.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x, unused = df.Variable(2., name="x"), df.Variable(3.)
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> [v.name for v in tape.watched_variables()]
+        ['x']
+        """
+        return tuple(variables_of(self._log.watched))
 
     def reset(self) -> None:
         """Forgets everything recorded and watched; a tape that is recording keeps recording."""

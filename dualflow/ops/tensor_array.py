@@ -67,7 +67,9 @@ class TensorArray(Composite):
         self._count = size              # as a tensor, where it is another in each run
         if type(size) is Symbol:        # of sizes alone, as in ``shape(x)[0]``
             size = ints(size, "TensorArray: size")[0]
-        n = size if is_open(size) else integer(0 if size is None else size, "TensorArray: size")
+        n: Any = size
+        if not is_open(size):
+            n = integer(0 if size is None else size, "TensorArray: size")
         if not is_open(n) and n < 0:
             raise InvalidArgumentError(f"TensorArray: size is {n}, want 0 or more")
         self._dtype = as_dtype(dtype)

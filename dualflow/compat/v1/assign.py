@@ -14,7 +14,10 @@ __all__ = ["assign", "assign_add", "assign_sub"]
 
 
 def write(op: str, ref: Any, value: Any, name: str | None, kind: str) -> Any:
-    """Applies an op that writes a variable; the value after that."""
+    """Applies an op that writes a variable; the value after that, or in eager mode the variable."""
+    if isinstance(ref, own_variable):
+        apply(op, ref, convert(value, ref.dtype), name=name or kind)
+        return value_after(ref)
     slot = slot_of(ref)
     if slot is None:
         raise TypeError(f"Input 'ref' of '{kind}' Op requires l-value input: {ref!r} is no "
@@ -71,8 +74,6 @@ def assign(ref: Any, value: Any, validate_shape: bool | None = None,
     ...     print(sess.run(tf.assign(w, 2.)), sess.run(w))
     2.0 2.0
     """
-    if isinstance(ref, own_variable):
-        return value_after(ref.assign(value))
     return write("assign", ref, value, name, "Assign")
 
 
@@ -97,8 +98,6 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None,
     ...     print(sess.run(more), sess.run(more))
     3.0 5.0
     """
-    if isinstance(ref, own_variable):
-        return value_after(ref.assign_add(value))
     return write("assign_add", ref, value, name, "AssignAdd")
 
 
@@ -123,6 +122,4 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None,
     ...     print(sess.run(less))
     -1.0
     """
-    if isinstance(ref, own_variable):
-        return value_after(ref.assign_sub(value))
     return write("assign_sub", ref, value, name, "AssignSub")

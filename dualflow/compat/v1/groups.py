@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from dualflow.compat.v1.defaults import Mode
-from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded
+from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded, runs_at_once
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.nest import flatten
 from dualflow.ops.array import identity as own_identity
@@ -41,7 +40,7 @@ class name_scope:
         self.name = default_name if name is None else name
 
     def __enter__(self) -> str:
-        self._scope: Any = (nullcontext(f"{self.name}/") if Mode.eager
+        self._scope: Any = (nullcontext(f"{self.name}/") if runs_at_once()
                             else graph_in_force().name_scope(self.name))
         entered: str = self._scope.__enter__()
         return entered
@@ -87,7 +86,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
     ...     print(sess.run(y))
     20.0
     """
-    if Mode.eager:
+    if runs_at_once():
         return nullcontext()
     return graph_in_force().control_dependencies(control_inputs)
 
@@ -106,7 +105,7 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     ...     print(tf.constant(1.).device)
     /gpu:0
     """
-    return nullcontext() if Mode.eager else graph_in_force().device(device_name_or_function)
+    return nullcontext() if runs_at_once() else graph_in_force().device(device_name_or_function)
 
 
 def no_op(name: str | None = None) -> Any:
@@ -119,7 +118,7 @@ def no_op(name: str | None = None) -> Any:
     ...     tf.no_op().type
     'NoOp'
     """
-    return None if Mode.eager else graph_in_force().outside_op("NoOp", name or "NoOp")
+    return None if runs_at_once() else graph_in_force().outside_op("NoOp", name or "NoOp")
 
 
 def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
@@ -138,7 +137,7 @@ def group(*inputs: Any, name: str | None = None, **kwargs: Any) -> Any:
     ...     print(sess.run(tf.group(a.initializer, b.initializer)))
     None
     """
-    if Mode.eager:
+    if runs_at_once():
         return None
     graph = graph_in_force()
     wanted = [graph.as_graph_element(x) for x in flatten(list(inputs)) if x is not None]

@@ -81,6 +81,17 @@ def graph_of(args: list[Any], current: Graph) -> Graph:
     return found
 
 
+def recording() -> Graph | None:
+    """The graph that records, which is none in eager mode and inside a `df.function`."""
+    current = current_graph()
+    return current if isinstance(current, Graph) else None
+
+
+def runs_at_once() -> bool:
+    """Whether there is no graph in force: in eager mode, and inside a `df.function`."""
+    return recording() is None and (Mode.eager or current_graph() is not None)
+
+
 def graph_in_force() -> Graph:
     """The graph that functions record in; `recorded` ones are called inside of it."""
     current = current_graph()

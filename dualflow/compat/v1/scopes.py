@@ -9,7 +9,7 @@ from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.in_force import graph_in_force, recorded, runs_at_once
 from dualflow.compat.v1.init_ops import (
     Initializer,
     glorot_uniform_initializer,
@@ -318,6 +318,8 @@ def found_or_made(name: str, shape: Any = None, dtype: Any = float32, initialize
     """The variable of this full name."""
     store = store_of(graph_in_force())
     found, reuse = store.variables.get(name), store.scope.reuse
+    if found is not None and runs_at_once() and not reuse:
+        found = None                # eager variables may have the same name
     if found is not None:
         if not reuse:
             raise ValueError(

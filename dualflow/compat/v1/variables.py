@@ -7,10 +7,10 @@ from typing import Any
 
 from dualflow._core import TensorBase, Variable as own_variable, unwrapped
 from dualflow.compat.v1 import assign as writing
-from dualflow.compat.v1.defaults import Mode, default_session
+from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.in_force import graph_in_force, recorded, runs_at_once
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.compat.v1.slot import Slot
@@ -66,7 +66,7 @@ class Variable:
 
     def __new__(cls, initial_value: Any = None, trainable: bool | None = None, *args: Any,
                 **options: Any) -> Any:
-        if Mode.eager:                  # one of dualflow's own
+        if runs_at_once():              # one of dualflow's own
             dtype = options.get("dtype")
             return own_variable(initial_value, trainable is not False, options.get("name"),
                                 None if dtype is None else as_dtype(dtype))

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import dualflow as df
+from dualflow._core import current_graph
+from dualflow.compat.v1.defaults import Mode
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.math import ceil
 
 __all__ = ["cosine_decay", "exponential_decay", "inverse_time_decay", "natural_exp_decay",
            "piecewise_constant", "piecewise_constant_decay", "polynomial_decay"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scheduled(function: F) -> F:
+    """A function that gives a learning rate; in eager mode, a callable that gives the rate of the
+    step it is called in, which optimizers do."""
+    in_graph = recorded(function)
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if Mode.eager and current_graph() is None:
+            return functools.partial(function, *args, **kwargs)
+        return in_graph(*args, **kwargs)
+
+    return made  # type: ignore[return-value]
 
 
 def rate_and_share(learning_rate: Any, global_step: Any, decay_steps: Any,
@@ -25,7 +45,7 @@ def rate_and_share(learning_rate: Any, global_step: Any, decay_steps: Any,
     return rate, df.floor(share) if staircase else share
 
 
-@recorded
+@scheduled
 def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                       staircase: bool = False, name: str | None = None) -> Any:
     """learning_rate * decay_rate ** (global_step / decay_steps); `staircase` rounds the exponent
@@ -43,7 +63,7 @@ def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
                        name or "ExponentialDecay")
 
 
-@recorded
+@scheduled
 def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                       staircase: bool = False, name: str | None = None) -> Any:
     """learning_rate * exp(-decay_rate * global_step / decay_steps).
@@ -69,7 +89,7 @@ def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
                        name or "NaturalExpDecay")
 
 
-@recorded
+@scheduled
 def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                        staircase: bool = False, name: str | None = None) -> Any:
     """learning_rate / (1 + decay_rate * global_step / decay_steps).
@@ -95,7 +115,7 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
                      name or "InverseTimeDecay")
 
 
-@recorded
+@scheduled
 def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
                      end_learning_rate: Any = 0.0001, power: Any = 1.0, cycle: bool = False,
                      name: str | None = None) -> Any:
@@ -119,7 +139,7 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
                   name or "PolynomialDecay")
 
 
-@recorded
+@scheduled
 def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0,
                  name: str | None = None) -> Any:
     """learning_rate times half a cosine, from 1 to `alpha` in `decay_steps`.
@@ -143,7 +163,7 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
     return df.multiply(rate, (1.0 - alpha) * cosine + alpha, name or "CosineDecay")
 
 
-@recorded
+@scheduled
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
                        name: str | None = None) -> Any:
     """values[i] up to and including boundaries[i], and the last value from there on.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dualflow._core import Tensor, unwrapped
+from dualflow._core import Tensor, TensorBase, unwrapped
+from dualflow.autodiff import GradientTape
 from dualflow.compat.v1.assign import assign_add, slot_of
 from dualflow.compat.v1.gradients import gradients
+from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import control_dependencies, group, name_scope
-from dualflow.compat.v1.in_force import graph_in_force, recorded
+from dualflow.compat.v1.in_force import recorded, recording, runs_at_once
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.variable_lists import trainable_variables
 from dualflow.compat.v1.variables import Variable
@@ -70,11 +72,12 @@ class Optimizer:
 
         Parameters
         ----------
-        loss : Tensor
+        loss : Tensor, or callable that gives one
+            In eager mode a callable.
         global_step : Variable, optional
             Counts the updates.
         var_list : list of Variable, optional
-            By default all trainable ones.
+            By default all trainable ones; of a callable, those that it reads.
         name : str, optional
         grad_loss : Tensor, optional
             What flows into the loss.
@@ -93,6 +96,9 @@ class Optimizer:
                           colocate_gradients_with_ops: bool = False,
                           grad_loss: Any = None) -> list[tuple[Any, Variable]]:
         """Pairs of gradient and variable; a gradient is None where none flows."""
+        if runs_at_once():
+            return self._watched(loss, var_list, grad_loss)
+        loss = value_of(loss)
         variables = trainable_variables() if var_list is None else list(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
@@ -101,6 +107,19 @@ class Optimizer:
                 raise TypeError(f"Argument is not a tf.Variable: {v!r}")
         found = gradients(loss, variables, grad_loss)
         return list(zip(found, variables, strict=True))
+
+    def _watched(self, loss: Any, var_list: Sequence[Variable] | None,
+                 grad_loss: Any) -> list[tuple[Any, Variable]]:
+        """The same where ops run at once, and inside a `df.function`."""
+        if not is_function(loss):
+            raise RuntimeError("`loss` passed to Optimizer.compute_gradients should be a function "
+                               "when eager execution is enabled.")
+        with GradientTape() as tape:
+            y = loss()
+        variables: list[Any] = list(tape.watched_variables() if var_list is None else var_list)
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        return list(zip(tape.gradient(y, variables, grad_loss), variables, strict=True))
 
     # --- updates ---
 
@@ -124,8 +143,7 @@ class Optimizer:
         if not flowing:
             raise ValueError("No gradients provided for any variable: "
                              f"{[str(v) for _, v in pairs]}.")
-        graph = graph_in_force()
-        with graph.control_dependencies(None):
+        with control_dependencies(None):
             self._create_slots([v for _, v in flowing])
         with name_scope(name, self._name) as scope:
             self._prepare()
@@ -134,13 +152,14 @@ class Optimizer:
                 made = self._finish(updates, scope)
             else:
                 with control_dependencies([self._finish(updates, "update")]):
-                    made = assign_add(global_step, 1, name=scope).op
-        if made not in graph.get_collection(GraphKeys.TRAIN_OP):
+                    made = op_of(assign_add(global_step, 1, name=scope))
+        graph = recording()
+        if graph is not None and made not in graph.get_collection(GraphKeys.TRAIN_OP):
             graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
 
     def _update(self, grad: Any, var: Variable) -> Any:
-        with name_scope(f"update_{var.op.name}"):
+        with name_scope(f"update_{name_of(var)}"):
             if isinstance(grad, IndexedSlices):
                 return self._apply_sparse(grad, var)
             return self._apply_dense(convert(grad, var.dtype), var)
@@ -173,19 +192,20 @@ class Optimizer:
         """The names of what it keeps for each variable."""
         return sorted(self._slots)
 
+    @recorded
     def variables(self) -> list[Variable]:
         """All that it keeps in the graph in force."""
         slots = [v for own in self._slots.values() for v in own.values()]
-        graph = graph_in_force().base
-        return [v for v in [*self._others.values(), *slots] if v.graph is graph]
+        graph = home()
+        return [v for v in [*self._others.values(), *slots] if getattr(v, "graph", None) is graph]
 
     def _slot(self, var: Variable, name: str, op_name: str, value: Any = None) -> Variable:
         """The slot of a variable; made, of 0 if no value is given, if there is none."""
         own = self._slots.setdefault(name, {})
         if var not in own:
-            initial = zeros(var.slot.shape, var.dtype) if value is None else value
+            initial = zeros(sizes_of(var), var.dtype) if value is None else value
             with name_scope(None):
-                own[var] = Variable(initial, False, name=f"{var.op.name}/{op_name}",
+                own[var] = Variable(initial, False, name=f"{name_of(var)}/{op_name}",
                                     dtype=var.dtype)
         return own[var]
 
@@ -196,26 +216,55 @@ class Optimizer:
         """The slot of a variable, made with a value if there is none."""
         return self._slot(var, slot_name, op_name, val)
 
+    @recorded
     def _create_non_slot_variable(self, initial_value: Any, name: str,
                                   colocate_with: Any = None) -> Variable:
         """A variable that it keeps besides slots; made if there is none."""
-        key = name, graph_in_force().base
+        key = name, home()
         if key not in self._others:
             with name_scope(None):
                 self._others[key] = Variable(initial_value, False, name=name)
         return self._others[key]
 
+    @recorded
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Variable | None:
         """A variable that it keeps besides slots, or None."""
-        return self._others.get((name, graph or graph_in_force().base))
+        return self._others.get((name, graph or home()))
 
 
-def rate_of(rate: Any) -> Any:
-    """A learning rate: a number, a tensor, or what a callable gives."""
-    return rate() if callable(rate) and not hasattr(rate, "__df_tensor__") and not isinstance(
-        unwrapped(rate), Tensor) else rate
+def is_function(x: Any) -> bool:
+    """Whether something is called for its value: it is callable, and no tensor."""
+    return callable(x) and not isinstance(unwrapped(x), TensorBase)
+
+
+def value_of(x: Any) -> Any:
+    """A learning rate, say: a number, a tensor, or what a callable gives."""
+    return x() if is_function(x) else x
+
+
+def home() -> Graph | None:
+    """The graph that the variables made now are of, if there is one."""
+    graph = recording()
+    return None if graph is None else graph.base
+
+
+def name_of(var: Any) -> str:
+    """The name of a variable without the number of an output."""
+    name: str = var.name
+    return name.partition(":")[0]
+
+
+def sizes_of(var: Any) -> tuple[int, ...]:
+    """The shape of a variable."""
+    return tuple(var.slot.shape if isinstance(var, Variable) else var.shape)
 
 
 def last_op() -> Any:
-    """The operation recorded last."""
-    return graph_in_force().nodes[-1]
+    """The operation recorded last, if a graph records."""
+    graph = recording()
+    return None if graph is None else graph.nodes[-1]
+
+
+def op_of(x: Any) -> Any:
+    """The operation that makes a tensor, if a graph records."""
+    return None if recording() is None else x.op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.compat.v1.assign import write
-from dualflow.compat.v1.train.optimizer import Optimizer, last_op, rate_of
+from dualflow.compat.v1.train.optimizer import Optimizer, last_op, op_of, sizes_of, value_of
 from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import int64
 from dualflow.ops import optimizer as updates
@@ -42,7 +42,7 @@ class GradientDescentOptimizer(Optimizer):
         self._learning_rate = learning_rate
 
     def _prepare(self) -> None:
-        self._rate = rate_of(self._learning_rate)
+        self._rate = value_of(self._learning_rate)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
         updates.sgd_update(var, grad, self._rate,  # type: ignore[arg-type]
@@ -87,13 +87,13 @@ class MomentumOptimizer(Optimizer):
             self._slot(v, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._rate, self._share = rate_of(self._learning_rate), rate_of(self._momentum)
+        self._rate, self._share = value_of(self._learning_rate), value_of(self._momentum)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
         accumulation: Any = self.get_slot(var, "momentum")
         now = write("assign", accumulation, accumulation * self._share + grad, None, "Accumulate")
         step = grad + now * self._share if self._use_nesterov else now
-        return write("assign_sub", var, step * self._rate, None, "ApplyMomentum").op
+        return op_of(write("assign_sub", var, step * self._rate, None, "ApplyMomentum"))
 
 
 class AdamOptimizer(Optimizer):
@@ -138,13 +138,13 @@ class AdamOptimizer(Optimizer):
             self._slot(v, "v", self._name)
 
     def _prepare(self) -> None:
-        self._rate = rate_of(self._learning_rate)
+        self._rate = value_of(self._learning_rate)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
         updates.adam_update(
             var, self.get_slot(var, "m"), self.get_slot(var, "v"),  # type: ignore[arg-type]
             grad, self._rate, self._get_non_slot_variable(f"{self._name}/updates"),
-            rate_of(self._beta1), rate_of(self._beta2), rate_of(self._epsilon), name="ApplyAdam")
+            value_of(self._beta1), value_of(self._beta2), value_of(self._epsilon), name="ApplyAdam")
         return last_op()
 
     _apply_sparse = _apply_dense
@@ -189,10 +189,10 @@ class AdagradOptimizer(Optimizer):
     def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             self._slot(v, "accumulator", self._name,
-                       fill(v.slot.shape, constant(self._initial, v.dtype)))
+                       fill(sizes_of(v), constant(self._initial, v.dtype)))
 
     def _prepare(self) -> None:
-        self._rate = rate_of(self._learning_rate)
+        self._rate = value_of(self._learning_rate)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
         updates.adagrad_update(
@@ -243,13 +243,13 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
-            self._slot(v, "rms", self._name, ones(v.slot.shape, v.dtype))
+            self._slot(v, "rms", self._name, ones(sizes_of(v), v.dtype))
             if self._centered:
                 self._slot(v, "mg", self._name)
             self._slot(v, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._rate = rate_of(self._learning_rate)
+        self._rate = value_of(self._learning_rate)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
         rms, mean, mom = [self.get_slot(var, k) for k in ("rms", "mg", "momentum")]

@@ -7,9 +7,10 @@ from typing import Any
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
-from dualflow.compat.v1.in_force import graph_in_force
+from dualflow.compat.v1.in_force import graph_in_force, runs_at_once
 from dualflow.compat.v1.init_ops import zeros_initializer
 from dualflow.compat.v1.scopes import get_variable, variable_scope
+from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import int64
 
 __all__ = ["create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
@@ -31,7 +32,8 @@ def get_global_step(graph: Graph | None = None) -> Any:
     None
     """
     graph = graph or graph_in_force()
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP) or [
+    found = [x for x in graph.get_collection(GraphKeys.GLOBAL_STEP)
+             if isinstance(x, Variable) is not runs_at_once()] or [
         x for x in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if x.name == "global_step:0"]
     if not found:
         return None
@@ -59,6 +61,10 @@ def create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or graph_in_force()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
+    if runs_at_once():
+        made = Variable(0, False, name="global_step", dtype=int64)
+        graph.add_to_collection(GraphKeys.GLOBAL_STEP, made)
+        return made
     with graph.as_default(), variable_scope("", auxiliary_name_scope=False):
         return get_variable("global_step", [], int64, zeros_initializer(), trainable=False,
                             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP])
@@ -101,5 +107,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     ...     tf.train.global_step(sess, step)
     0
     """
+    if runs_at_once():
+        return int(global_step_tensor)
     session = default_session(sess, "global_step", "Cannot evaluate", global_step_tensor.graph)
     return int(session.run(global_step_tensor))
