@@ -9,6 +9,11 @@ from dualflow.errors import DTypeError
 Kind = Literal["bool", "int", "float"]
 
 
+# The finite numbers of each floating dtype end here.
+LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0 ** -7) * 2.0 ** 127,
+           "float32": (2 - 2.0 ** -23) * 2.0 ** 127, "float64": (2 - 2.0 ** -52) * 2.0 ** 1023}
+
+
 class DType:
     """An element type of tensors.
 
@@ -63,6 +68,63 @@ class DType:
         except ImportError:
             raise DTypeError("bfloat16 is no dtype of NumPy alone: install ml_dtypes, or cast to "
                              "float32 first") from None
+
+    @property
+    def size(self) -> int:
+        """Bytes per element."""
+        return self.itemsize
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The smallest and the largest number.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.int8.limits, df.bfloat16.max
+        ((-128, 127), 3.3895313892515355e+38)
+        """
+        if self.kind == "float":
+            largest = LARGEST[self.name]
+            return -largest, largest
+        if self.kind == "bool":
+            return False, True
+        bits = 8 * self.itemsize
+        return (0, 2 ** bits - 1) if self.is_unsigned else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
+
+    @property
+    def min(self) -> Any:
+        """The smallest number; of floating ones the finite one."""
+        return self.limits[0]
+
+    @property
+    def max(self) -> Any:
+        """The largest number; of floating ones the finite one."""
+        return self.limits[1]
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether there are no negative numbers."""
+        return self.name.startswith("uint")
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether elements are complex; none are."""
+        return False
+
+    @property
+    def real_dtype(self) -> "DType":
+        """Itself; complex dtypes have another."""
+        return self
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has it by itself."""
+        return self.name != "bfloat16"
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether another dtype is this one."""
+        return as_dtype(other) is self
 
     @property
     def base_dtype(self) -> "DType":

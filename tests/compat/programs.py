@@ -22,6 +22,29 @@ def image(tf):
     return tf.reshape(tf.range(32.), [1, 4, 4, 2])
 
 
+def measures(tf):
+    """Metrics whose updates ran twice."""
+    said = tf.constant([0.1, 0.8, 0.4, 0.9])
+    classes, others = tf.constant([1, 0, 2, 2]), tf.constant([2, 2, 0, 1])
+    given = [tf.constant(x) for x in ([0, 1, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 0])]
+    floats = tf.constant([1., 2.]), tf.constant([1.5, 4.])
+    names = ["precision", "recall", "true_positives", "false_positives", "true_negatives",
+             "false_negatives"]
+    made = [getattr(tf.metrics, name)(given[0], given[1]) for name in names]
+    made += [tf.metrics.precision(given[0], given[1], weights=P[0])]
+    made += [getattr(tf.metrics, name)(floats[0], floats[1]) for name in (
+        "mean_absolute_error", "mean_squared_error", "root_mean_squared_error")]
+    made += [tf.metrics.auc(given[2], said), tf.metrics.auc(given[0], said, curve="PR"),
+             tf.metrics.auc(given[3], said, weights=P[1], num_thresholds=5),
+             tf.metrics.mean_iou(others, classes, 4),
+             tf.metrics.mean_per_class_accuracy(others, classes, 3)]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        updates = [session.run([update for _, update in made]) for _ in range(2)]
+        values = session.run([value for value, _ in made])
+    return updates, values
+
+
 UNARY = ["abs", "acos", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf",
          "erfc", "exp", "expm1", "floor", "is_finite", "is_inf", "is_nan", "lgamma", "log",
          "log1p", "negative", "reciprocal", "rint", "round", "rsqrt", "sigmoid", "sign", "sin",
@@ -163,6 +186,98 @@ CASES = {
         tf.map_fn(lambda x: x * 2, tf.constant([1, 2, 3])),
         tf.foldl(lambda a, x: a + x, tf.constant([1, 2, 3])),
         tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3]))],
+    "parts of rows": lambda tf: [
+        tf.dynamic_partition(A, [1, 0, 1], 3), tf.dynamic_partition(A, np.arange(12).reshape(
+            3, 4) % 2, 2), tf.dynamic_stitch([[0, 3], [1], 2], [A[:2], A[2:], A[0]]),
+        tf.reverse_sequence(A, [2, 4, 1], seq_axis=1), tf.reverse_sequence(
+            A[None], [2], seq_dim=1, batch_dim=0),
+        tf.reverse_sequence(A, [3, 0, 1, 2], seq_axis=0, batch_axis=1),
+        tf.invert_permutation([2, 0, 1]), tf.setdiff1d([1, 2, 3, 2], [2, 9]),
+        tf.unravel_index([5, 1], [2, 3]), tf.batch_gather(A, [[1, 0], [3, 3], [0, 2]])],
+    "diagonals": lambda tf: [
+        tf.diag_part(A[:3, :3]), tf.diag_part(np.arange(36.).reshape(2, 3, 2, 3)),
+        tf.matrix_set_diag(A, [7., 8., 9.]), tf.matrix_transpose(A[None]),
+        tf.cross(A[:, :3], A[:, 1:])],
+    "histograms": lambda tf: [
+        tf.bincount([1, 3, 1]), tf.bincount([1, 3, 1], [1., 2., 3.]),
+        tf.bincount([1, 3, 1], minlength=6, dtype=tf.int64), tf.bincount([1, 3], maxlength=2),
+        tf.histogram_fixed_width(A, [-1., 1.], 5),
+        tf.histogram_fixed_width_bins([-1., 0., 1.5, 2., 5., 15.], [0., 5.], 5)],
+    "segments": lambda tf: [
+        tf.segment_mean(A, [0, 0, 2]), tf.segment_max(A, [0, 0, 2]), tf.segment_min(A, [0, 0, 2]),
+        tf.unsorted_segment_max(A, [2, 0, 2], 3), tf.unsorted_segment_min([4, 2], [1, 1], 2),
+        tf.unsorted_segment_mean(A, [2, 0, 2], 3), tf.unsorted_segment_sqrt_n(A, [2, 0, 2], 3)],
+    "shapes and places": lambda tf: [
+        tf.parallel_stack([A, A]), tf.roll(A, 1, 0), tf.repeat([1, 2], [2, 1]),
+        tf.searchsorted([1., 3., 5.], [3., 4.]), tf.ensure_shape(A, [None, 4]),
+        tf.tensor_scatter_nd_update([1, 2, 3], [[1]], [7]), tf.tensor_scatter_add(
+            [1, 2, 3], [[1]], [7]), tf.tensor_scatter_sub([1, 2, 3], [[1]], [7]),
+        tf.tensor_scatter_update([1, 2, 3], [[0]], [7]), tf.tensor_scatter_nd_max(
+            [1, 2], [[0]], [7]), tf.tensor_scatter_nd_min([1, 2], [[0]], [7]),
+        tf.tensor_scatter_nd_add([1, 2], [[0]], [7]), tf.tensor_scatter_nd_sub([1], [[0]], [7])],
+    "more arithmetic": lambda tf: [
+        tf.truncatemod(-7, 3), tf.truncatemod(7, -3), tf.floor_div(-7, 2),
+        tf.div_no_nan([1., 2.], [0., 4.]), tf.scalar_mul(2., tf.constant(A)),
+        tf.cast(tf.to_bfloat16(A), tf.float32),
+        tf.clip_by_average_norm(A, 0.1), tf.clip_by_average_norm(A, 9.),
+        tf.is_strictly_increasing([1, 2, 3]), tf.is_strictly_increasing([1, 2, 2]),
+        tf.is_non_decreasing([1, 2, 2]), tf.is_non_decreasing([1, 0]),
+        tf.is_strictly_increasing([])],
+    "tf.math": lambda tf: [
+        tf.math.cumulative_logsumexp(A), tf.math.cumulative_logsumexp(A * 30., 1, reverse=True),
+        tf.math.cumulative_logsumexp(A, 1, exclusive=True), tf.math.divide_no_nan([1.], [0.]),
+        tf.math.multiply_no_nan([1.], [0.]), tf.math.reduce_std(A, 0),
+        tf.math.reduce_variance(A), tf.math.reduce_euclidean_norm(A, 1), tf.math.xlogy(P, P),
+        tf.math.xdivy(P, P), tf.math.xlog1py(P, P), tf.math.top_k(A, 2), tf.math.softplus(A),
+        tf.math.softsign(A), tf.math.zero_fraction(A), tf.math.l2_normalize(A, 1),
+        tf.math.log_softmax(A), tf.math.softmax(A), tf.math.bincount([1, 2]),
+        tf.math.invert_permutation([1, 0]), tf.math.segment_max(A, [0, 0, 1])],
+    "made text": lambda tf: [
+        tf.as_string([1, -2]), tf.as_string([1.5, 2.]), tf.as_string(3.14159, precision=2),
+        tf.as_string([True]), tf.as_string(1234.5, scientific=True), tf.as_string(
+            0.5, shortest=True), tf.as_string(7, width=3, fill="0"), tf.as_string(7, width=3),
+        tf.string_join(["a", ["b", "c"]], "-"), tf.reduce_join([["a", "b"], ["c", "d"]], 0),
+        tf.reduce_join([["a", "b"], ["c", "d"]], 1, separator=".", keep_dims=True),
+        tf.reduce_join([["a", "b"], ["c", "d"]]), tf.string_strip([" a ", "b\n"]),
+        tf.strings.lower("AbC"), tf.strings.upper("AbC"), tf.strings.join(["x", "y"])],
+    "windows": lambda tf: [
+        tf.nn.conv1d(A[None], np.ones([2, 4, 3], "float32"), 1, "SAME"),
+        tf.nn.conv1d(A[None], filters=np.ones([2, 4, 1], "float32"), stride=2, padding="VALID"),
+        tf.nn.conv3d(tf.reshape(tf.range(16.), [1, 2, 2, 2, 2]),
+                     np.ones([2, 2, 2, 2, 1], "float32"), [1, 1, 1, 1, 1], "SAME"),
+        tf.nn.conv3d_transpose(tf.ones([1, 1, 1, 1, 2]), np.ones([2, 2, 2, 1, 2], "float32"),
+                               [1, 2, 2, 2, 1], [1, 2, 2, 2, 1]),
+        tf.nn.conv1d_transpose(tf.ones([1, 2, 2]), np.ones([2, 1, 2], "float32"), [1, 4, 1], 2),
+        tf.nn.conv2d_backprop_input([1, 4, 4, 2], np.ones([2, 2, 2, 1], "float32"),
+                                    tf.ones([1, 4, 4, 1]), [1, 1, 1, 1], "SAME"),
+        tf.nn.conv2d_backprop_filter(image(tf), [2, 2, 2, 1], tf.ones([1, 4, 4, 1]),
+                                     [1, 1, 1, 1], "SAME"),
+        tf.nn.atrous_conv2d_transpose(image(tf), np.ones([2, 2, 1, 2], "float32"), [1, 6, 6, 1],
+                                      2, "VALID"),
+        tf.nn.convolution(image(tf), np.ones([2, 2, 2, 1], "float32"), "VALID"),
+        tf.nn.depthwise_conv2d_native(image(tf), np.ones([2, 2, 2, 1], "float32"), [1, 1, 1, 1],
+                                      "VALID"),
+        tf.nn.max_pool2d(image(tf), [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
+        tf.nn.avg_pool2d(value=image(tf), ksize=2, strides=2, padding="VALID"),
+        tf.nn.max_pool1d(A[None], 2, 1, "SAME"), tf.nn.avg_pool1d(A[None], 2, 1, "VALID"),
+        tf.nn.max_pool3d(tf.ones([1, 2, 2, 2, 1]), 2, 2, "VALID"),
+        tf.nn.avg_pool3d(tf.ones([1, 2, 2, 2, 1]), 2, 2, "VALID"),
+        tf.nn.max_pool_with_argmax(image(tf), [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
+        tf.nn.pool(image(tf), [2, 2], "AVG", "VALID", strides=[2, 2])],
+    "older layers": lambda tf: [
+        tf.nn.crelu(A), tf.nn.silu(A), tf.nn.relu_layer(A, A.T, [1., 2., 3.]),
+        tf.nn.weighted_moments(A, [0], P), tf.nn.weighted_moments(A, 1, P, keep_dims=True),
+        tf.nn.log_poisson_loss(P, A), tf.nn.log_poisson_loss(2. * P, A, True),
+        tf.nn.batch_norm_with_global_normalization(
+            tf.reshape(A, [1, 3, 1, 4]), A[0], P[0], A[1], A[2], 1e-3, True)],
+    "assertions": lambda tf: [
+        tf.Assert(True, ["x"]), tf.assert_equal([1, 2], [1, 2]), tf.assert_less([1, 2], 3),
+        tf.assert_greater([1, 2], 0), tf.assert_less_equal(1, 1), tf.assert_greater_equal(1, 1),
+        tf.assert_none_equal(1, 2), tf.assert_near([1.], [1.000001]), tf.assert_positive([1.]),
+        tf.assert_negative([-1]), tf.assert_non_negative([0]), tf.assert_non_positive([0]),
+        tf.assert_rank(A, 2), tf.assert_rank_at_least(A, 1), tf.assert_rank_in(A, [1, 2]),
+        tf.assert_type(tf.constant(A), tf.float32), tf.assert_integer(tf.constant(1)),
+        tf.assert_scalar(1.), tf.check_numerics(A, "x"), tf.verify_tensor_all_finite(A, "x")],
     "nested fetches": lambda tf: (tf.constant(1), {"a": tf.constant(2.), "b": [tf.no_op()]}),
 }
 
@@ -192,6 +307,14 @@ OPTIMIZERS = {
     "adagrad": lambda t: t.AdagradOptimizer(.1),
     "rmsprop": lambda t: t.RMSPropOptimizer(.01, momentum=.5),
     "centered rmsprop": lambda t: t.RMSPropOptimizer(.01, centered=True),
+    "adadelta": lambda t: t.AdadeltaOptimizer(1., epsilon=1e-3),
+    "ftrl": lambda t: t.FtrlOptimizer(.5),
+    "ftrl with penalties": lambda t: t.FtrlOptimizer(
+        .5, initial_accumulator_value=.2, l1_regularization_strength=3.,
+        l2_regularization_strength=.1, l2_shrinkage_regularization_strength=.01),
+    "ftrl of another power": lambda t: t.FtrlOptimizer(.5, learning_rate_power=-.7),
+    "proximal descent": lambda t: t.ProximalGradientDescentOptimizer(.1, .5, .25),
+    "proximal adagrad": lambda t: t.ProximalAdagradOptimizer(.5, .1, .5, .25),
 }
 DECAYS = {
     "exponential_decay": lambda t, k: t.exponential_decay(.1, k, 10, .5),
@@ -227,6 +350,7 @@ PROGRAMS = {
     **{f"sparse {name}": updates(make, True) for name, make in OPTIMIZERS.items()
        if "rms" not in name and name not in ("momentum", "nesterov")},
     **{name: decayed(make) for name, make in DECAYS.items()},
+    "metrics": measures,
 }
 
 

@@ -315,7 +315,7 @@ def test_options_are_accepted():
     with tf.Session("", config=config) as sess:
         found = sess.run(tf.constant(1.), options=tf.RunOptions(trace_level=3),
                          run_metadata=tf.RunMetadata())
-        assert found == 1. and sess.list_devices() and sess.graph_def is sess.graph
+        assert found == 1. and sess.list_devices()
     assert config.gpu_options.allow_growth and config.other.option is not None
 
 

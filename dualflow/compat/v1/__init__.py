@@ -3,10 +3,15 @@
 This module only hands names on; docs/compat_v1.md says what they do.
 """
 
-from dualflow._core import Tensor as Tensor
-from dualflow.autodiff import GradientTape as GradientTape
+from dualflow import nest as nest
+from dualflow._core import Tensor as Tensor, TensorSpec as TensorSpec
+from dualflow.autodiff import (
+    GradientTape as GradientTape,
+    UnconnectedGradients as UnconnectedGradients,
+)
 from dualflow.compat.v1 import (
     contrib as contrib,
+    debugging as debugging,
     errors as errors,
     initializers as initializers,
     layers as layers,
@@ -16,6 +21,7 @@ from dualflow.compat.v1 import (
     metrics as metrics,
     nn as nn,
     random as random,
+    strings as strings,
     summary as summary,
     train as train,
 )
@@ -27,6 +33,7 @@ from dualflow.compat.v1.array_ops import (
     concat as concat,
     depth_to_space as depth_to_space,
     diag as diag,
+    ensure_shape as ensure_shape,
     expand_dims as expand_dims,
     eye as eye,
     fill as fill,
@@ -42,10 +49,13 @@ from dualflow.compat.v1.array_ops import (
     pad as pad,
     range as range,
     rank as rank,
+    repeat as repeat,
     reshape as reshape,
     reverse as reverse,
     reverse_v2 as reverse_v2,
+    roll as roll,
     scatter_nd as scatter_nd,
+    searchsorted as searchsorted,
     sequence_mask as sequence_mask,
     shape as shape,
     shape_n as shape_n,
@@ -59,6 +69,14 @@ from dualflow.compat.v1.array_ops import (
     stack as stack,
     stop_gradient as stop_gradient,
     strided_slice as strided_slice,
+    tensor_scatter_add as tensor_scatter_add,
+    tensor_scatter_nd_add as tensor_scatter_nd_add,
+    tensor_scatter_nd_max as tensor_scatter_nd_max,
+    tensor_scatter_nd_min as tensor_scatter_nd_min,
+    tensor_scatter_nd_sub as tensor_scatter_nd_sub,
+    tensor_scatter_nd_update as tensor_scatter_nd_update,
+    tensor_scatter_sub as tensor_scatter_sub,
+    tensor_scatter_update as tensor_scatter_update,
     tile as tile,
     transpose as transpose,
     unique as unique,
@@ -71,6 +89,31 @@ from dualflow.compat.v1.assign import (
     assign as assign,
     assign_add as assign_add,
     assign_sub as assign_sub,
+)
+from dualflow.compat.v1.casts import (
+    cast as cast,
+    saturate_cast as saturate_cast,
+    to_bfloat16 as to_bfloat16,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+)
+from dualflow.compat.v1.check_ops import (
+    Assert as Assert,
+    assert_equal as assert_equal,
+    assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal,
+    assert_less as assert_less,
+    assert_less_equal as assert_less_equal,
+    assert_near as assert_near,
+    assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive,
+    is_non_decreasing as is_non_decreasing,
+    is_strictly_increasing as is_strictly_increasing,
 )
 from dualflow.compat.v1.control_flow import (
     case as case,
@@ -110,6 +153,14 @@ from dualflow.compat.v1.dtypes import (
     string as string,
     uint8 as uint8,
 )
+from dualflow.compat.v1.errors import (
+    OpError as OpError,
+)
+from dualflow.compat.v1.functions import (
+    custom_gradient as custom_gradient,
+    hessians as hessians,
+    make_template as make_template,
+)
 from dualflow.compat.v1.gradients import (
     gradients as gradients,
 )
@@ -133,6 +184,11 @@ from dualflow.compat.v1.groups import (
     op_scope as op_scope,
     tuple as tuple,
 )
+from dualflow.compat.v1.histograms import (
+    bincount as bincount,
+    histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+)
 from dualflow.compat.v1.in_force import (
     get_default_graph as get_default_graph,
     reset_default_graph as reset_default_graph,
@@ -151,6 +207,12 @@ from dualflow.compat.v1.init_ops import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
+from dualflow.compat.v1.logging_ops import (
+    Print as Print,
+    add_check_numerics_ops as add_check_numerics_ops,
+    check_numerics as check_numerics,
+    verify_tensor_all_finite as verify_tensor_all_finite,
+)
 from dualflow.compat.v1.math_ops import (
     abs as abs,
     accumulate_n as accumulate_n,
@@ -168,8 +230,8 @@ from dualflow.compat.v1.math_ops import (
     atan as atan,
     atan2 as atan2,
     atanh as atanh,
-    cast as cast,
     ceil as ceil,
+    clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
     clip_by_value as clip_by_value,
@@ -181,6 +243,7 @@ from dualflow.compat.v1.math_ops import (
     cumsum as cumsum,
     digamma as digamma,
     div as div,
+    div_no_nan as div_no_nan,
     divide as divide,
     einsum as einsum,
     equal as equal,
@@ -189,6 +252,7 @@ from dualflow.compat.v1.math_ops import (
     exp as exp,
     expm1 as expm1,
     floor as floor,
+    floor_div as floor_div,
     floordiv as floordiv,
     floormod as floormod,
     global_norm as global_norm,
@@ -231,8 +295,7 @@ from dualflow.compat.v1.math_ops import (
     rint as rint,
     round as round,
     rsqrt as rsqrt,
-    saturate_cast as saturate_cast,
-    segment_sum as segment_sum,
+    scalar_mul as scalar_mul,
     sigmoid as sigmoid,
     sign as sign,
     sin as sin,
@@ -244,14 +307,10 @@ from dualflow.compat.v1.math_ops import (
     tan as tan,
     tanh as tanh,
     tensordot as tensordot,
-    to_double as to_double,
-    to_float as to_float,
-    to_int32 as to_int32,
-    to_int64 as to_int64,
     trace as trace,
     truediv as truediv,
     truncatediv as truncatediv,
-    unsorted_segment_sum as unsorted_segment_sum,
+    truncatemod as truncatemod,
 )
 from dualflow.compat.v1.operation import (
     Operation as Operation,
@@ -262,15 +321,41 @@ from dualflow.compat.v1.parts import (
 )
 from dualflow.compat.v1.random_ops import (
     get_seed as get_seed,
+    multinomial as multinomial,
+    random_crop as random_crop,
     random_normal as random_normal,
     random_shuffle as random_shuffle,
     random_uniform as random_uniform,
     set_random_seed as set_random_seed,
     truncated_normal as truncated_normal,
 )
+from dualflow.compat.v1.rows import (
+    batch_gather as batch_gather,
+    cross as cross,
+    diag_part as diag_part,
+    dynamic_partition as dynamic_partition,
+    dynamic_stitch as dynamic_stitch,
+    invert_permutation as invert_permutation,
+    matrix_set_diag as matrix_set_diag,
+    matrix_transpose as matrix_transpose,
+    parallel_stack as parallel_stack,
+    reverse_sequence as reverse_sequence,
+    setdiff1d as setdiff1d,
+    unravel_index as unravel_index,
+)
 from dualflow.compat.v1.run_metadata import (
     RunMetadata as RunMetadata,
     RunOptions as RunOptions,
+)
+from dualflow.compat.v1.scatter import (
+    scatter_add as scatter_add,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_nd_add as scatter_nd_add,
+    scatter_nd_sub as scatter_nd_sub,
+    scatter_nd_update as scatter_nd_update,
+    scatter_sub as scatter_sub,
+    scatter_update as scatter_update,
 )
 from dualflow.compat.v1.scopes import (
     AUTO_REUSE as AUTO_REUSE,
@@ -287,6 +372,17 @@ from dualflow.compat.v1.script_ops import (
     py_func as py_func,
     py_function as py_function,
 )
+from dualflow.compat.v1.segments import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_sum as segment_sum,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
 from dualflow.compat.v1.session import (
     ConfigProto as ConfigProto,
     GPUOptions as GPUOptions,
@@ -297,15 +393,44 @@ from dualflow.compat.v1.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,
 )
+from dualflow.compat.v1.static_checks import (
+    assert_integer as assert_integer,
+    assert_proper_iterable as assert_proper_iterable,
+    assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least,
+    assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype,
+    assert_scalar as assert_scalar,
+    assert_type as assert_type,
+    is_numeric_tensor as is_numeric_tensor,
+)
+from dualflow.compat.v1.switches import (
+    disable_control_flow_v2 as disable_control_flow_v2,
+    disable_resource_variables as disable_resource_variables,
+    disable_tensor_equality as disable_tensor_equality,
+    disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape,
+    enable_resource_variables as enable_resource_variables,
+    resource_variables_enabled as resource_variables_enabled,
+)
+from dualflow.compat.v1.text_ops import (
+    as_string as as_string,
+    reduce_join as reduce_join,
+    string_join as string_join,
+    string_strip as string_strip,
+)
 from dualflow.compat.v1.variable_lists import (
     all_variables as all_variables,
     global_variables as global_variables,
     global_variables_initializer as global_variables_initializer,
     initialize_all_variables as initialize_all_variables,
+    initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables,
     is_variable_initialized as is_variable_initialized,
     local_variables as local_variables,
     local_variables_initializer as local_variables_initializer,
     model_variables as model_variables,
+    moving_average_variables as moving_average_variables,
     report_uninitialized_variables as report_uninitialized_variables,
     trainable_variables as trainable_variables,
     variables_initializer as variables_initializer,
@@ -317,4 +442,4 @@ from dualflow.printing import print as print
 
 newaxis = None
 
-__version__ = "1.15.0"      # whose names and behaviour these are
+__version__ = VERSION = "1.15.0"      # whose names and behaviour these are

@@ -35,6 +35,18 @@ squeeze = wrapped(df.squeeze, "Squeeze", squeeze_dims="axis")
 stop_gradient = wrapped(df.stop_gradient, "StopGradient")
 strided_slice = wrapped(df.strided_slice, "StridedSlice")
 tile = wrapped(df.tile, "Tile")
+ensure_shape = wrapped(df.ensure_shape, "EnsureShape")
+repeat = wrapped(df.repeat, "repeat")
+roll = wrapped(df.roll, "Roll")
+searchsorted = wrapped(df.searchsorted, "searchsorted")
+tensor_scatter_nd_add = wrapped(df.tensor_scatter_nd_add, "TensorScatterAdd")
+tensor_scatter_nd_max = wrapped(df.tensor_scatter_nd_max, "TensorScatterMax")
+tensor_scatter_nd_min = wrapped(df.tensor_scatter_nd_min, "TensorScatterMin")
+tensor_scatter_nd_sub = wrapped(df.tensor_scatter_nd_sub, "TensorScatterSub")
+tensor_scatter_nd_update = wrapped(df.tensor_scatter_nd_update, "TensorScatterUpdate")
+tensor_scatter_add = tensor_scatter_nd_add
+tensor_scatter_sub = tensor_scatter_nd_sub
+tensor_scatter_update = tensor_scatter_nd_update
 unique = wrapped(df.unique, "Unique")
 unique_with_counts = wrapped(df.unique_with_counts, "UniqueWithCounts")
 

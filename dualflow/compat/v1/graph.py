@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, NoReturn
 
 from dualflow._core import (
@@ -323,6 +324,10 @@ class Graph(SizedTrace):
     def finalize(self) -> None:
         """From now on operations cannot be added."""
         self.finalized = True
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = True) -> Any:
+        """The graph as a GraphDef of the package tensorboard, in any case with shapes."""
+        return import_module("dualflow.summary.graph_def").as_graph_def(self)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` in the scope, made different from names given before."""

@@ -87,6 +87,12 @@ def recording() -> Graph | None:
     return current if isinstance(current, Graph) else None
 
 
+def last_op() -> Any:
+    """The operation recorded last, if a graph records."""
+    graph = recording()
+    return None if graph is None else graph.nodes[-1]
+
+
 def runs_at_once() -> bool:
     """Whether there is no graph in force: in eager mode, and inside a `df.function`."""
     return recording() is None and (Mode.eager or current_graph() is not None)

@@ -1,5 +1,19 @@
 """`tf.math`: arithmetic, reductions and comparisons."""
 
+from dualflow.compat.v1.casts import (
+    cast as cast,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+)
+from dualflow.compat.v1.check_ops import (
+    is_non_decreasing as is_non_decreasing,
+    is_strictly_increasing as is_strictly_increasing,
+)
+from dualflow.compat.v1.histograms import (
+    bincount as bincount,
+)
 from dualflow.compat.v1.math_ops import (
     abs as abs,
     accumulate_n as accumulate_n,
@@ -15,7 +29,6 @@ from dualflow.compat.v1.math_ops import (
     atan as atan,
     atan2 as atan2,
     atanh as atanh,
-    cast as cast,
     ceil as ceil,
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
@@ -26,9 +39,11 @@ from dualflow.compat.v1.math_ops import (
     count_nonzero as count_nonzero,
     cumprod as cumprod,
     cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp,
     digamma as digamma,
     div as div,
     divide as divide,
+    divide_no_nan as divide_no_nan,
     einsum as einsum,
     equal as equal,
     erf as erf,
@@ -61,6 +76,7 @@ from dualflow.compat.v1.math_ops import (
     minimum as minimum,
     mod as mod,
     multiply as multiply,
+    multiply_no_nan as multiply_no_nan,
     negative as negative,
     norm as norm,
     not_equal as not_equal,
@@ -69,16 +85,19 @@ from dualflow.compat.v1.math_ops import (
     reciprocal as reciprocal,
     reduce_all as reduce_all,
     reduce_any as reduce_any,
+    reduce_euclidean_norm as reduce_euclidean_norm,
     reduce_logsumexp as reduce_logsumexp,
     reduce_max as reduce_max,
     reduce_mean as reduce_mean,
     reduce_min as reduce_min,
     reduce_prod as reduce_prod,
+    reduce_std as reduce_std,
     reduce_sum as reduce_sum,
+    reduce_variance as reduce_variance,
     rint as rint,
     round as round,
     rsqrt as rsqrt,
-    segment_sum as segment_sum,
+    scalar_mul as scalar_mul,
     sigmoid as sigmoid,
     sign as sign,
     sin as sin,
@@ -90,12 +109,34 @@ from dualflow.compat.v1.math_ops import (
     tan as tan,
     tanh as tanh,
     tensordot as tensordot,
-    to_double as to_double,
-    to_float as to_float,
-    to_int32 as to_int32,
-    to_int64 as to_int64,
     trace as trace,
     truediv as truediv,
     truncatediv as truncatediv,
+    xdivy as xdivy,
+    xlog1py as xlog1py,
+    xlogy as xlogy,
+)
+from dualflow.compat.v1.nn_ops import (
+    in_top_k as in_top_k,
+    l2_normalize as l2_normalize,
+    log_softmax as log_softmax,
+    softmax as softmax,
+    softplus as softplus,
+    softsign as softsign,
+    top_k as top_k,
+    zero_fraction as zero_fraction,
+)
+from dualflow.compat.v1.rows import (
+    invert_permutation as invert_permutation,
+)
+from dualflow.compat.v1.segments import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_sum as segment_sum,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
     unsorted_segment_sum as unsorted_segment_sum,
 )

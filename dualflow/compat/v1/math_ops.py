@@ -9,7 +9,7 @@ from dualflow import linalg, math
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
-from dualflow.dtypes import float32, float64, int32, int64
+from dualflow.dtypes import float64, int64
 
 abs = wrapped(df.abs, "Abs")
 accumulate_n = wrapped(df.add_n, "AccumulateNV2")
@@ -41,6 +41,15 @@ erfc = wrapped(math.erfc, "Erfc")
 exp = wrapped(df.exp, "Exp")
 expm1 = wrapped(math.expm1, "Expm1")
 floor = wrapped(df.floor, "Floor")
+div_no_nan = wrapped(math.divide_no_nan, "div_no_nan")
+floor_div = wrapped(math.floordiv, "FloorDiv")
+reduce_euclidean_norm = wrapped(math.reduce_euclidean_norm, "EuclideanNorm")
+reduce_std = wrapped(math.reduce_std, "reduce_std")
+reduce_variance = wrapped(math.reduce_variance, "reduce_variance")
+xdivy = wrapped(math.xdivy, "Xdivy")
+xlog1py = wrapped(math.xlog1py, "Xlog1py")
+xlogy = wrapped(math.xlogy, "Xlogy")
+multiply_no_nan = wrapped(math.multiply_no_nan, "multiply_no_nan")
 floordiv = wrapped(math.floordiv, "floordiv")
 floormod = wrapped(math.floormod, "FloorMod")
 global_norm = wrapped(linalg.global_norm, "global_norm")
@@ -79,8 +88,6 @@ reduce_sum = wrapped(df.reduce_sum, "Sum", keep_dims="keepdims", reduction_indic
 rint = wrapped(math.rint, "Rint")
 round = wrapped(df.round, "Round")
 rsqrt = wrapped(math.rsqrt, "Rsqrt")
-segment_sum = wrapped(math.segment_sum, "SegmentSum")
-saturate_cast = wrapped(df.saturate_cast, "saturate_cast")
 sigmoid = wrapped(df.sigmoid, "Sigmoid")
 sign = wrapped(df.sign, "Sign")
 sin = wrapped(df.sin, "Sin")
@@ -94,9 +101,9 @@ tanh = wrapped(df.tanh, "Tanh")
 tensordot = wrapped(df.tensordot, "Tensordot")
 trace = wrapped(linalg.trace, "Trace")
 truediv = wrapped(df.truediv, "truediv")
-unsorted_segment_sum = wrapped(math.unsorted_segment_sum, "UnsortedSegmentSum")
 
 realdiv = divide = truediv
+divide_no_nan = div_no_nan
 
 
 @recorded
@@ -204,73 +211,6 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 
 @recorded
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """A tensor of the same numbers in another dtype.
-
-    Examples
-    --------
-    >>> import dualflow.compat.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.cast([1.5, -1.5], "int32")))
-    [ 1 -1]
-    """
-    found, wanted = convert(x), as_dtype(dtype)
-    return found if found.dtype is wanted else df.cast(found, wanted, name or "Cast")
-
-
-def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """A tensor as float32.
-
-    Examples
-    --------
-    >>> import dualflow.compat.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.to_float(1)))
-    1.0
-    """
-    return cast(x, float32, name)
-
-
-def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """A tensor as float64.
-
-    Examples
-    --------
-    >>> import dualflow.compat.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.to_double(1)))
-    1.0
-    """
-    return cast(x, float64, name)
-
-
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """A tensor as int32.
-
-    Examples
-    --------
-    >>> import dualflow.compat.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.to_int32(1.5)))
-    1
-    """
-    return cast(x, int32, name)
-
-
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """A tensor as int64.
-
-    Examples
-    --------
-    >>> import dualflow.compat.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.to_int64(1.5)))
-    1
-    """
-    return cast(x, int64, name)
-
-
-@recorded
 def div(x: Any, y: Any, name: str | None = None) -> Any:
     """x / y as in Python 2: for integers rounded down.
 
@@ -333,3 +273,97 @@ def lin_space(start: Any, stop: Any, num: int, name: str | None = None) -> Any:
 
 
 linspace = lin_space
+
+
+@recorded
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
+    """What `truncatediv` leaves; it has the sign of x.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.truncatemod(-7, 3)))
+    -1
+    """
+    a, b = alike(x, y)
+    return df.multiply(df.sign(a), math.floormod(df.abs(a), df.abs(b)), name or "TruncateMod")
+
+
+@recorded
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A number times a tensor, or IndexedSlices.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.scalar_mul(2., tf.constant([1., 2.]))))
+    [2. 4.]
+    """
+    if hasattr(x, "indices"):
+        return x * scalar
+    a = convert(x)
+    factor = convert(scalar, a.dtype)
+    if factor.ndim:
+        raise ValueError(f"The input scalar must be a 0-D value. Received: shape={factor.shape}")
+    return df.multiply(factor, a, name or "Mul")
+
+
+@recorded
+def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False,
+                         name: str | None = None) -> Any:
+    """log(exp(x[0]) + ... + exp(x[k])) for each k along a dimension.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    axis : int, default 0
+    exclusive : bool, default False
+        Whether element k itself is left out.
+    reverse : bool, default False
+        Whether sums begin at the end.
+
+    Notes
+    -----
+    It takes room for the square of the size.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.math.cumulative_logsumexp([0., 0.])).round(4))
+    [0.     0.6931]
+    """
+    a = convert(x)
+    axis %= a.ndim
+    order = [*[k for k in range(a.ndim) if k != axis], axis]
+    rows = df.transpose(a, order)
+    k = df.range(df.shape(rows)[-1])
+    if reverse:
+        before, after = df.expand_dims(k, 1), k
+    else:
+        before, after = k, df.expand_dims(k, 1)
+    counts = df.less(before, after) if exclusive else df.less_equal(before, after)
+    terms = df.where(counts, df.expand_dims(rows, -2), df.constant(-float("inf"), a.dtype))
+    found = df.reduce_logsumexp(terms, -1)
+    return df.transpose(found, [order.index(k) for k in range(a.ndim)],
+                        name=name or "CumulativeLogsumexp")
+
+
+@recorded
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+    """A tensor scaled down so that its norm, divided by its size, is at most `clip_norm`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.clip_by_average_norm([3., 4.], 0.5)))
+    [0.6 0.8]
+    """
+    x = convert(t)
+    n = df.cast(df.size(x), x.dtype)
+    inverse = math.rsqrt(df.reduce_sum(df.square(x)))
+    limit = convert(clip_norm, x.dtype)
+    return df.multiply(x, limit * df.minimum(n * inverse, 1.0 / limit), name or "average_norm")

@@ -42,6 +42,8 @@ class Operation(Node):
         What runs before it besides what makes its inputs.
     graph : Graph
     device : str
+    in_order : bool
+        Whether it keeps its place among operations that write variables, though it waits for none.
     decisions : dict of tuple to Guard
         What Python decided by sizes when it was made: it can run only where that holds.
 
@@ -54,7 +56,7 @@ class Operation(Node):
     ('sum', 'Add')
     """
 
-    __slots__ = ("control_inputs", "decisions", "device", "graph", "label")
+    __slots__ = ("control_inputs", "decisions", "device", "graph", "in_order", "label")
 
     def __init__(self, graph: Graph, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  name: str, line: Line | None, data: Any, label: str | None = None) -> None:
@@ -63,6 +65,7 @@ class Operation(Node):
         self.control_inputs = graph.control_inputs()
         self.device = graph.current_device
         self.label = label
+        self.in_order = False
         self.decisions: Mapping[tuple[Any, ...], Guard] = UNDECIDED
 
     @property

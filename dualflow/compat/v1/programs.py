@@ -202,12 +202,13 @@ def part_for(trace: Any, fetches: Sequence[Symbol | Node], fed: Sequence[Symbol]
 
 
 def waiting(operations: Iterable[Node], needed: set[Node], given: set[Symbol]) -> set[Node]:
-    """Those that write a variable, or wait for such a write."""
+    """Those that write a variable, read it for that, or wait for such a write."""
     late: set[Node] = set()
     for node in operations:
         if node in needed and (
-                any([getattr(before.node.data, "begin", None) is None
-                     for before, _ in node.written])
+                getattr(node, "in_order", False)
+                or any([getattr(before.node.data, "begin", None) is None
+                        for before, _ in node.written])
                 or any([x.node in late for x in read_by(node) if x not in given])
                 or any([op in late for op in control_inputs(node)])):
             late.add(node)

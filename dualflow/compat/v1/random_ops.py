@@ -13,17 +13,24 @@ from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recorded
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.slot import Slot
-from dualflow.dtypes import float32, int64
+from dualflow.dtypes import float32, int32, int64
+from dualflow.ops.array import expand_dims, identity, shape
+from dualflow.ops.cast import cast
+from dualflow.ops.creation import range as range_of
+from dualflow.ops.exponential import log
 from dualflow.ops.gather import gather
+from dualflow.ops.limits import minimum
 from dualflow.ops.random import (
     stateless_normal,
     stateless_permutation,
     stateless_truncated_normal,
     stateless_uniform,
 )
+from dualflow.ops.reduce_arg import argmax
+from dualflow.ops.rounding import floor
 
-__all__ = ["get_seed", "random_normal", "random_shuffle", "random_uniform", "set_random_seed",
-           "truncated_normal"]
+__all__ = ["get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
+           "random_uniform", "set_random_seed", "truncated_normal"]
 
 BITS = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15     # 2**64 over the golden ratio: neighbours end up far apart
@@ -195,3 +202,58 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     name = name or "RandomShuffle"
     x = convert(value)
     return gather(x, stateless_permutation(x.shape[0], draw(seed, name)), name=name)
+
+
+@recorded
+def multinomial(logits: Any, num_samples: int, seed: int | None = None, name: str | None = None,
+                output_dtype: Any = None) -> Any:
+    """For each row of logits, numbers of classes drawn with the probabilities softmax(logits).
+
+    Parameters
+    ----------
+    logits : Tensor, shape (batch, classes)
+    num_samples : int
+    seed : int, optional
+    output_dtype : dtype, default int64
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.multinomial([[0., -1e9]], 3)))
+    [[0 0 0]]
+    """
+    x, name = convert(logits), name or "multinomial"
+    wanted = int64 if output_dtype is None else as_dtype(output_dtype)
+    shape = [x.shape[0], num_samples, x.shape[1]]
+    # The largest of logits with noise of the Gumbel distribution: the class it is has softmax's
+    # probability.
+    noise = -log(-log(random_uniform(shape, 1e-30, 1.0, x.dtype, seed, f"{name}/uniform")))
+    return argmax(expand_dims(x, 1) + noise, 2, wanted, name)
+
+
+@recorded
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """A part of a tensor, of this size and at another place in each run.
+
+    Parameters
+    ----------
+    value : Tensor
+    size : sequence of int
+    seed : int, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.random_crop([[1, 2, 3], [4, 5, 6]], [1, 2])).shape
+    (1, 2)
+    """
+    x, name = convert(value), name or "random_crop"
+    for axis, n in enumerate(size):
+        room = cast(shape(x)[axis] - n + 1, float32)
+        at = cast(floor(random_uniform([], 0.0, 1.0, float32, None if seed is None else seed + axis,
+                                       f"{name}/{axis}") * room), int32)
+        at = minimum(at, shape(x)[axis] - n)
+        x = gather(x, at + range_of(n), axis=axis)
+    return identity(x, name=name)

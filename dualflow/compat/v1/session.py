@@ -54,8 +54,8 @@ class Session:
 
     @property
     def graph_def(self) -> Any:
-        """The graph."""
-        return self.graph
+        """The graph as a GraphDef."""
+        return self.graph.as_graph_def()
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None,
             run_metadata: Any = None) -> Any:

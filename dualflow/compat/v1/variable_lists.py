@@ -13,10 +13,21 @@ from dualflow.compat.v1.in_force import get_default_graph
 from dualflow.compat.v1.operation import HostTensor, Operation
 from dualflow.compat.v1.variables import Variable
 
-__all__ = ["global_variables", "global_variables_initializer", "initialize_all_variables",
-           "is_variable_initialized", "local_variables", "local_variables_initializer",
-           "model_variables", "report_uninitialized_variables", "trainable_variables",
-           "variables_initializer"]
+__all__ = [
+    "global_variables",
+    "global_variables_initializer",
+    "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
+    "is_variable_initialized",
+    "local_variables",
+    "local_variables_initializer",
+    "model_variables",
+    "moving_average_variables",
+    "report_uninitialized_variables",
+    "trainable_variables",
+    "variables_initializer",
+]
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
@@ -70,6 +81,24 @@ def model_variables(scope: str | None = None) -> list[Variable]:
     []
     """
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """Variables whose averages are kept.
+
+    Parameters
+    ----------
+    scope : str, optional
+        Only what has a name that it matches the start of.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.moving_average_variables()
+    []
+    """
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
@@ -200,3 +229,7 @@ def report_uninitialized_variables(var_list: Iterable[Variable] | None = None,
     graph: Graph = variables[0].graph if variables else get_default_graph()
     return HostTensor(graph, "ReportUninitializedVariables", name, string, compute=names,
                       shape=[None])
+
+
+initialize_variables = variables_initializer
+initialize_local_variables = local_variables_initializer

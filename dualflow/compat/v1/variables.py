@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualflow._core import TensorBase, Variable as own_variable, unwrapped
-from dualflow.compat.v1 import assign as writing
+from dualflow.compat.v1 import assign as writing, scatter
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph_keys import GraphKeys
@@ -217,6 +217,43 @@ class Variable:
                    read_value: bool = True) -> Any:
         """Subtracts from it; see `tf.assign_sub`."""
         return writing.assign_sub(self, delta, name=name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False,
+                    name: str | None = None) -> Any:
+        """Adds rows, which are IndexedSlices."""
+        return scatter.of_rows(scatter.scatter_add, self, sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False,
+                    name: str | None = None) -> Any:
+        """Subtracts rows, which are IndexedSlices."""
+        return scatter.of_rows(scatter.scatter_sub, self, sparse_delta, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False,
+                       name: str | None = None) -> Any:
+        """Replaces rows by those of IndexedSlices."""
+        return scatter.of_rows(scatter.scatter_update, self, sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False,
+                    name: str | None = None) -> Any:
+        """Takes the maximum with rows, which are IndexedSlices."""
+        return scatter.of_rows(scatter.scatter_max, self, sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False,
+                    name: str | None = None) -> Any:
+        """Takes the minimum with rows, which are IndexedSlices."""
+        return scatter.of_rows(scatter.scatter_min, self, sparse_delta, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to parts; see `tf.scatter_nd_add`."""
+        return scatter.scatter_nd_add(self, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from parts; see `tf.scatter_nd_sub`."""
+        return scatter.scatter_nd_sub(self, indices, updates, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replaces parts; see `tf.scatter_nd_update`."""
+        return scatter.scatter_nd_update(self, indices, updates, name=name)
 
 
 OPERATORS = ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",

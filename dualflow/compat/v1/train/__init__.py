@@ -1,5 +1,11 @@
 """`tf.train`: optimizers, learning rates, checkpoints."""
 
+from dualflow.compat.v1.train.by_formula import (
+    AdadeltaOptimizer as AdadeltaOptimizer,
+    FtrlOptimizer as FtrlOptimizer,
+    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
+)
 from dualflow.compat.v1.train.checkpoint import (
     CheckpointState as CheckpointState,
     checkpoint_exists as checkpoint_exists,
@@ -16,6 +22,10 @@ from dualflow.compat.v1.train.decay import (
     piecewise_constant as piecewise_constant,
     piecewise_constant_decay as piecewise_constant_decay,
     polynomial_decay as polynomial_decay,
+)
+from dualflow.compat.v1.train.graph_io import write_graph as write_graph
+from dualflow.compat.v1.train.moving_average import (
+    ExponentialMovingAverage as ExponentialMovingAverage,
 )
 from dualflow.compat.v1.train.optimizer import Optimizer as Optimizer
 from dualflow.compat.v1.train.optimizers import (

@@ -259,12 +259,6 @@ def sizes_of(var: Any) -> tuple[int, ...]:
     return tuple(var.slot.shape if isinstance(var, Variable) else var.shape)
 
 
-def last_op() -> Any:
-    """The operation recorded last, if a graph records."""
-    graph = recording()
-    return None if graph is None else graph.nodes[-1]
-
-
 def op_of(x: Any) -> Any:
     """The operation that makes a tensor, if a graph records."""
     return None if recording() is None else x.op

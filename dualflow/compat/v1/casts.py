@@ -1,0 +1,120 @@
+"""Tensors of the same numbers in other dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.ops import convert, wrapped
+from dualflow.dtypes import bfloat16, float32, float64, int32, int64
+
+__all__ = ["cast", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64"]
+
+saturate_cast = wrapped(df.saturate_cast, "saturate_cast")
+
+
+@recorded
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """A tensor of the same numbers in another dtype.
+
+    Parameters
+    ----------
+    x : Tensor
+    dtype : dtype
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.cast([1.5, -1.5], "int32")))
+    [ 1 -1]
+    """
+    found, wanted = convert(x), as_dtype(dtype)
+    return found if found.dtype is wanted else df.cast(found, wanted, name or "Cast")
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """A tensor as float32.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_float(1)))
+    1.0
+    """
+    return cast(x, float32, name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """A tensor as float64.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_double(1)))
+    1.0
+    """
+    return cast(x, float64, name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """A tensor as int32.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_int32(1.5)))
+    1
+    """
+    return cast(x, int32, name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """A tensor as int64.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_int64(1.5)))
+    1
+    """
+    return cast(x, int64, name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """A tensor as bfloat16.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.to_bfloat16(1.).dtype.name
+    'bfloat16'
+    """
+    return cast(x, bfloat16, name)

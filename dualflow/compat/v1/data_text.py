@@ -1,0 +1,66 @@
+"""The elements of a tensor as TensorFlow 1 prints them: in brackets, only the first few."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow._core import Tensor
+from dualflow.ops.display import tolist
+
+DIGITS = {"float64": (15, 17), "float32": (6, 9)}    # enough for most numbers, and for all
+
+
+def summarized(x: Any, limit: int | None) -> str:
+    """A text as it is, or the first elements of a tensor; by default 3, and all if `limit` is -1.
+    """
+    if isinstance(x, str | bytes):
+        return x if isinstance(x, str) else x.decode()
+    most = 3 if limit is None else x.size if limit < 0 else limit
+    values, told = tolist(x), _Told(x, most)
+    told.dimension(values, x.ndim)
+    return "".join(told.parts) + "..." * (x.size > most)
+
+
+class _Told:
+    """Goes through nested lists until enough elements are told."""
+
+    def __init__(self, x: Tensor, limit: int) -> None:
+        self.parts: list[str] = []
+        self.left, self.dtype, self.ndim = limit, x.dtype, x.ndim
+
+    def dimension(self, values: Any, ndim: int) -> None:
+        """The rows of one dimension, as far as there is room."""
+        if ndim == 0:
+            values = [values]
+        for k, item in enumerate(values):
+            if self.left <= 0:
+                self.parts += ["..."] * (ndim == 1 < self.ndim)
+                return
+            if ndim > 1:
+                self.parts.append("[")
+                self.dimension(item, ndim - 1)
+                self.parts.append("]")
+            else:
+                self.parts.append(" " * (k > 0) + self.number(item))
+                self.left -= 1
+
+    def number(self, value: Any) -> str:
+        """One element."""
+        if not self.dtype.is_floating:
+            return str(int(value))
+        few, enough = DIGITS.get(self.dtype.name, DIGITS["float32"])
+        short = f"{value:.{few}g}"
+        exact = float(short) == value if few > 6 else abs(float(short) - value) <= abs(
+            value) * 2.0 ** -25
+        return short if exact or value != value else f"{value:.{enough}g}"
+
+
+def number_text(value: Any, precision: int, scientific: bool, shortest: bool) -> str:
+    """A number as `tf.as_string` writes it."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    form = "e" if scientific else "g" if shortest else "f"
+    return f"{float(value):.{6 if precision < 0 else precision}{form}}"

@@ -1,0 +1,241 @@
+"""Windows of sequences, images and volumes, and what old programs put behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow import nn
+from dualflow.compat.v1.in_force import recorded
+from dualflow.compat.v1.ops import alike, convert, either, wrapped
+
+atrous_conv2d_transpose = wrapped(nn.atrous_conv2d_transpose, "conv2d_transpose")
+avg_pool1d = wrapped(nn.avg_pool1d, "AvgPool1d", value="input")
+avg_pool2d = wrapped(nn.avg_pool2d, "AvgPool", value="input")
+avg_pool3d = wrapped(nn.avg_pool3d, "AvgPool3D", value="input")
+conv1d_transpose = wrapped(nn.conv1d_transpose, "conv1d_transpose")
+conv2d_backprop_filter = wrapped(nn.conv2d_backprop_filter, "Conv2DBackpropFilter")
+conv2d_backprop_input = wrapped(nn.conv2d_backprop_input, "Conv2DBackpropInput",
+                                filter="filters")
+conv3d = wrapped(nn.conv3d, "Conv3D", filter="filters")
+conv3d_transpose = wrapped(nn.conv3d_transpose, "conv3d_transpose", value="input",
+                           filter="filters")
+depthwise_conv2d_native = wrapped(nn.depthwise_conv2d, "DepthwiseConv2dNative")
+max_pool1d = wrapped(nn.max_pool1d, "MaxPool1d")
+max_pool2d = wrapped(nn.max_pool2d, "MaxPool")
+max_pool3d = wrapped(nn.max_pool3d, "MaxPool3D")
+max_pool_with_argmax = wrapped(nn.max_pool_with_argmax, "MaxPoolWithArgmax",
+                               Targmax="output_dtype")
+
+
+@recorded
+def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
+           use_cudnn_on_gpu: bool | None = None, data_format: str | None = None,
+           name: str | None = None, input: Any = None, dilations: Any = None) -> Any:
+    """Sums of products of filters with the windows of sequences.
+
+    Parameters
+    ----------
+    value : Tensor, floating, shape (batch, width, channels)
+    filters : Tensor, shape (width, channels, channels of the result)
+    stride : int
+    padding : {"SAME", "VALID"}
+    use_cudnn_on_gpu : ignored
+    data_format : {"NWC", "NCW"}, optional
+    input
+        Another name of `value`.
+    dilations : int, optional
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.nn.conv1d(tf.ones([1, 5, 2]), tf.ones([3, 2, 4]), 1, "VALID").shape)
+    (1, 3, 4)
+    """
+    x, w = alike(either(value, input, "'value' and 'input'"), filters)
+    return nn.conv1d(x, w, 1 if stride is None else stride, padding, data_format or "NWC",
+                     dilations, name=name or "conv1d")
+
+
+@recorded
+def convolution(input: Any, filter: Any = None, padding: Any = "VALID", strides: Any = None,
+                dilation_rate: Any = None, name: str | None = None, data_format: str | None = None,
+                filters: Any = None, dilations: Any = None) -> Any:
+    """A convolution over one, two or three dimensions, as the rank of the filters says.
+
+    Parameters
+    ----------
+    input : Tensor, floating
+    filter : Tensor
+    padding : {"VALID", "SAME"}
+    strides, dilation_rate : int or sequence of int, optional
+    data_format : str, optional
+    filters, dilations
+        Other names of `filter` and `dilation_rate`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.nn.convolution(tf.ones([1, 5, 2]), tf.ones([3, 2, 4]), "SAME").shape)
+    (1, 5, 4)
+    """
+    x, w = alike(input, either(filter, filters, "'filter' and 'filters'"))
+    rate = either(dilation_rate, dilations, "'dilation_rate' and 'dilations'")
+    return nn.convolution(x, w, strides, padding, data_format, rate, name=name or "convolution")
+
+
+@recorded
+def pool(input: Any, window_shape: Any, pooling_type: str, padding: Any,
+         dilation_rate: Any = None, strides: Any = None, name: str | None = None,
+         data_format: str | None = None, dilations: Any = None) -> Any:
+    """Pooling of the type "AVG" or "MAX".
+
+    Parameters
+    ----------
+    input : Tensor, floating
+    window_shape : sequence of int
+    pooling_type : {"AVG", "MAX"}
+    padding : {"VALID", "SAME"}
+    dilation_rate, strides : sequence of int, optional
+    data_format : str, optional
+    dilations
+        Another name of `dilation_rate`.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.nn.pool(tf.ones([1, 4, 2]), [2], "MAX", "VALID", strides=[2]).shape)
+    (1, 2, 2)
+    """
+    rate = either(dilation_rate, dilations, "'dilation_rate' and 'dilations'")
+    return nn.pool(convert(input), window_shape, pooling_type, 1 if strides is None else strides,
+                   padding, data_format, 1 if rate is None else rate, name=name or "pool")
+
+
+@recorded
+def silu(features: Any, beta: float = 1.0) -> Any:
+    """x * sigmoid(beta * x)
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.nn.silu([0., 1.])).round(4))
+    [0.     0.7311]
+    """
+    x = convert(features)
+    return nn.silu(x) if beta == 1.0 else df.multiply(x, df.sigmoid(x * beta), name="swish")
+
+
+@recorded
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
+    """relu of x and of -x, one after the other.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.nn.crelu([-1., 2.])))
+    [0. 2. 1. 0.]
+    """
+    x = convert(features)
+    return nn.relu(df.concat([x, -x], axis), name=name or "CRelu")
+
+
+@recorded
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """relu(x weights + biases)
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.nn.relu_layer([[1., 2.]], [[3.], [4.]], [-1.])))
+    [[10.]]
+    """
+    a, w, b = alike(x, weights, biases)
+    return nn.relu(nn.bias_add(df.matmul(a, w), b), name=name or "relu_layer")
+
+
+@recorded
+def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None = None,
+                     keep_dims: bool | None = None, keepdims: bool | None = None) -> Any:
+    """Mean and variance over dimensions, in which elements count more or less.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.nn.weighted_moments([1., 2., 5.], [0], [1., 1., 0.])))
+    (np.float32(1.5), np.float32(0.25))
+    """
+    keep = bool(either(keepdims, keep_dims, "'keepdims' and 'keep_dims'"))
+    a, w = alike(x, frequency_weights)
+    w = df.add(w, df.zeros_like(a))
+    n = df.reduce_sum(w, axes, True)
+    mean = df.reduce_sum(a * w, axes, True) / n
+    variance = df.reduce_sum(df.square(a - mean) * w, axes, True) / n
+    if not keep:
+        axes = [axes] if isinstance(axes, int) else list(axes)
+        return df.squeeze(mean, axes), df.squeeze(variance, axes)
+    return mean, variance
+
+
+@recorded
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False,
+                     name: str | None = None) -> Any:
+    """exp(c) - z c, minus the logarithm of the probability of z where exp(c) is the expected count;
+    the full loss has Stirling's log(z!) besides.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.nn.log_poisson_loss([2.], [0.])))
+    [1.]
+    """
+    z, c = alike(targets, log_input)
+    loss = df.exp(c) - c * z
+    if compute_full_loss:
+        rest = z * df.log(z) - z + 0.5 * df.log(2 * PI * z)
+        between = df.logical_and(df.greater_equal(z, 0), df.less_equal(z, 1))
+        loss = loss + df.where(between, df.zeros_like(z), rest)
+    return df.identity(loss, name=name or "log_poisson_loss")
+
+
+PI = 3.141592653589793
+
+
+@recorded
+def batch_norm_with_global_normalization(
+        t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None,
+        variance_epsilon: Any = None, scale_after_normalization: bool | None = None,
+        name: str | None = None, input: Any = None, mean: Any = None,
+        variance: Any = None) -> Any:
+    """`batch_normalization` under an older name.
+
+    Parameters
+    ----------
+    t, m, v : Tensor
+        The images, their mean and their variance; also `input`, `mean`, `variance`.
+    beta, gamma : Tensor
+    variance_epsilon : float
+    scale_after_normalization : bool
+        Whether `gamma` is used.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     y = tf.nn.batch_norm_with_global_normalization([3.], [1.], [4.], [0.], [1.], 0., True)
+    ...     print(sess.run(y))
+    [1.]
+    """
+    x = either(t, input, "'t' and 'input'")
+    middle, spread = either(m, mean, "'m' and 'mean'"), either(v, variance, "'v' and 'variance'")
+    return nn.batch_normalization(convert(x), middle, spread, beta,
+                                  gamma if scale_after_normalization else None, variance_epsilon,
+                                  name=name or "batchnorm")
