@@ -45,8 +45,16 @@ def as_tuple(x: Any) -> Any:
     """IndexedSlices as a tuple of tensors; anything else as it is."""
     if not isinstance(x, IndexedSlices):
         return x
-    shape = x.dense_shape
-    return IndexedSlicesValue(x.values, x.indices, Known(None if shape is None else tuple(shape)))
+    return IndexedSlicesValue(x.values, x.indices, Known(sizes_of(x.dense_shape)))
+
+
+def sizes_of(shape: Any) -> Any:
+    """A shape as an array, as TensorFlow gives it; None where it is not known before the run."""
+    if shape is None or not all([isinstance(n, int) for n in shape]):
+        return None
+    import numpy as np
+
+    return np.array(shape, np.int32)
 
 
 class Fetches:

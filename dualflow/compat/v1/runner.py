@@ -6,7 +6,7 @@ and what fits the values that are fed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -101,7 +101,7 @@ class Runner:
             run = self.runs[key_of(fetches, feeds)]
         except (KeyError, TypeError):
             run = self.remembered(fetches, feeds, list)
-        return run(feeds)
+        return run(feeds.values() if feeds else ())
 
 
 def key_of(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
@@ -267,14 +267,15 @@ class Run:
         self.is_first = asked.is_first      # what is asked for is the first of the values
         self.bound: dict[Any, Bound | Chosen] = {}
 
-    def __call__(self, feeds: Mapping[Any, Any] | None) -> Any:
+    def __call__(self, fed: Collection[Any]) -> Any:
+        """The results for the values of the tensors that are fed, in their order."""
         if current_graph() is not None:
             with suspended():
-                return Run.__call__(self, feeds)
-        values = self.compute(feeds.values() if feeds else None)
+                return Run.__call__(self, fed)
+        values = self.compute(fed)
         return values[0] if self.is_first else self.pack(values)
 
-    def compute(self, fed: Iterable[Any] | None) -> list[Any]:
+    def compute(self, fed: Collection[Any]) -> list[Any]:
         """The values of the tensors among the fetches."""
         try:
             leaves, shapes = fed_tensors(fed, self.dtypes, self.fits) if fed else ([], ())
@@ -307,9 +308,9 @@ class HostRun(Run):
         self.is_host = [isinstance(x, HostTensor) for x in fed]
         self.hosts = [x for x in fed if isinstance(x, HostTensor)]
 
-    def __call__(self, feeds: Mapping[Any, Any] | None) -> Any:
+    def __call__(self, fed: Collection[Any]) -> Any:
         with suspended():
-            given = list(zip(self.is_host, (feeds or {}).values(), strict=True))
+            given = list(zip(self.is_host, fed, strict=True))
             values = self.compute([x for host, x in given if not host])
             texts = [x for host, x in given if host]
             return self.asked.pack(self.runner, values, dict(zip(self.hosts, texts, strict=True)))

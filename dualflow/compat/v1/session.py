@@ -77,13 +77,13 @@ class Session:
         if run_metadata is not None and options is not None and options.trace_level:
             self._check()
             once = self._runner.prepared(fetches, feed_dict, arrays_of)
-            return timed(once, run_metadata)(feed_dict)
+            return timed(once, run_metadata)(feed_dict.values() if feed_dict else ())
         try:                    # `key_of`, at the place where each run passes
             asked = (list, *fetches) if type(fetches) is list else fetches
             run = self._runs[(asked, *feed_dict) if feed_dict else (asked,)]
         except (KeyError, TypeError):
             run = self._prepared(fetches, feed_dict)
-        return run(feed_dict)
+        return run(feed_dict.values() if feed_dict else ())
 
     def _check(self) -> None:
         """Raises if nothing can be run."""
@@ -101,16 +101,16 @@ class Session:
                       accept_options: bool = False) -> Callable[..., Any]:
         """A function of the values of `feed_list` that runs `fetches`."""
         feeds = list(feed_list or ())
-        run = self._prepared(fetches, dict.fromkeys(feeds))
+        n, runner, run = len(feeds), self._runner, self._prepared(fetches, dict.fromkeys(feeds))
 
-        def call(*args: Any, **options: Any) -> Any:
-            if self._runner.closed:
+        def call(*args: Any) -> Any:
+            if len(args) != n:
+                raise TypeError(f"Expected {n} arguments, got {len(args)}.")
+            if runner.closed:
                 raise RuntimeError("Attempted to use a closed Session.")
-            if len(args) != len(feeds):
-                raise TypeError(f"Expected {len(feeds)} arguments, got {len(args)}.")
-            return run(dict(zip(feeds, args, strict=True)))
+            return run(args)
 
-        return call
+        return (lambda *args, **options: call(*args)) if accept_options else call
 
     def load(self, variable: Any, value: Any) -> None:
         """Gives a variable of the graph a value here."""
