@@ -558,3 +558,23 @@ def test_reset_keeps_what_is_watched_unasked():
             y = v * v
         g = tape.gradient(y, v, unconnected_gradients="zero")
         assert g.item() == (6. if watches else 0.)
+
+
+def test_the_variables_that_a_tape_watches():
+    a, b, c = df.Variable(1., name="a"), df.Variable(2., trainable=False), df.Variable(3., name="c")
+    x = df.constant(4.)
+
+    def watched():
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            _ = c * a * b * x
+        return tape.watched_variables()
+
+    assert [v.name for v in watched()] == ["a", "c"]
+    seen = []
+    df.function(lambda: seen.extend(v.name for v in watched()))()
+    assert seen == ["a", "c"]
+    with df.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(b)
+        _ = a * b
+    assert [v is b for v in tape.watched_variables()] == [True]

@@ -125,3 +125,20 @@ def test_writes_give_the_variable(eager):
     assert tf.assign_sub(w, [2., 2.]) is w and w.numpy().tolist() == [2., 3.]
     with pytest.raises(ValueError, match=r"want the same"):
         tf.assign(w, [1.])
+
+
+def test_checkpoints(eager, tmp_path):
+    pytest.importorskip("safetensors")
+    layer, step = tf.layers.Dense(2, name="dense"), tf.train.get_or_create_global_step()
+    layer(tf.ones([1, 3]))
+    kernel = layer.trainable_variables[0]
+    saver = tf.train.Saver([*layer.variables, step])
+    path = saver.save(None, str(tmp_path / "model"), global_step=step)
+    before, at = kernel.numpy(), int(step)
+    assert path.endswith(f"model-{at}") and tf.train.latest_checkpoint(str(tmp_path)) == path
+    kernel.assign(tf.zeros([3, 2]))
+    step.assign_add(5)
+    saver.restore(None, path)
+    assert kernel.numpy().tobytes() == before.tobytes() and int(step) == at
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"dense/kernel is float32 \(3, 2\)"):
+        tf.train.Saver({"dense/kernel": tf.Variable([1.])}).restore(None, path)

@@ -197,3 +197,26 @@ def test_training_with_updates():
         mean = next(v for v in tf.global_variables() if "moving_mean" in v.name)
         np.testing.assert_allclose(session.run(mean), data.mean(0), rtol=1e-4)
         assert session.run(loss, {x: data}) < 0.1
+
+
+def test_sequences(session):
+    """A convolution over sequences is one over images of height 1."""
+    x = np.random.RandomState(0).randn(2, 7, 3).astype("f")
+    y = tf.layers.conv1d(x, 4, 3, padding="same", activation=tf.nn.relu, name="text")
+    kernel, bias = tf.trainable_variables()
+    assert [v.name for v in (kernel, bias)] == ["text/kernel:0", "text/bias:0"]
+    z = tf.nn.relu(tf.nn.conv2d(x[:, None], tf.expand_dims(kernel, 0), [1, 1, 1, 1], "SAME"))
+    first = tf.layers.Conv1D(4, 3, padding="same", data_format="channels_first")
+    turned = first(tf.transpose(tf.constant(x), [0, 2, 1]))
+    session.run(tf.global_variables_initializer())
+    one, other = session.run([y, z])
+    np.testing.assert_allclose(one, other[:, 0], rtol=1e-5, atol=1e-6)
+    assert session.run(turned).shape == (2, 4, 7)
+    for layer, pool in ((tf.layers.MaxPooling1D, tf.layers.max_pooling1d),
+                        (tf.layers.AveragePooling1D, tf.layers.average_pooling1d)):
+        same = session.run([layer(2, 2)(x), pool(x, [2], [2])])
+        assert same[0].tolist() == same[1].tolist() and same[0].shape == (2, 3, 3)
+    with pytest.raises(ValueError, match="`kernel_size` argument must be a tuple of 1 integers"):
+        tf.layers.conv1d(x, 4, [3, 3])
+    with pytest.raises(ValueError, match="expected ndim=3, found ndim=4"):
+        tf.layers.conv1d(x[None], 4, 3)

@@ -25,3 +25,11 @@ from dualflow.compat.v1.layers.pooling import (
     average_pooling2d as average_pooling2d,
     max_pooling2d as max_pooling2d,
 )
+from dualflow.compat.v1.layers.sequences import (
+    AveragePooling1D as AveragePooling1D,
+    Conv1D as Conv1D,
+    MaxPooling1D as MaxPooling1D,
+    average_pooling1d as average_pooling1d,
+    conv1d as conv1d,
+    max_pooling1d as max_pooling1d,
+)

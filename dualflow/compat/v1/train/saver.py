@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from dualflow._core import Variable as own_variable
 from dualflow.compat.v1 import errors
 from dualflow.compat.v1.assign import slot_of
 from dualflow.compat.v1.graph_keys import GraphKeys
@@ -18,6 +20,7 @@ from dualflow.compat.v1.train.checkpoint import (
     write_index,
     write_tensors,
 )
+from dualflow.compat.v1.train.optimizer import name_of
 
 __all__ = ["Saver"]
 
@@ -107,6 +110,7 @@ class Saver:
         Parameters
         ----------
         sess : Session
+            None for variables of eager mode.
         save_path : str
             How the names of checkpoints begin.
         global_step : int, Tensor or Variable, optional
@@ -138,8 +142,7 @@ class Saver:
                 sess.run(global_step) if hasattr(global_step, "graph") else global_step)
             prefix = f"{prefix}-{step}"
         slots = self._of_graph()
-        values = sess.run([slot.leaf for slot in slots.values()])
-        write_tensors(prefix, dict(zip(slots, values, strict=True)))
+        write_tensors(prefix, dict(zip(slots, values_of(sess, slots.values()), strict=True)))
         self._last = [(path, when) for path, when in self._last if path != prefix]
         self._last.append((prefix, time.time()))
         old = self._too_many()
@@ -175,6 +178,7 @@ class Saver:
         Parameters
         ----------
         sess : Session
+            None for variables of eager mode.
         save_path : str
             What `save` returned.
 
@@ -207,11 +211,23 @@ class Saver:
                 f"Assign requires shapes and types of both tensors to match; in checkpoint "
                 f"{prefix} {'; '.join(wrong)}")
         for name, x in values.items():
-            sess.load(slots[name], x.reshape(slots[name].shape))
+            value, slot = x.reshape(slots[name].shape), slots[name]
+            if isinstance(slot, own_variable):
+                slot.assign(value)
+            else:
+                sess.load(slot, value)
 
     def _fits(self, x: Any, slot: Any) -> bool:
-        same = x.shape == slot.shape or (self._reshape and x.size == slot.leaf.size)
+        same = x.shape == slot.shape or (self._reshape and x.size == math.prod(slot.shape))
         return bool(same and str(x.dtype) == slot.dtype.name)
+
+
+def values_of(sess: Any, slots: Collection[Any]) -> list[Any]:
+    """The values of variables: those of eager mode have their own, others one in a session."""
+    if all([isinstance(x, own_variable) for x in slots]):
+        return [x.numpy() for x in slots]
+    found: list[Any] = sess.run([getattr(x, "leaf", x) for x in slots])
+    return found
 
 
 def by_name(var_list: Any) -> dict[str, Any]:
@@ -219,10 +235,10 @@ def by_name(var_list: Any) -> dict[str, Any]:
     if isinstance(var_list, Mapping):
         pairs = list(var_list.items())
     else:
-        pairs = [(v.op.name, v) for v in var_list]
+        pairs = [(name_of(v), v) for v in var_list]
     found: dict[str, Any] = {}
     for name, v in pairs:
-        slot = slot_of(v)
+        slot = v if isinstance(v, own_variable) else slot_of(v)
         if slot is None:
             raise TypeError(f"Variable to save is not a Variable: {v!r}")
         if name in found and found[name] is not slot:
