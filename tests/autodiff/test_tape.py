@@ -571,9 +571,13 @@ def test_the_variables_that_a_tape_watches():
         return tape.watched_variables()
 
     assert [v.name for v in watched()] == ["a", "c"]
-    seen = []
-    df.function(lambda: seen.extend(v.name for v in watched()))()
-    assert seen == ["a", "c"]
+
+    @df.function
+    def traced():
+        assert [v.name for v in watched()] == ["a", "c"]
+        return x
+
+    traced()
     with df.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(b)
         _ = a * b
