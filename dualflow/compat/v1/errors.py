@@ -70,6 +70,10 @@ class UnknownError(OpError):
     """Anything else."""
 
 
+class ForeignTensorError(own.TracedValueError, ValueError):
+    """A tensor is used in another graph than its own."""
+
+
 TRANSLATED = {own.OutOfRangeError: OutOfRangeError,
               own.ResourceExhaustedError: ResourceExhaustedError,
               own.UnimplementedError: UnimplementedError, own.CancelledError: CancelledError,

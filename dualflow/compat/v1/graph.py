@@ -24,6 +24,7 @@ from dualflow._core import (
 )
 from dualflow.compat.v1.contexts import InForce, OnDevice
 from dualflow.compat.v1.editions import Editions, mapped
+from dualflow.compat.v1.errors import ForeignTensorError
 from dualflow.compat.v1.face import TensorFace
 from dualflow.compat.v1.graph_keys import Collections
 from dualflow.compat.v1.lookup import Lookup
@@ -48,10 +49,6 @@ TRUTH = ("Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is no
          "execute subgraphs conditioned on the value of a tensor.")
 ITERATION = ("Tensor objects are not iterable when eager execution is not enabled. To iterate over "
              "this tensor use tf.map_fn.")
-
-
-class ForeignTensorError(TracedValueError, ValueError):
-    """A tensor is used in another graph than its own."""
 
 
 class Graph(SizedTrace):
