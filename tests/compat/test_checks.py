@@ -85,6 +85,8 @@ FAILS = {
     "debugging": (lambda: tf.debugging.assert_equal(value(1), 2), "x == y"),
     "check_numerics": (lambda: tf.check_numerics(value([1., np.nan]), "hello"),
                        "hello : Tensor had NaN values"),
+    "debugging.finite": (lambda: tf.debugging.assert_all_finite(value([np.nan]), "no number"),
+                         "no number : Tensor had NaN values"),
     "verify": (lambda: tf.verify_tensor_all_finite(value([np.inf, np.nan]), "hello"),
                "hello : Tensor had Inf and NaN values"),
 }

@@ -142,3 +142,24 @@ def test_checkpoints(eager, tmp_path):
     assert kernel.numpy().tobytes() == before.tobytes() and int(step) == at
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"dense/kernel is float32 \(3, 2\)"):
         tf.train.Saver({"dense/kernel": tf.Variable([1.])}).restore(None, path)
+
+
+def test_contrib_eager(eager):
+    tfe = tf.contrib.eager
+    w, b = tfe.Variable(START), tfe.Variable(np.zeros(3, "f"))
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+
+    def loss(x, y):
+        return loss_of(x, y - b, w)
+
+    values = []
+    for _ in range(10):
+        value, pairs = tfe.implicit_value_and_gradients(loss)(INPUTS, TARGETS)
+        again = tfe.implicit_gradients(loss)(INPUTS, TARGETS)
+        assert [id(v) for _, v in pairs] == [id(v) for _, v in again] == [id(w), id(b)]
+        optimizer.apply_gradients(again)
+        values.append(float(value))
+    assert values[-1] < values[0] * 0.9
+    with pytest.raises(ValueError, match=r"No trainable variables were accessed"):
+        tfe.implicit_gradients(lambda: tf.constant(1.))()
+    assert tfe.Saver is tf.train.Saver and tfe.py_func is tf.py_function

@@ -12,7 +12,8 @@ import dualflow.compat.v1 as tf
 HERE = Path(__file__).parent
 SOURCES = "\n".join(p.read_text() for p in sorted(HERE.glob("*.py")))
 NAMESPACES = ["initializers", "nn", "math", "losses", "metrics", "train", "errors", "logging",
-              "random", "layers", "nn.rnn_cell", "contrib.rnn", "contrib.layers", "summary"]
+              "random", "layers", "nn.rnn_cell", "contrib.rnn", "contrib.layers", "contrib.eager",
+              "debugging", "strings", "summary"]
 PUBLIC = sorted([name for name, value in vars(tf).items() if not name.startswith("_")
                  and not isinstance(value, type(tf))])
 SPACES = {space: operator.attrgetter(space)(tf) for space in NAMESPACES}

@@ -1,0 +1,76 @@
+"""`tf.contrib.eager`: what programs of 2018 take gradients with."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.autodiff import GradientTape
+from dualflow.compat.v1.script_ops import py_function as py_func
+from dualflow.compat.v1.train.saver import Saver
+from dualflow.compat.v1.variables import Variable
+
+__all__ = ["Saver", "Variable", "implicit_gradients", "implicit_value_and_gradients", "py_func"]
+
+
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives the value of another, and pairs of gradient and variable for all
+    trainable variables that it reads.
+
+    Parameters
+    ----------
+    f : callable
+        Gives a tensor.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.enable_eager_execution()
+    >>> w = tf.Variable(3.)
+    >>> value, pairs = tf.contrib.eager.implicit_value_and_gradients(lambda x: w * x)(2.)
+    >>> value.item(), pairs[0][0].item()
+    (6.0, 2.0)
+    >>> tf.disable_eager_execution()
+    """
+    @functools.wraps(f)
+    def value_and_gradients(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        with GradientTape() as tape:
+            value = f(*args, **kwargs)
+        variables = tape.watched_variables()
+        if not variables:
+            raise ValueError("No trainable variables were accessed while the function was being "
+                             "computed.")
+        return value, list(zip(tape.gradient(value, list(variables)), variables, strict=True))
+
+    return value_and_gradients
+
+
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives pairs of gradient and variable for all trainable variables that another
+    one reads, as `apply_gradients` takes them.
+
+    Parameters
+    ----------
+    f : callable
+        Gives a tensor.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> tf.enable_eager_execution()
+    >>> w = tf.Variable(3.)
+    >>> grad = tf.contrib.eager.implicit_gradients(lambda x: w * x)
+    >>> tf.train.GradientDescentOptimizer(0.5).apply_gradients(grad(2.))
+    >>> w.numpy().item()
+    2.0
+    >>> tf.disable_eager_execution()
+    """
+    both = implicit_value_and_gradients(f)
+
+    @functools.wraps(f)
+    def gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        pairs: list[tuple[Any, Any]] = both(*args, **kwargs)[1]
+        return pairs
+
+    return gradients
