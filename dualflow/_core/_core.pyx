@@ -48,6 +48,7 @@ include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in
 include "apply.pxi"       # an op on anything
 include "interop.pxi"     # buffers and arrays out
+include "rows.pxi"        # rows of several tensors at once
 include "keys.pxi"        # operators with attributes: a @ b, x[key]
 include "protocols.pxi"   # what Python asks of tensors
 include "variable.pxi"    # the one mutable thing
