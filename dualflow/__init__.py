@@ -247,6 +247,7 @@ from dualflow.printing import (
 if _typing.TYPE_CHECKING:
     from dualflow import (
         autograph as autograph,
+        data as data,
         debugging as debugging,
         summary as summary,
     )
@@ -276,7 +277,7 @@ _GRAPH_MODE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"autograph", "debugging", "summary"}
+_PACKAGES = {"autograph", "data", "debugging", "summary"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

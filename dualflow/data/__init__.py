@@ -1,0 +1,16 @@
+"""Data pipelines, under the names of tf.data."""
+
+from dualflow.data.ahead import AUTOTUNE as AUTOTUNE
+from dualflow.data.dataset import (
+    Dataset as Dataset,
+    TextLineDataset as TextLineDataset,
+)
+from dualflow.data.iterator import Iterator as Iterator
+from dualflow.data.stage import (
+    INFINITE as INFINITE_CARDINALITY,
+    UNKNOWN as UNKNOWN_CARDINALITY,
+)
+from dualflow.data.windows import DatasetSpec as DatasetSpec
+
+__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetSpec",
+           "Iterator", "TextLineDataset"]

@@ -1,0 +1,270 @@
+"""Elements put together and taken apart: batch, padded_batch, unbatch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import Tensor, TensorSpec, constant
+from dualflow.data.stage import Cursor, Stage
+from dualflow.data.structure import (
+    flatten,
+    is_leaf,
+    join,
+    map_leaves,
+    pack,
+    paths,
+    rows,
+    stack,
+    with_first,
+    without_first,
+)
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.slicing import pad
+
+
+class Batch(Stage):
+    """Elements stacked, `n` at a time."""
+
+    def __init__(self, source: Stage, n: int, drop_remainder: bool) -> None:
+        super().__init__(source)
+        self.n, self.drop = n, drop_remainder
+
+    def options(self) -> dict[str, Any]:
+        return {"batch_size": self.n, "drop_remainder": self.drop}
+
+    @property
+    def size(self) -> int:
+        n = self.source.size
+        return n if n < 0 else n // self.n if self.drop else -(-n // self.n)
+
+    @cached_property
+    def spec(self) -> Any:
+        return with_first(self.source.spec, self.n if self.drop else None)
+
+    @property
+    def quick(self) -> bool:
+        return self.source.quick
+
+    def cursor(self, epoch: int) -> Cursor:
+        return BatchCursor(self, epoch)
+
+
+class BatchCursor(Cursor):
+    def __init__(self, stage: Batch, epoch: int) -> None:
+        self.n, self.least = stage.n, stage.n if stage.drop else 1
+        self.inner = stage.source.cursor(epoch)
+
+    def __next__(self) -> Any:
+        count, block = self.inner.many(self.n)
+        if count < self.least:
+            raise StopIteration
+        return block
+
+    def advance(self, n: int) -> int:
+        passed = self.inner.advance(n * self.n)
+        return passed // self.n + (passed % self.n >= self.least)
+
+    def state(self) -> Any:
+        return self.inner.state()
+
+    def restore(self, state: Any) -> None:
+        self.inner.restore(state)
+
+
+class PaddedBatch(Batch):
+    """Elements padded to one shape and stacked.
+
+    Parameters
+    ----------
+    shapes : list of (tuple of int or None, or None)
+        For each leaf; None is the largest size of the batch.
+    values : list
+        For each leaf.
+    """
+
+    def __init__(self, source: Stage, n: int, shapes: Any, values: Any,
+                 drop_remainder: bool) -> None:
+        super().__init__(source, n, drop_remainder)
+        self.padding = Padding(shapes, values)
+
+    def options(self) -> dict[str, Any]:
+        return super().options() | {"padded_shapes": self.padding.shown()}
+
+    @cached_property
+    def spec(self) -> Any:
+        spec = self.source.spec
+        n = self.n if self.drop else None
+        shapes = self.padding.shapes_for(spec)
+        return pack(spec, [TensorSpec((n, *([None] * s.ndim if shape is None else shape)), s.dtype)
+                           for s, shape in zip(flatten(spec), shapes, strict=True)])
+
+    @property
+    def quick(self) -> bool:
+        return False
+
+    def cursor(self, epoch: int) -> Cursor:
+        return PaddedCursor(self, epoch)
+
+
+class PaddedCursor(BatchCursor):
+    def __init__(self, stage: PaddedBatch, epoch: int) -> None:
+        super().__init__(stage, epoch)
+        self.padding = stage.padding
+
+    def __next__(self) -> Any:
+        elements = list(islice(self.inner, self.n))
+        if len(elements) < self.least:
+            raise StopIteration
+        return self.padding.batch(elements, "padded_batch")
+
+
+class Padding:
+    """To which shapes elements are padded, and with what; as users say it."""
+
+    def __init__(self, shapes: Any, values: Any) -> None:
+        self.shapes, self.values = shapes, values
+
+    def shown(self) -> Any:
+        return None if self.shapes is None else str(self.shapes)
+
+    def shapes_for(self, element: Any) -> list[Any]:
+        """A shape for each leaf, or None."""
+        leaves = flatten(element)
+        if self.shapes is None:
+            return [None] * len(leaves)
+        if is_leaf(element):
+            return [as_shape(self.shapes)]
+        return [as_shape(s) for s in nest.flatten_up_to(element, self.shapes)]
+
+    def values_for(self, element: Any) -> list[Any]:
+        """What to pad each leaf with."""
+        n = len(flatten(element))
+        if self.values is None or is_leaf(self.values):
+            return [self.values] * n
+        return list(nest.flatten_up_to(element, self.values))
+
+    def batch(self, elements: Sequence[Any], who: str) -> Any:
+        """Elements in one shape, stacked."""
+        first = elements[0]
+        columns = zip(*map(flatten, elements), strict=True)
+        told = zip(columns, self.shapes_for(first), self.values_for(first), paths(first),
+                   strict=True)
+        padded = [padded_column(column, shape, value, f"{who}{path}")
+                  for column, shape, value, path in told]
+        return stack([pack(first, leaves) for leaves in zip(*padded, strict=True)], who)
+
+
+def as_shape(given: Any) -> tuple[int | None, ...] | None:
+    """A shape as users write it: [None, 3], () or a TensorSpec; -1 is None."""
+    if given is None:
+        return None
+    given = given.shape if isinstance(given, TensorSpec) else given
+    return tuple([None if d is None or d == -1 else int(d) for d in given])
+
+
+def padded_column(column: Sequence[Any], shape: tuple[int | None, ...] | None, value: Any,
+                  who: str) -> Sequence[Any]:
+    if not isinstance(column[0], Tensor):
+        return column
+    rank = column[0].ndim if shape is None else len(shape)
+    for x in column:
+        if x.ndim != rank:
+            raise ShapeError(f"{who}: got shape {x.shape}, want {rank} dimensions")
+    wanted = (None,) * rank if shape is None else shape
+    sizes = [max([x.shape[d] for x in column]) if want is None else want
+             for d, want in enumerate(wanted)]
+    return [padded(x, sizes, value, who) for x in column]
+
+
+def padded(x: Tensor, sizes: Sequence[int], value: Any, who: str) -> Tensor:
+    missing = [want - d for d, want in zip(x.shape, sizes, strict=True)]
+    if not any(missing):
+        return x
+    if min(missing) < 0:
+        raise ShapeError(f"{who}: got shape {x.shape}, which is more than {tuple(sizes)}")
+    value = 0 if value is None else constant(value, x.dtype, who).item()
+    return pad(x, [[0, n] for n in missing], constant_values=value)
+
+
+class Unbatch(Stage):
+    """The rows of each element."""
+
+    @property
+    def size(self) -> int:
+        n = self.source.size
+        spec = flatten(self.source.spec) if n > 0 else []
+        if n > 0 and spec and isinstance(spec[0], TensorSpec) and spec[0].ndim:
+            rows_ = spec[0].shape[0]
+            return -2 if rows_ is None else n * rows_
+        return n if n <= 0 else -2
+
+    @cached_property
+    def spec(self) -> Any:
+        return without_first(self.source.spec)
+
+    @property
+    def quick(self) -> bool:
+        return self.source.quick
+
+    def cursor(self, epoch: int) -> Cursor:
+        return UnbatchCursor(self, epoch)
+
+
+class UnbatchCursor(Cursor):
+    def __init__(self, stage: Unbatch, epoch: int) -> None:
+        self.inner = stage.source.cursor(epoch)
+        self.before = self.inner.state()    # before the element whose rows are given
+        self.element: Any = None
+        self.place = self.n = 0
+
+    def enter(self) -> bool:
+        """Goes to an element that has rows left; False at the end."""
+        while self.place == self.n:
+            self.before = self.inner.state()
+            self.place = self.n = 0
+            for element in self.inner:
+                self.element, self.n = element, common_rows(element)
+                break
+            else:
+                return False
+        return True
+
+    def __next__(self) -> Any:
+        if not self.enter():
+            raise StopIteration
+        place = self.place
+        self.place = place + 1
+        return map_leaves(lambda x: x[place], self.element)
+
+    def many(self, n: int) -> tuple[int, Any]:
+        total, blocks = 0, []
+        while total < n and self.enter():
+            end = min(self.n, self.place + n - total)
+            blocks.append(rows(self.element, self.place, end))
+            total += end - self.place
+            self.place = end
+        return total, join(blocks) if blocks else None
+
+    def state(self) -> Any:
+        return {"inner": self.before, "place": self.place}
+
+    def restore(self, state: Any) -> None:
+        self.inner.restore(state["inner"])
+        if state["place"]:
+            self.enter()
+            self.place = state["place"]
+
+
+def common_rows(element: Any) -> int:
+    leaves, lengths = flatten(element), set()
+    for x, path in zip(leaves, paths(element), strict=True):
+        if not isinstance(x, list) and not getattr(x, "ndim", 0):
+            raise ShapeError(f"unbatch: got a scalar{path}, want at least 1 dimension")
+        lengths.add(len(x))
+    if len(lengths) != 1:
+        raise InvalidArgumentError(f"unbatch: lengths differ: {sorted(lengths)}")
+    return lengths.pop()

@@ -1,0 +1,99 @@
+"""Elements kept for the passes to come, in memory or in a file.
+
+What is kept is the first pass, the one with number 0, whichever iterator asks for it: they read the
+same list, and who comes to its end goes on with that pass.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from dualflow.data.cache_file import read, write
+from dualflow.data.stage import Cursor, Stage
+
+
+class Cache(Stage):
+    """A source whose elements are kept in memory."""
+
+    def __init__(self, source: Stage) -> None:
+        super().__init__(source)
+        self.elements: list[Any] = []
+        self.filling: Cursor | None = None
+        self.complete = False
+        self.lock = threading.RLock()
+
+    @property
+    def size(self) -> int:
+        return len(self.elements) if self.complete else self.source.size
+
+    @property
+    def quick(self) -> bool:
+        return self.complete
+
+    def describe(self) -> list[Any]:
+        return ["Cache", {}, self.source.describe()]
+
+    def cursor(self, epoch: int) -> Cursor:
+        return CacheCursor(self)
+
+    def has(self, n: int) -> bool:
+        """Keeps `n` elements, if there are so many."""
+        with self.lock:
+            while len(self.elements) < n and not self.complete:
+                self.filling = self.filling or self.source.cursor(0)
+                for element in self.filling:
+                    self.elements.append(element)
+                    break
+                else:
+                    self.finish()
+        return len(self.elements) >= n
+
+    def finish(self) -> None:
+        """All elements are there."""
+        self.complete, self.filling = True, None
+
+
+class CacheCursor(Cursor):
+    def __init__(self, stage: Cache) -> None:
+        self.stage, self.place = stage, 0
+
+    def __next__(self) -> Any:
+        place = self.place
+        if not self.stage.has(place + 1):
+            raise StopIteration
+        self.place = place + 1
+        return self.stage.elements[place]
+
+    def advance(self, n: int) -> int:
+        begin, stage = self.place, self.stage
+        stage.has(begin + n)
+        self.place = min(begin + n, len(stage.elements))
+        return self.place - begin
+
+    def state(self) -> Any:
+        return self.place
+
+    def restore(self, state: Any) -> None:
+        self.place = state
+
+
+class FileCache(Cache):
+    """A source whose elements are kept in a file, which appears when all are there."""
+
+    def __init__(self, source: Stage, path: str) -> None:
+        super().__init__(source)
+        self.path = path
+
+    def has(self, n: int) -> bool:
+        if not self.complete and not self.elements and os.path.exists(self.path):
+            with self.lock:
+                if not self.complete:
+                    self.elements = read(self.path, self.source)
+                    super().finish()
+        return super().has(n)
+
+    def finish(self) -> None:
+        write(self.path, self.source, self.elements)
+        super().finish()

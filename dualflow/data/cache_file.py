@@ -1,0 +1,86 @@
+"""Elements in a file: a header in JSON, then the bytes of each leaf of all elements."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from dualflow._core import Tensor, rebuild
+from dualflow.data.stage import Stage
+from dualflow.data.structure import encode_leaf, flatten, pack, raw
+from dualflow.errors import InvalidArgumentError
+
+FORMAT = "dualflow.data.cache/1"
+
+
+def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
+    """Makes the file. It is whole when it gets its name; what had the name before stays till then.
+    """
+    columns = list(zip(*map(flatten, elements), strict=True))
+    header = {"format": FORMAT, "pipeline": source.describe(), "n": len(elements),
+              "columns": [described(column) for column in columns]}
+    temporary = f"{path}.{os.getpid()}.unfinished"
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(json.dumps(header).encode() + b"\n")
+            for column in columns:
+                file.writelines(raw(x) for x in column if isinstance(x, Tensor))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def described(column: Sequence[Any]) -> Any:
+    """What the header says of a leaf of all elements: dtype and shapes, one if all are equal; or
+    the objects themselves."""
+    if not isinstance(column[0], Tensor):
+        return {"objects": [encode_leaf(x) for x in column]}
+    shapes = [list(x.shape) for x in column]
+    same = all([shape == shapes[0] for shape in shapes])
+    return {"dtype": column[0].dtype.name, "shapes": shapes[:1] if same else shapes}
+
+
+def read(path: str, source: Stage) -> list[Any]:
+    """The elements of a file that the same pipeline has written."""
+    with open(path, "rb") as file:
+        header = header_of(path, file)
+        if header["pipeline"] != json.loads(json.dumps(source.describe())):
+            raise InvalidArgumentError(f"cache: {path} was written by another pipeline; remove it, "
+                                       "or name another file")
+        columns = [read_column(path, file, c, header["n"]) for c in header["columns"]]
+    template = source.spec if header["n"] else None
+    return [pack(template, leaves) for leaves in zip(*columns, strict=True)]
+
+
+def header_of(path: str, file: BinaryIO) -> Any:
+    try:
+        header = json.loads(file.readline())
+        if header["format"] == FORMAT:
+            return header
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InvalidArgumentError(f"cache: {path} is no cache of a dataset")
+
+
+def read_column(path: str, file: BinaryIO, column: Any, n: int) -> list[Any]:
+    if "objects" in column:
+        return list(column["objects"])
+    shapes = column["shapes"] * n if len(column["shapes"]) == 1 else column["shapes"]
+    empty = rebuild(column["dtype"], (0,), b"")
+    found = []
+    for shape in shapes:
+        size = empty.dtype.itemsize
+        for d in shape:
+            size *= d
+        data = file.read(size)
+        if len(data) != size:
+            raise InvalidArgumentError(f"cache: {path} is cut short")
+        found.append(rebuild(column["dtype"], tuple(shape), data))
+    return found

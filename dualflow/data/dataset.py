@@ -1,0 +1,297 @@
+"""Datasets: where they come from, and what can be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator as AnyIterator, Sequence
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import Tensor, TensorBase, TensorSpec, constant
+from dualflow.arguments import integer, shown
+from dualflow.data.calls import UserFunction
+from dualflow.data.choosing import Zip
+from dualflow.data.files import COMPRESSIONS, Lines, matching
+from dualflow.data.iterables import stage_of
+from dualflow.data.iterator import Iterator
+from dualflow.data.sources import Iterated, Range, Single, Slices
+from dualflow.data.stage import INFINITE, UNKNOWN, Stage
+from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
+from dualflow.data.transformations import Transformations
+from dualflow.dtypes import as_dtype, int64
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.types import DTypeLike
+
+
+class Dataset(Transformations):
+    """Elements, nested tuples and dicts of tensors, that are iterated over any number of times.
+
+    Datasets are made by the functions below, and of each other by methods; none is changed.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x, y = df.ones([5, 3]), df.range(5)
+    >>> dataset = df.data.Dataset.from_tensor_slices((x, y)).shuffle(5, seed=1).batch(2)
+    >>> for images, labels in dataset:
+    ...     print(images.shape, labels.shape)
+    (2, 3) (2,)
+    (2, 3) (2,)
+    (1, 3) (1,)
+    """
+
+    def __init__(self) -> None:
+        raise DTypeError("a Dataset is made by from_tensor_slices, from_generator, range and their "
+                         "like")
+
+    def _new(self, stage: Stage) -> Any:
+        return made(stage)
+
+    # --- sources ---
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """The rows of tensors, of which all have as many.
+
+        Parameters
+        ----------
+        tensors : structure of Tensor, array or list
+            Tuples and dicts are structure; a list is one tensor, or strings.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> rows = {"x": [[1, 2], [3, 4]], "name": ["a", "b"]}
+        >>> [(e["x"].tolist(), e["name"]) for e in df.data.Dataset.from_tensor_slices(rows)]
+        [([1, 2], 'a'), ([3, 4], 'b')]
+        """
+        who = "from_tensor_slices"
+        return made(Slices(as_element(tensors, who), who))
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """One element."""
+        return made(Single(as_element(tensors, "from_tensors")))
+
+    @staticmethod
+    def from_generator(generator: Callable[..., Any], output_types: Any = None,
+                       output_shapes: Any = None, args: Sequence[Any] | None = None,
+                       output_signature: Any = None, name: str | None = None) -> Dataset:
+        """What an iterator of Python gives.
+
+        Parameters
+        ----------
+        generator : callable
+            Makes an iterable, for each pass.
+        output_types, output_shapes : structure, optional
+            Dtypes and shapes of an element, as of old.
+        args : sequence, optional
+            What `generator` is called with.
+        output_signature : structure of TensorSpec, optional
+            What elements are cast to, and checked against; `str` is the spec of strings. Without
+            it, elements are as they come.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.from_generator(
+        ...     lambda: (n * n for n in range(3)), output_signature=df.TensorSpec([], df.float32))
+        >>> [x.item() for x in dataset]
+        [0.0, 1.0, 4.0]
+        """
+        spec = output_signature
+        if spec is None and output_types is not None:
+            spec = specs_of(output_types, output_shapes)
+        function, given = UserFunction(generator, "from_generator"), tuple(args or ())
+        return made(Iterated(lambda: function(*given), UNKNOWN, spec, "from_generator"))
+
+    @staticmethod
+    def from_iterable(iterable: Any, name: str | None = None) -> Dataset:
+        """What any iterable gives: a list, a generator, a DataLoader of PyTorch, a PyDataset of
+        Keras; a Dataset is itself.
+
+        Such an iterable is accepted wherever a dataset is wanted. A generator can be gone through
+        once.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.from_iterable([(1, "a"), (2, "b")])
+        >>> [(x.item(), name) for x, name in dataset]
+        [(1, 'a'), (2, 'b')]
+        """
+        return as_dataset(iterable, "from_iterable")
+
+    @staticmethod
+    def range(*args: int, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
+        """The numbers of Python's `range`: stop; start, stop; start, stop, step."""
+        if not 1 <= len(args) <= 3:
+            raise DTypeError(f"Dataset.range: got {len(args)} numbers, want 1 to 3")
+        numbers = [integer(x, "Dataset.range: a number") for x in args]
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if step == 0:
+            raise InvalidArgumentError("Dataset.range: step is 0")
+        return made(Range(start, stop, step, as_dtype(output_type)))
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of several datasets together; ends with the shortest.
+
+        Parameters
+        ----------
+        *args : datasets, or one structure of them
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> a, b = df.data.Dataset.range(3), df.data.Dataset.range(10, 12)
+        >>> [(x.item(), y.item()) for x, y in df.data.Dataset.zip(a, b)]
+        [(0, 10), (1, 11)]
+        """
+        given = datasets if datasets is not None else args[0] if len(args) == 1 else tuple(args)
+        if isinstance(given, list):
+            raise DTypeError("Dataset.zip: got a list, want datasets or a structure of them: "
+                             "Dataset.zip(*datasets)")
+        inputs: list[Stage] = []
+        template = map_leaves(lambda x: inputs.append(stage_of(x, "Dataset.zip")), given)
+        if not inputs:
+            raise InvalidArgumentError("Dataset.zip: got no datasets")
+        return made(Zip(inputs, template))
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None,
+                   name: str | None = None) -> Dataset:
+        """The names of the files that patterns match, strings.
+
+        Parameters
+        ----------
+        file_pattern : str or list of str
+            As for Python's `glob`.
+        shuffle : bool, default True
+            Else they are sorted.
+        seed : int, optional
+        """
+        names = matching(file_pattern)
+        found = made(Slices(names, "list_files"))
+        return found if shuffle is False else found.shuffle(len(names), seed)
+
+    @staticmethod
+    def text_lines(filenames: Any, compression_type: str | None = None) -> Dataset:
+        """The lines of text files, as `TextLineDataset`."""
+        return TextLineDataset(filenames, compression_type)
+
+    # --- what can be asked ---
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self._stage)
+
+    @property
+    def element_spec(self) -> Any:
+        """Dtypes and shapes of an element. Where a function of Python makes them, it is called
+        with the first element."""
+        return self._stage.spec
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """How many elements there are, or `INFINITE_CARDINALITY`, or `UNKNOWN_CARDINALITY`."""
+        return constant(self._stage.size, int64)
+
+    def __len__(self) -> int:
+        n = self._stage.size
+        if n < 0:
+            how = "infinite" if n == INFINITE else "unknown"
+            raise DTypeError(f"the length of the dataset is {how}")
+        return n
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        names = [step[0] for step in chain_of(self._stage.describe())]
+        return f"<Dataset {' -> '.join(names)}>"
+
+    def as_numpy_iterator(self) -> AnyIterator[Any]:
+        """The elements with NumPy's arrays and scalars in place of tensors.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> [int(x) for x in df.data.Dataset.range(3).as_numpy_iterator()]
+        [0, 1, 2]
+        """
+        return (map_leaves(lambda x: x.numpy()[()] if isinstance(x, TensorBase) else x, element)
+                for element in self)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any],
+               name: str | None = None) -> Any:
+        """``reduce_func(state, element)``, of one element after another.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.data.Dataset.range(5).reduce(0, lambda total, x: total + x).item()
+        10
+        """
+        function = UserFunction(reduce_func, "reduce")
+        state = as_element(initial_state, "reduce")
+        for element in self:
+            state = as_element(function(state, element), "reduce")
+        return state
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The element of a dataset that has one."""
+        found = [element for element, _ in zip(self.take(2), "ab", strict=False)]
+        if len(found) != 1:
+            raise InvalidArgumentError("get_single_element: the dataset has "
+                                       f"{'no' if not found else 'more than one'} element")
+        return found[0]
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, strings without their ends, one file after another.
+
+    Parameters
+    ----------
+    filenames : str, or list or dataset of them
+    compression_type : {"", "GZIP", "ZLIB"}, optional
+    buffer_size, num_parallel_reads
+        Taken for TensorFlow's sake.
+    """
+
+    def __init__(self, filenames: Any, compression_type: str | None = None,
+                 buffer_size: int | None = None, num_parallel_reads: int | None = None,
+                 name: str | None = None) -> None:
+        if (compression_type or "") not in COMPRESSIONS:
+            raise InvalidArgumentError(f"TextLineDataset: compression_type is "
+                                       f"{shown(compression_type)}, want one of {COMPRESSIONS}")
+        names = [filenames] if isinstance(filenames, str) else list(filenames)
+        self._stage = Lines([str(name) for name in names], compression_type or "")
+
+
+def made(stage: Stage) -> Dataset:
+    """A dataset of a stage."""
+    dataset = Dataset.__new__(Dataset)
+    dataset._stage = stage
+    return dataset
+
+
+def as_dataset(value: Any, who: str = "as_dataset") -> Dataset:
+    """A dataset, or one of what any iterable gives."""
+    return value if isinstance(value, Dataset) else made(stage_of(value, who))
+
+
+def specs_of(types: Any, shapes: Any) -> Any:
+    """The structure of specs that dtypes and shapes say."""
+    if is_leaf(types):
+        return TensorSpec(() if shapes is None else shapes, types)
+    leaves = nest.flatten(types)
+    sizes = [()] * len(leaves) if shapes is None else nest.flatten_up_to(types, shapes)
+    return pack(types, [TensorSpec(s, t) for s, t in zip(sizes, leaves, strict=True)])
+
+
+def chain_of(described: Any) -> list[Any]:
+    """The stages from the source on, along the first inputs."""
+    found = []
+    while described:
+        found.append(described)
+        described = described[2] if len(described) > 2 else None
+    return found[::-1]

@@ -1,0 +1,94 @@
+"""Files: their names, and lines of text. Names and lines are Python strings."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from dualflow.arguments import shown
+from dualflow.data.stage import Cursor, Stage
+from dualflow.errors import DTypeError, InvalidArgumentError
+
+COMPRESSIONS = "", "GZIP", "ZLIB"
+
+
+def matching(file_pattern: Any) -> list[str]:
+    """The files that patterns match, sorted."""
+    given = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else file_pattern
+    try:
+        patterns = [str(os.fspath(p)) for p in given]
+    except TypeError:
+        raise DTypeError(f"list_files: file_pattern is {shown(file_pattern)}, want a str or a list "
+                         "of them") from None
+    found = sorted({name for pattern in patterns for name in glob.glob(pattern)})
+    if not found:
+        raise InvalidArgumentError(f"list_files: no files match {', '.join(patterns)}")
+    return found
+
+
+class Lines(Stage):
+    """The lines of text files, one file after another."""
+
+    def __init__(self, names: Sequence[str], compression: str) -> None:
+        super().__init__()
+        self.names, self.compression = names, compression
+
+    def options(self) -> dict[str, Any]:
+        return {"files": list(self.names), "compression": self.compression}
+
+    @cached_property
+    def spec(self) -> Any:
+        return str
+
+    def cursor(self, epoch: int) -> Cursor:
+        return LinesCursor(self)
+
+    def open(self, name: str) -> BinaryIO:
+        if self.compression == "GZIP":
+            return gzip.open(name)                  # type: ignore[return-value]
+        if self.compression == "ZLIB":
+            with open(name, "rb") as file:
+                return BytesIO(zlib.decompress(file.read()))
+        return open(name, "rb")
+
+
+class LinesCursor(Cursor):
+    """A place is a file and the number of its bytes that were read."""
+
+    def __init__(self, stage: Lines) -> None:
+        self.stage = stage
+        self.number = self.read = 0
+        self.file: BinaryIO | None = None
+
+    def __next__(self) -> Any:
+        while self.number < len(self.stage.names):
+            if self.file is None:
+                self.file = self.stage.open(self.stage.names[self.number])
+                self.file.seek(self.read)
+            line = self.file.readline()
+            if line:
+                self.read += len(line)
+                return self.decoded(line)
+            self.file.close()
+            self.file, self.read, self.number = None, 0, self.number + 1
+        raise StopIteration
+
+    def decoded(self, line: bytes) -> str:
+        try:
+            return line.rstrip(b"\n").removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            error.add_note(f"in {self.stage.names[self.number]}, in the line that ends with byte "
+                           f"{self.read}")
+            raise
+
+    def state(self) -> Any:
+        return {"file": self.number, "read": self.read}
+
+    def restore(self, state: Any) -> None:
+        self.number, self.read = state["file"], state["read"]

@@ -1,0 +1,131 @@
+"""Anything that gives elements, as a stage: generators, lists, PyTorch's DataLoader, Keras's
+PyDataset. They are known by what they can do; none of these packages is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from dualflow.arguments import shown
+from dualflow.data.sources import Iterated, first_spec
+from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
+from dualflow.data.structure import as_element
+from dualflow.errors import DTypeError, InvalidArgumentError
+
+
+def stage_of(value: Any, who: str) -> Stage:
+    """The stage of a dataset, or one of an iterable."""
+    stage = getattr(value, "_stage", None)
+    if isinstance(stage, Stage):
+        return stage
+    if hasattr(value, "on_epoch_end") and hasattr(value, "__getitem__"):
+        return Numbered(value, who)
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DTypeError(f"{who}: got {shown(value)}, want a Dataset, or an iterable of elements")
+    if isinstance(value, Iterator):
+        return Foreign(Once(value, who), UNKNOWN, None, who)
+    return Foreign(value.__iter__, length(value), None, who)
+
+
+def length(value: Any) -> int:
+    """How many elements an iterable says it has."""
+    try:
+        return len(value)
+    except (TypeError, NotImplementedError):    # a DataLoader may have the method and not know
+        return UNKNOWN
+
+
+class Once:
+    """An iterator, which can be gone through once. A look at its first element takes nothing."""
+
+    def __init__(self, iterator: Iterator[Any], who: str) -> None:
+        self.iterator, self.who = iterator, who
+        self.first: list[Any] = []
+        self.used = False
+
+    def check(self) -> None:
+        if self.used:
+            raise InvalidArgumentError(
+                f"{self.who}: a {type(self.iterator).__name__} can be gone through only once, and "
+                "was; for several passes give a function that makes it to Dataset.from_generator")
+
+    def __call__(self) -> Iterator[Any]:
+        self.check()
+        self.first = self.first or list(islice(self.iterator, 1))
+        return chain(self.first, self.rest())
+
+    def rest(self) -> Iterator[Any]:
+        self.check()
+        self.used = True
+        yield from self.iterator
+
+
+class Foreign(Iterated):
+    """What an iterable gives, in which lists of arrays are tuples, as of PyTorch's DataLoader."""
+
+    def element(self, value: Any) -> Any:
+        return as_element(tuples(value), self.who)
+
+
+def tuples(value: Any) -> Any:
+    """The value with tuples in place of lists that hold anything but numbers and strings."""
+    if isinstance(value, list) and any([hasattr(x, "shape") or isinstance(x, dict)
+                                        for x in value]):
+        return tuple(map(tuples, value))
+    if type(value) is tuple:
+        return tuple(map(tuples, value))
+    return value
+
+
+class Numbered(Stage):
+    """The batches of a Keras PyDataset, which are got by their numbers."""
+
+    def __init__(self, value: Any, who: str) -> None:
+        super().__init__()
+        self.value, self.who = value, who
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.size}
+
+    @property
+    def size(self) -> int:
+        n = getattr(self.value, "num_batches", UNKNOWN)
+        return INFINITE if n is None else len(self.value) if n == UNKNOWN else n
+
+    @cached_property
+    def spec(self) -> Any:
+        return first_spec(self, self.who)
+
+    def cursor(self, epoch: int) -> Cursor:
+        return NumberedCursor(self)
+
+
+class NumberedCursor(Cursor):
+    def __init__(self, stage: Numbered) -> None:
+        self.stage, self.place = stage, 0
+        self.size = MANY if stage.size == INFINITE else stage.size
+        self.ended = False
+
+    def __next__(self) -> Any:
+        stage = self.stage
+        if self.place >= self.size:
+            if not self.ended:
+                self.ended = True
+                stage.value.on_epoch_end()
+            raise StopIteration
+        element = as_element(tuples(stage.value[self.place]), stage.who)
+        self.place += 1
+        return element
+
+    def advance(self, n: int) -> int:
+        n = min(n, self.size - self.place)
+        self.place += n
+        return n
+
+    def state(self) -> Any:
+        return {"place": self.place, "ended": self.ended}
+
+    def restore(self, state: Any) -> None:
+        self.place, self.ended = state["place"], state["ended"]

@@ -1,0 +1,126 @@
+"""Iterators: a pass through a dataset that can tell its place and go back to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dualflow._core import current_graph
+from dualflow.arguments import shown
+from dualflow.data.order import Shuffle
+from dualflow.data.stage import Stage, stages
+from dualflow.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+
+FORMAT = "dualflow.data.iterator/1"
+
+
+class Iterator:
+    """One pass through a dataset: what ``iter(dataset)`` gives.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> dataset = df.data.Dataset.range(6).shuffle(6, seed=1).batch(2)
+    >>> it = iter(dataset)
+    >>> _, state = next(it), it.state()
+    >>> rest = [x.tolist() for x in it]
+    >>> other = iter(dataset)
+    >>> other.restore(state)
+    >>> [x.tolist() for x in other] == rest
+    True
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        refuse_trace()
+        shuffles = [x for x in stages(stage) if isinstance(x, Shuffle)]
+        self._stage, self._epoch = stage, max([x.passes for x in shuffles], default=0)
+        for x in shuffles:
+            x.passes = self._epoch + 1
+        self._cursor = stage.cursor(self._epoch)
+        self._next = self._cursor.__next__
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if current_graph() is not None:
+            refuse_trace()
+        return self._next()
+
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError at the end."""
+        for element in self:
+            return element
+        raise OutOfRangeError("get_next: the dataset has no more elements")
+
+    @property
+    def element_spec(self) -> Any:
+        """Dtypes and shapes of an element."""
+        return self._stage.spec
+
+    def state(self) -> dict[str, Any]:
+        """The place in the pass: plain dicts, lists, strings and numbers, to be pickled or written
+        as JSON. Elements that threads have prepared, and that nobody has got, come after it."""
+        return {"format": FORMAT, "pipeline": self._stage.describe(), "epoch": self._epoch,
+                "place": self._cursor.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes to a place that an iterator of the same pipeline had; passes that begin later come
+        after that one.
+
+        Parameters
+        ----------
+        state : dict
+            What `state()` gave, in this process or another.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is of another pipeline. The iterator stays where it is.
+        """
+        self._check(state)
+        cursor = self._stage.cursor(state["epoch"])
+        cursor.restore(state["place"])
+        self._epoch, self._cursor, self._next = state["epoch"], cursor, cursor.__next__
+        for x in stages(self._stage):
+            if isinstance(x, Shuffle):
+                x.passes = self._epoch + 1
+
+    def _check(self, state: Any) -> None:
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            raise InvalidArgumentError(f"restore: got {shown(state)}, want what state() of an "
+                                       "iterator gave")
+        own = json.loads(json.dumps(self._stage.describe()))    # tuples are lists
+        other = json.loads(json.dumps(state["pipeline"]))
+        if own != other:
+            raise InvalidArgumentError("restore: the state is of another pipeline: it has "
+                                       f"{difference(other, own)}")
+
+
+def refuse_trace() -> None:
+    if current_graph() is not None:
+        raise UnimplementedError(
+            "a dataset is iterated while a function is traced, where its elements would become "
+            "constants: iterate outside, and call the function with each element")
+
+
+def line(described: Any) -> list[str]:
+    """What each stage of a pipeline is, the last first."""
+    found, pending = [], [described]
+    while pending:
+        name, options, *inputs = pending.pop()
+        told = ", ".join(f"{key}={value}" for key, value in options.items())
+        found.append(f"{name}({told})")
+        pending.extend(reversed(inputs))
+    return found
+
+
+def difference(state: Any, own: Any) -> str:
+    """Where two pipelines differ first, from their sources on."""
+    a, b = line(state)[::-1], line(own)[::-1]
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            return f"{x} where this one has {y}"
+    if len(a) > len(b):
+        return f"{a[len(b)]} after the last stage of this one"
+    return f"nothing where this one has {b[len(a)]}"

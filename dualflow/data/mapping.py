@@ -1,0 +1,129 @@
+"""Functions applied to each element: map, filter, take_while."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+from dualflow._core import Symbol, TensorBase, TensorSpec
+from dualflow.data.calls import UserFunction
+from dualflow.data.sources import first_spec
+from dualflow.data.stage import Cursor, Stage
+from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack, unsized
+from dualflow.graph.calls.function import Function
+
+
+class Map(Stage):
+    """What a function makes of each element."""
+
+    def __init__(self, source: Stage, function: UserFunction) -> None:
+        super().__init__(source)
+        self.function = function
+
+    @property
+    def size(self) -> int:
+        return self.source.size
+
+    @cached_property
+    def spec(self) -> Any:
+        """What a trace of the function says or, if it cannot be traced, what it makes of the first
+        element, of which the sizes may not be those of all."""
+        traced = traced_spec(self.function, self.source.spec)
+        if traced is not None:
+            return traced
+        return map_leaves(unsized, first_spec(self, self.function.who))
+
+    def cursor(self, epoch: int) -> Cursor:
+        return MapCursor(self, epoch)
+
+
+def traced_spec(function: UserFunction, spec: Any) -> Any:
+    """The spec of what a function makes of elements of a spec; None if only Python knows."""
+    found: list[Any] = []
+
+    def call(*leaves: Any) -> Any:
+        made = function.of(pack(spec, leaves))
+        found.append(map_leaves(promised, made))
+        return [x for x in flatten(made) if isinstance(x, TensorBase)]
+
+    leaves = flatten(spec)
+    if not all([isinstance(x, TensorSpec) for x in leaves]):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Function(call, autograph=False).get_concrete_function(*leaves)
+    except Exception:       # whatever code that is not made for it raises at traced tensors
+        return None
+    return found[-1]
+
+
+def promised(x: Any) -> Any:
+    """The spec of a leaf of a trace."""
+    if isinstance(x, Symbol):
+        return TensorSpec(x.known_shape, x.dtype)
+    return leaf_spec(as_leaf(x, "map"))
+
+
+class MapCursor(Cursor):
+    """Its state is that of a pass by several threads, which may have given a few elements out of
+    their order: `given` are the numbers of those, counted from the place of `inner`."""
+
+    def __init__(self, stage: Map, epoch: int) -> None:
+        self.function, self.inner = stage.function, stage.source.cursor(epoch)
+        self.given: list[int] = []
+
+    def __next__(self) -> Any:
+        while self.given:
+            ahead = self.given[0] == 0
+            element = next(self.inner)
+            self.given = [k - 1 for k in self.given[ahead:]]
+            if not ahead:
+                return self.function.element(element)
+        return self.function.element(next(self.inner))
+
+    def state(self) -> Any:
+        return {"inner": self.inner.state(), "given": self.given}
+
+    def restore(self, state: Any) -> None:
+        self.inner.restore(state["inner"])
+        self.given = state["given"]
+
+
+class Filter(Stage):
+    """The elements of which a function says so; with `ends`, those before the first of which it
+    does not."""
+
+    def __init__(self, source: Stage, predicate: UserFunction, ends: bool) -> None:
+        super().__init__(source)
+        self.predicate, self.ends = predicate, ends
+
+    def options(self) -> dict[str, Any]:
+        return {"ends": self.ends}
+
+    def cursor(self, epoch: int) -> Cursor:
+        return FilterCursor(self, epoch)
+
+
+class FilterCursor(Cursor):
+    def __init__(self, stage: Filter, epoch: int) -> None:
+        self.stage, self.inner, self.ended = stage, stage.source.cursor(epoch), False
+
+    def __next__(self) -> Any:
+        for element in self.inner if not self.ended else ():
+            if self.stage.predicate.truth(element):
+                return element
+            if self.stage.ends:
+                self.ended = True
+                break
+        raise StopIteration
+
+    def state(self) -> Any:
+        return {"inner": self.inner.state(), "ended": self.ended}
+
+    def restore(self, state: Any) -> None:
+        self.inner.restore(state["inner"])
+        self.ended = state["ended"]
+
+

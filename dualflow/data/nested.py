@@ -1,0 +1,116 @@
+"""Datasets made of the elements of another one: flat_map, interleave.
+
+As in tf.data, a cycle of datasets is open; each gives a block of elements in its turn, and one that
+ends makes place for the next. flat_map is a cycle of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from dualflow.data.ahead import AheadCursor
+from dualflow.data.calls import UserFunction
+from dualflow.data.sources import nothing_said
+from dualflow.data.stage import UNKNOWN, Cursor, Stage
+from dualflow.data.structure import map_leaves, unsized
+
+
+class Interleave(Stage):
+    """The elements of the datasets that a function makes of each element.
+
+    Parameters
+    ----------
+    unwrap : callable
+        The stage of what the function gave.
+    ahead : int
+        How many elements of each open dataset a thread of its own prepares; 0: none.
+    """
+
+    def __init__(self, source: Stage, function: UserFunction, cycle: int, block: int, ahead: int,
+                 unwrap: Callable[[Any, str], Stage]) -> None:
+        super().__init__(source)
+        self.function, self.cycle, self.block, self.ahead = function, cycle, block, ahead
+        self.unwrap = unwrap
+
+    def options(self) -> dict[str, Any]:
+        return {"cycle_length": self.cycle, "block_length": self.block}
+
+    @property
+    def size(self) -> int:
+        return 0 if self.source.size == 0 else UNKNOWN
+
+    @cached_property
+    def spec(self) -> Any:
+        for element in self.source.cursor(0):
+            made = self.unwrap(self.function.of(element), self.function.who)
+            return map_leaves(unsized, made.spec)       # other datasets may have other sizes
+        raise nothing_said(self.function.who)
+
+    def cursor(self, epoch: int) -> Cursor:
+        return InterleaveCursor(self, epoch)
+
+
+class Opened:
+    """A dataset in the cycle: the state of the source before its element, and a pass through it."""
+
+    def __init__(self, stage: Interleave, source: Cursor, epoch: int, before: Any) -> None:
+        self.before = before
+        made = stage.unwrap(stage.function.of(next(source)), stage.function.who)
+        quick = made.quick or not stage.ahead
+        self.cursor = made.cursor(epoch) if quick else AheadCursor(made, epoch, stage.ahead)
+
+
+class InterleaveCursor(Cursor):
+    def __init__(self, stage: Interleave, epoch: int) -> None:
+        self.stage, self.epoch, self.inner = stage, epoch, stage.source.cursor(epoch)
+        self.cycle: list[Opened | None] = [None] * stage.cycle
+        self.turn = self.given = 0          # whose turn it is, and elements of its block
+        self.ended = False                  # the source has
+
+    def __next__(self) -> Any:
+        while not self.ended or any(self.cycle):
+            opened = self.cycle[self.turn]
+            if opened is None:
+                self.open()
+                continue
+            for element in opened.cursor:
+                self.given += 1
+                if self.given == self.stage.block:
+                    self.pass_on()
+                return element
+            self.cycle[self.turn] = None
+            self.pass_on()
+        raise StopIteration
+
+    def pass_on(self) -> None:
+        self.turn, self.given = (self.turn + 1) % len(self.cycle), 0
+
+    def open(self) -> None:
+        """Opens the next dataset in the empty place; without one, it is the next one's turn."""
+        if not self.ended:
+            try:
+                self.cycle[self.turn] = Opened(self.stage, self.inner, self.epoch,
+                                               self.inner.state())
+                return
+            except StopIteration:
+                self.ended = True
+        self.pass_on()
+
+    def state(self) -> Any:
+        return {"inner": self.inner.state(), "turn": self.turn, "given": self.given,
+                "ended": self.ended,
+                "cycle": [x and {"before": x.before, "inner": x.cursor.state()}
+                          for x in self.cycle]}
+
+    def restore(self, state: Any) -> None:
+        self.inner.restore(state["inner"])
+        self.turn, self.given, self.ended = state["turn"], state["given"], state["ended"]
+        for k, saved in enumerate(state["cycle"]):
+            if saved:
+                source = self.stage.source.cursor(self.epoch)
+                source.restore(saved["before"])
+                opened = Opened(self.stage, source, self.epoch, saved["before"])
+                opened.cursor.restore(saved["inner"])
+                self.cycle[k] = opened

@@ -1,0 +1,191 @@
+"""Shuffling: the order of a pass is a function of the seed and the number of the pass.
+
+Elements are shuffled in windows of `buffer_size`, one after another; if the window holds all, so is
+the whole. A place is the number of an element: what waits in a window need not be kept in a state.
+tf.data's buffer, from which a random element goes out for each one that comes in, would have to be:
+an element can wait in it for ever.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from dualflow._core import Tensor
+from dualflow.data.stage import INFINITE, Cursor, Stage
+from dualflow.ops.join import concat
+from dualflow.ops.random import stateless_permutation
+from dualflow.ops.random_generator import get_global_generator
+
+WORD = 1 << 64
+
+
+class Shuffle(Stage):
+    """A source in random order.
+
+    Attributes
+    ----------
+    passes : int
+        How many passes through it have begun, so that each has another order.
+    """
+
+    def __init__(self, source: Stage, buffer_size: int, seed: int | None,
+                 reshuffle: bool) -> None:
+        super().__init__(source)
+        self.window, self.given, self.reshuffle = buffer_size, seed, reshuffle
+        self.seed = drawn_seed() if seed is None else seed
+        self.passes = 0
+
+    def options(self) -> dict[str, Any]:
+        return {"buffer_size": self.window, "seed": self.given, "reshuffle": self.reshuffle}
+
+    @property
+    def size(self) -> int:
+        return self.source.size
+
+    @property
+    def quick(self) -> bool:
+        return self.source.quick
+
+    def cursor(self, epoch: int) -> Cursor:
+        finite = self.source.addressable and self.source.size != INFINITE
+        return PickedCursor(self, epoch) if finite else WindowCursor(self, epoch)
+
+    def order(self, seed: int, epoch: int, window: int, n: int) -> Tensor:
+        """The numbers of the elements of a window, counted from its first, in their new order."""
+        epoch = epoch if self.reshuffle else 0
+        return stateless_permutation(n, [signed(seed), signed(mixed(mixed(epoch) + window))])
+
+    def state_seed(self, state: Any) -> int:
+        """The seed of a saved pass; it is that of passes to come, if it was drawn."""
+        if self.given is None:
+            self.seed = state["seed"]
+        return self.seed
+
+
+def drawn_seed() -> int:
+    """A seed of the global generator's."""
+    seed, draw = get_global_generator().key().tolist()
+    return mixed(mixed(seed) + draw)
+
+
+def mixed(x: int) -> int:
+    """A 64-bit number in another place: the output function of SplitMix64 (Steele, Lea, Flood,
+    OOPSLA 2014)."""
+    x = (x + 0x9E3779B97F4A7C15) % WORD
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % WORD
+    return x ^ x >> 31
+
+
+def signed(x: int) -> int:
+    return (x + (WORD >> 1)) % WORD - (WORD >> 1)
+
+
+class PickedCursor(Cursor):
+    """A pass through an addressable source: elements are picked by their numbers."""
+
+    def __init__(self, stage: Shuffle, epoch: int) -> None:
+        self.stage, self.source, self.epoch, self.seed = stage, stage.source, epoch, stage.seed
+        self.size, self.place = stage.source.size, 0
+        self.window = max(1, min(stage.window, self.size))
+        self.numbers: list[int] | None = None       # `order` as Python numbers
+        self.begin = self.end = 0                   # of the window that is in order
+
+    def enter(self) -> None:
+        """Orders the window of the place."""
+        number = self.place // self.window
+        self.begin = number * self.window
+        self.end = min(self.begin + self.window, self.size)
+        order = self.stage.order(self.seed, self.epoch, number, self.end - self.begin)
+        self.order = order + self.begin if self.begin else order
+        self.numbers = None
+
+    def __next__(self) -> Any:
+        if not self.begin <= self.place < self.end:
+            if self.place >= self.size:
+                raise StopIteration
+            self.enter()
+        if self.numbers is None:
+            self.numbers = self.order.tolist()
+        element = self.source.at(self.numbers[self.place - self.begin])
+        self.place += 1
+        return element
+
+    def many(self, n: int) -> tuple[int, Any]:
+        begin, end = self.place, min(self.place + n, self.size)
+        if not self.begin <= begin < self.end:
+            if begin >= self.size:
+                return 0, None
+            self.enter()
+        if end <= self.end:
+            block = self.source.pick(self.order, begin - self.begin, end - self.begin)
+        else:
+            block = self.source.pick(self.across(end), 0, end - begin)
+        self.place = end
+        return end - begin, block
+
+    def across(self, end: int) -> Tensor:
+        """The numbers from the place on, of several windows."""
+        parts = []
+        while self.place < end:
+            if self.place >= self.end:
+                self.enter()
+            stop = min(end, self.end)
+            parts.append(self.order[self.place - self.begin:stop - self.begin])
+            self.place = stop
+        return concat(parts, 0)
+
+    def advance(self, n: int) -> int:
+        n = min(n, self.size - self.place)
+        self.place += n
+        return n
+
+    def state(self) -> Any:
+        return {"seed": self.seed, "place": self.place}
+
+    def restore(self, state: Any) -> None:
+        self.seed, self.place = self.stage.state_seed(state), state["place"]
+
+
+class WindowCursor(Cursor):
+    """A pass through any other source: a window is held in memory."""
+
+    def __init__(self, stage: Shuffle, epoch: int) -> None:
+        self.stage, self.epoch, self.seed = stage, epoch, stage.seed
+        self.inner = stage.source.cursor(epoch)
+        self.number, self.place = -1, 0             # of the window, and in it
+        self.elements: list[Any] = []
+        self.before: Any = None                     # the state of `inner` before the window
+
+    def enter(self) -> None:
+        """Takes in the next window."""
+        self.before = self.inner.state()
+        self.elements = list(islice(self.inner, self.stage.window))
+        self.number, self.place = self.number + 1, 0
+        n = len(self.elements)
+        self.order = self.stage.order(self.seed, self.epoch, self.number, n).tolist()
+
+    def __next__(self) -> Any:
+        if self.place == len(self.elements):
+            self.enter()
+            if not self.elements:
+                raise StopIteration
+        at = self.order[self.place]
+        element, self.elements[at] = self.elements[at], None
+        self.place += 1
+        return element
+
+    def state(self) -> Any:
+        before = self.inner.state() if self.number < 0 else self.before
+        return {"seed": self.seed, "window": self.number, "place": self.place, "inner": before}
+
+    def restore(self, state: Any) -> None:
+        self.seed = self.stage.state_seed(state)
+        self.inner.restore(state["inner"])
+        if state["window"] >= 0:
+            self.number = state["window"] - 1
+            self.enter()
+            self.place = state["place"]
+
+

@@ -1,0 +1,274 @@
+"""Where elements come from: tensors, numbers, and iterators of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from dualflow._core import Tensor, TensorSpec, evaluate, gather_rows, get_op, make_attrs
+from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
+from dualflow.data.structure import (
+    as_element,
+    fitted,
+    flatten,
+    leaf_spec,
+    map_leaves,
+    packer,
+    paths,
+    spec_of,
+    stack,
+)
+from dualflow.dtypes import DType, int64
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.creation import range as tensor_range
+
+CAST = get_op("cast")
+
+
+class Single(Stage):
+    """One element."""
+
+    addressable = True
+
+    def __init__(self, element: Any) -> None:
+        super().__init__()
+        self.element = element
+
+    def options(self) -> dict[str, Any]:
+        return {"spec": spec_text(spec_of(self.element))}
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @cached_property
+    def spec(self) -> Any:
+        return spec_of(self.element)
+
+    @property
+    def quick(self) -> bool:
+        return True
+
+    def at(self, i: int) -> Any:
+        return self.element
+
+    def span(self, begin: int, end: int) -> Any:
+        return stack([self.element], "batch")
+
+    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+        return stack([self.element] * (end - begin), "batch")
+
+
+class Slices(Stage):
+    """The rows of tensors, and of lists of other objects."""
+
+    addressable = True
+
+    def __init__(self, element: Any, who: str) -> None:
+        super().__init__()
+        self.columns = flatten(element)
+        self.n = common_length(element, self.columns, who)
+        self.all_tensors = all([isinstance(x, Tensor) for x in self.columns])
+        self.pack = packer(element)
+        self.template = element
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n, "spec": spec_text(self.spec)}
+
+    @property
+    def size(self) -> int:
+        return self.n
+
+    @cached_property
+    def spec(self) -> Any:
+        return map_leaves(lambda x: TensorSpec(x.shape[1:], x.dtype) if isinstance(x, Tensor)
+                          else leaf_spec(x[0]) if x else str, self.template)
+
+    @property
+    def quick(self) -> bool:
+        return True
+
+    def at(self, i: int) -> Any:
+        return self.pack([x[i] for x in self.columns])
+
+    def span(self, begin: int, end: int) -> Any:
+        return self.pack([x[begin:end] for x in self.columns])
+
+    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+        if self.all_tensors:
+            return self.pack(gather_rows(self.columns, order, begin, end))
+        numbers = order[begin:end].tolist()
+        return self.pack([gather_rows([x], order, begin, end)[0] if isinstance(x, Tensor)
+                          else [x[i] for i in numbers] for x in self.columns])
+
+
+def common_length(element: Any, columns: Sequence[Any], who: str) -> int:
+    """How many rows all columns have; raises if they differ, and names them."""
+    places = paths(element)
+    for x, path in zip(columns, places, strict=True):
+        if isinstance(x, Tensor) and x.ndim == 0:
+            raise ShapeError(f"{who}: got a scalar{path}, want at least 1 dimension")
+        if not isinstance(x, Tensor | list):
+            raise InvalidArgumentError(f"{who}: got {x!r}{path}, want tensors or lists, whose rows "
+                                       "are the elements")
+    lengths = [len(x) for x in columns]
+    if not lengths:
+        raise InvalidArgumentError(f"{who}: got nothing, want at least one tensor")
+    if len(set(lengths)) > 1:
+        found = ", ".join(f"{n}{path}" for n, path in zip(lengths, places, strict=True))
+        raise ShapeError(f"{who}: lengths differ: {found}; want as many rows of each")
+    return lengths[0]
+
+
+def spec_text(spec: Any) -> Any:
+    """Specs as JSON."""
+    return [f"{s.dtype} {s.shape}" if isinstance(s, TensorSpec) else str(s) for s in flatten(spec)]
+
+
+class Range(Stage):
+    """Integers, `step` apart; no `stop`: without end."""
+
+    addressable = True
+
+    def __init__(self, start: int, stop: int | None, step: int, dtype: DType) -> None:
+        super().__init__()
+        self.endless = stop is None
+        self.numbers = range(start, MANY if stop is None else stop, step)
+        self.dtype = dtype
+
+    def options(self) -> dict[str, Any]:
+        return {"start": self.numbers.start, "stop": self.numbers.stop,
+                "step": self.numbers.step, "dtype": self.dtype.name}
+
+    @property
+    def size(self) -> int:
+        return INFINITE if self.endless else len(self.numbers)
+
+    @cached_property
+    def spec(self) -> Any:
+        return TensorSpec((), self.dtype)
+
+    @property
+    def quick(self) -> bool:
+        return True
+
+    def at(self, i: int) -> Any:
+        return self.span(i, i + 1)[0]
+
+    def span(self, begin: int, end: int) -> Any:
+        part = self.numbers[begin:end]
+        return self.typed(tensor_range(part.start, part.stop, part.step, dtype=int64))
+
+    def pick(self, order: Tensor, begin: int, end: int) -> Any:
+        return self.typed(order[begin:end] * self.numbers.step + self.numbers.start)
+
+    def typed(self, x: Tensor) -> Tensor:
+        return x if self.dtype is int64 else evaluate(CAST, [x], make_attrs(
+            CAST, dtype=self.dtype))[0]
+
+
+class Iterated(Stage):
+    """What an iterable of Python gives.
+
+    Parameters
+    ----------
+    begin : callable
+        Makes an iterator for a pass.
+    size : int
+        What was promised about the number of elements; fewer are an error.
+    spec : structure of specs, optional
+        What elements are made to fit; by default it is that of the first one.
+    who : str
+        The name for messages.
+    """
+
+    def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any,
+                 who: str) -> None:
+        super().__init__()
+        self.begin, self.n, self.given, self.who = begin, size, spec, who
+
+    def options(self) -> dict[str, Any]:
+        return {"size": self.n, "spec": None if self.given is None else spec_text(self.given)}
+
+    @property
+    def size(self) -> int:
+        return self.n
+
+    @cached_property
+    def spec(self) -> Any:
+        if self.given is not None:
+            return self.given
+        return first_spec(self, self.who)
+
+    def cursor(self, epoch: int) -> Cursor:
+        return IteratedCursor(self)
+
+    def element(self, value: Any) -> Any:
+        if self.given is None:
+            return as_element(value, self.who)
+        return fitted(value, self.given, self.who)
+
+
+def first_spec(stage: Stage, who: str) -> Any:
+    """The spec of the first element that a stage gives."""
+    for element in stage.cursor(0):
+        return spec_of(element)
+    raise nothing_said(who)
+
+
+def nothing_said(who: str) -> Exception:
+    return InvalidArgumentError(f"{who}: there are no elements, and nothing else says what they "
+                                "are")
+
+
+class IteratedCursor(Cursor):
+    def __init__(self, stage: Iterated) -> None:
+        self.stage, self.place = stage, 0
+        self.iterator: Iterator[Any] | None = None
+        self.ended = False
+
+    def __next__(self) -> Any:
+        value = self.pull()
+        element = self.stage.element(value)
+        return element
+
+    def pull(self) -> Any:
+        if self.ended:
+            raise StopIteration
+        if self.iterator is None:
+            self.iterator = iter(self.stage.begin())
+        try:
+            value = next(self.iterator)
+        except StopIteration:
+            self.ended = True
+            self.check_end()
+            raise
+        self.place += 1
+        return value
+
+    def check_end(self) -> None:
+        """Raises if there were fewer elements than promised."""
+        want = self.stage.size
+        if want != UNKNOWN and self.place < want:
+            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, "
+                                       f"{want} were promised")
+
+    def advance(self, n: int) -> int:
+        for k in range(n):
+            try:
+                self.pull()
+            except StopIteration:
+                return k
+        return n
+
+    def state(self) -> Any:
+        return {"place": self.place, "ended": self.ended}
+
+    def restore(self, state: Any) -> None:
+        """Goes through the iterator again up to the place: nothing else can be known of it."""
+        if state["ended"]:
+            self.place, self.ended = state["place"], True
+        elif self.advance(state["place"]) < state["place"]:
+            raise InvalidArgumentError(f"{self.stage.who}: ended after {self.place} elements, the "
+                                       f"state is behind {state['place']}")

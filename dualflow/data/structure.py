@@ -1,0 +1,282 @@
+"""Elements: nested tuples and dicts of tensors, stacked, cut, joined, and written as JSON.
+
+As in tf.data, a list of numbers is one tensor and no structure. What is not a tensor (a str, bytes,
+None, a dataset) is handed on as it is; stacked, such objects are a list.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import (
+    Symbol,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    as_tensor,
+    constant,
+    evaluate,
+    get_op,
+    make_attrs,
+    rebuild,
+)
+from dualflow.arguments import shown
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+
+STACK, CONCAT = get_op("stack"), get_op("concat")
+FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
+
+
+def is_list(item: Any) -> bool:
+    return isinstance(item, list)
+
+
+def is_leaf(item: Any) -> bool:
+    return isinstance(item, TensorBase | list) or not nest.is_nested(item)
+
+
+# --- taken apart and put together ----------------------------------------------------------------
+
+def flatten(element: Any) -> list[Any]:
+    """The leaves of an element, left to right."""
+    if is_leaf(element):
+        return [element]
+    if type(element) is tuple:
+        if all(map(is_leaf, element)):
+            return list(element)
+        return [leaf for part in element for leaf in flatten(part)]
+    leaves: list[Any] = []
+    nest.rebuild(element, leaves.append, is_list)
+    return leaves
+
+
+def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
+    """What puts leaves together as they are in `template`."""
+    if is_leaf(template):
+        return itemgetter(0)
+    if type(template) is tuple and all(map(is_leaf, template)):
+        return tuple
+    return lambda leaves: pack(template, leaves)
+
+
+def pack(template: Any, leaves: Iterable[Any]) -> Any:
+    """The template with its leaves replaced."""
+    rest = iter(leaves)
+    return nest.rebuild(template, lambda _: next(rest), is_list)
+
+
+def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
+    """A structure of what a function makes of each leaf."""
+    return nest.rebuild(element, function, is_list)
+
+
+def paths(element: Any) -> list[str]:
+    """How Python gets at each leaf, for messages: " at ['x']"; "" where the element is one leaf."""
+    marked = pack(element, [None] * len(flatten(element)))
+    return [f" at {path}" if path else "" for path, _ in nest.flatten_with_path(marked)]
+
+
+# --- from what users give ------------------------------------------------------------------------
+
+def as_element(value: Any, who: str) -> Any:
+    """An element of what a function or an iterator of the user gives."""
+    if type(value) is Tensor:
+        return value
+    if type(value) is tuple and all([type(x) is Tensor for x in value]):
+        return value
+    return nest.rebuild(value, lambda x: as_leaf(x, who), is_list)
+
+
+def as_leaf(value: Any, who: str) -> Any:
+    """A tensor, or an object that is handed on as it is."""
+    if type(value) is Tensor:
+        return value
+    if value is None or isinstance(value, str | bytes) or hasattr(type(value), "element_spec"):
+        return value
+    if type(value) is Symbol:
+        raise DTypeError(f"{who}: got the traced tensor {value.name}, which has no value outside "
+                         "the function that is traced")
+    if isinstance(value, list) and is_text(value):
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S"):      # arrays of NumPy
+        return value.tolist()
+    return as_tensor(value, None, who)
+
+
+def is_text(value: list[Any]) -> bool:
+    """Whether nested lists hold strings."""
+    first: Any = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    return isinstance(first, str | bytes)
+
+
+def fitted(value: Any, spec: Any, who: str) -> Any:
+    """The element that a structure of specs promises, of what a user's function gave.
+
+    Raises where it is built otherwise, or has another shape.
+    """
+    try:
+        leaves = [value] if is_leaf(spec) else nest.flatten_up_to(spec, value)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{who}: {error}") from None
+    places = zip(leaves, flatten(spec), paths(spec), strict=True)
+    return pack(spec, [fitted_leaf(x, one, f"{who}{path}") for x, one, path in places])
+
+
+def fitted_leaf(value: Any, spec: Any, who: str) -> Any:
+    if not isinstance(spec, TensorSpec):
+        if not isinstance(value, spec):
+            raise DTypeError(f"{who}: got {shown(value)}, want a {spec.__name__}")
+        return value
+    x = constant(value, spec.dtype, who)
+    if not fits(x.shape, spec.shape):
+        raise ShapeError(f"{who}: got shape {x.shape}, want {spec.shape}")
+    return x
+
+
+def fits(shape: tuple[int, ...], promised: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(promised) and all(
+        [want is None or d == want for d, want in zip(shape, promised, strict=True)])
+
+
+# --- specs ---------------------------------------------------------------------------------------
+
+def spec_of(element: Any) -> Any:
+    """Dtype and shape of each tensor, the type of each other object."""
+    return map_leaves(leaf_spec, element)
+
+
+def leaf_spec(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        return TensorSpec(leaf.shape, leaf.dtype)
+    return listed(leaf_spec(leaf[0]) if leaf else str) if isinstance(leaf, list) else type(leaf)
+
+
+def listed(spec: Any) -> Any:
+    """The spec of several objects that are no tensors, together."""
+    return list[spec]
+
+
+def with_first(spec: Any, size: int | None) -> Any:
+    """The spec of so many elements stacked."""
+    return map_leaves(lambda s: TensorSpec((size, *s.shape), s.dtype)
+                      if isinstance(s, TensorSpec) else listed(s), spec)
+
+
+def without_first(spec: Any) -> Any:
+    """The spec of the rows of an element."""
+    return map_leaves(lambda s: TensorSpec(s.shape[1:], s.dtype)
+                      if isinstance(s, TensorSpec) else s.__args__[0], spec)
+
+
+def common(spec: Any, other: Any) -> Any:
+    """The spec of elements of either kind: sizes that differ are not known."""
+    def both(a: Any, b: Any) -> Any:
+        if not isinstance(a, TensorSpec) or a.ndim != b.ndim:
+            return a
+        sizes = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
+        return TensorSpec(sizes, a.dtype)
+
+    return pack(spec, map(both, flatten(spec), flatten(other)))
+
+
+def unsized(spec: Any) -> Any:
+    """A spec without sizes."""
+    return TensorSpec([None] * spec.ndim, spec.dtype) if isinstance(spec, TensorSpec) else spec
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+def stack(elements: Sequence[Any], who: str) -> Any:
+    """Elements that are built alike as one, with a new first dimension."""
+    first = elements[0]
+    columns = zip(*map(flatten, elements), strict=True)
+    try:
+        return pack(first, [stacked(column) for column in columns])
+    except (ShapeError, DTypeError, ValueError) as error:
+        raise differing(elements, who, error) from None
+
+
+def stacked(column: Sequence[Any]) -> Any:
+    if not isinstance(column[0], Tensor):
+        return list(column)
+    dtype = column[0].dtype
+    if not all([isinstance(x, Tensor) and x.dtype is dtype for x in column]):
+        raise DTypeError("dtypes differ")
+    return evaluate(STACK, list(column), FIRST[0])[0]
+
+
+def differing(elements: Sequence[Any], who: str, error: Exception) -> Exception:
+    """The error for elements that do not stack: which, and how they differ."""
+    for k, element in enumerate(elements):
+        try:
+            nest.assert_same_structure(spec_of(elements[0]), spec_of(element))
+        except InvalidArgumentError as other:
+            return InvalidArgumentError(f"{who}: elements 0 and {k} of a batch: {other}")
+        for path, a, b in zip(paths(element), flatten(spec_of(elements[0])),
+                              flatten(spec_of(element)), strict=True):
+            if a != b:
+                return ShapeError(f"{who}: elements 0 and {k} of a batch differ{path}: "
+                                  f"{text(a)}, {text(b)}; padded_batch pads sizes that differ")
+    return error
+
+
+def text(spec: Any) -> str:
+    return f"{spec.dtype} {spec.shape}" if isinstance(spec, TensorSpec) else spec.__name__
+
+
+def join(blocks: Sequence[Any]) -> Any:
+    """Stacked elements one after another."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return pack(blocks[0], [joined(column) for column in zip(*map(flatten, blocks), strict=True)])
+
+
+def joined(column: Sequence[Any]) -> Any:
+    if isinstance(column[0], list):
+        return [x for part in column for x in part]
+    return evaluate(CONCAT, list(column), FIRST[1])[0]
+
+
+def rows(element: Any, begin: int, end: int) -> Any:
+    """Some rows of stacked elements; tensors share their memory."""
+    return map_leaves(lambda x: x[begin:end], element)
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+def encode(element: Any) -> list[Any]:
+    """The leaves of an element as lists, strings and numbers."""
+    return [encode_leaf(x) for x in flatten(element)]
+
+
+def raw(x: Tensor) -> bytes:
+    """The memory of a tensor, as it is pickled."""
+    reduced: Any = x.__reduce_ex__(4)
+    return bytes(reduced[1][2])
+
+
+def encode_leaf(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return {"dtype": x.dtype.name, "shape": list(x.shape),
+                "data": base64.b64encode(raw(x)).decode()}
+    if x is None or isinstance(x, str) or (isinstance(x, list) and is_text(x)):
+        return x
+    raise UnimplementedError(f"an iterator's state cannot hold {shown(x)}, which waits in a "
+                             "transformation: only tensors and strings")
+
+
+def decode(spec: Any, leaves: Sequence[Any]) -> Any:
+    """The element, built like `spec`, of what `encode` made."""
+    return pack(spec, [decode_leaf(x) for x in leaves])
+
+
+def decode_leaf(x: Any) -> Any:
+    if not isinstance(x, dict):
+        return x
+    return rebuild(x["dtype"], tuple(x["shape"]), base64.b64decode(x["data"]))

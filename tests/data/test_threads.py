@@ -1,0 +1,205 @@
+"""Threads of pipelines: they change no result, end with their iterator, and pass on errors."""
+
+import gc
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import dualflow as df
+
+D = df.data.Dataset
+
+
+def ours():
+    return [t for t in threading.enumerate() if t.name.startswith("dualflow.data")]
+
+
+def settled(n):
+    """Whether there are `n` threads of pipelines, in a moment."""
+    for _ in range(300):
+        gc.collect()            # tracebacks hold frames
+        if len(ours()) == n:
+            return True
+        time.sleep(.01)
+    return False
+
+
+def slow(x):
+    time.sleep(.002 * (x.item() % 3))
+    return x * 2
+
+
+PARALLEL = {
+    "map": lambda d: d.map(slow, num_parallel_calls=4),
+    "autotune": lambda d: d.map(slow, num_parallel_calls=df.data.AUTOTUNE),
+    "prefetch": lambda d: d.map(slow).prefetch(3),
+    "both": lambda d: d.map(slow, num_parallel_calls=2).prefetch(df.data.AUTOTUNE),
+    "interleave": lambda d: d.map(slow).interleave(lambda x: [x] * 6, num_parallel_calls=2),
+    "in between": lambda d: d.map(slow).prefetch(2).batch(2).prefetch(2).unbatch(),
+}
+PLAIN = {"interleave": lambda d: d.map(slow).interleave(lambda x: [x] * 6)}
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_results_are_those_of_one_thread(name):
+    source = D.range(20).shuffle(6, seed=3).map(lambda x: x + 1)
+    plain = PLAIN.get(name, lambda d: d.map(slow))(source)
+    wanted = [[x.item() for x in plain] for _ in range(2)]
+    threaded = PARALLEL[name](D.range(20).shuffle(6, seed=3).map(lambda x: x + 1))
+    assert [[x.item() for x in threaded] for _ in range(2)] == wanted
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_resumed_from_every_element(name):
+    def dataset():
+        return PARALLEL[name](D.range(9).shuffle(4, seed=1).map(lambda x: x + 1))
+
+    it = iter(dataset())
+    states, wanted = [it.state()], []
+    for x in it:
+        wanted.append(x.item())
+        states.append(it.state())
+    for k, state in enumerate(states):
+        other = iter(dataset())
+        other.restore(json.loads(json.dumps(state)))
+        assert [x.item() for x in other] == wanted[k:]
+
+
+def test_a_state_does_not_depend_on_threads():
+    """What one number of threads has begun, another goes on with."""
+    def dataset(n):
+        d = D.range(10).shuffle(10, seed=1).map(slow, num_parallel_calls=n)
+        return d.prefetch(2) if n else d
+
+    it = iter(dataset(3))
+    first = [next(it).item() for _ in range(4)]
+    other = iter(dataset(None))
+    other.restore(it.state())
+    assert first + [x.item() for x in other] == [x.item() for x in dataset(None).take(-1)]
+
+
+def test_out_of_order_gives_all_and_resumes():
+    def dataset(n):
+        return D.range(12).map(slow, num_parallel_calls=n, deterministic=n is None)
+
+    for k in range(12):
+        it = iter(dataset(4))
+        given = [next(it).item() for _ in range(k)]
+        state = json.loads(json.dumps(it.state()))
+        for n in (4, None):
+            other = iter(dataset(n))
+            other.restore(state)
+            assert sorted(given + [x.item() for x in other]) == list(range(0, 24, 2))
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_threads_end_with_the_iterator(name):
+    assert settled(0)
+    it = iter(PARALLEL[name](D.range(10_000)))
+    next(it)
+    assert ours()
+    del it
+    assert settled(0)
+
+
+def test_threads_end_with_the_pass():
+    assert len(list(D.range(5).map(slow).prefetch(2))) == 5
+    assert settled(0)
+
+
+def test_prefetch_works_ahead_and_no_further():
+    calls = []
+    it = iter(D.range(100).map(lambda x: calls.append(0) or x).prefetch(5))
+    next(it)
+    for _ in range(200):
+        if len(calls) == 6:
+            break
+        time.sleep(.01)
+    time.sleep(.02)
+    assert len(calls) in (6, 7)             # one may wait for room
+
+
+def test_prefetch_of_rows_starts_no_thread():
+    it = iter(D.from_tensor_slices(df.ones([50, 3])).shuffle(50).batch(2).prefetch(2))
+    next(it)
+    assert settled(0)
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_errors_come_in_their_place(name):
+    class Special(Exception):
+        pass
+
+    def failing(x):
+        if x.item() == 3:
+            raise Special("three")
+        return x
+
+    it = iter(PARALLEL[name](D.range(6).map(failing)))
+    got = []
+    with pytest.raises(Special, match="three") as caught:
+        for x in it:
+            got.append(x.item())
+    assert got == {"in between": [0, 2]}.get(name, [0, 2, 4])
+    assert any("failing, which" in note and __file__ in note for note in caught.value.__notes__)
+
+
+def test_a_fork_goes_on_where_its_parent_was():
+    """The child has no threads of its parent's; both give the rest of the elements."""
+    it = iter(D.range(8).map(slow, num_parallel_calls=2).prefetch(2))
+    got = [next(it).item() for _ in range(3)]
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os.write(write, json.dumps([x.item() for x in it]).encode())
+        os._exit(0)
+    rest = [x.item() for x in it]
+    os.waitpid(child, 0)
+    assert json.loads(os.read(read, 1000)) == rest
+    assert got + rest == list(range(0, 16, 2))
+
+
+def test_ctrl_c_while_waiting():
+    def stuck(x):
+        if x.item() == 1:
+            gate.wait(20)
+        return x
+
+    for build in (lambda d: d.map(stuck).prefetch(2), lambda d: d.map(stuck, 2)):
+        gate = threading.Event()
+        it = iter(build(D.range(5)))
+        next(it)
+        main = threading.get_ident()
+        threading.Timer(.05, signal.pthread_kill, (main, signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(it)
+        gate.set()
+        del it
+        assert settled(0)
+
+
+def test_iterators_at_the_same_time_do_not_disturb_each_other():
+    dataset = D.range(30).shuffle(30, seed=1).map(slow, 2).prefetch(2)
+    wanted = [[x.item() for x in D.range(30).shuffle(30, seed=1).map(slow)]]
+    a, b = iter(dataset), iter(dataset)
+    pairs = [(x.item(), y.item()) for x, y in zip(a, b, strict=True)]
+    assert [x for x, _ in pairs] == wanted[0]
+    assert sorted(y for _, y in pairs) == sorted(wanted[0])
+
+
+def test_a_cache_is_filled_once_by_several_threads():
+    calls = []
+    dataset = D.range(40).map(lambda x: calls.append(x.item()) or x).cache()
+    results = []
+    threads = [threading.Thread(target=lambda: results.append([x.item() for x in dataset]))
+               for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == [list(range(40))] * 4 and sorted(calls) == list(range(40))
