@@ -22,7 +22,7 @@ class Cache(Stage):
         self.elements: list[Any] = []
         self.filling: Cursor | None = None
         self.complete = False
-        self.lock = threading.RLock()
+        self.lock, self.process = threading.RLock(), os.getpid()
 
     @property
     def size(self) -> int:
@@ -40,15 +40,24 @@ class Cache(Stage):
 
     def has(self, n: int) -> bool:
         """Keeps `n` elements, if there are so many."""
+        if len(self.elements) >= n or self.complete:
+            return len(self.elements) >= n
+        if self.process != os.getpid():     # a fork: threads that were at it are not here
+            self.process, self.lock, self.filling = os.getpid(), threading.RLock(), None
         with self.lock:
             while len(self.elements) < n and not self.complete:
-                self.filling = self.filling or self.source.cursor(0)
-                for element in self.filling:
-                    self.elements.append(element)
-                    break
-                else:
-                    self.finish()
+                self.fill()
         return len(self.elements) >= n
+
+    def fill(self) -> None:
+        """Keeps one more element."""
+        if self.filling is None:
+            self.filling = self.source.cursor(0)
+            self.filling.advance(len(self.elements))
+        for element in self.filling:
+            self.elements.append(element)
+            return
+        self.finish()
 
     def finish(self) -> None:
         """All elements are there."""

@@ -102,7 +102,8 @@ class Dataset(Transformations):
         if spec is None and output_types is not None:
             spec = specs_of(output_types, output_shapes)
         function, given = UserFunction(generator, "from_generator"), tuple(args or ())
-        return made(Iterated(lambda: function(*given), UNKNOWN, spec, "from_generator"))
+        return made(Iterated(lambda: function(*given), UNKNOWN, spec, "from_generator",
+                             function.noted))
 
     @staticmethod
     def from_iterable(iterable: Any, name: str | None = None) -> Dataset:

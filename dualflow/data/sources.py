@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from dualflow._core import Tensor, TensorSpec, evaluate, gather_rows, get_op, make_attrs
+from dualflow._core import Tensor, TensorSpec, constant, evaluate, gather_rows, get_op, make_attrs
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
     as_element,
@@ -154,7 +154,7 @@ class Range(Stage):
         return True
 
     def at(self, i: int) -> Any:
-        return self.span(i, i + 1)[0]
+        return constant(self.numbers[i], self.dtype)
 
     def span(self, begin: int, end: int) -> Any:
         part = self.numbers[begin:end]
@@ -181,12 +181,15 @@ class Iterated(Stage):
         What elements are made to fit; by default it is that of the first one.
     who : str
         The name for messages.
+    noted : callable, optional
+        Adds to an error of the iterator what there is to say.
     """
 
-    def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any,
-                 who: str) -> None:
+    def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any, who: str,
+                 noted: Callable[[Exception], Exception] | None = None) -> None:
         super().__init__()
         self.begin, self.n, self.given, self.who = begin, size, spec, who
+        self.noted = noted
 
     def options(self) -> dict[str, Any]:
         return {"size": self.n, "spec": None if self.given is None else spec_text(self.given)}
@@ -229,9 +232,7 @@ class IteratedCursor(Cursor):
         self.ended = False
 
     def __next__(self) -> Any:
-        value = self.pull()
-        element = self.stage.element(value)
-        return element
+        return self.stage.element(self.pull())
 
     def pull(self) -> Any:
         if self.ended:
@@ -243,6 +244,10 @@ class IteratedCursor(Cursor):
         except StopIteration:
             self.ended = True
             self.check_end()
+            raise
+        except Exception as error:
+            if self.stage.noted:
+                self.stage.noted(error)
             raise
         self.place += 1
         return value

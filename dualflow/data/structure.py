@@ -28,6 +28,8 @@ from dualflow.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 STACK, CONCAT = get_op("stack"), get_op("concat")
+LEAVES = TensorBase, list
+HANDED_ON = str, bytes
 FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
 
 
@@ -36,7 +38,7 @@ def is_list(item: Any) -> bool:
 
 
 def is_leaf(item: Any) -> bool:
-    return isinstance(item, TensorBase | list) or not nest.is_nested(item)
+    return isinstance(item, LEAVES) or not nest.is_nested(item)
 
 
 # --- taken apart and put together ----------------------------------------------------------------
@@ -52,6 +54,15 @@ def flatten(element: Any) -> list[Any]:
     leaves: list[Any] = []
     nest.rebuild(element, leaves.append, is_list)
     return leaves
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two elements have the same structure."""
+    if is_leaf(a) or type(a) is not type(b):
+        return is_leaf(a) and is_leaf(b)
+    names, parts = nest.level(a)
+    others, more = nest.level(b)
+    return list(names) == list(others) and all(map(alike, parts, more))
 
 
 def packer(template: Any) -> Callable[[Sequence[Any]], Any]:
@@ -95,7 +106,7 @@ def as_leaf(value: Any, who: str) -> Any:
     """A tensor, or an object that is handed on as it is."""
     if type(value) is Tensor:
         return value
-    if value is None or isinstance(value, str | bytes) or hasattr(type(value), "element_spec"):
+    if value is None or isinstance(value, HANDED_ON) or hasattr(type(value), "element_spec"):
         return value
     if type(value) is Symbol:
         raise DTypeError(f"{who}: got the traced tensor {value.name}, which has no value outside "
@@ -195,11 +206,32 @@ def unsized(spec: Any) -> Any:
 def stack(elements: Sequence[Any], who: str) -> Any:
     """Elements that are built alike as one, with a new first dimension."""
     first = elements[0]
-    columns = zip(*map(flatten, elements), strict=True)
+    columns = plain_columns(elements) or any_columns(elements, who)
     try:
         return pack(first, [stacked(column) for column in columns])
     except (ShapeError, DTypeError, ValueError) as error:
         raise differing(elements, who, error) from None
+
+
+def plain_columns(elements: Sequence[Any]) -> list[Sequence[Any]] | None:
+    """The columns of elements that are tensors or tuples of tensors; None for others."""
+    first = elements[0]
+    columns: list[Sequence[Any]] = [elements]
+    if type(first) is tuple:
+        if not all([type(x) is tuple and len(x) == len(first) for x in elements]):
+            return None
+        columns = list(zip(*elements, strict=True))
+    return columns if all([type(x) is Tensor for column in columns for x in column]) else None
+
+
+def any_columns(elements: Sequence[Any], who: str) -> list[Sequence[Any]]:
+    """The columns of elements that are built alike; raises if they are not."""
+    for k, element in enumerate(elements):
+        if not alike(elements[0], element):
+            raise InvalidArgumentError(
+                f"{who}: elements 0 and {k} of a batch are built otherwise: "
+                f"{spec_of(elements[0])}, {spec_of(element)}")
+    return list(zip(*map(flatten, elements), strict=True))
 
 
 def stacked(column: Sequence[Any]) -> Any:
@@ -214,10 +246,6 @@ def stacked(column: Sequence[Any]) -> Any:
 def differing(elements: Sequence[Any], who: str, error: Exception) -> Exception:
     """The error for elements that do not stack: which, and how they differ."""
     for k, element in enumerate(elements):
-        try:
-            nest.assert_same_structure(spec_of(elements[0]), spec_of(element))
-        except InvalidArgumentError as other:
-            return InvalidArgumentError(f"{who}: elements 0 and {k} of a batch: {other}")
         for path, a, b in zip(paths(element), flatten(spec_of(elements[0])),
                               flatten(spec_of(element)), strict=True):
             if a != b:

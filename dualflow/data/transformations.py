@@ -124,7 +124,7 @@ class Transformations:
         return self._new(Zip([Range(first, None, 1, int64), self._stage], (0, 1)))
 
     def shuffle(self, buffer_size: int, seed: int | None = None,
-                reshuffle_each_iteration: bool = True, name: str | None = None) -> Any:
+                reshuffle_each_iteration: bool | None = None, name: str | None = None) -> Any:
         """Elements in random order.
 
         Parameters
@@ -147,7 +147,7 @@ class Transformations:
         """
         n = count_of(buffer_size, "shuffle: buffer_size")
         word = None if seed is None else integer(seed, "shuffle: seed") % (1 << 64)
-        return self._new(Shuffle(self._stage, n, word, bool(reshuffle_each_iteration)))
+        return self._new(Shuffle(self._stage, n, word, reshuffle_each_iteration is not False))
 
     def assert_cardinality(self, expected_cardinality: int) -> Any:
         """The same elements; more or fewer than promised raise where it shows."""
