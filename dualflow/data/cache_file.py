@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from dualflow._core import Tensor, rebuild
 from dualflow.data.stage import Stage
-from dualflow.data.structure import encode_leaf, flatten, pack, raw
+from dualflow.data.structure import encode_leaf, flatten, is_leaf, pack, raw
 from dualflow.errors import InvalidArgumentError
 
 FORMAT = "dualflow.data.cache/1"
@@ -20,6 +20,7 @@ def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
     """
     columns = list(zip(*map(flatten, elements), strict=True))
     header = {"format": FORMAT, "pipeline": source.describe(), "n": len(elements),
+              "form": form(elements[0]) if elements else None,
               "columns": [described(column) for column in columns]}
     temporary = f"{path}.{os.getpid()}.unfinished"
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -35,6 +36,25 @@ def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+def form(element: Any) -> Any:
+    """The structure of an element: None for a leaf, a list for a tuple, an object for a dict; a str
+    for what only the pipeline can make."""
+    if is_leaf(element):
+        return None
+    if type(element) is tuple:
+        return [form(x) for x in element]
+    if type(element) is dict and all([isinstance(key, str) for key in element]):
+        return {key: form(x) for key, x in element.items()}
+    return type(element).__name__
+
+
+def as_tuples(form: Any) -> Any:
+    """A form as a structure, with tuples where JSON has lists."""
+    if isinstance(form, list):
+        return tuple(map(as_tuples, form))
+    return {key: as_tuples(x) for key, x in form.items()} if isinstance(form, dict) else form
 
 
 def described(column: Sequence[Any]) -> Any:
@@ -55,8 +75,10 @@ def read(path: str, source: Stage) -> list[Any]:
             raise InvalidArgumentError(f"cache: {path} was written by another pipeline; remove it, "
                                        "or name another file")
         columns = [read_column(path, file, c, header["n"]) for c in header["columns"]]
-    template = source.spec if header["n"] else None
-    return [pack(template, leaves) for leaves in zip(*columns, strict=True)]
+    like = as_tuples(header["form"])
+    if any([isinstance(x, str) for x in flatten(like)]):
+        like = source.spec
+    return [pack(like, [column[k] for column in columns]) for k in range(header["n"])]
 
 
 def header_of(path: str, file: BinaryIO) -> Any:
