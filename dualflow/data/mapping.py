@@ -10,7 +10,7 @@ from dualflow._core import Symbol, TensorBase, TensorSpec
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage
-from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack, unsized
+from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack
 from dualflow.graph.calls.function import Function
 
 
@@ -30,9 +30,7 @@ class Map(Stage):
         """What a trace of the function says or, if it cannot be traced, what it makes of the first
         element, of which the sizes may not be those of all."""
         traced = traced_spec(self.function, self.source.spec)
-        if traced is not None:
-            return traced
-        return map_leaves(unsized, first_spec(self, self.function.who))
+        return first_spec(self, self.function.who) if traced is None else traced
 
     def cursor(self, epoch: int) -> Cursor:
         return MapCursor(self, epoch)

@@ -18,6 +18,7 @@ from dualflow.data.structure import (
     paths,
     spec_of,
     stack,
+    unsized,
 )
 from dualflow.dtypes import DType, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -178,7 +179,7 @@ class Iterated(Stage):
     size : int
         What was promised about the number of elements; fewer are an error.
     spec : structure of specs, optional
-        What elements are made to fit; by default it is that of the first one.
+        What elements are made to fit.
     who : str
         The name for messages.
     noted : callable, optional
@@ -200,9 +201,7 @@ class Iterated(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        if self.given is not None:
-            return self.given
-        return first_spec(self, self.who)
+        return first_spec(self, self.who) if self.given is None else self.given
 
     def cursor(self, epoch: int) -> Cursor:
         return IteratedCursor(self)
@@ -214,9 +213,9 @@ class Iterated(Stage):
 
 
 def first_spec(stage: Stage, who: str) -> Any:
-    """The spec of the first element that a stage gives."""
+    """That of the first element, of which the sizes may not be those of all."""
     for element in stage.cursor(0):
-        return spec_of(element)
+        return map_leaves(unsized, spec_of(element))
     raise nothing_said(who)
 
 
