@@ -307,3 +307,11 @@ def gpt_step(batch, tokens, layers, width, heads):
             h = h + df.nn.gelu(df.nn.layer_norm(h, s2, o2) @ up, approximate=True) @ down
         return cross_entropy(df.nn.layer_norm(h, v[-3], v[-2]) @ v[-1], y)
     return trained(parameters, loss, df.optimizers.Adam(.001), x, y)
+
+
+# --- data ---
+
+def shuffled_batches(rows, batch):
+    x, = work.arrays((rows, 64))
+    dataset = df.data.Dataset.from_tensor_slices((x, np.arange(rows)))
+    return work.counted_pass(dataset.shuffle(rows).batch(batch).prefetch(df.data.AUTOTUNE))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .work import arrays
+from .work import arrays, counted_pass
 
 UNARY = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sin": np.sin}
 
@@ -46,3 +46,19 @@ def sort(n):
 def matmul(m, k, n):
     a, b = arrays((m, k), (k, n))
     return lambda: a @ b
+
+
+# --- data ---
+
+def shuffled_batches(rows, batch):
+    x, = arrays((rows, 64))
+    y = np.arange(rows)
+
+    class Batches:
+        def __iter__(self):
+            order = np.random.default_rng(1).permutation(rows)
+            for begin in range(0, rows, batch):
+                numbers = order[begin:begin + batch]
+                yield x[numbers], y[numbers]
+
+    return counted_pass(Batches())

@@ -225,3 +225,11 @@ def gpt_step(batch, tokens, layers, width, heads):
             h = h + tf.nn.gelu(normed(h, s2, o2) @ up, approximate=True) @ down
         return cross_entropy(normed(h, v[-3], v[-2]) @ v[-1], y)
     return trained(parameters, loss, True, x, y)
+
+
+# --- data ---
+
+def shuffled_batches(rows, batch):
+    x, = work.arrays((rows, 64))
+    dataset = tf.data.Dataset.from_tensor_slices((x, np.arange(rows))).shuffle(rows).batch(batch)
+    return [work.counted_pass(d) for d in (dataset, dataset.prefetch(tf.data.AUTOTUNE))]

@@ -223,3 +223,10 @@ def gpt_step(batch, tokens, layers, width, heads):
         logits = F.layer_norm(h, (width,), v[-3], v[-2]) @ v[-1]
         return F.cross_entropy(logits.flatten(0, 1), y.flatten())
     return [trained(v, loss, made, x, y) for made in adams(v)]
+
+
+# --- data ---
+
+def shuffled_batches(rows, batch):
+    pairs = torch.utils.data.TensorDataset(*tensors(work.arrays((rows, 64))), torch.arange(rows))
+    return work.counted_pass(torch.utils.data.DataLoader(pairs, batch, shuffle=True))

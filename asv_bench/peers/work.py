@@ -83,6 +83,10 @@ LOOPS = [
     Work("compiling the same, 100 steps", "scan_compile", {"steps": 100, "batch": 32}, .03),
     Work("compiling the same, 1,000 steps", "scan_compile", {"steps": 1000, "batch": 32}, .03),
 ]
+DATA = [
+    Work("a batch of 32 of 20,000 rows of 64, shuffled", "shuffled_batches",
+         {"rows": 20_000, "batch": 32}, 1.),
+]
 WORK = [
     Work("a + b, 4 elements", "add", {"n": 4}),
     Work("a + b recorded, 4 elements", "add_recorded", {"n": 4}),
@@ -102,7 +106,7 @@ WORK = [
     Work("GELU by hand, traced, 1 M", "gelu", {"n": 1 << 20}, .95),
     Work("GELU by hand, traced, 16 M", "gelu", {"n": 1 << 24}, .95),
     Work("max-pool 2x2, 64 x 28 x 28 x 32", "max_pool", {}, .6),
-    *MATRICES, *CONVOLUTIONS, *ATTENTION, *STEPS, *LOOPS,
+    *MATRICES, *CONVOLUTIONS, *ATTENTION, *STEPS, *LOOPS, *DATA,
 ]
 
 
@@ -113,6 +117,15 @@ def arrays(*shapes, seed=0):
 
 def labels(batch, n, seed=1):
     return np.random.default_rng(seed).integers(0, n, batch).astype(np.int32)
+
+
+def counted_pass(dataset):
+    """A pass through what gives batches, and how many it has."""
+    def call():
+        for _ in dataset:
+            pass
+
+    return call, sum(1 for _ in dataset)
 
 
 def convolution(batch, size, inputs, outputs, kernel, depthwise=False):
