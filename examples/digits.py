@@ -81,9 +81,10 @@ class Training:
     def __init__(self, images: df.Tensor, labels: df.Tensor, options: argparse.Namespace,
                  mode: str) -> None:
         df.random.set_seed(options.seed)
-        self.images, self.labels, self.batch = images, labels, options.batch
+        self.batches = df.data.Dataset.from_tensor_slices((images, labels)).shuffle(
+            len(images)).batch(options.batch, drop_remainder=True)
         self.model = Classifier(images.shape[1], options.hidden, 10, options.dropout)
-        n_steps = options.epochs * (len(images) // options.batch)
+        n_steps = options.epochs * len(self.batches)
         rate = df.optimizers.schedules.CosineDecay(options.learning_rate, n_steps)
         self.optimizer = df.optimizers.Adam(rate)
         self.step, self.predict = self._step, self._predict
@@ -104,12 +105,8 @@ class Training:
 
     def epoch(self, title: str) -> list[float]:
         """One pass over the images in random order; the loss of each step."""
-        order = df.random.shuffle(df.range(len(self.images)))
-        losses = []
-        starts = range(0, len(self.images) - self.batch + 1, self.batch)
-        for begin in tqdm(starts, desc=title, leave=False):
-            batch = order[begin : begin + self.batch]
-            losses.append(self.step(df.gather(self.images, batch), df.gather(self.labels, batch)))
+        batches = tqdm(self.batches, desc=title, leave=False)
+        losses = [self.step(images, labels) for images, labels in batches]
         return [loss.item() for loss in losses]
 
 
