@@ -90,9 +90,24 @@ def prepare(shelf: Shelf, cursor: Cursor) -> None:
         except BaseException as caught:     # is raised where the element is wanted
             error = caught
         ended = isinstance(error, StopIteration)
-        shelf.put(element, error, cursor.state())
+        shelf.put(element, error, place_of(cursor))
         if ended:
             return
+
+
+def place_of(cursor: Cursor) -> Any:
+    """The state of a cursor or, if it has none, the error that says so where it is asked for."""
+    try:
+        return cursor.state()
+    except Exception as error:
+        return error
+
+
+def told(place: Any) -> Any:
+    """A state that `place_of` gave."""
+    if isinstance(place, Exception):
+        raise place
+    return place
 
 
 class AheadCursor(Cursor):
@@ -106,7 +121,7 @@ class AheadCursor(Cursor):
     def begin(self) -> Shelf:
         """Starts a thread at the place."""
         cursor = self.source.cursor(self.epoch)
-        cursor.restore(self.place)
+        cursor.restore(told(self.place))
         shelf = self.shelf = Shelf(self.n)
         self.process = os.getpid()
         weakref.finalize(self, shelf.stop)
@@ -129,7 +144,7 @@ class AheadCursor(Cursor):
         raise error
 
     def state(self) -> Any:
-        return self.place
+        return told(self.place)
 
     def restore(self, state: Any) -> None:
         self.place = state
@@ -167,7 +182,7 @@ class ParallelCursor(Cursor):
 
     def start(self) -> ThreadPoolExecutor:
         self.inner = self.stage.source.cursor(self.epoch)
-        self.inner.restore(self.place)
+        self.inner.restore(told(self.place))
         calls = self.calls = ThreadPoolExecutor(self.stage.n, "dualflow.data")
         weakref.finalize(self, calls.shutdown, wait=False, cancel_futures=True)
         for number in range(max(self.early, default=-1) + 1):
@@ -188,7 +203,7 @@ class ParallelCursor(Cursor):
             failed.set_exception(error)
         else:
             call = None if given else calls.submit(self.stage.function.element, element)
-        self.running.append([self.inner.state(), call])
+        self.running.append([place_of(self.inner), call])
 
     def __next__(self) -> Any:
         if self.process != os.getpid():
@@ -219,7 +234,7 @@ class ParallelCursor(Cursor):
 
     def state(self) -> Any:
         place, given = self.here()
-        return {"inner": place, "given": given}
+        return {"inner": told(place), "given": given}
 
     def restore(self, state: Any) -> None:
         self.begin(state["inner"], state["given"])

@@ -54,9 +54,13 @@ class Cache(Stage):
         if self.filling is None:
             self.filling = self.source.cursor(0)
             self.filling.advance(len(self.elements))
-        for element in self.filling:
-            self.elements.append(element)
-            return
+        try:
+            for element in self.filling:
+                self.elements.append(element)
+                return
+        except KeyboardInterrupt:           # perhaps between the two
+            self.filling = None
+            raise
         self.finish()
 
     def finish(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from dualflow._core import Tensor, rebuild
 from dualflow.data.stage import Stage
-from dualflow.data.structure import encode_leaf, flatten, is_leaf, pack, raw
+from dualflow.data.structure import decode_leaf, encode_leaf, flatten, is_leaf, pack, raw
 from dualflow.errors import InvalidArgumentError
 
 FORMAT = "dualflow.data.cache/1"
@@ -93,7 +93,7 @@ def header_of(path: str, file: BinaryIO) -> Any:
 
 def read_column(path: str, file: BinaryIO, column: Any, n: int) -> list[Any]:
     if "objects" in column:
-        return list(column["objects"])
+        return [decode_leaf(x) for x in column["objects"]]
     shapes = column["shapes"] * n if len(column["shapes"]) == 1 else column["shapes"]
     empty = rebuild(column["dtype"], (0,), b"")
     found = []

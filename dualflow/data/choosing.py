@@ -83,6 +83,14 @@ class SelectionCursor(Cursor):
         self.passed += count
         return count, block
 
+    def advance(self, n: int) -> int:
+        if self.stage.step > 1 or not self.next_wanted():
+            return super().advance(n)
+        left = n if self.stage.stop is None else min(n, self.stage.stop - self.passed)
+        count = self.inner.advance(left)
+        self.passed += count
+        return count
+
     def state(self) -> Any:
         return {"passed": self.passed, "inner": self.inner.state()}
 

@@ -138,9 +138,10 @@ class Places(Cursor):
 
 
 def stages(last: Stage) -> Iterator[Stage]:
-    """A stage and all it is made of."""
-    pending = [last]
+    """A stage and all it is made of, each once."""
+    pending, seen = [last], {last}
     while pending:
         stage = pending.pop()
         yield stage
-        pending.extend(stage.inputs)
+        pending.extend({*stage.inputs} - seen)
+        seen.update(stage.inputs)

@@ -293,7 +293,11 @@ def encode_leaf(x: Any) -> Any:
     if isinstance(x, Tensor):
         return {"dtype": x.dtype.name, "shape": list(x.shape),
                 "data": base64.b64encode(raw(x)).decode()}
-    if x is None or isinstance(x, str) or (isinstance(x, list) and is_text(x)):
+    if isinstance(x, bytes):
+        return {"bytes": base64.b64encode(x).decode()}
+    if isinstance(x, list):
+        return [encode_leaf(y) for y in x]
+    if x is None or isinstance(x, str):
         return x
     raise UnimplementedError(f"an iterator's state cannot hold {shown(x)}, which waits in a "
                              "transformation: only tensors and strings")
@@ -305,6 +309,10 @@ def decode(spec: Any, leaves: Sequence[Any]) -> Any:
 
 
 def decode_leaf(x: Any) -> Any:
+    if isinstance(x, list):
+        return [decode_leaf(y) for y in x]
     if not isinstance(x, dict):
         return x
+    if "bytes" in x:
+        return base64.b64decode(x["bytes"])
     return rebuild(x["dtype"], tuple(x["shape"]), base64.b64decode(x["data"]))

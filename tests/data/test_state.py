@@ -198,3 +198,34 @@ def test_what_cannot_be_in_a_state():
     next(it)
     with pytest.raises(errors.UnimplementedError, match="an iterator's state cannot hold"):
         it.state()
+
+
+@pytest.mark.parametrize("ahead", [lambda d: d.prefetch(2), lambda d: d.map(lambda w: w, 2)])
+def test_threads_go_on_without_a_state(ahead):
+    windows = ahead(D.range(9).window(2).window(3, shift=1))
+    it = iter(windows)
+    next(it)
+    with pytest.raises(errors.UnimplementedError, match="an iterator's state cannot hold"):
+        it.state()
+    assert len(list(it)) == 4
+
+
+def test_bytes_and_lists_wait_in_a_state():
+    def dataset():
+        names = D.from_tensor_slices([b"a", b"bb", b"c", b"dd", b"e"])
+        return D.zip(names, names.batch(1).repeat()).window(3, shift=1, drop_remainder=True
+                                                            ).map(lambda a, b: next(iter(a)) + b"!")
+
+    it = iter(dataset())
+    assert next(it) == b"a!"
+    other = iter(dataset())
+    other.restore(json.loads(json.dumps(it.state())))
+    assert list(other) == list(it) == [b"bb!", b"c!"]
+
+
+def test_skipped_elements_are_not_made():
+    calls = []
+    source = D.range(1000).map(lambda x: calls.append(0) or x)
+    picked = D.range(10**12).shuffle(10, seed=1).take(10**11).skip(10**10).batch(2).skip(10**9)
+    assert len(next(iter(picked))) == 2
+    assert next(iter(source.skip(990))).item() == 990 and len(calls) == 991

@@ -4,6 +4,8 @@ import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -203,3 +205,22 @@ def test_a_cache_is_filled_once_by_several_threads():
     for t in threads:
         t.join()
     assert results == [list(range(40))] * 4 and sorted(calls) == list(range(40))
+
+
+@pytest.mark.parametrize("build", ["d.map(work).prefetch(3)", "d.map(work, 3)",
+                                   "d.interleave(lambda x: d.map(work), num_parallel_calls=2)"])
+def test_a_program_ends_while_threads_work(build):
+    """Without waiting for more than the calls that are being made, and without a crash."""
+    code = f"""
+import dualflow as df
+d, a = df.data.Dataset.range(10**6), df.ones([300, 300])
+def work(x):
+    return df.reduce_sum(a @ a) + df.cast(x, df.float32)
+it = iter({build})
+next(it)
+print("done")
+"""
+    for _ in range(2):
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                               timeout=60, check=False)
+        assert (found.returncode, found.stdout, found.stderr) == (0, "done\n", "")
