@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from dualflow._core import Symbol, TensorBase, TensorSpec
@@ -11,7 +12,6 @@ from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack
-from dualflow.graph.calls.function import Function
 
 
 class Map(Stage):
@@ -51,7 +51,8 @@ def traced_spec(function: UserFunction, spec: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            Function(call, autograph=False).get_concrete_function(*leaves)
+            graph_mode = import_module("dualflow.graph.calls.function")     # many modules
+            graph_mode.Function(call, autograph=False).get_concrete_function(*leaves)
     except Exception:       # whatever code that is not made for it raises at traced tensors
         return None
     return found[-1]
