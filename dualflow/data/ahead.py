@@ -54,11 +54,13 @@ class Shelf:
         self.items: deque[tuple[Any, BaseException | None, Any]] = deque()
         self.changed = threading.Condition()
         self.stopped = False
+        self.process = os.getpid()
 
     def stop(self) -> None:
-        with self.changed:
-            self.stopped = True
-            self.changed.notify_all()
+        if self.process == os.getpid():     # in a fork the lock may be held, by nobody
+            with self.changed:
+                self.stopped = True
+                self.changed.notify_all()
 
     def wait_for_room(self) -> bool:
         """False if nobody wants any more."""
@@ -115,25 +117,24 @@ class AheadCursor(Cursor):
         self.source, self.epoch, self.n = source, epoch, n
         self.place = source.cursor(epoch).state()   # behind what was consumed
         self.shelf: Shelf | None = None
-        self.process = 0
         self.ended = False
 
     def begin(self) -> Shelf:
         """Starts a thread at the place."""
         cursor = self.source.cursor(self.epoch)
         cursor.restore(told(self.place))
-        shelf = self.shelf = Shelf(self.n)
-        self.process = os.getpid()
+        shelf = Shelf(self.n)
         weakref.finalize(self, shelf.stop)
         threading.Thread(target=prepare, args=(shelf, cursor), name="dualflow.data",
                          daemon=True).start()
+        self.shelf = shelf
         return shelf
 
     def __next__(self) -> Any:
         if self.ended:
             raise StopIteration
         shelf = self.shelf
-        if shelf is None or self.process != os.getpid():
+        if shelf is None or shelf.process != os.getpid():
             shelf = self.begin()
         element, error, self.place = shelf.take()
         if error is None:
@@ -148,6 +149,12 @@ class AheadCursor(Cursor):
 
     def restore(self, state: Any) -> None:
         self.place = state
+
+
+def end(calls: ThreadPoolExecutor, process: int) -> None:
+    """Lets threads go, where they are."""
+    if process == os.getpid():
+        calls.shutdown(wait=False, cancel_futures=True)
 
 
 class ParallelMap(Map):
@@ -184,7 +191,7 @@ class ParallelCursor(Cursor):
         self.inner = self.stage.source.cursor(self.epoch)
         self.inner.restore(told(self.place))
         calls = self.calls = ThreadPoolExecutor(self.stage.n, "dualflow.data")
-        weakref.finalize(self, calls.shutdown, wait=False, cancel_futures=True)
+        weakref.finalize(self, end, calls, self.process)
         for number in range(max(self.early, default=-1) + 1):
             self.submit(calls, number in self.early)
         self.early = []

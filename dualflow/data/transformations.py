@@ -374,9 +374,12 @@ class Transformations:
         ----------
         filename : str, optional
             The file appears when all elements have been given; if it exists, it is read instead of
-            the dataset, which must be the same pipeline.
+            the dataset, which must be the same pipeline. Without it, rows of tensors, which are in
+            memory, are left as they are.
         """
         path = str(filename)
-        return self._new(FileCache(self._stage, path) if path else Cache(self._stage))
+        if path:
+            return self._new(FileCache(self._stage, path))
+        return self._new(self._stage if self._stage.addressable else Cache(self._stage))
 
 
