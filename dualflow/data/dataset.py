@@ -43,7 +43,7 @@ class Dataset(Transformations):
         raise DTypeError("a Dataset is made by from_tensor_slices, from_generator, range and their "
                          "like")
 
-    def _new(self, stage: Stage) -> Any:
+    def _new(self, stage: Stage) -> Dataset:
         return made(stage)
 
     # --- sources ---

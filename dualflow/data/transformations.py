@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, cast
 
 from dualflow.arguments import integer, shown
 from dualflow.data.ahead import AUTOTUNE, READY, Ahead, ParallelMap
@@ -20,6 +20,9 @@ from dualflow.data.stage import Stage
 from dualflow.data.windows import Bucketed, Window
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from dualflow.data.dataset import Dataset
 
 CYCLE = 4               # datasets that interleave has open, on any machine
 
@@ -47,12 +50,12 @@ class Transformations:
 
     _stage: Stage
 
-    def _new(self, stage: Stage) -> Any:
+    def _new(self, stage: Stage) -> Dataset:
         raise NotImplementedError
 
     # --- which elements ---
 
-    def take(self, count: int, name: str | None = None) -> Any:
+    def take(self, count: int, name: str | None = None) -> Dataset:
         """The first `count` elements; -1: all.
 
         Examples
@@ -64,12 +67,12 @@ class Transformations:
         n = count_of(count, "take: count", -1)
         return self._new(Selection(self._stage, 0, None if n < 0 else n, 1))
 
-    def skip(self, count: int, name: str | None = None) -> Any:
+    def skip(self, count: int, name: str | None = None) -> Dataset:
         """The elements after the first `count`; -1: none."""
         n = count_of(count, "skip: count", -1)
         return self.take(0) if n < 0 else self._new(Selection(self._stage, n, None, 1))
 
-    def shard(self, num_shards: int, index: int, name: str | None = None) -> Any:
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
         """Every element of which the number, modulo `num_shards`, is `index`. Shard before you
         shuffle: else each shard has an order of its own.
 
@@ -85,7 +88,7 @@ class Transformations:
             raise InvalidArgumentError(f"shard: index is {k}, want less than num_shards, {n}")
         return self._new(Selection(self._stage, k, None, n))
 
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements of which `predicate` is true. It gets the parts of a tuple as arguments.
 
         Examples
@@ -96,11 +99,11 @@ class Transformations:
         """
         return self._new(Filter(self._stage, UserFunction(predicate, "filter"), False))
 
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements before the first of which `predicate` is false."""
         return self._new(Filter(self._stage, UserFunction(predicate, "take_while"), True))
 
-    def repeat(self, count: int | None = None, name: str | None = None) -> Any:
+    def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
         """`count` passes, one after another; without it, or -1: for ever.
 
         A shuffle before it has another order in each pass, that of an iteration of its own.
@@ -114,17 +117,17 @@ class Transformations:
         n = -1 if count is None else count_of(count, "repeat: count", -1)
         return self._new(Repeat(self._stage, None if n < 0 else n))
 
-    def concatenate(self, dataset: Any, name: str | None = None) -> Any:
+    def concatenate(self, dataset: Any, name: str | None = None) -> Dataset:
         """The elements, then those of another dataset."""
         return self._new(Concatenate(self._stage, stage_of(dataset, "concatenate")))
 
-    def enumerate(self, start: int = 0, name: str | None = None) -> Any:
+    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Pairs of a number, int64, and an element."""
         first = integer(start, "enumerate: start")
         return self._new(Zip([Range(first, None, 1, int64), self._stage], (0, 1)))
 
     def shuffle(self, buffer_size: int, seed: int | None = None,
-                reshuffle_each_iteration: bool | None = None, name: str | None = None) -> Any:
+                reshuffle_each_iteration: bool | None = None, name: str | None = None) -> Dataset:
         """Elements in random order.
 
         Parameters
@@ -149,7 +152,7 @@ class Transformations:
         word = None if seed is None else integer(seed, "shuffle: seed") % (1 << 64)
         return self._new(Shuffle(self._stage, n, word, reshuffle_each_iteration is not False))
 
-    def assert_cardinality(self, expected_cardinality: int) -> Any:
+    def assert_cardinality(self, expected_cardinality: int) -> Dataset:
         """The same elements; more or fewer than promised raise where it shows."""
         return self._new(Promised(self._stage, count_of(
             expected_cardinality, "assert_cardinality: expected_cardinality", -2)))
@@ -157,7 +160,7 @@ class Transformations:
     # --- functions ---
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None,
-            deterministic: bool | None = None, name: str | None = None) -> Any:
+            deterministic: bool | None = None, name: str | None = None) -> Dataset:
         """What a function makes of each element.
 
         Parameters
@@ -183,7 +186,7 @@ class Transformations:
             return self._new(Map(self._stage, function))
         return self._new(ParallelMap(self._stage, function, n, deterministic is not False))
 
-    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements of the datasets that a function makes of each element, one after another.
 
         Examples
@@ -198,7 +201,7 @@ class Transformations:
 
     def interleave(self, map_func: Callable[..., Any], cycle_length: int | None = None,
                    block_length: int | None = None, num_parallel_calls: int | None = None,
-                   deterministic: bool | None = None, name: str | None = None) -> Any:
+                   deterministic: bool | None = None, name: str | None = None) -> Dataset:
         """The same, of several datasets in turns.
 
         Parameters
@@ -230,18 +233,18 @@ class Transformations:
         ahead = max(READY, block) if threads else 0
         return self._new(Interleave(self._stage, function, cycle, block, ahead, stage_of))
 
-    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
+    def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
         """What a function of datasets makes of this one."""
-        made = transformation_func(self)
+        made = transformation_func(cast("Dataset", self))
         if not isinstance(made, Transformations):
             raise DTypeError(f"apply: transformation_func gave {shown(made)}, want a Dataset")
-        return made
+        return cast("Dataset", made)
 
     # --- how they are grouped ---
 
     def batch(self, batch_size: int, drop_remainder: bool = False,
               num_parallel_calls: int | None = None, deterministic: bool | None = None,
-              name: str | None = None) -> Any:
+              name: str | None = None) -> Dataset:
         """Elements stacked, `batch_size` at a time.
 
         Parameters
@@ -262,7 +265,7 @@ class Transformations:
         return self._new(Batch(self._stage, n, bool(drop_remainder)))
 
     def padded_batch(self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None,
-                     drop_remainder: bool = False, name: str | None = None) -> Any:
+                     drop_remainder: bool = False, name: str | None = None) -> Dataset:
         """The same for elements whose sizes differ, padded to one shape.
 
         Parameters
@@ -284,12 +287,12 @@ class Transformations:
         return self._new(PaddedBatch(self._stage, n, padded_shapes, padding_values,
                                      bool(drop_remainder)))
 
-    def unbatch(self, name: str | None = None) -> Any:
+    def unbatch(self, name: str | None = None) -> Dataset:
         """The rows of each element."""
         return self._new(Unbatch(self._stage))
 
     def window(self, size: int, shift: int | None = None, stride: int = 1,
-               drop_remainder: bool = False, name: str | None = None) -> Any:
+               drop_remainder: bool = False, name: str | None = None) -> Dataset:
         """Elements that follow each other, as datasets.
 
         Parameters
@@ -325,7 +328,7 @@ class Transformations:
                                   bucket_batch_sizes: Sequence[int], padded_shapes: Any = None,
                                   padding_values: Any = None,
                                   pad_to_bucket_boundary: bool = False, no_padding: bool = False,
-                                  drop_remainder: bool = False, name: str | None = None) -> Any:
+                                  drop_remainder: bool = False, name: str | None = None) -> Dataset:
         """Batches of elements of similar length, padded.
 
         Parameters
@@ -358,7 +361,7 @@ class Transformations:
 
     # --- when they are computed ---
 
-    def prefetch(self, buffer_size: int, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset:
         """The same elements, of which a thread prepares `buffer_size` ahead; `AUTOTUNE`: 4.
 
         Where all that is to be done is picking rows of tensors, none is started: handing elements
@@ -367,7 +370,7 @@ class Transformations:
         n = count_of(buffer_size, "prefetch: buffer_size", -1)
         return self._new(Ahead(self._stage, n))
 
-    def cache(self, filename: str = "", name: str | None = None) -> Any:
+    def cache(self, filename: str = "", name: str | None = None) -> Dataset:
         """The elements of the first pass, kept in memory, or in a file.
 
         Parameters
