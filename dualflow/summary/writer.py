@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from dualflow._core import current_graph
-from dualflow.errors import InvalidArgumentError
+from dualflow.arguments import shown
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.summary.graph_def import as_graph_def
 from dualflow.summary.tensorboard import part, proto
 
@@ -305,5 +306,7 @@ def flush(writer: FileWriter | None = None) -> None:
     >>> df.summary.flush()              # no writer: nothing waits
     """
     writer = DEFAULTS.now("writer") if writer is None else writer
+    if writer is not None and not isinstance(writer, FileWriter):
+        raise DTypeError(f"flush: writer is {shown(writer)}, want a FileWriter")
     if writer is not None:
         writer.flush()

@@ -309,3 +309,9 @@ writer.close()
     steps = sorted(step for path in os.listdir(tmp_path)
                    for step, _ in numbers(tmp_path / path, "x"))
     assert steps == [1, *range(100, 200)]
+
+
+@pytest.mark.parametrize("writer", [[], "runs", 3])
+def test_flush_of_what_is_no_writer(writer):
+    with pytest.raises(TypeError, match="flush: writer is"):
+        df.summary.flush(writer)
