@@ -196,7 +196,7 @@ class Concatenate(Stage):
 
     @cached_property
     def spec(self) -> Any:
-        return common(self.inputs[0].spec, self.inputs[1].spec)
+        return common(self.inputs[0].spec, self.inputs[1].spec, "concatenate")
 
     @property
     def quick(self) -> bool:

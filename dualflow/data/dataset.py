@@ -10,7 +10,7 @@ from dualflow._core import Tensor, TensorBase, TensorSpec, constant
 from dualflow.arguments import integer, shown
 from dualflow.data.calls import UserFunction
 from dualflow.data.choosing import Zip
-from dualflow.data.files import COMPRESSIONS, Lines, matching
+from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
 from dualflow.data.iterables import stage_of
 from dualflow.data.iterator import Iterator
 from dualflow.data.sources import Iterated, Range, Single, Slices
@@ -264,8 +264,8 @@ class TextLineDataset(Dataset):
         if (compression_type or "") not in COMPRESSIONS:
             raise InvalidArgumentError(f"TextLineDataset: compression_type is "
                                        f"{shown(compression_type)}, want one of {COMPRESSIONS}")
-        names = [filenames] if isinstance(filenames, str) else list(filenames)
-        self._stage = Lines([str(name) for name in names], compression_type or "")
+        self._stage = Lines(names_of(filenames, "TextLineDataset: filenames"),
+                            compression_type or "")
 
 
 def made(stage: Stage) -> Dataset:

@@ -15,17 +15,21 @@ from dualflow.arguments import shown
 from dualflow.data.stage import Cursor, Stage
 from dualflow.errors import DTypeError, InvalidArgumentError
 
+ONE = str, bytes, os.PathLike
 COMPRESSIONS = "", "GZIP", "ZLIB"
+
+
+def names_of(given: Any, what: str) -> list[str]:
+    """One name or several, as strings."""
+    try:
+        return [str(os.fsdecode(x)) for x in ([given] if isinstance(given, ONE) else given)]
+    except TypeError:
+        raise DTypeError(f"{what} is {shown(given)}, want a str or a list of them") from None
 
 
 def matching(file_pattern: Any) -> list[str]:
     """The files that patterns match, sorted."""
-    given = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else file_pattern
-    try:
-        patterns = [str(os.fspath(p)) for p in given]
-    except TypeError:
-        raise DTypeError(f"list_files: file_pattern is {shown(file_pattern)}, want a str or a list "
-                         "of them") from None
+    patterns = names_of(file_pattern, "list_files: file_pattern")
     found = sorted({name for pattern in patterns for name in glob.glob(pattern)})
     if not found:
         raise InvalidArgumentError(f"list_files: no files match {', '.join(patterns)}")

@@ -9,7 +9,7 @@ from dualflow._core import current_graph
 from dualflow.arguments import shown
 from dualflow.data.order import Shuffle
 from dualflow.data.stage import Stage, stages
-from dualflow.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 
 FORMAT = "dualflow.data.iterator/1"
 
@@ -31,6 +31,8 @@ class Iterator:
     """
 
     def __init__(self, stage: Stage) -> None:
+        if not isinstance(stage, Stage):
+            raise DTypeError(f"Iterator: got {shown(stage)}; iter(dataset) makes one")
         refuse_trace()
         shuffles = [x for x in stages(stage) if isinstance(x, Shuffle)]
         self._stage, self._epoch = stage, max([x.passes for x in shuffles], default=0)

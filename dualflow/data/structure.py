@@ -185,14 +185,20 @@ def without_first(spec: Any) -> Any:
                       if isinstance(s, TensorSpec) else s.__args__[0], spec)
 
 
-def common(spec: Any, other: Any) -> Any:
+def common(spec: Any, other: Any, who: str) -> Any:
     """The spec of elements of either kind: sizes that differ are not known."""
     def both(a: Any, b: Any) -> Any:
-        if not isinstance(a, TensorSpec) or a.ndim != b.ndim:
+        if a == b:
             return a
+        if not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec)
+                and a.dtype is b.dtype and a.ndim == b.ndim):
+            raise differ
         sizes = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
         return TensorSpec(sizes, a.dtype)
 
+    differ = DTypeError(f"{who}: elements are {spec} and {other}, want them alike")
+    if not alike(spec, other):
+        raise differ
     return pack(spec, map(both, flatten(spec), flatten(other)))
 
 

@@ -16,7 +16,7 @@ from dualflow.data.mapping import Filter, Map
 from dualflow.data.nested import Interleave
 from dualflow.data.order import Shuffle
 from dualflow.data.sources import Range
-from dualflow.data.stage import Stage
+from dualflow.data.stage import MANY, Stage
 from dualflow.data.windows import Bucketed, Window
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -28,8 +28,8 @@ CYCLE = 4               # datasets that interleave has open, on any machine
 
 
 def count_of(value: Any, what: str, least: int = 1) -> int:
-    """A number that is `least` at least."""
-    n = integer(value, what)
+    """A number that is `least` at least; what is more than there can be is as good as `MANY`."""
+    n = min(integer(value, what), MANY)
     if n < least:
         raise InvalidArgumentError(f"{what} is {n}, want {least} or more")
     return n

@@ -190,6 +190,10 @@ def test_padding_that_does_not_fit():
     (lambda d: D.zip(d, 3), errors.DTypeError, "Dataset.zip: got 3"),
     (lambda d: df.data.TextLineDataset("x", "ZIP"), errors.InvalidArgumentError, "'ZIP'"),
     (lambda d: D.list_files("/nowhere/*.x"), errors.InvalidArgumentError, "/nowhere/*.x"),
+    (lambda d: D.text_lines([3]), errors.DTypeError, "TextLineDataset: filenames is [3]"),
+    (lambda d: d.concatenate(["a"]).element_spec, errors.DTypeError, "concatenate: elements are"),
+    (lambda d: d.concatenate([(1, 2)]).element_spec, errors.DTypeError, "want them alike"),
+    (lambda d: df.data.Iterator(d), errors.DTypeError, "iter(dataset) makes one"),
     (lambda d: D.list_files(3), errors.DTypeError, "file_pattern is 3"),
 ])
 def test_arguments(call, kind, words):

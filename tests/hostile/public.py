@@ -8,6 +8,7 @@ import contextlib
 import decimal
 import faulthandler
 import inspect
+import itertools
 import os
 import random
 import signal
@@ -22,7 +23,8 @@ from dualflow.errors import DualflowError
 from tests.hostile.values import VALUES, EvilError
 
 ALLOWED = (DualflowError, TypeError, ValueError, IndexError, OverflowError, MemoryError,
-           BufferError, NotImplementedError, EvilError, decimal.InvalidOperation)
+           BufferError, NotImplementedError, EvilError, decimal.InvalidOperation,
+           FileNotFoundError)
 ENDLESS = {"very deep"}     # its repr alone overflows the stack
 SECONDS = 20                      # for one call, on a busy machine
 
@@ -101,6 +103,7 @@ def targets():
     yield from methods("DType", lambda: df.float32, df.DType)
     yield from methods("GradientTape", df.GradientTape, df.GradientTape)
     yield from methods("Generator", lambda: df.random.Generator(1), df.random.Generator)
+    yield from methods("Dataset", lambda: df.data.Dataset.range(5), df.data.Dataset)
     yield from methods("Function", lambda: df.function(lambda x: x * 2), df.Function)
 
 
@@ -139,6 +142,9 @@ def call(target, make, chosen):
     result = target(*args, **options)
     if inspect.iscoroutine(result):
         result.close()
+    if isinstance(result, df.data.Dataset):         # which does nothing yet
+        list(itertools.islice(result, 3))
+        result.cardinality(), result.element_spec
     return result
 
 
