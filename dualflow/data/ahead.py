@@ -92,24 +92,9 @@ def prepare(shelf: Shelf, cursor: Cursor) -> None:
         except BaseException as caught:     # is raised where the element is wanted
             error = caught
         ended = isinstance(error, StopIteration)
-        shelf.put(element, error, place_of(cursor))
+        shelf.put(element, error, cursor.state())
         if ended:
             return
-
-
-def place_of(cursor: Cursor) -> Any:
-    """The state of a cursor or, if it has none, the error that says so where it is asked for."""
-    try:
-        return cursor.state()
-    except Exception as error:
-        return error
-
-
-def told(place: Any) -> Any:
-    """A state that `place_of` gave."""
-    if isinstance(place, Exception):
-        raise place
-    return place
 
 
 class AheadCursor(Cursor):
@@ -122,7 +107,7 @@ class AheadCursor(Cursor):
     def begin(self) -> Shelf:
         """Starts a thread at the place."""
         cursor = self.source.cursor(self.epoch)
-        cursor.restore(told(self.place))
+        cursor.restore(self.place)
         shelf = Shelf(self.n)
         weakref.finalize(self, shelf.stop)
         threading.Thread(target=prepare, args=(shelf, cursor), name="dualflow.data",
@@ -145,7 +130,7 @@ class AheadCursor(Cursor):
         raise error
 
     def state(self) -> Any:
-        return told(self.place)
+        return self.place
 
     def restore(self, state: Any) -> None:
         self.place = state
@@ -189,7 +174,7 @@ class ParallelCursor(Cursor):
 
     def start(self) -> ThreadPoolExecutor:
         self.inner = self.stage.source.cursor(self.epoch)
-        self.inner.restore(told(self.place))
+        self.inner.restore(self.place)
         calls = self.calls = ThreadPoolExecutor(self.stage.n, "dualflow.data")
         weakref.finalize(self, end, calls, self.process)
         for number in range(max(self.early, default=-1) + 1):
@@ -210,7 +195,7 @@ class ParallelCursor(Cursor):
             failed.set_exception(error)
         else:
             call = None if given else calls.submit(self.stage.function.element, element)
-        self.running.append([place_of(self.inner), call])
+        self.running.append([self.inner.state(), call])
 
     def __next__(self) -> Any:
         if self.process != os.getpid():
@@ -241,7 +226,7 @@ class ParallelCursor(Cursor):
 
     def state(self) -> Any:
         place, given = self.here()
-        return {"inner": told(place), "given": given}
+        return {"inner": place, "given": given}
 
     def restore(self, state: Any) -> None:
         self.begin(state["inner"], state["given"])

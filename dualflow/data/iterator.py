@@ -9,6 +9,7 @@ from dualflow._core import current_graph
 from dualflow.arguments import shown
 from dualflow.data.order import Shuffle
 from dualflow.data.stage import Stage, stages
+from dualflow.data.structure import as_json
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 
 FORMAT = "dualflow.data.iterator/1"
@@ -64,7 +65,7 @@ class Iterator:
         """The place in the pass: plain dicts, lists, strings and numbers, to be pickled or written
         as JSON. Elements that threads have prepared, and that nobody has got, come after it."""
         return {"format": FORMAT, "pipeline": self._stage.describe(), "epoch": self._epoch,
-                "place": self._cursor.state()}
+                "place": as_json(self._cursor.state())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes to a place that an iterator of the same pipeline had; passes that begin later come

@@ -284,6 +284,31 @@ def rows(element: Any, begin: int, end: int) -> Any:
 
 # --- as JSON -------------------------------------------------------------------------------------
 
+class Held:
+    """Elements in a state that nobody has asked for yet: they become JSON when somebody does."""
+
+    __slots__ = ("elements",)
+
+    def __init__(self, elements: Sequence[Any]) -> None:
+        self.elements = tuple(elements)
+
+
+def as_json(state: Any) -> Any:
+    """A state as plain dicts, lists, strings and numbers."""
+    if isinstance(state, Held):
+        return [encode(x) for x in state.elements]
+    if isinstance(state, dict):
+        return {key: as_json(x) for key, x in state.items()}
+    return [as_json(x) for x in state] if isinstance(state, list) else state
+
+
+def held_in(state: Any, stage: Any) -> list[Any]:
+    """The elements of a stage that are in a state, of either form."""
+    if isinstance(state, Held):
+        return list(state.elements)
+    return [decode(stage.spec, x) for x in state]
+
+
 def encode(element: Any) -> list[Any]:
     """The leaves of an element as lists, strings and numbers."""
     return [encode_leaf(x) for x in flatten(element)]

@@ -13,9 +13,9 @@ from dualflow.data.calls import UserFunction
 from dualflow.data.sources import Slices
 from dualflow.data.stage import UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
-    decode,
-    encode,
+    Held,
     flatten,
+    held_in,
     map_leaves,
     pack,
     stack,
@@ -123,14 +123,12 @@ class WindowCursor(Cursor):
         return stage.windows(window)
 
     def state(self) -> Any:
-        return {"inner": self.inner.state(), "skip": self.skip,
-                "held": [encode(x) for x in self.held]}
+        return {"inner": self.inner.state(), "skip": self.skip, "held": Held(self.held)}
 
     def restore(self, state: Any) -> None:
         self.inner.restore(state["inner"])
         self.skip = state["skip"]
-        if state["held"]:
-            self.held = [decode(self.stage.source.spec, x) for x in state["held"]]
+        self.held = held_in(state["held"], self.stage.source)
 
 
 class Bucketed(Stage):
@@ -209,10 +207,9 @@ class BucketCursor(Cursor):
 
     def state(self) -> Any:
         return {"inner": self.inner.state(), "next": self.next,
-                "buckets": [[encode(x) for x in held] for held in self.buckets]}
+                "buckets": [Held(held) for held in self.buckets]}
 
     def restore(self, state: Any) -> None:
         self.inner.restore(state["inner"])
         self.next = state["next"]
-        self.buckets = [[decode(self.stage.source.spec, x) for x in held]
-                        for held in state["buckets"]]
+        self.buckets = [held_in(held, self.stage.source) for held in state["buckets"]]

@@ -11,6 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow import errors
+from dualflow.data import structure
 
 D = df.data.Dataset
 
@@ -198,6 +199,19 @@ def test_what_cannot_be_in_a_state():
     next(it)
     with pytest.raises(errors.UnimplementedError, match="an iterator's state cannot hold"):
         it.state()
+
+
+def test_what_waits_becomes_json_when_somebody_asks(monkeypatch):
+    """Threads tell a place for every element: what waits in buckets is only pointed at."""
+    encoded = []
+    monkeypatch.setattr(structure, "encode_leaf", lambda x: encoded.append(x) or x.tolist())
+    rows = D.range(1, 40).map(lambda n: df.ones([n.item() % 7]))
+    it = iter(rows.bucket_by_sequence_length(len, [3, 5], [4, 4, 4]).prefetch(2))
+    for _ in range(5):
+        next(it)
+    assert not encoded
+    it.state()
+    assert encoded
 
 
 @pytest.mark.parametrize("ahead", [lambda d: d.prefetch(2), lambda d: d.map(lambda w: w, 2)])
