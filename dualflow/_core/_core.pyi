@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from dualflow.dtypes import DType
 
-SIZE_HINT: int
-
 # --- tensors ------------------------------------------------------------------------------------
 
+SIZE_HINT: int
 class TensorBase:
     __array_ufunc__: None
     __array_priority__: int

@@ -11,6 +11,7 @@ from dualflow.autodiff import (
 )
 from dualflow.compat.v1 import (
     contrib as contrib,
+    data as data,
     debugging as debugging,
     errors as errors,
     initializers as initializers,

@@ -98,6 +98,7 @@ class Graph(SizedTrace):
         self.editions = Editions(self)
         self.operations: list[Operation] = []
         self.collections = Collections()
+        self.drawn: list[Any] = []              # elements of iterators.py
         self._calls = False                     # whether a function is called that records here
         self.variable_store: Any = None         # of variable_scope.py
         self._lookup = Lookup(self)

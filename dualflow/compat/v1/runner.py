@@ -23,7 +23,7 @@ from dualflow.compat.v1 import errors
 from dualflow.compat.v1.face import TensorFace
 from dualflow.compat.v1.fetches import Fetches
 from dualflow.compat.v1.operation import HostTensor
-from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram
+from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram, needed_for
 from dualflow.compat.v1.slot import Slot
 from dualflow.compat.v1.value_sizes import numbers_in
 from dualflow.errors import DualflowError
@@ -46,6 +46,7 @@ class Runner:
         self.variables: dict[Slot, Variable] = {}
         self.initialized: set[Slot] = set()
         self.runs: dict[Any, Any] = {}
+        self.iterators: dict[Any, Any] = {}
 
     # --- variables ---
 
@@ -76,8 +77,19 @@ class Runner:
         """What runs these fetches with values for these tensors."""
         asked = Fetches(self.graph, fetches)
         fed = [self._fed(key) for key in feeds or ()]
+        drawn = self._drawn(asked, fed) if self.graph.drawn else []
+        fed += [x for one in drawn for x in one.outputs]
         in_python = asked.in_python or any([isinstance(x, HostTensor) for x in fed])
-        return (HostRun if in_python else Run)(self, asked, fed, values)
+        kind = HostRun if in_python else DrawnRun if drawn else Run
+        return kind(self, asked, fed, values, drawn)
+
+    def _drawn(self, asked: Fetches, fed: Sequence[Any]) -> list[Any]:
+        """The elements of datasets that fetches need."""
+        given = {x for x in fed if isinstance(x, Symbol)}
+        nodes = [x.node if isinstance(x, Symbol) else x for x in asked.wanted if x not in given]
+        needed = needed_for(nodes, given)
+        return [one for one in self.graph.drawn
+                if any([x.op in needed or x in asked.hosts for x in one.outputs])]
 
     def _fed(self, key: Any) -> Any:
         try:
@@ -256,9 +268,10 @@ class Run:
     """Runs one set of fetches with values for one set of tensors."""
 
     def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
-                 values: Values) -> None:
+                 values: Values, drawn: Sequence[Any] = ()) -> None:
         self.runner = runner
         self.asked = asked
+        self.drawn = drawn
         self.values = values
         self.pack = asked.packer()
         self.fed = tuple([x for x in fed if isinstance(x, Symbol)])
@@ -286,6 +299,10 @@ class Run:
         except DualflowError as error:
             raise errors.translated(error) from error.__cause__
 
+    def with_drawn(self, fed: Collection[Any]) -> list[Any]:
+        """What is fed, and the elements of datasets that this run draws."""
+        return [*fed, *[x for one in self.drawn for x in one.values(self.runner)]]
+
     def bind(self, shapes: Any) -> Bound | Chosen:
         """The program for these shapes."""
         for fit, shape in zip(self.fits, shapes, strict=True):
@@ -299,18 +316,26 @@ class Run:
         return bound
 
 
+class DrawnRun(Run):
+    """A run with elements of datasets."""
+
+    def __call__(self, fed: Collection[Any]) -> Any:
+        with suspended():
+            return super().__call__(self.with_drawn(fed))
+
+
 class HostRun(Run):
     """A run with tensors that Python makes, or that are fed to it."""
 
     def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
-                 values: Values) -> None:
-        super().__init__(runner, asked, fed, values)
+                 values: Values, drawn: Sequence[Any] = ()) -> None:
+        super().__init__(runner, asked, fed, values, drawn)
         self.is_host = [isinstance(x, HostTensor) for x in fed]
         self.hosts = [x for x in fed if isinstance(x, HostTensor)]
 
     def __call__(self, fed: Collection[Any]) -> Any:
         with suspended():
-            given = list(zip(self.is_host, fed, strict=True))
+            given = list(zip(self.is_host, self.with_drawn(fed), strict=True))
             values = self.compute([x for host, x in given if not host])
             texts = [x for host, x in given if host]
             return self.asked.pack(self.runner, values, dict(zip(self.hosts, texts, strict=True)))

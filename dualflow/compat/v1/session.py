@@ -126,6 +126,7 @@ class Session:
         self._runner.runs.clear()
         self._runner.variables.clear()
         self._runner.initialized.clear()
+        self._runner.iterators.clear()
 
     # --- contexts ---
 

@@ -1,0 +1,143 @@
+"""Iterators over datasets in a graph: each run that needs the next element draws it first, and is
+fed with it, so that its programs are made for the sizes it has.
+
+Where an iterator stands belongs to the session, as the values of variables do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow.compat.v1 import errors
+from dualflow.compat.v1.creation import as_bytes
+from dualflow.compat.v1.dtypes import string
+from dualflow.compat.v1.in_force import graph_in_force
+from dualflow.compat.v1.operation import HostTensor
+from dualflow.compat.v1.shapes import TensorShape
+from dualflow.data.dataset import specs_of
+from dualflow.data.structure import flatten, map_leaves, pack
+
+__all__ = ["Iterator"]
+
+UNINITIALIZED = ("GetNext() failed because the iterator has not been initialized. Ensure that you "
+                 "have run the initializer operation for this iterator before getting the next "
+                 "element.")
+
+
+class Iterator:
+    """Goes through a dataset, one element for each run that asks for it.
+
+    Parameters
+    ----------
+    spec : structure of TensorSpec
+        An element.
+    begin : callable, optional
+        What begins by itself, in each session; without it, an initializer has to run.
+
+    Attributes
+    ----------
+    output_types, output_shapes : structures of DType and of TensorShape
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.data.Dataset.range(2).make_one_shot_iterator().get_next()
+    ...     print(sess.run(x), sess.run(x))
+    0 1
+    """
+
+    def __init__(self, spec: Any, begin: Callable[[], Any] | None = None) -> None:
+        self.element_spec = spec
+        self._begin = begin
+        self._first: HostTensor | None = None
+
+    @staticmethod
+    def from_structure(output_types: Any, output_shapes: Any = None,
+                       shared_name: str | None = None, output_classes: Any = None) -> Iterator:
+        """One for several datasets, each with an initializer of its own: `make_initializer`."""
+        return Iterator(specs_of(output_types, output_shapes))
+
+    @property
+    def output_types(self) -> Any:
+        """The dtypes of an element."""
+        return map_leaves(lambda s: string if s is str else s.dtype, self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element."""
+        return map_leaves(lambda s: TensorShape([] if s is str else s.shape), self.element_spec)
+
+    @property
+    def initializer(self) -> HostTensor:
+        """Begins anew, when it runs."""
+        if self._first is None:
+            raise ValueError("Iterator does not have an initializer.")
+        return self._first
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> HostTensor:
+        """What begins with a dataset, when it runs."""
+
+        def begin(runner: Any, *values: Any) -> None:
+            runner.iterators[self] = Place(dataset.made_with(values))
+
+        return HostTensor(graph_in_force(), "MakeIterator", name or "MakeIterator", string,
+                          dataset.symbols, begin)
+
+    def with_initializer(self, dataset: Any) -> Iterator:
+        """The same, of one dataset."""
+        self._first = self.make_initializer(dataset)
+        return self
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, tensors that each run draws anew; at the end it raises
+        OutOfRangeError."""
+        graph, name = graph_in_force(), name or "IteratorGetNext"
+        outputs: list[Any] = [
+            HostTensor(graph, "IteratorGetNext", name, string) if spec is str
+            else graph.placeholder(spec.shape, spec.dtype, name)
+            for spec in flatten(self.element_spec)]
+        graph.drawn.append(Drawn(self, outputs))
+        return pack(self.element_spec, outputs)
+
+    def place(self, runner: Any) -> Place:
+        """Where it stands in a session."""
+        found: Place | None = runner.iterators.get(self)
+        if found is None:
+            if self._begin is None:
+                raise errors.FailedPreconditionError(UNINITIALIZED)
+            found = runner.iterators.setdefault(self, Place(self._begin()))
+        return found
+
+
+class Place:
+    """Where an iterator stands; several threads may ask for what is next."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._iterator = iter(dataset)
+        self._lock = threading.Lock()
+
+    def next(self) -> list[Any]:
+        """The parts of the next element."""
+        with self._lock:
+            for element in self._iterator:
+                return [as_bytes(x) if isinstance(x, str) else x for x in flatten(element)]
+        raise errors.OutOfRangeError("End of sequence")
+
+
+class Drawn:
+    """The element that a run draws.
+
+    Attributes
+    ----------
+    outputs : list of Symbol or HostTensor
+    """
+
+    def __init__(self, iterator: Iterator, outputs: Sequence[Any]) -> None:
+        self.iterator, self.outputs = iterator, list(outputs)
+
+    def values(self, runner: Any) -> list[Any]:
+        """The values of the outputs."""
+        return self.iterator.place(runner).next()
