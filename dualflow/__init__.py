@@ -263,14 +263,18 @@ if _typing.TYPE_CHECKING:
         Function as Function,
         function as function,
     )
+    from dualflow.modules import (
+        Module as Module,
+    )
 
 __version__ = "0.1.0"
 
-# Names of graph mode, and where they are.
-_GRAPH_MODE = {
+# Names that few programs need, and where they are.
+_LATE = {
     "ConcreteFunction": "dualflow.graph.calls.function",
     "Function": "dualflow.graph.calls.function",
     "Graph": "dualflow.compat.v1.graph",
+    "Module": "dualflow.modules",
     "function": "dualflow.graph.calls.function",
     "gradients": "dualflow.compat.v1.gradients",
     "name_scope": "dualflow.compat.v1.graph",
@@ -283,16 +287,16 @@ _PACKAGES = {"autograph", "data", "debugging", "summary"}
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}
 
 # All that is imported above is public, here and for type checkers.
-__all__ = sorted({*_GRAPH_MODE, *_PACKAGES, *globals()} - _INTERNAL)
+__all__ = sorted({*_LATE, *_PACKAGES, *globals()} - _INTERNAL)
 __all__ = [name for name in __all__ if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> _typing.Any:
     if name in _PACKAGES:
         return _importlib.import_module(f"dualflow.{name}")
-    if name not in _GRAPH_MODE:
+    if name not in _LATE:
         raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-    value = getattr(_importlib.import_module(_GRAPH_MODE[name]), name)
+    value = getattr(_importlib.import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

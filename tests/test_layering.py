@@ -23,7 +23,7 @@ FLOORS = [
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "data", "io", "summary",
-     "testing", "initializers", "experimental", "debugging"},
+     "testing", "initializers", "experimental", "debugging", "modules"},
     {"compat"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -1,0 +1,177 @@
+"""Module: what holds variables, and modules that do."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from dualflow._core import Variable, current_graph, unwrapped
+from dualflow.errors import InvalidArgumentError
+
+__all__ = ["Module"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Module:
+    """Base of classes that hold variables and other modules, in attributes or in lists, tuples and
+    dicts there.
+
+    Parameters
+    ----------
+    name : str, optional
+        A Python identifier; by default the name of the class, in lower case.
+
+    Notes
+    -----
+    Attributes are looked at when they are asked for, those of a module in the order of their names,
+    then those of the modules found there. A subclass that needs no name need not call ``__init__``.
+
+    Methods may be traced by `dualflow.function`; each instance has traces of its own. `Checkpoint`
+    saves modules, `dualflow.save` what is needed to run one without its code.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> class Dense(df.Module):
+    ...     def __init__(self, n_in, n_out):
+    ...         super().__init__()
+    ...         self.w = df.Variable(df.zeros([n_in, n_out]), name="w")
+    ...         self.b = df.Variable(df.zeros([n_out]), name="b")
+    ...     def __call__(self, x):
+    ...         return x @ self.w + self.b
+    >>> class Classifier(df.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layers = [Dense(4, 3), Dense(3, 2)]
+    >>> model = Classifier()
+    >>> [v.name for v in model.variables], [m.name for m in model.submodules]
+    (['b', 'w', 'b', 'w'], ['dense', 'dense'])
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is not None and not name.isidentifier():
+            raise InvalidArgumentError(f"{type(self).__name__}: name is {name!r}, want a Python "
+                                       "identifier")
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.__dict__.get("_name") or snake_case(type(self).__name__)
+
+    @property
+    def name_scope(self) -> AbstractContextManager[str]:
+        """A context inside of which the ops of a graph get names that begin with the module's."""
+        graph = current_graph()
+        return nullcontext(f"{self.name}/") if graph is None else graph.names.scope(self.name)
+
+    @classmethod
+    def with_name_scope(cls, method: F) -> F:
+        """Makes a method enter the module's name scope.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> class Double(df.Module):
+        ...     @df.Module.with_name_scope
+        ...     def __call__(self, x):
+        ...         return x + x
+        >>> f = df.function(Double(name="twice"))
+        >>> f.get_concrete_function(df.constant(1.)).graph.outputs[0].name
+        'twice/add:0'
+        """
+        @functools.wraps(method)
+        def inside(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return inside                   # type: ignore[return-value]
+
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """The variables of this module and of its submodules, each once."""
+        found = [unwrapped(x) for _, _, x in self._flatten(is_variable)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def trainable_variables(self) -> Sequence[Variable]:
+        """Those that tapes watch unasked."""
+        return tuple([v for v in self.variables if v.trainable])
+
+    @property
+    def non_trainable_variables(self) -> Sequence[Variable]:
+        """The others."""
+        return tuple([v for v in self.variables if not v.trainable])
+
+    @property
+    def submodules(self) -> Sequence[Module]:
+        """The modules inside of this one, and of those."""
+        return tuple([x for _, _, x in self._flatten(is_module) if x is not self])
+
+    def _flatten(self, wanted: Callable[[Any], bool]) -> Iterator[tuple[Module, str, Any]]:
+        """What attributes of this module and of its submodules hold that is `wanted`, each object
+        once, with its module and its path there."""
+        seen: set[int] = {id(self)}
+        modules = deque([self])
+        while modules:
+            module = modules.popleft()
+            for path, x in held(attributes(module)):
+                if id(x) not in seen and (wanted(x) or is_module(x)):
+                    seen.add(id(x))
+                    if is_module(x):
+                        modules.append(x)
+                    if wanted(x):
+                        yield module, path, x
+
+
+def snake_case(name: str) -> str:
+    """`DenseLayer` as `dense_layer`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def is_variable(x: Any) -> bool:
+    """Whether something is, or stands for, a Variable."""
+    return isinstance(unwrapped(x), Variable)
+
+
+def is_module(x: Any) -> bool:
+    """Whether something is a Module."""
+    return isinstance(x, Module)
+
+
+def attributes(module: Module) -> list[tuple[str, Any]]:
+    """What a module holds, by attribute, in the order of their names."""
+    return sorted(vars(module).items(), key=lambda item: item[0])
+
+
+def inner(x: Any) -> list[tuple[str, Any]] | None:
+    """The parts of a list, tuple or dict, by what leads to them; None for anything else."""
+    if isinstance(x, dict):
+        return [(step(key), value) for key, value in x.items()]
+    if isinstance(x, list | tuple):
+        return [(str(k), value) for k, value in enumerate(x)]
+    return None
+
+
+def step(key: Any) -> str:
+    """A key as part of a path."""
+    return str(key).replace("%", "%25").replace("/", "%2F")
+
+
+def held(parts: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """What is in lists, tuples and dicts, at any depth, with paths; none is entered twice."""
+    pending = parts[::-1]
+    seen: set[int] = set()
+    while pending:
+        path, x = pending.pop()
+        found = inner(x)
+        if found is None:
+            yield path, x
+        elif id(x) not in seen:
+            seen.add(id(x))
+            pending += [(f"{path}/{name}", value) for name, value in reversed(found)]
