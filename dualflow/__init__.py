@@ -250,6 +250,7 @@ if _typing.TYPE_CHECKING:
         data as data,
         debugging as debugging,
         summary as summary,
+        train as train,
     )
     from dualflow.compat.v1.gradients import (
         gradients as gradients,
@@ -281,7 +282,7 @@ _LATE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"autograph", "data", "debugging", "summary"}
+_PACKAGES = {"autograph", "data", "debugging", "summary", "train"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

@@ -41,6 +41,14 @@ class InUseError(DualflowError, RuntimeError):
     """A variable that cannot be assigned, as a program that writes it is waiting for this code."""
 
 
+class NotFoundError(DualflowError, FileNotFoundError):
+    """A file that is not there."""
+
+
+class DataLossError(DualflowError, ValueError):
+    """A file that is damaged."""
+
+
 class TracedValueError(DualflowError, TypeError):
     """Python asked a traced tensor for a value that exists only when the program runs."""
 

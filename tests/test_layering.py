@@ -22,8 +22,9 @@ FLOORS = [
     {"gradient_registry", "config", "memory", "settings", "nest"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
-    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "data", "io", "summary",
+    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "summary",
      "testing", "initializers", "experimental", "debugging", "modules"},
+    {"data", "io", "train"},
     {"compat"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

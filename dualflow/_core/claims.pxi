@@ -123,6 +123,28 @@ cdef Tensor read_variable(Variable v):
     return v.value_ if v.writer == NULL else value_when_possible(v)
 
 
+def values_together(list variables not None):
+    """The values of variables at one moment: no run that writes several of them is halfway."""
+    cdef Py_ssize_t k, n = len(variables)
+    cdef PyObject **place = <PyObject **>PyMem_Malloc((2 * n + 1) * sizeof(PyObject *))
+    cdef list found = []
+    cdef Claim c
+    if place == NULL:
+        raise MemoryError()
+    try:
+        for k in range(n):
+            place[k] = <PyObject *><Variable?>variables[k]
+        c.n_reads, c.n_writes = <int>n, 0
+        c.reads, c.values = place, place + n
+        stake(&c)
+        for k in range(n):
+            found.append(<Tensor>c.values[k])
+            Py_DECREF(<Tensor>c.values[k])
+    finally:
+        PyMem_Free(place)
+    return found
+
+
 cdef bint is_possible(const Claim *c) noexcept:
     cdef Claim *writer
     cdef int k

@@ -177,6 +177,11 @@ cdef object raw_bytes(Tensor x, int protocol):
     return (<char *>x.t.data)[:n_bytes] if n_bytes else b""
 
 
+def memory_of(Tensor x not None):
+    """The bytes of a tensor, a memoryview that shares them."""
+    return (<object>raw_bytes(x, 5)).raw()
+
+
 def rebuild(str dtype not None, tuple shape not None, data):
     """The tensor a pickle describes; the pickle may come from anybody."""
     cdef Tensor x = empty(<df_dtype><int>(<object>_dtypes.as_dtype(dtype)).index, list(shape))

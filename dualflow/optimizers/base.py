@@ -69,6 +69,8 @@ class Optimizer(Settings):
         self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
         self._layout: Sequence[str] = ()            # names of the slots that were made
         self._holds: frozenset[str] = frozenset()   # those that hold something
+        # Values of slots that are not made yet, by variable, or by its place among them.
+        self._kept: dict[Any, dict[str, df.Tensor]] = {}
         # In a copy that has made no update yet: the variables it was copied from, and its own.
         self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
         self._warned = False
@@ -134,6 +136,10 @@ class Optimizer(Settings):
         """Names of the slots that a variable gets, given the current attributes."""
         return self.slot_names
 
+    def next_layout(self) -> Sequence[str]:
+        """Names of the slots that the next variable gets."""
+        return self._layout if self._slots else self.layout()
+
     def needed_slots(self) -> Sequence[str]:
         """Names of the slots that updates use."""
         return self.layout()
@@ -147,11 +153,21 @@ class Optimizer(Settings):
             if not self._slots:
                 self._layout, self._holds = tuple(self.layout()), frozenset(self.needed_slots())
             if var not in self._slots:
-                self._slots[var] = tuple(
-                    df.Variable(self.initial_slot(slot, var), trainable=False,
-                                name=f"{var.name}/{slot}")
-                    for slot in self._layout)
+                kept = self._kept.get(var) or self._kept.get(len(self._slots)) or {}
+                self._slots[var] = tuple([self._new_slot(slot, var, kept.get(slot))
+                                          for slot in self._layout])
+                kept.clear()
         self._copied = None
+
+    def _new_slot(self, slot: str, var: df.Variable, kept: df.Tensor | None) -> df.Variable:
+        value = self.initial_slot(slot, var)
+        if kept is not None:
+            if (kept.shape, kept.dtype) != (value.shape, value.dtype):
+                raise InvalidArgumentError(
+                    f"{self.name}: a checkpoint has kept {kept.dtype} {kept.shape} as {slot} of "
+                    f"{var.name}, want {value.dtype} {value.shape}")
+            value = kept
+        return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
         """The initial value of a slot."""
@@ -160,9 +176,30 @@ class Optimizer(Settings):
     @property
     def variables(self) -> list[df.Variable]:
         """Everything that changes from update to update: iterations, learning rate, slots."""
-        own = [self._rate] if isinstance(self._rate, df.Variable) else []
         slots = [slot for own in self._slots.values() for slot in own]
-        return [self.iterations, *own, *slots]
+        return [*self.numbers.values(), *slots]
+
+    @property
+    def numbers(self) -> dict[str, df.Variable]:
+        """Of these, what belongs to no variable."""
+        own = {"learning_rate": self._rate} if isinstance(self._rate, df.Variable) else {}
+        return {"iterations": self.iterations, **own}
+
+    @property
+    def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
+        """The slots that were made, by variable and name."""
+        return {var: dict(zip(self._layout, slots, strict=True))
+                for var, slots in self._slots.items()}
+
+    @property
+    def kept(self) -> dict[Any, dict[str, df.Tensor]]:
+        """What `keep` was given and no `build` has asked for."""
+        return {of: slots for of, slots in self._kept.items() if slots}
+
+    def keep(self, values: dict[Any, dict[str, df.Tensor]]) -> None:
+        """Keeps values of slots until `build` makes these: by variable, or its place among those
+        that are built, and name."""
+        self._kept = values
 
     def state(self) -> list[df.Tensor]:
         """The values of `variables`: all that is needed to continue from here later.

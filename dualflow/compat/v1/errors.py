@@ -58,7 +58,7 @@ class NotFoundError(OpError, LookupError):
     """A file or a key is not there."""
 
 
-class DataLossError(OpError):
+class DataLossError(OpError, own.DataLossError):
     """A file is damaged."""
 
 

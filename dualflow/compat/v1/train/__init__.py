@@ -7,8 +7,6 @@ from dualflow.compat.v1.train.by_formula import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
 from dualflow.compat.v1.train.checkpoint import (
-    CheckpointState as CheckpointState,
-    checkpoint_exists as checkpoint_exists,
     get_checkpoint_state as get_checkpoint_state,
     latest_checkpoint as latest_checkpoint,
     list_variables as list_variables,
@@ -41,4 +39,8 @@ from dualflow.compat.v1.train.step import (
     get_global_step as get_global_step,
     get_or_create_global_step as get_or_create_global_step,
     global_step as global_step,
+)
+from dualflow.io.index import (
+    CheckpointState as CheckpointState,
+    checkpoint_exists as checkpoint_exists,
 )

@@ -13,14 +13,10 @@ from dualflow.compat.v1 import errors
 from dualflow.compat.v1.assign import slot_of
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.in_force import graph_in_force
-from dualflow.compat.v1.train.checkpoint import (
-    SUFFIX,
-    checkpoint_exists,
-    opened,
-    write_index,
-    write_tensors,
-)
+from dualflow.compat.v1.train.checkpoint import opened
 from dualflow.compat.v1.train.optimizer import name_of
+from dualflow.io.files import SUFFIX, write_tensors
+from dualflow.io.index import checkpoint_exists, write_index
 
 __all__ = ["Saver"]
 
@@ -142,7 +138,8 @@ class Saver:
                 sess.run(global_step) if hasattr(global_step, "graph") else global_step)
             prefix = f"{prefix}-{step}"
         slots = self._of_graph()
-        write_tensors(prefix, dict(zip(slots, values_of(sess, slots.values()), strict=True)))
+        values = values_of(sess, slots.values())
+        write_tensors(prefix + SUFFIX, dict(zip(slots, values, strict=True)))
         self._last = [(path, when) for path, when in self._last if path != prefix]
         self._last.append((prefix, time.time()))
         old = self._too_many()

@@ -1,0 +1,112 @@
+"""A checkpoint as a file: tensors, and a manifest that says what they and everything else is.
+
+The manifest is JSON in the header of the file, where every reader of the format finds it, so that
+one rename makes a checkpoint. It has a checksum for each tensor, and one of its own: the format
+itself notices only what changes a length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dualflow._core import Tensor, memory_of
+from dualflow.errors import DataLossError, InvalidArgumentError, NotFoundError
+from dualflow.io.files import SUFFIX, bytes_of, opened, read_tensor, write_tensors
+from dualflow.io.index import latest_checkpoint
+
+FORMAT = "dualflow checkpoint 1"
+
+
+class Content:
+    """What an open file of tensors says it holds, and the tensors.
+
+    Attributes
+    ----------
+    path : str
+    tensors : dict of str to (dtype, shape)
+    states : dict of str to anything that JSON holds
+    """
+
+    def __init__(self, path: str, file: Any, kind: str) -> None:
+        self.path, self._file = path, file
+        said = manifest(path, file.metadata() or {}, kind)
+        try:
+            self._sums = {name: int(x[2]) for name, x in said["tensors"].items()}
+            self.tensors = {name: (str(x[0]), tuple(x[1])) for name, x in said["tensors"].items()}
+            self.states: dict[str, Any] = said["states"]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise damaged(path, f"its manifest makes no sense: {error!r}") from error
+        if set(file.keys()) != set(self.tensors):
+            raise damaged(path, "it holds other tensors than its manifest says")
+
+    def read(self) -> dict[str, Tensor]:
+        """All tensors."""
+        found: dict[str, Tensor] = {}
+        for name, (dtype, shape) in self.tensors.items():
+            try:
+                found[name] = read_tensor(self._file, name, dtype, shape)
+            except InvalidArgumentError as error:       # not as many bytes
+                raise damaged(self.path, str(error)) from error
+            if zlib.crc32(memory_of(found[name])) != self._sums[name]:
+                raise damaged(self.path, f"the bytes of {name} are not those that were written")
+        return found
+
+
+@contextmanager
+def content_of(path: str, kind: str) -> Iterator[Content]:
+    """What a file holds, which may be replaced by another meanwhile."""
+    with opened(path) as file:
+        yield Content(path, file, kind)
+
+
+def manifest(path: str, metadata: Mapping[str, str], kind: str) -> Any:
+    """What the header of a file says, checked."""
+    text = metadata.get("manifest")
+    if text is None:
+        raise DataLossError(f"{path} has no manifest: it is no {kind.rpartition(' ')[0]}")
+    if str(zlib.crc32(text.encode())) != metadata.get("crc32"):
+        raise damaged(path, "its manifest is not what was written")
+    said = json.loads(text)
+    if said["format"] != kind:
+        raise DataLossError(f"{path} is a {said['format']}, want a {kind}")
+    return said
+
+
+def damaged(path: str, why: str) -> DataLossError:
+    """The error for a file that cannot be trusted."""
+    return DataLossError(f"{path} is damaged: {why}; nothing was restored")
+
+
+def write_content(path: str, kind: str, tensors: Mapping[str, Any],
+                  states: Mapping[str, Any]) -> None:
+    """Writes a file that `Content` reads."""
+    listed = {name: [str(x.dtype), list(x.shape), zlib.crc32(bytes_of(x))]
+              for name, x in tensors.items()}
+    text = json.dumps({"format": kind, "tensors": listed, "states": states})
+    write_tensors(path, tensors, {"manifest": text, "crc32": str(zlib.crc32(text.encode()))})
+
+
+@contextmanager
+def checkpoint_at(prefix: str) -> Iterator[Content]:
+    """The checkpoint of a prefix, or an error that says what is there instead."""
+    if not os.path.exists(prefix + SUFFIX):
+        raise no_checkpoint(prefix)
+    with content_of(prefix + SUFFIX, FORMAT) as content:
+        yield content
+
+
+def no_checkpoint(prefix: str) -> NotFoundError:
+    """The error for a prefix that none has."""
+    folder = prefix if os.path.isdir(prefix) else os.path.dirname(prefix) or "."
+    latest = latest_checkpoint(folder)
+    there = sorted(name.removesuffix(SUFFIX) for name in os.listdir(folder)
+                   if name.endswith(SUFFIX)) if os.path.isdir(folder) else []
+    return NotFoundError(
+        f"there is no checkpoint {prefix} (no file {prefix + SUFFIX}); " + (
+            f"the latest of {folder} is {latest}" if latest else
+            f"{folder} has {', '.join(there)}" if there else f"{folder} has none"))

@@ -1,0 +1,138 @@
+"""Which checkpoints a folder has: a small JSON file beside them, which is renamed last."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from dualflow.errors import DataLossError
+from dualflow.io.files import SUFFIX, write_text
+
+__all__ = ["CheckpointState", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
+
+INDEX = "checkpoint"
+
+
+class CheckpointState:
+    """What an index says.
+
+    Attributes
+    ----------
+    model_checkpoint_path : str
+        The latest.
+    all_model_checkpoint_paths : list of str
+        The oldest first.
+    all_model_checkpoint_timestamps : list of float
+    last_preserved_timestamp : float or None
+        When the last one was made that is kept for good.
+    """
+
+    def __init__(self, model_checkpoint_path: str, all_model_checkpoint_paths: list[str],
+                 all_model_checkpoint_timestamps: list[float],
+                 last_preserved_timestamp: float | None = None) -> None:
+        self.model_checkpoint_path = model_checkpoint_path
+        self.all_model_checkpoint_paths = all_model_checkpoint_paths
+        self.all_model_checkpoint_timestamps = all_model_checkpoint_timestamps
+        self.last_preserved_timestamp = last_preserved_timestamp
+
+    def __repr__(self) -> str:
+        return f"<CheckpointState {self.model_checkpoint_path!r}>"
+
+
+def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = None,
+                preserved: float | None = None) -> None:
+    """Writes which checkpoints there are, the oldest first; in the folder they have no path."""
+    def relative(path: str) -> str:
+        return os.path.relpath(path, folder or ".") if (
+            os.path.dirname(os.path.abspath(path)) == os.path.abspath(folder or ".")) else path
+
+    state: dict[str, Any] = {
+        "model_checkpoint_path": relative(paths[-1][0]),
+        "all_model_checkpoint_paths": [relative(path) for path, _ in paths],
+        "all_model_checkpoint_timestamps": [when for _, when in paths]}
+    if preserved is not None:
+        state["last_preserved_timestamp"] = preserved
+    write_text(os.path.join(folder, name or INDEX), json.dumps(state, indent=1))
+
+
+def get_checkpoint_state(checkpoint_dir: Any,
+                         latest_filename: str | None = None) -> CheckpointState | None:
+    """What the index of a folder says, or None if there is none.
+
+    Parameters
+    ----------
+    checkpoint_dir : str
+    latest_filename : str, default "checkpoint"
+        The name of the index.
+
+    Raises
+    ------
+    DataLossError
+        If the index is damaged.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.train.get_checkpoint_state("/no/such/folder") is None
+    True
+    """
+    folder = os.fspath(checkpoint_dir)
+    path = os.path.join(folder, latest_filename or INDEX)
+    try:
+        with open(path, encoding="utf-8") as file:
+            state = json.load(file)
+        return CheckpointState(
+            os.path.join(folder, state["model_checkpoint_path"]),
+            [os.path.join(folder, path) for path in state["all_model_checkpoint_paths"]],
+            [float(when) for when in state["all_model_checkpoint_timestamps"]],
+            state.get("last_preserved_timestamp"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataLossError(f"the index {path} is damaged ({error}); its checkpoints can be "
+                            "restored by name; remove it to begin another") from error
+
+
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The prefix of the latest checkpoint of a folder, or None.
+
+    Parameters
+    ----------
+    checkpoint_dir : str
+    latest_filename : str, default "checkpoint"
+        The name of the index.
+
+    Raises
+    ------
+    DataLossError
+        If the index is damaged.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.train.latest_checkpoint("/no/such/folder") is None
+    True
+    """
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    known = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
+    return next((path for path in reversed(known) if checkpoint_exists(path)), None)
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of this prefix.
+
+    Parameters
+    ----------
+    checkpoint_prefix : str
+        As `Checkpoint.save` returned it.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.train.checkpoint_exists("/no/such/folder/ckpt-1")
+    False
+    """
+    return os.path.exists(checkpoint_prefix + SUFFIX)

@@ -1,0 +1,202 @@
+"""What a checkpoint holds: variables, arrays and states, found by walking objects, with names.
+
+A name is the way to an object: attributes, keys and places, with slashes between. What can be
+reached in several ways has the name of the shortest. Slots of an optimizer are named after their
+variables, so that they are found again in whatever order those were updated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from dualflow._core import Variable, unwrapped
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.modules import Module, attributes, inner, is_variable
+from dualflow.ops.random_generator import Generator
+from dualflow.optimizers import Optimizer
+
+NUMBERS = bool, int, float, str
+SLOTS = "slots"
+
+
+class Found(NamedTuple):
+    """An object on the way.
+
+    Attributes
+    ----------
+    path : str
+    x : object
+    owner : object or None
+        What the user gave it to, by itself or in lists: it has to be something.
+    name : str
+        The attribute of the owner that it is.
+    """
+
+    path: str
+    x: Any
+    owner: Any = None
+    name: str = ""
+
+
+class State(NamedTuple):
+    """Something that is not a tensor, as what JSON can hold."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], None]
+
+
+class Slot(NamedTuple):
+    """A slot that is not there yet: by the name of an optimizer, and the variable or its place
+    among those that are built."""
+
+    optimizer: str
+    of: Variable | int
+    name: str
+
+
+class Tracked:
+    """What objects hold.
+
+    Parameters
+    ----------
+    owner : object
+        Its public attributes are the objects.
+
+    Attributes
+    ----------
+    variables : dict of str to Variable
+    arrays : dict of str to ndarray
+    states : dict of str to State
+    optimizers : dict of str to Optimizer
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self.variables: dict[str, Variable] = {}
+        self.arrays: dict[str, Any] = {}
+        self.states: dict[str, State] = {}
+        self.optimizers: dict[str, Optimizer] = {}
+        self._seen: dict[int, Any] = {}         # objects, which are so kept alive
+        pending = deque([Found(name, x, owner, name) for name, x in public(owner)])
+        while pending:
+            found = pending.popleft()
+            key = id(found.x)
+            if key in self._seen and not isinstance(found.x, NUMBERS):
+                continue
+            self._seen[key] = found.x
+            if not self._take(found):
+                pending += self._inside(found)
+        self.names = {v: path for path, v in self.variables.items()}
+        for path, optimizer in self.optimizers.items():
+            self._take_slots(path, optimizer)
+
+    def _take(self, found: Found) -> bool:
+        """Takes what is one thing."""
+        path, x, owner, name = found
+        if is_variable(x):
+            self._place(path, unwrapped(x), self.variables)
+        elif owner is not None and name and isinstance(x, NUMBERS):
+            self._place(path, number(owner, name), self.states)
+        elif isinstance(x, Generator):
+            self._place(path, State(x.__getstate__, lambda state: continued(x, state)),
+                        self.states)
+        elif owner is not None and is_array(x):
+            self._place(path, x, self.arrays)
+        elif not isinstance(x, Optimizer | Module) and has_state(x):
+            self._place(path, State(x.state, x.restore), self.states)
+        else:
+            return False
+        return True
+
+    def _inside(self, found: Found) -> list[Found]:
+        """What an object consists of."""
+        path, x, owner, _ = found
+        if owner is not None and type(x) is type(owner):
+            return [Found(f"{path}/{name}", y, x, name) for name, y in public(x)]
+        if owner is not None and inner(x) is not None:  # a list that the user made for this
+            return [Found(f"{path}/{name}", y, owner, "") for name, y in inner(x) or ()]
+        if isinstance(x, Optimizer):
+            self._place(path, x, self.optimizers)
+            parts: Any = x.numbers.items()
+        else:
+            parts = attributes(x) if isinstance(x, Module) else inner(x)
+        if parts is None and isinstance(getattr(x, "variables", None), list | tuple):
+            parts = inner(x.variables)
+        if parts is None and owner is not None:
+            raise DTypeError(
+                f"Checkpoint: {path} is {x!r}, want a Variable, a Module, an optimizer, a random "
+                "generator, a dataset's iterator (or anything else with state() and restore()), "
+                "something with `variables`, a list or dict of these, an array, or, directly, a "
+                "number or a string")
+        return [Found(f"{path}/{name}", y) for name, y in parts or ()]
+
+    def _take_slots(self, path: str, optimizer: Optimizer) -> None:
+        for k, (variable, slots) in enumerate(optimizer.slots.items()):
+            of = self.names.get(variable, f"@{k}")
+            for slot, value in slots.items():
+                self._place(f"{path}/{SLOTS}/{slot}/{of}", value, self.variables)
+
+    def _place(self, path: str, x: Any, among: dict[str, Any]) -> None:
+        if path in among:
+            raise InvalidArgumentError(f"Checkpoint: there are two objects {path}")
+        among[path] = x
+
+    # --- slots that a file has and an optimizer not yet ---
+
+    def slot_in(self, name: str) -> Slot | None:
+        """The slot that a name of a file stands for, if an optimizer may still make it."""
+        for path, optimizer in self.optimizers.items():
+            slot, _, of = name.removeprefix(f"{path}/{SLOTS}/").partition("/")
+            if not name.startswith(f"{path}/{SLOTS}/") or slot not in optimizer.next_layout():
+                continue
+            if of.startswith("@") and of[1:].isdigit():
+                return Slot(path, int(of[1:]), slot)
+            if of in self.variables:
+                return Slot(path, self.variables[of], slot)
+        return None
+
+
+def public(owner: Any) -> list[tuple[str, Any]]:
+    """The attributes of an object that a user gave it, in the order of their names."""
+    return sorted([(name, x) for name, x in vars(owner).items() if not name.startswith("_")],
+                  key=lambda item: item[0])
+
+
+def number(owner: Any, name: str) -> State:
+    """A number or string that is an attribute of an object."""
+    def put(value: Any) -> None:
+        was = getattr(owner, name)
+        kinds = {type(value), type(was)}
+        if len(kinds) > 1 and kinds != {int, float}:
+            raise InvalidArgumentError(f"{name} is {value!r}, want {type(was).__name__}")
+        setattr(owner, name, value)
+
+    return State(lambda: getattr(owner, name), put)
+
+
+def continued(generator: Generator, state: Mapping[str, int]) -> None:
+    """Makes a generator go on from a state."""
+    if set(state) != {"seed", "counter"} or not all(type(n) is int for n in state.values()):
+        raise InvalidArgumentError(f"{state!r} is no state of a random generator")
+    generator.seed, generator.counter = state["seed"], state["counter"]
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is an array that can be written."""
+    return hasattr(x, "__array_interface__") and hasattr(x, "__setitem__")
+
+
+def has_state(x: Any) -> bool:
+    """Whether something gives its state and takes it back, as iterators of datasets do."""
+    return callable(getattr(x, "state", None)) and callable(getattr(x, "restore", None))
+
+
+def copied_state(path: str, state: Any) -> Any:
+    """A state as JSON gives it back."""
+    try:
+        return json.loads(json.dumps(state))
+    except (TypeError, ValueError) as error:
+        raise DTypeError(f"Checkpoint: the state of {path} is {state!r}: {error}; want numbers, "
+                         "strings, lists and dicts") from error
