@@ -207,6 +207,12 @@ class ConcreteFunction:
                           for x in self._rest if not any([x is kind for kind in MADE])]]
 
     @property
+    def result(self) -> tuple[Any, list[Any]]:
+        """The skeleton of what the function returned, and its leaves: `MADE` for one that is made
+        of an output, a Dim, or a tuple that holds anything else."""
+        return self._output, self._rest
+
+    @property
     def numbers(self) -> list[int]:
         """The leaves that may be any number."""
         return [k for k, kind in enumerate(self.leaves) if isinstance(kind, NumberLeaf)]

@@ -64,7 +64,6 @@ class Function(Inspection, Dispatcher):
         self.options = Options(passes=passes, fast_math=fast_math)
         self._settings = self.name, input_signature, fast_math, passes, autograph
         self._conversion = Conversion(python_function, autograph)
-        self._arguments: Arguments | None = None
         self._lock = reentrant_lock()
         self._traces: list[ConcreteFunction] = []
         self._calls: OrderedDict[Any, tuple[ConcreteFunction, Compiled]] = OrderedDict()
@@ -87,7 +86,7 @@ class Function(Inspection, Dispatcher):
         trace = current_graph()
         if trace is not None:
             return self._inline(trace, args, kwargs)
-        skeleton, leaves, paths = self._bind(args, kwargs)
+        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
         concrete, compiled = self._find(skeleton, leaves, paths)
         try:
             result = concrete.run(compiled, leaves)
@@ -105,24 +104,17 @@ class Function(Inspection, Dispatcher):
         self._tries += 1
         if self._tries & (self._tries - 1):
             return
-        assert self._arguments is not None
-        known = known_call(self._arguments, args, kwargs, skeleton, leaves, concrete, compiled)
+        known = known_call(self.arguments, args, kwargs, skeleton, leaves, concrete, compiled)
         if known is not None:
             self._tries = 0
             self.remember(known)
             if concrete.trace.stale:    # another thread has changed something meanwhile
                 self.forget()
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-        if self._arguments is None:
-            self._arguments = Arguments(self.python_function, self.name, self.input_signature)
-        return self._arguments.bind(args, kwargs)
-
     def _inline(self, trace: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while another function is traced: Python runs now, too."""
-        skeleton, leaves, _ = self._bind(args, kwargs)
-        assert self._arguments is not None
-        run = functools.partial(self._arguments.call, self.python_function, skeleton, leaves)
+        skeleton, leaves, _ = self.arguments.bind(args, kwargs)
+        run = functools.partial(self.arguments.call, self.python_function, skeleton, leaves)
         with converting(self._conversion.wanted):
             return self._nested.call(trace, (skeleton, *map(leaf_key, leaves)), run)
 
@@ -181,7 +173,6 @@ class Function(Inspection, Dispatcher):
     def _trace(self, skeleton: Any, kinds: tuple[Any, ...], leaves: list[Any], paths: list[str],
                broken: Sequence[Guard] = ()) -> ConcreteFunction:
         """Traces the function for a call that no trace admits."""
-        assert self._arguments is not None
         cause = "first call"
         if self._traces:
             changed = [c.trace.stale for c in self._traces if c.trace.stale]
@@ -189,7 +180,7 @@ class Function(Inspection, Dispatcher):
                                                             self._static, broken)
             self._traces = [c for c in self._traces if not c.trace.stale]
         peers = self._peers(skeleton)
-        wanted = relax.relaxed(kinds, paths, peers, self._static, self._arguments.specs)
+        wanted = relax.relaxed(kinds, paths, peers, self._static, self.arguments.specs)
         attempt = Attempt(functools.partial(self._record, skeleton, leaves, paths, cause), leaves)
         made = attempt.run(wanted)
         self._static.update((paths[k], why) for k, why in attempt.static.items())
@@ -222,8 +213,7 @@ class Function(Inspection, Dispatcher):
 
     def _record(self, skeleton: Any, leaves: list[Any], paths: list[str], cause: str,
                 kinds: tuple[Any, ...]) -> ConcreteFunction:
-        assert self._arguments is not None
-        made = ConcreteFunction(self.name, self._arguments, skeleton, kinds, paths, self.options,
+        made = ConcreteFunction(self.name, self.arguments, skeleton, kinds, paths, self.options,
                                 cause)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
@@ -239,9 +229,8 @@ class Function(Inspection, Dispatcher):
 
     def _call_python(self, skeleton: Any, values: list[Any]) -> Any:
         """Runs the Python function; warns if it changes containers, which runs will not repeat."""
-        assert self._arguments is not None
         before = {name: (box, len(box)) for name, box in containers(self.python_function)}
-        result = self._conversion.through(self._arguments.call, skeleton, values)
+        result = self._conversion.through(self.arguments.call, skeleton, values)
         changed = [name for name, (box, n) in before.items() if len(box) != n]
         if changed and not self._warned_of_changes:
             self._warned_of_changes = True
@@ -270,7 +259,7 @@ class Function(Inspection, Dispatcher):
         """
         if not args and not kwargs and self.input_signature is not None:
             args = tuple(self.input_signature)
-        skeleton, leaves, paths = self._bind(args, kwargs)
+        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
         with self._lock:
             kinds = self._kinds(leaves, paths)
             for concrete in self._traces:
@@ -278,13 +267,23 @@ class Function(Inspection, Dispatcher):
                     return concrete
             return self._trace(skeleton, kinds, leaves, paths)
 
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """Its traces, the oldest first."""
+        return [c for c in self._traces if not c.trace.stale]
+
+    @functools.cached_property
+    def arguments(self) -> Arguments:
+        """Its signature."""
+        return Arguments(self.python_function, self.name, self.input_signature)
+
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """What a call with these arguments runs: graphs, plan and program."""
-        return self._find(*self._bind(args, kwargs))[1]
+        return self._find(*self.arguments.bind(args, kwargs))[1]
 
     def leaves_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of a call as its program takes them."""
-        leaves: list[Any] = self._bind(args, kwargs)[1]
+        leaves: list[Any] = self.arguments.bind(args, kwargs)[1]
         return leaves
 
     def experimental_get_tracing_count(self) -> int:
@@ -329,7 +328,7 @@ class Function(Inspection, Dispatcher):
 
         bound = types.MethodType(function, alive())
         made = Function(call, *self._settings)
-        made._arguments = Arguments(bound, self.name, self.input_signature)
+        made.arguments = Arguments(bound, self.name, self.input_signature)
         return made
 
     def __reduce__(self) -> Any:
