@@ -264,6 +264,12 @@ if _typing.TYPE_CHECKING:
         Function as Function,
         function as function,
     )
+    from dualflow.io.load import (
+        load as load,
+    )
+    from dualflow.io.save import (
+        save as save,
+    )
     from dualflow.modules import (
         Module as Module,
     )
@@ -278,7 +284,9 @@ _LATE = {
     "Module": "dualflow.modules",
     "function": "dualflow.graph.calls.function",
     "gradients": "dualflow.compat.v1.gradients",
+    "load": "dualflow.io.load",
     "name_scope": "dualflow.compat.v1.graph",
+    "save": "dualflow.io.save",
 }
 
 # Packages that are loaded when they are first used.

@@ -1,0 +1,121 @@
+"""`load`: what `save` has saved. No code but that of this package runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dualflow._core import Variable
+from dualflow.errors import DataLossError, DualflowError, NotFoundError
+from dualflow.io.content import Content, content_of
+from dualflow.io.loaded import LoadedFunction
+from dualflow.io.save import FILE, FORMAT, FUNCTIONS, GLOBAL
+from dualflow.modules import Module
+from dualflow.ops.random_generator import Generator, get_global_generator
+
+__all__ = ["LoadedModule", "load"]
+
+
+def load(directory: Any) -> LoadedModule:
+    """What `save` has saved: a module with the same attributes, whose functions take what they had
+    been traced for.
+
+    Parameters
+    ----------
+    directory : str
+
+    Returns
+    -------
+    LoadedModule
+
+    Raises
+    ------
+    NotFoundError
+        If nothing was saved there.
+    DataLossError
+        If the file is damaged.
+
+    Notes
+    -----
+    It runs no code but dualflow's. Gradients flow through functions, which may be called in traced
+    functions, too, and variables may be trained.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dualflow as df
+    >>> module = df.Module(name="powers")
+    >>> module.square = df.function(lambda x: x * x)
+    >>> y = module.square(df.constant(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     df.save(module, folder)
+    ...     powers = df.load(folder)
+    >>> powers.name, powers.square(df.constant(4)).item()
+    ('powers', 16)
+    """
+    path = os.path.join(os.fspath(directory), FILE)
+    if not os.path.exists(path):
+        raise NotFoundError(f"there is no saved module in {directory} (no file {path})")
+    with content_of(path, FORMAT) as content:
+        try:
+            return Loading(content).modules[0]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            if isinstance(error, DualflowError):
+                raise
+            raise DataLossError(f"{path} makes no sense: {error!r}") from error
+
+
+class LoadedModule(Module):
+    """A module that was loaded; it has the attributes that the saved one had."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function that was saved as ``__call__``."""
+        return self.__getattr__("__call__")(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__.get(FUNCTIONS, {}).get(name)
+        if found is None:
+            raise AttributeError(f"the loaded module {self.name} has no {name!r}: saved are traced "
+                                 "functions, variables, modules, numbers and strings")
+        return found
+
+
+class Loading:
+    """One load."""
+
+    def __init__(self, content: Content) -> None:
+        said = content.states["module"]
+        tensors = content.read()
+        self.saved: dict[str, Any] = {
+            name: Variable(tensors.pop(name), trainable, called)
+            for name, (called, trainable) in said["variables"].items()}
+        self.saved |= tensors
+        for name, state in said["generators"].items():
+            self.saved[name] = Generator(0)
+            self.saved[name].__setstate__(state)
+        self.saved[GLOBAL] = get_global_generator()
+        self.functions = [LoadedFunction(f, self.saved) for f in said["functions"]]
+        self.modules = [LoadedModule(tree["name"]) for tree in said["modules"]]
+        for module, tree in zip(self.modules, said["modules"], strict=True):
+            has = {name: self._made(x) for name, x in tree["has"].items()}
+            functions = {name: x for name, x in has.items() if isinstance(x, LoadedFunction)}
+            module.__dict__.update({k: x for k, x in has.items() if k not in functions})
+            module.__dict__[FUNCTIONS] = functions
+
+    def _made(self, saved: Any) -> Any:
+        """What an attribute holds."""
+        if saved is None:
+            return None
+        (kind, x), = saved.items()
+        if kind in ("variable", "generator"):
+            return self.saved[x]
+        if kind == "module":
+            return self.modules[x]
+        if kind == "function":
+            return self.functions[x]
+        if kind == "dict":
+            return {key: self._made(y) for key, y in x}
+        if kind in ("list", "tuple"):
+            made = [self._made(y) for y in x]
+            return made if kind == "list" else tuple(made)
+        return x

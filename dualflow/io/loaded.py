@@ -1,0 +1,128 @@
+"""Functions that were loaded: the signature they had, and a recipe for each of their traces."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow._core import Symbol, TensorSpec, Variable
+from dualflow.dtypes import as_dtype
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.calls.arguments import (
+    Arguments,
+    NumberLeaf,
+    StaticLeaf,
+    TensorLeaf,
+    flatten,
+    leaf_key,
+)
+from dualflow.graph.calls.function import Function
+from dualflow.io.replay import OtherSizes, Replay
+from dualflow.io.structure import loaded
+
+
+class LoadedFunction:
+    """A function that was loaded, for arguments like those that it was traced for.
+
+    Attributes
+    ----------
+    name : str
+    """
+
+    def __init__(self, said: Any, saved: dict[str, Any]) -> None:
+        self.name, self._who = said["name"], said["who"]
+        self.said, self.saved = said, saved         # to be saved again
+        parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
+            default[0] if default else inspect.Parameter.empty))
+            for name, kind, *default in said["parameters"]]
+        self._arguments = Arguments(with_signature(inspect.Signature(parameters)), self.name, None)
+        self._traces = [LoadedTrace(self.name, trace, saved) for trace in said["traces"]]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        skeleton, leaves, _ = self._arguments.bind(args, kwargs)
+        leaves = [x.value() if isinstance(x, Variable) else x for x in leaves]
+        keys = [leaf_key(x) for x in leaves]
+        refused: OtherSizes | None = None
+        for trace in self._traces:
+            if trace.admits(skeleton, keys):
+                try:
+                    return trace(leaves)
+                except OtherSizes as error:
+                    refused = error
+        if refused is not None:
+            raise refused
+        if not self._traces:
+            raise InvalidArgumentError(
+                f"{self._who} was not traced when it was saved: call it before, or give it an "
+                "input_signature")
+        raise InvalidArgumentError(
+            f"{self.name}: got ({', '.join(map(str, keys))}), it was saved for "
+            + " and ".join(map(str, self._traces)))
+
+    def __repr__(self) -> str:
+        return f"<LoadedFunction {self.name} for {' and '.join(map(str, self._traces))}>"
+
+
+def with_signature(signature: inspect.Signature) -> Any:
+    """A function that says it has a signature."""
+    def function() -> None:
+        """Never called."""
+
+    function.__signature__ = signature          # type: ignore[attr-defined]
+    return function
+
+
+class LoadedTrace:
+    """One trace of a function."""
+
+    def __init__(self, name: str, said: Any, saved: dict[str, Any]) -> None:
+        self.skeleton = tuple([flatten(loaded(s, object), "", [], []) for s in said["arguments"]])
+        self.leaves = [leaf_of(*leaf) for leaf in said["leaves"]]
+        self._result, self._returned = said["result"], said["returned"]
+        given = [k for k, leaf in enumerate(self.leaves) if not isinstance(leaf, StaticLeaf)]
+        self._given = given
+        static = [leaf.value if isinstance(leaf, StaticLeaf) else None for leaf in self.leaves]
+
+        def run(*values: Any) -> tuple[Any, ...]:
+            leaves = list(static)
+            for k, value in zip(given, values, strict=True):
+                leaves[k] = value
+            replay = Replay(name, said["graphs"], saved, leaves)
+            outputs = iter(replay.run())
+            return tuple([replay.dim(x[1]) if x[0] == "size" else next(outputs)
+                          for x in self._returned if x[0] != "value"])
+
+        specs = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf) else None
+                 for leaf in map(self.leaves.__getitem__, given)]
+        self._function = Function(run, name, None if None in specs else specs)
+
+    def admits(self, skeleton: Any, keys: Sequence[Any]) -> bool:
+        """Whether a call is one of those that it was traced for."""
+        return skeleton == self.skeleton and all(
+            mine.admits(key) for mine, key in zip(self.leaves, keys, strict=True))
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        made = iter(self._function(*[leaves[k] for k in self._given]))
+        values = iter([x[1] if x[0] == "value" else returned(x[0], next(made))
+                       for x in self._returned])
+        return loaded(self._result, lambda: next(values))
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.leaves))})"
+
+
+def returned(kind: str, x: Any) -> Any:
+    """What a function returns for one of its outputs."""
+    if kind == "number" and type(x) is not Symbol:
+        return x.item()
+    return list(x) if kind == "rows" else x
+
+
+def leaf_of(kind: str, *rest: Any) -> Any:
+    """What a trace takes for one leaf of its arguments."""
+    if kind == "tensor":
+        return TensorLeaf(as_dtype(rest[0]), tuple(rest[1]))
+    if kind == "number":
+        return NumberLeaf({"int": int, "float": float}[rest[0]], rest[1])
+    return StaticLeaf(rest[0])

@@ -1,0 +1,169 @@
+"""A trace as something that JSON holds: what to apply to what, in order. `replay` reads it.
+
+Graphs are in one list, each body before the graph its owner is in, the whole last; values have
+numbers, the same ones inside and around bodies. A step is a list that begins with its kind:
+
+    ["argument", y, leaf]          ["constant", y, tensor]          ["variable", y, variable]
+    ["key", y, generator]          ["number", y, dim, dtype]
+    ["op", xs, ys, written, name, attributes]
+    ["call", xs, ys, written, body, why]        `why`: what a gradient of it says, or None
+    ["cond", xs, ys, written, bodies]
+    ["loop", xs, ys, written, body, attributes, shapes]     `shapes`: of what changes its size
+    ["guard", op, dims, answer, line]           a decision of Python's that follows from sizes
+
+`written` are the versions of variables that are overwritten, each with the next one. A list among
+attributes is {"all": list}. A number that follows from sizes is a list of steps, each
+[operator, operands], operands being numbers or ["#", step]; a plain number is itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Dim, Symbol, Tensor, Variable, host_function
+from dualflow.dtypes import ALL
+from dualflow.errors import UnimplementedError
+from dualflow.graph.ir import (
+    CALL,
+    COND,
+    CONSTANT,
+    LOOP,
+    VARIABLE,
+    Graph,
+    Input,
+    Node,
+    Rule,
+    graphs,
+    walk,
+)
+from dualflow.graph.ir.owners import loop_parts
+from dualflow.graph.trace.dims import LEAF_KINDS, in_order
+from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace.specialize import by_last_leaf
+from dualflow.graph.trace.trace import Trace
+from dualflow.ops.random_generator import Generator
+
+NAMED = "constant", "variable", "key"       # steps that end with the name of what is saved apart
+
+
+class Recipe:
+    """The recipe of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    name : callable
+        The name, in what is saved, of a Variable, Tensor or Generator.
+
+    Attributes
+    ----------
+    graphs : list
+        For each graph the numbers of its inputs and outputs, of which the last are versions of
+        variables, how many of these there are, and its steps.
+    """
+
+    def __init__(self, trace: Trace, name: Callable[[Variable | Tensor | Generator], str]) -> None:
+        self.trace = trace
+        self._name = name
+        self._number: dict[Symbol, int] = {}
+        self._guards = by_last_leaf(trace)
+        self._places: dict[Graph, int] = {}
+        self._made = {y for node in walk(trace.nodes) for y in node.outputs}
+        self.graphs: list[Any] = []
+        for graph in graphs(trace):
+            self._places[graph] = len(self.graphs)
+            steps = [self._guard(guard) for guard in self._guards.get(None, ())
+                     ] if graph is trace else []
+            for node in graph.nodes:
+                step = self._step(node)
+                steps += [] if step is None else [step]
+                steps += [self._guard(guard) for guard in self._guards.get(node, ())]
+            self.graphs.append([self._all(graph.inputs), self._all(graph.outputs),
+                                graph.n_versions, steps])
+
+    def _at(self, x: Symbol) -> int:
+        return self._number.setdefault(x, len(self._number))
+
+    def _all(self, xs: Any) -> list[int]:
+        return [self._at(x) for x in xs]
+
+    def _step(self, node: Node) -> list[Any] | None:
+        data, places = node.data, [self._places[body] for body in node.bodies]
+        if node.op is CONSTANT or node.op is VARIABLE:
+            return [node.op.name, self._at(node.outputs[0]), self._name(data)]
+        if isinstance(data, Input):
+            return None
+        if isinstance(data, Argument):
+            return ["argument", self._at(node.outputs[0]), data.leaf]
+        if isinstance(data, Number):
+            return ["number", self._at(node.outputs[0]), self.dim(data.dim), data.dtype.name]
+        if isinstance(data, Feed):
+            return ["key", self._at(node.outputs[0]), self._name(self._generator(node))]
+        written = [self._all(pair) for pair in node.written]
+        flow = [self._all(node.inputs), self._all(node.outputs)[:len(node.outputs) - len(written)],
+                written]
+        if node.op is CALL:
+            why = f"{data!r} is Python code" if isinstance(data, Rule) else None
+            return ["call", *flow, places[0], why]
+        if node.op is COND:
+            return ["cond", *flow, places]
+        if node.op is LOOP:
+            return ["loop", *flow, places[0], self._attributes(node), self._shapes(node)]
+        if node.attrs is not None and host_function(node.op, node.attrs) is not None:
+            raise self._refused(node, "calls Python")
+        return ["op", *flow, node.op.name, self._attributes(node)]
+
+    def _generator(self, node: Node) -> Generator:
+        source = getattr(node.data.make, "__self__", None)
+        if not isinstance(source, Generator):
+            raise self._refused(node, "asks Python for a value at each run")
+        return source
+
+    def _refused(self, node: Node, why: str) -> UnimplementedError:
+        at = f" (made at {node.line})" if node.line else ""
+        return UnimplementedError(f"save: {self.trace.name} cannot be saved: {node.name}{at} {why}")
+
+    def _attributes(self, node: Node) -> dict[str, Any]:
+        """Attributes by name; dtypes by theirs."""
+        kinds = dict(zip(node.op.attrs, node.op.attr_types, strict=True))
+        return {key: ALL[value].name if kinds[key] == "dtype" else
+                {"all": [self.dim(v) for v in value]} if isinstance(value, tuple)
+                else self.dim(value)
+                for key, value in node.given.items()}
+
+    def _shapes(self, loop: Node) -> list[Any]:
+        """For each value that is carried: its shape if that changes from round to round."""
+        carried = range(*loop_parts(loop).carried.indices(len(loop.inputs)))
+        pairs = [(loop.inputs[k], loop.bodies[0].inputs[k]) for k in carried]
+        return [list(inside.known_shape) if any(
+            [a is None and b is not None for a, b in zip(inside.hints, x.hints, strict=True)])
+            else None for x, inside in pairs]
+
+    # --- numbers that follow from sizes ---
+
+    def dim(self, x: Any) -> Any:
+        """A number, or how it is computed."""
+        if not isinstance(x, Dim):
+            return x
+        steps: list[Any] = []
+        place: dict[int, int] = {}
+        for d in in_order(x):
+            args = d.args
+            if d.kind in LEAF_KINDS and d.kind != "argument":
+                args = (self._at(self._in_graph(args[0])), *args[1:])
+            place[id(d)] = len(steps)
+            steps.append([d.kind, [["#", place[id(a)]] if isinstance(a, Dim) else a
+                                   for a in args]])
+        return steps
+
+    def _in_graph(self, x: Symbol) -> Symbol:
+        """The value of a node from which a size is taken."""
+        found = x if x in self._made else self.trace.enclosed.recorded(x)
+        if found not in self._made:
+            raise self._refused(x.node, "has a size that is used, and is not in the graph")
+        return found
+
+    def _guard(self, guard: Guard) -> list[Any]:
+        return ["guard", guard.op, [self.dim(a) for a in guard.args], guard.answer,
+                str(guard.line)]

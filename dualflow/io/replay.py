@@ -1,0 +1,272 @@
+"""Playing a recipe: applies, op by op, what a trace had recorded, to other values.
+
+Where a function is traced, it is recorded again, with sizes that may change and with what gradients
+need; it runs none of the code that made the recipe.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dualflow import dtypes
+from dualflow._core import (
+    Dim,
+    Symbol,
+    Variable,
+    apply,
+    as_tensor,
+    constant,
+    current_graph,
+    dim_value,
+    exactly_equal,
+    get_op,
+    larger,
+    smaller,
+)
+from dualflow.autodiff import custom_gradient
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.graph.ir import LOOP, loop_attrs
+from dualflow.graph.trace.bodies import Body, param
+from dualflow.graph.trace.body_gradient import own_recorded
+from dualflow.ops.array import identity
+from dualflow.ops.join import stack
+
+
+class OtherSizes(InvalidArgumentError):
+    """Python had decided by sizes, and would have decided otherwise by these."""
+
+
+class Replay:
+    """One play of a recipe.
+
+    Parameters
+    ----------
+    name : str
+    graphs : list
+        See `Recipe`.
+    saved : mapping of str to Variable, Tensor or Generator
+    leaves : sequence
+        The arguments.
+    """
+
+    def __init__(self, name: str, graphs: list[Any], saved: Mapping[str, Any],
+                 leaves: Sequence[Any]) -> None:
+        self.name, self.graphs, self.saved, self.leaves = name, graphs, saved, leaves
+        self.values: dict[int, Any] = {}
+        self.variables: dict[int, Variable] = {}        # by versions of them
+        self.numbers: dict[int, tuple[Any, str]] = {}
+
+    def run(self) -> list[Any]:
+        """The outputs."""
+        self.play(len(self.graphs) - 1)
+        return self.outputs(len(self.graphs) - 1)
+
+    def play(self, k: int) -> None:
+        """Plays graph `k`. Calls are entered without recursion, as there may be many in another."""
+        inside: list[tuple[Iterator[Any], Callable[[], None]]] = [
+            (iter(self.graphs[k][3]), lambda: None)]
+        while inside:
+            steps, leave = inside[-1]
+            for kind, *step in steps:
+                if kind == "call":
+                    xs, ys, written, body, why = step
+                    self.enter(body, xs)
+                    inside.append((iter(self.graphs[body][3]), functools.partial(
+                        self.leave_call, ys, written, body, why)))
+                    break
+                getattr(self, f"play_{kind}")(*step)
+            else:
+                leave()
+                inside.pop()
+
+    # --- values ---
+
+    def value(self, x: int) -> Any:
+        """A value; numbers are made where they are read, since they may follow from sizes there."""
+        if x in self.numbers:
+            dim, dtype = self.numbers[x]
+            return as_tensor(self.dim(dim), dtypes.as_dtype(dtype))
+        return self.values[x]
+
+    def outputs(self, k: int) -> list[Any]:
+        """What graph `k` returns, without versions of variables."""
+        _, ys, n_versions, _ = self.graphs[k]
+        return [self.value(y) for y in ys[:len(ys) - n_versions]]
+
+    def bind(self, y: int, variable: Variable) -> None:
+        """Makes a value the current version of a variable."""
+        self.variables[y], self.values[y] = variable, variable.value()
+
+    def enter(self, body: int, xs: Sequence[int], given: Mapping[int, Any] | None = None) -> None:
+        """Gives a body its inputs; `given`: some of them by place."""
+        given = given or {}
+        for k, (inner, x) in enumerate(zip(self.graphs[body][0], xs, strict=True)):
+            if k in given:
+                self.values[inner] = given[k]
+            elif x in self.variables:
+                self.bind(inner, self.variables[x])
+            elif x in self.numbers:
+                self.numbers[inner] = self.numbers[x]
+            else:
+                self.values[inner] = self.values[x]
+
+    def dim(self, x: Any) -> Any:
+        """A number that follows from sizes."""
+        if not isinstance(x, list):
+            return x
+        values: list[Any] = []
+        for op, operands in x:
+            args = [values[a[1]] if isinstance(a, list) else a for a in operands]
+            if op == "argument":
+                values.append(self.leaves[args[0]])
+            elif op == "size":
+                values.append(self.value(args[0]).shape[args[1]])
+            elif op == "element":
+                values.append(element(self.value(args[0]), *args[1:]))
+            else:
+                compute = COMPUTED.get(op)
+                values.append(dim_value(op, *args) if compute is None else compute(*args))
+        return values[-1]
+
+    # --- steps ---
+
+    def play_argument(self, y: int, leaf: int) -> None:
+        self.values[y] = as_tensor(self.leaves[leaf])
+
+    def play_constant(self, y: int, name: str) -> None:
+        self.values[y] = self.saved[name]
+
+    def play_variable(self, y: int, name: str) -> None:
+        self.bind(y, self.saved[name])
+
+    def play_key(self, y: int, name: str) -> None:
+        self.values[y] = self.saved[name].key()
+
+    def play_number(self, y: int, dim: Any, dtype: str) -> None:
+        self.numbers[y] = dim, dtype
+
+    def play_guard(self, op: str, args: Sequence[Any], answer: Any, line: str) -> None:
+        if not exactly_equal(dim_value(op, *[self.dim(a) for a in args]), answer):
+            raise OtherSizes(f"{self.name}: its Python code decided by sizes at {line}, and would "
+                             "decide otherwise by these; it was saved as traced, so trace it for "
+                             "such sizes before it is saved")
+
+    def play_op(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any], op: str,
+                attributes: Mapping[str, Any]) -> None:
+        writes = get_op(op).writes
+        given = [self.variables[x] if writes >> k & 1 else self.value(x)
+                 for k, x in enumerate(xs)]
+        made = apply(op, *given, **self.attributes(attributes))
+        outputs = made if isinstance(made, tuple) else (made,)
+        self.leave(ys, outputs, written)
+
+    def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes of an op."""
+        return {key: tuple([self.dim(v) for v in value["all"]]) if isinstance(value, dict)
+                else self.dim(value) for key, value in given.items()}
+
+    def leave(self, ys: Sequence[int], outputs: Sequence[Any], written: Sequence[Any]) -> None:
+        """Notes what a step made."""
+        self.values.update(zip(ys, outputs, strict=False))
+        for before, after in written:
+            self.bind(after, self.variables[before])
+
+    def leave_call(self, ys: Sequence[int], written: Sequence[Any], body: int,
+                   why: str | None) -> None:
+        outputs = self.outputs(body)
+        if why is not None:
+            outputs = [without_gradient(y, f"{self.name}: {why}, and was not saved")
+                       for y in outputs]
+        self.leave(ys, outputs, written)
+
+    def play_cond(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any],
+                  bodies: Sequence[int]) -> None:
+        def branch(body: int) -> list[Any]:
+            self.enter(body, xs)
+            self.play(body)
+            return self.outputs(body)
+
+        index, graph = self.value(xs[0]), current_graph()
+        if graph is None or type(index) is not Symbol:
+            k = int(index)
+            made = branch(bodies[k if 0 <= k < len(bodies) else -1])
+        else:
+            made = graph.cond(index, [functools.partial(branch, body) for body in bodies], "cond")
+        self.leave(ys, made, written)
+
+    def play_loop(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any], body: int,
+                  attributes: Mapping[str, Any], shapes: Sequence[Any]) -> None:
+        given = self.attributes(attributes)
+        n, tested, times = given["n_carried"], given["tested"], given["times"]
+        limited = not isinstance(times, Dim) and times < 0
+        first = limited + tested
+        last = first + n + given["n_sliced"]
+        inputs = [self.value(x) for x in xs[:last]]
+
+        def round(*values: Any) -> list[Any]:
+            self.enter(body, xs, dict(enumerate(values, first)))
+            self.play(body)
+            return self.outputs(body)
+
+        graph = current_graph()
+        play = run_loop if graph is None else functools.partial(record_loop, graph, shapes)
+        self.leave(ys, play(round, inputs, first, given), written)
+
+
+def record_loop(graph: Any, shapes: Sequence[Any], round: Callable[..., list[Any]],
+                inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
+    """A loop as a node of the graph that records."""
+    inputs = graph.adopt(None, inputs)
+    n = given["n_carried"]
+    params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
+        zip(inputs[first:first + n], shapes, strict=True))]
+    params += [param(graph, x, f"loop/row {k}", 1) for k, x in enumerate(inputs[first + n:])]
+    body = Body(graph, "loop/body", round, params, rounds=True)
+    packed = sum([1 << k for k in given["packed"]])
+    attrs = loop_attrs(given["times"], n, given["n_sliced"], given["tested"], given["reverse"],
+                       packed, given["recompute"])
+    node = own_recorded(graph, LOOP, attrs, inputs, len(params), [body], "loop")
+    return node.outputs[:len(node.outputs) - len(node.written)]
+
+
+def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
+             given: dict[str, Any]) -> list[Any]:
+    """A loop, run at once."""
+    n, tested, times = given["n_carried"], int(given["tested"]), given["times"]
+    if times < 0:
+        times = int(inputs[0])
+    go_on, carried, rows = not tested or bool(inputs[first - 1]), inputs[first:first + n], \
+        inputs[first + n:]
+    if rows:
+        times = min(times, len(rows[0]))
+    made: list[Any] = []
+    k = 0
+    while go_on and k < times:
+        at = times - 1 - k if given["reverse"] else k
+        outputs = round(*carried, *[x[at] for x in rows])
+        go_on = not tested or bool(outputs[0])
+        carried = outputs[tested:tested + n]
+        made.append(outputs[tested + n:])
+        k += 1
+    stacked = [stack(ys[::-1] if given["reverse"] else ys) for ys in zip(*made, strict=True)]
+    return [*carried, *[constant(k, dtypes.int64)] * tested, *stacked]
+
+
+def element(x: Any, *at: int) -> Any:
+    """A number in a tensor of integers that follows from sizes."""
+    if type(x) is Symbol:
+        return x.graph.dims_of(x)[at[0]] if at else x.graph.dim_of(x)
+    return (x[at[0]] if at else x).item()
+
+
+def without_gradient(y: Any, why: str) -> Any:
+    """A value whose gradient raises."""
+    def refuse(g: Any) -> Any:
+        raise UnimplementedError(why)
+
+    return custom_gradient(lambda y: (identity(y), refuse))(y)
+
+
+COMPUTED = {"max": larger, "min": smaller}

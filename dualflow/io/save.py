@@ -1,0 +1,257 @@
+"""`save`: a module as a folder, with what its traced functions compute.
+
+The folder holds one file, as a checkpoint is one: tensors are the values of variables and the
+constants of traces; the manifest has, as its state, the tree of modules and a recipe for each
+trace. `load` reads it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any
+
+from dualflow._core import Tensor, Variable, current_graph, unwrapped, values_together
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.graph.calls.arguments import NumberLeaf, StaticLeaf, TensorLeaf
+from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
+from dualflow.graph.calls.function import Function
+from dualflow.graph.calls.method import Method
+from dualflow.io.content import write_content
+from dualflow.io.files import SUFFIX, safetensors
+from dualflow.io.loaded import LoadedFunction
+from dualflow.io.recipe import NAMED, Recipe
+from dualflow.io.structure import VALUES, plain, saved_skeleton
+from dualflow.modules import Module, attributes
+from dualflow.ops.random_generator import Generator, get_global_generator
+
+__all__ = ["save"]
+
+FORMAT = "dualflow module 1"
+FILE = f"module{SUFFIX}"
+FUNCTIONS = "_functions"        # the attribute of a loaded module that has its functions
+GLOBAL = "global"               # the name of the global generator
+
+
+def save(module: Module, directory: Any) -> None:
+    """Saves a module with the traces of its functions, so that it runs without its code.
+
+    Parameters
+    ----------
+    module : Module
+        Its variables are saved, those of the modules inside, numbers, strings and random generators
+        in their attributes, and each function of theirs made by `function`: all its traces, for
+        one with an `input_signature` that has none the one that this asks for.
+    directory : str
+        Made if need be; what was saved there before is replaced when all is on the disk.
+
+    Raises
+    ------
+    UnimplementedError
+        If a trace calls Python (`print`, assertions, `py_function`), takes variables or objects as
+        arguments, or returns objects of other classes than list, tuple and dict.
+    OSError
+        If it cannot be written; what was there before is as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dualflow as df
+    >>> class Scale(df.Module):
+    ...     def __init__(self, by):
+    ...         super().__init__()
+    ...         self.by = df.Variable(by)
+    ...     @df.function(input_signature=[df.TensorSpec([None])])
+    ...     def __call__(self, x):
+    ...         return x * self.by
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     df.save(Scale(3.), folder)
+    ...     scale = df.load(folder)
+    >>> scale(df.constant([1., 2.])).tolist(), scale.variables[0].item()
+    ([3.0, 6.0], 3.0)
+    """
+    if not isinstance(module, Module):
+        raise InvalidArgumentError(f"save: got {type(module).__name__}, want a Module")
+    if current_graph() is not None:
+        raise InvalidArgumentError("save: a traced function cannot save; save between its calls")
+    safetensors()
+    saved = Saved(module)
+    path = os.path.join(os.fspath(directory), FILE)
+    write_content(path, FORMAT, saved.tensors(), {"module": saved.description()})
+
+
+class Saved:
+    """What is saved of a module.
+
+    Attributes
+    ----------
+    names : dict of int to str
+        By the ids of variables, constants and generators, their names in the file.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.names: dict[int, str] = {}
+        self.variables: dict[str, Variable] = {}
+        self.constants: dict[str, Tensor] = {}
+        self.generators: dict[str, Generator] = {}
+        self.functions: list[Any] = []
+        self._known: dict[int, int] = {}        # places of functions, by id
+        self.modules = [module, *module.submodules]
+        self._places = {id(m): k for k, m in enumerate(self.modules)}
+        for k, m in enumerate(self.modules):
+            for path, x in leaves_of(m):
+                if isinstance(unwrapped(x), Variable | Generator):
+                    self.name(unwrapped(x), f"{k}/{path}" if k else path)
+        self.trees = [self._tree(m) for m in self.modules]
+
+    def name(self, x: Variable | Tensor | Generator, wanted: str = "") -> str:
+        """The name of something that is not JSON."""
+        found = self.names.get(id(x))
+        if found is None and isinstance(x, Generator) and x is get_global_generator():
+            return GLOBAL
+        if found is None:
+            among: dict[str, Any] = (self.variables if isinstance(x, Variable) else
+                                     self.constants if isinstance(x, Tensor) else self.generators)
+            kind = ("variables" if isinstance(x, Variable) else
+                    "constants" if isinstance(x, Tensor) else "generators")
+            found = f"{kind}/{wanted or len(among)}"
+            while found in among:
+                found += "'"
+            self.names[id(x)] = found
+            among[found] = x
+        return found
+
+    def tensors(self) -> dict[str, Any]:
+        """All tensors of the file."""
+        values = values_together(list(self.variables.values()))
+        return {**dict(zip(self.variables, values, strict=True)), **self.constants}
+
+    def description(self) -> Any:
+        """The rest."""
+        return {"modules": self.trees, "functions": self.functions,
+                "variables": {name: [v.name, v.trainable] for name, v in self.variables.items()},
+                "generators": {name: g.__getstate__() for name, g in self.generators.items()}}
+
+    # --- modules ---
+
+    def _tree(self, module: Module) -> Any:
+        """A module: its name and what it has by attribute."""
+        has: dict[str, Any] = {}
+        for name, x in [*functions_of(module), *attributes(module)]:
+            found = None if name == FUNCTIONS else self._attribute(
+                x, f"{type(module).__name__}.{name}", ())
+            if found is not None:
+                has[name] = found
+        return {"name": module.name, "has": has}
+
+    def _attribute(self, x: Any, who: str, around: tuple[int, ...]) -> Any:
+        """What an attribute holds, or None if that is nothing to be saved."""
+        held = unwrapped(x)
+        if isinstance(held, Variable):
+            return {"variable": self.name(held)}
+        if isinstance(x, Generator):
+            return {"generator": self.name(x)}
+        if isinstance(x, Module):
+            return {"module": self._places[id(x)]} if id(x) in self._places else None
+        if isinstance(x, Method | Function | ConcreteFunction | LoadedFunction):
+            return {"function": self._function(x, who)}
+        if type(x) in VALUES:
+            return {"value": x}
+        if id(x) in around or not isinstance(x, list | tuple | dict):
+            return None
+        around = (*around, id(x))
+        if isinstance(x, dict):
+            return {"dict": [[key, self._attribute(y, who, around)] for key, y in x.items()
+                             if type(key) in VALUES]}
+        return {"list" if isinstance(x, list) else "tuple":
+                [self._attribute(y, who, around) for y in x]}
+
+    # --- functions ---
+
+    def _function(self, x: Any, who: str) -> int:
+        function = x.function if isinstance(x, Method) else x
+        if id(function) not in self._known:
+            said = self._again(function) if isinstance(function, LoadedFunction) else {
+                "name": function.name, "who": who,
+                "parameters": [self._parameter(p, function.name) for p in
+                               function.arguments.signature.parameters.values()],
+                "traces": [self._trace(trace) for trace in traces_of(function)]}
+            self._known[id(function)] = len(self.functions)
+            self.functions.append(said)
+        return self._known[id(function)]
+
+    def _again(self, function: LoadedFunction) -> Any:
+        """What was said of a function that was loaded, with the names of this file."""
+        def renamed(step: list[Any]) -> list[Any]:
+            if step[0] not in NAMED:
+                return step
+            return [*step[:2], self.name(function.saved[step[2]])]
+
+        return {**function.said, "traces": [
+            {**trace, "graphs": [[*graph[:3], [renamed(step) for step in graph[3]]]
+                                 for graph in trace["graphs"]]}
+            for trace in function.said["traces"]]}
+
+    def _parameter(self, p: inspect.Parameter, who: str) -> Any:
+        """A parameter of a function: its name, kind and default."""
+        if p.default is p.empty:
+            return [p.name, int(p.kind)]
+        if type(p.default) in VALUES:
+            return [p.name, int(p.kind), p.default]
+        raise UnimplementedError(f"save: {who}: the default of {p.name} is {p.default!r}, want "
+                                 "None, a number or a string")
+
+    def _trace(self, concrete: ConcreteFunction) -> Any:
+        who = concrete.name
+        recipe = Recipe(concrete.trace, self.name)
+        skeleton, leaves = concrete.result
+        return {"arguments": [saved_skeleton(s, who) for s in concrete.skeleton],
+                "leaves": [self._leaf(leaf, path, who)
+                           for leaf, path in zip(concrete.leaves, concrete.paths, strict=True)],
+                "graphs": recipe.graphs,
+                "result": saved_skeleton(skeleton, who),
+                "returned": [["tensor"] if x is None else ["number"] if x is DATA_NUMBER
+                             else ["rows"] if x is ROWS
+                             else ["value", plain(x[0], who)] if isinstance(x, tuple)
+                             else ["size", recipe.dim(x)] for x in leaves]}
+
+    def _leaf(self, leaf: Any, path: str, who: str) -> Any:
+        """What a trace takes for one leaf of its arguments."""
+        if isinstance(leaf, TensorLeaf):
+            return ["tensor", leaf.dtype.name, list(leaf.shape)]
+        if isinstance(leaf, NumberLeaf) and leaf.kind in (int, float):
+            return ["number", leaf.kind.__name__, leaf.large]
+        if isinstance(leaf, StaticLeaf) and type(leaf.value) in VALUES:
+            return ["value", leaf.value]
+        raise UnimplementedError(f"save: {who}: argument {path} is {leaf}, want a tensor, a "
+                                 "number, a string or None")
+
+
+def traces_of(function: Function | ConcreteFunction) -> list[ConcreteFunction]:
+    """The traces of a function; if it has none, the one that its signature asks for."""
+    if isinstance(function, ConcreteFunction):
+        return [function]
+    if function.input_signature is None or function.concrete_functions:
+        return function.concrete_functions
+    trace = function.get_concrete_function()
+    open_sizes = [leaf for leaf, spec in zip(trace.leaves, function.arguments.specs or (),
+                                             strict=False) if leaf.shape != spec.shape]
+    if open_sizes:
+        raise UnimplementedError(
+            f"save: the Python code of {function.name} decides by sizes that its input_signature "
+            "leaves open; call it with those that it is to be saved for")
+    return [trace]
+
+
+def leaves_of(module: Module) -> list[tuple[str, Any]]:
+    """What a module holds by itself, with paths."""
+    return [(path, x) for of, path, x in module._flatten(
+        lambda x: isinstance(unwrapped(x), Variable | Generator)) if of is module]
+
+
+def functions_of(module: Module) -> list[tuple[str, Any]]:
+    """The traced functions among the methods of a module."""
+    names = dict.fromkeys([name for cls in type(module).__mro__ for name in vars(cls)])
+    found = [(name, getattr(module, name)) for name in sorted(names)
+             if isinstance(inspect.getattr_static(type(module), name), Function)]
+    return [*found, *vars(module).get(FUNCTIONS, {}).items()]

@@ -1,0 +1,47 @@
+"""Structures of arguments and results as something that JSON holds: lists, tuples and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.errors import UnimplementedError
+from dualflow.graph.calls.arguments import LEAF, Key
+
+VALUES = bool, int, float, str, type(None)
+
+
+def saved_skeleton(skeleton: Any, who: str) -> Any:
+    """A skeleton (graph/calls/arguments.py): {"list": parts}, {"tuple": parts}, {"dict": [keys, the
+    place of each among the parts, parts]}, or None for a leaf."""
+    if skeleton is LEAF:
+        return None
+    kind, inner = skeleton[0], [saved_skeleton(s, who) for s in skeleton[-1]]
+    if kind is list or kind is tuple:
+        return {kind.__name__: inner}
+    if kind is dict:
+        keys = [key.value if isinstance(key, Key) else key for key in skeleton[1]]
+        return {"dict": [[plain(key, who) for key in keys], list(skeleton[-2]), inner]}
+    raise UnimplementedError(f"save: {who} takes or returns a {kind.__name__}, want lists, tuples "
+                             "and dicts: loading does not run the code of a class")
+
+
+def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
+    """The structure around leaves, made in the order in which they were saved."""
+    if saved is None:
+        return leaf()
+    (kind, inner), = saved.items()
+    if kind == "dict":
+        keys, places, inner = inner
+        parts = [loaded(part, leaf) for part in inner]
+        return {key: parts[place] for key, place in zip(keys, places, strict=True)}
+    parts = [loaded(part, leaf) for part in inner]
+    return parts if kind == "list" else tuple(parts)
+
+
+def plain(value: Any, who: str) -> Any:
+    """A value that JSON gives back as it is."""
+    if type(value) not in VALUES:
+        raise UnimplementedError(f"save: {who}: {value!r} is a {type(value).__name__}, want None, "
+                                 "a number or a string")
+    return value
