@@ -96,6 +96,12 @@ def test_keys_with_slashes_stay_apart(prefix):
         df.train.Checkpoint(d={1: df.Variable(1.), "1": df.Variable(1.)})
 
 
+def test_nothing_is_loaded_before_it_is_used():
+    code = ("import sys, dualflow; sys.exit(any(name.startswith(('dualflow.io', 'dualflow.train', "
+            "'dualflow.modules', 'safetensors')) for name in sys.modules))")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 # --- training goes on ---
 
 @pytest.mark.parametrize("make", [
