@@ -5,8 +5,8 @@
     python examples/digits.py --mode eager    # the same step without dualflow.function
 
 Runs one epoch in both modes first: how long each takes, and that the losses are the same bit for
-bit. Then trains, prints validation accuracy per epoch and a confusion table, and saves a picture of
-the digits that were misclassified.
+bit. Then trains, prints validation accuracy per epoch and a confusion table, and saves two
+pictures: the curves with that table, and the digits that were misclassified.
 """
 
 import argparse
@@ -46,10 +46,11 @@ def mnist(directory: Path) -> tuple[np.ndarray, np.ndarray]:
     return (images.reshape(len(images), -1) / 255).astype(np.float32), labels.astype(np.int32)
 
 
-class Classifier:
+class Classifier(df.Module):
     """Two hidden layers with relu and dropout; weights start as He et al. (2015) propose."""
 
     def __init__(self, n_inputs: int, n_hidden: int, n_classes: int, dropout: float) -> None:
+        super().__init__()
         sizes = [n_inputs, n_hidden, n_hidden, n_classes]
         self.weights = [
             df.Variable(df.random.normal([m, n], stddev=(2 / m) ** 0.5), name=f"weights_{i}")
@@ -58,10 +59,6 @@ class Classifier:
         self.biases = [df.Variable(df.zeros([n]), name=f"bias_{i}")
                        for i, n in enumerate(sizes[1:])]
         self.dropout = dropout
-
-    @property
-    def variables(self) -> list[df.Variable]:
-        return self.weights + self.biases
 
     def __call__(self, images: df.Tensor, training: bool = False) -> df.Tensor:
         """Logits, shape (batch, classes), of images, shape (batch, pixels)."""
@@ -124,12 +121,32 @@ def compare_modes(images: df.Tensor, labels: df.Tensor, options: argparse.Namesp
           f"({seconds['eager'] / seconds['graph']:.1f} times faster); losses {same}\n")
 
 
-def print_confusion(labels: df.Tensor, predictions: df.Tensor) -> None:
-    table = df.math.confusion_matrix(labels, predictions, num_classes=10).numpy()
+def print_confusion(table: np.ndarray) -> None:
     print("\nconfusion (rows: digit, columns: predicted)")
     print("      " + "".join(f"{i:5d}" for i in range(10)))
     for digit, row in enumerate(table):
         print(f"{digit:5d} " + "".join(f"{n:5d}" if n else "    ." for n in row))
+
+
+def save_training(path: Path, losses: list[float], accuracies: list[float],
+                  table: np.ndarray) -> None:
+    """Draws the loss of each step with the accuracy of each epoch, and the confusion table."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.5), layout="tight")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    left.semilogy(np.linspace(0, len(accuracies), len(losses)), losses, linewidth=0.6)
+    left.set(xlabel="epoch", ylabel="loss", title="Training")
+    beside = left.twinx()
+    beside.plot(range(1, len(accuracies) + 1), accuracies, "o-", color="C1", markersize=3)
+    beside.set(ylabel="validation accuracy", ylim=(None, 1))
+    right.imshow(np.log1p(table), cmap="Blues")
+    for digit, predicted in zip(*np.nonzero(table), strict=True):
+        right.text(predicted, digit, table[digit, predicted], ha="center", va="center", fontsize=8,
+                   color="white" if digit == predicted else "black")
+    right.set(xlabel="predicted", ylabel="digit", title="Confusion", xticks=range(10),
+              yticks=range(10))
+    figure.savefig(path, dpi=120)
 
 
 def save_mistakes(path: Path, images, labels, predictions) -> int:
@@ -166,6 +183,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--picture", type=Path, default=Path("misclassified.png"))
+    parser.add_argument("--curves", type=Path, default=Path("training.png"))
     return parser.parse_args()
 
 
@@ -180,18 +198,25 @@ def main() -> None:
 
     compare_modes(images, labels, options)
     training = Training(images, labels, options, options.mode)
+    all_losses: list[float] = []
+    accuracies: list[float] = []
     for epoch in range(1, options.epochs + 1):
         start = time.perf_counter()
         losses = training.epoch(f"epoch {epoch:2d}")
         seconds = time.perf_counter() - start
         accuracy = np.mean(training.predict(val_images).numpy() == val_labels.numpy())
+        all_losses += losses
+        accuracies.append(float(accuracy))
         print(f"epoch {epoch:2d}: loss {np.mean(losses):.4f}, validation accuracy {accuracy:.2%}, "
               f"{seconds:.3f} s")
 
     predictions = training.predict(val_images)
-    print_confusion(val_labels, predictions)
+    table = df.math.confusion_matrix(val_labels, predictions, num_classes=10).numpy()
+    print_confusion(table)
+    save_training(options.curves, all_losses, accuracies, table)
     wrong = save_mistakes(options.picture, val_images, val_labels, predictions)
-    print(f"\n{wrong} of {n_validation} misclassified; picture in {options.picture}")
+    print(f"\n{wrong} of {n_validation} misclassified; pictures in {options.picture} "
+          f"and {options.curves}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python examples/gpt.py                    # 4 layers of width 256: 3 million numbers, 5 minutes
     python examples/gpt.py --steps 250        # a first impression
+    python examples/gpt.py --checkpoints DIR  # the same again goes on where it was interrupted
 
 Prints the loss on text that is held out, saves the curves of both losses as a picture, and prints
 what the model writes.
@@ -95,11 +96,12 @@ def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
     return bytes(text).decode(errors="replace")
 
 
-def save_curve(path: Path, losses: list[float], held_out: dict[int, float]) -> None:
+def save_curve(path: Path, losses: np.ndarray, held_out: np.ndarray) -> None:
     from matplotlib.figure import Figure
     ax = (figure := Figure(figsize=(7, 4), layout="tight")).subplots()
     ax.plot(losses, linewidth=0.6, label="training")
-    ax.plot(list(held_out), list(held_out.values()), "o-", label="held out")
+    seen = np.flatnonzero(held_out)
+    ax.plot(seen, held_out[seen], "o-", label="held out")
     ax.set(xlabel="step", ylabel="nats per byte", title="A small GPT on the standard library")
     ax.legend()
     figure.savefig(path, dpi=120)
@@ -111,6 +113,7 @@ def main() -> None:
                           "heads": 4, "dropout": 0.0, "learning_rate": 1e-3, "temperature": 0.7,
                           "write": 400, "seed": 1}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    parser.add_argument("--checkpoints", type=Path, help="folder: saved there every 250 steps")
     parser.add_argument("--picture", type=Path, default=Path("gpt_loss.png"))
     options = parser.parse_args()
     df.random.set_seed(options.seed)
@@ -133,14 +136,23 @@ def main() -> None:
         return loss
 
     n_training = len(text) * 9 // 10
-    held_out, losses = texts(n_training, len(text), 32), []
-    evaluate, curve = df.function(model.loss), {}
-    for i in (bar := tqdm(range(options.steps), desc="training")):
-        losses.append(step(texts(0, n_training, options.batch)).item())
+    held_out, evaluate = texts(n_training, len(text), 32), df.function(model.loss)
+    losses, curve = np.zeros(options.steps), np.zeros(options.steps)
+    checkpoint = df.train.Checkpoint(
+        model=model, optimizer=optimizer, texts=rng, random=df.random.get_global_generator(),
+        losses=losses, curve=curve, done=0)
+    if options.checkpoints:
+        manager = df.train.CheckpointManager(checkpoint, options.checkpoints, max_to_keep=2)
+        manager.restore_or_initialize()
+    for i in (bar := tqdm(range(checkpoint.done, options.steps), desc="training")):
+        losses[i] = step(texts(0, n_training, options.batch)).item()
         if i + 1 == options.steps or i % 250 == 249:
             curve[i] = evaluate(held_out).item()
             bar.set_postfix(held_out=f"{curve[i]:.3f}")
-    print(f"{len(text):,} bytes; held out: {curve[i]:.3f} nats per byte")
+            checkpoint.done = i + 1
+            if options.checkpoints:
+                manager.save(wait=False)        # training goes on meanwhile
+    print(f"{len(text):,} bytes; held out: {curve[-1]:.3f} nats per byte")
     save_curve(options.picture, losses, curve)
     print(write(model, b"import ", options.write, options.temperature))
 

@@ -7,6 +7,7 @@ variables, so that they are found again in whatever order those were updated.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -102,6 +103,10 @@ class Tracked:
         elif isinstance(x, Generator):
             self._place(path, State(x.__getstate__, lambda state: continued(x, state)),
                         self.states)
+        elif has_bits(x):
+            self._place(path, State(lambda: x.bit_generator.state,
+                                    functools.partial(setattr, x.bit_generator, "state")),
+                        self.states)
         elif owner is not None and is_array(x):
             self._place(path, x, self.arrays)
         elif not isinstance(x, Optimizer | Module) and has_state(x):
@@ -183,6 +188,11 @@ def continued(generator: Generator, state: Mapping[str, int]) -> None:
     generator.seed, generator.counter = state["seed"], state["counter"]
 
 
+def has_bits(x: Any) -> bool:
+    """Whether something is a random generator of NumPy."""
+    return hasattr(x, "bit_generator") and hasattr(x.bit_generator, "state")
+
+
 def is_array(x: Any) -> bool:
     """Whether something is an array that can be written."""
     return hasattr(x, "__array_interface__") and hasattr(x, "__setitem__")
@@ -196,7 +206,7 @@ def has_state(x: Any) -> bool:
 def copied_state(path: str, state: Any) -> Any:
     """A state as JSON gives it back."""
     try:
-        return json.loads(json.dumps(state))
-    except (TypeError, ValueError) as error:
+        return json.loads(json.dumps(state, default=lambda x: x.tolist()))      # arrays
+    except (TypeError, ValueError, AttributeError) as error:
         raise DTypeError(f"Checkpoint: the state of {path} is {state!r}: {error}; want numbers, "
                          "strings, lists and dicts") from error

@@ -74,6 +74,17 @@ def test_all_kinds_of_objects(prefix):
         v.numpy().tobytes() for v in one.module.variables]
 
 
+@pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64"])
+def test_generators_of_numpy(prefix, bits):
+    generator = np.random.Generator(getattr(np.random, bits)(3))
+    generator.random(3, dtype="float32")
+    checkpoint = df.train.Checkpoint(texts=generator)
+    path = checkpoint.save(prefix)
+    expected = generator.random(5).tolist()
+    checkpoint.restore(path).assert_consumed()
+    assert generator.random(5).tolist() == expected
+
+
 def test_what_is_reached_twice_is_saved_once(prefix):
     net = Net()
     net.itself, net.first = net, net.layers[0]["w"]
