@@ -256,3 +256,18 @@ def test_draws_are_given_back_where_a_branch_draws():
             except DualflowError as error:
                 made.append(str(error).split(" (made at")[0])
         assert made[0] == made[1], (x, k)
+
+
+def test_a_round_that_raises_while_it_is_traced():
+    """The error is the user's, also where variables were read before the loop."""
+    v = df.Variable(1.)
+
+    def body(k, x):
+        raise KeyError("mine")
+
+    @df.function
+    def f(x):
+        return df.while_loop(lambda k, x: k < 3, body, (0, x + v))
+
+    with pytest.raises(KeyError, match="mine"):
+        f(df.constant(1.))
