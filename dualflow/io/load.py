@@ -8,8 +8,8 @@ from typing import Any
 from dualflow._core import Variable
 from dualflow.errors import DataLossError, DualflowError, NotFoundError
 from dualflow.io.content import Content, content_of
-from dualflow.io.loaded import LoadedFunction
-from dualflow.io.save import FILE, FORMAT, FUNCTIONS, GLOBAL
+from dualflow.io.loaded import GLOBAL, LoadedFunction
+from dualflow.io.save import FILE, FORMAT, FUNCTIONS
 from dualflow.modules import Module
 from dualflow.ops.random_generator import Generator, get_global_generator
 
@@ -93,7 +93,6 @@ class Loading:
         for name, state in said["generators"].items():
             self.saved[name] = Generator(0)
             self.saved[name].__setstate__(state)
-        self.saved[GLOBAL] = get_global_generator()
         self.functions = [LoadedFunction(f, self.saved) for f in said["functions"]]
         self.modules = [LoadedModule(tree["name"]) for tree in said["modules"]]
         for module, tree in zip(self.modules, said["modules"], strict=True):
@@ -108,7 +107,7 @@ class Loading:
             return None
         (kind, x), = saved.items()
         if kind in ("variable", "generator"):
-            return self.saved[x]
+            return get_global_generator() if x == GLOBAL else self.saved[x]
         if kind == "module":
             return self.modules[x]
         if kind == "function":

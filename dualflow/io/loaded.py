@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from dualflow._core import Symbol, TensorSpec, Variable
@@ -20,6 +21,10 @@ from dualflow.graph.calls.arguments import (
 from dualflow.graph.calls.function import Function
 from dualflow.io.replay import OtherSizes, Replay
 from dualflow.io.structure import loaded
+from dualflow.ops.random_generator import get_global_generator
+
+GLOBAL = "global"               # the name of the global generator
+CONSTANT = "value", "saved"     # what a function returns without computing it
 
 
 class LoadedFunction:
@@ -32,12 +37,16 @@ class LoadedFunction:
 
     def __init__(self, said: Any, saved: dict[str, Any]) -> None:
         self.name, self._who = said["name"], said["who"]
-        self.said, self.saved = said, saved         # to be saved again
+        self.said, self.saved = said, {**saved, GLOBAL: get_global_generator()}
         parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
             default[0] if default else inspect.Parameter.empty))
             for name, kind, *default in said["parameters"]]
         self._arguments = Arguments(with_signature(inspect.Signature(parameters)), self.name, None)
-        self._traces = [LoadedTrace(self.name, trace, saved) for trace in said["traces"]]
+        self._traces = [LoadedTrace(self.name, trace, self.saved) for trace in said["traces"]]
+
+    def __reduce__(self) -> Any:
+        own = {name: x for name, x in self.saved.items() if name != GLOBAL}
+        return LoadedFunction, (self.said, own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         skeleton, leaves, _ = self._arguments.bind(args, kwargs)
@@ -60,6 +69,11 @@ class LoadedFunction:
             f"{self.name}: got ({', '.join(map(str, keys))}), it was saved for "
             + " and ".join(map(str, self._traces)))
 
+    def try_out(self) -> None:
+        """Raises what calls would raise, were it not for their arguments."""
+        for trace in self._traces:
+            trace.try_out()
+
     def __repr__(self) -> str:
         return f"<LoadedFunction {self.name} for {' and '.join(map(str, self._traces))}>"
 
@@ -80,6 +94,7 @@ class LoadedTrace:
         self.skeleton = tuple([flatten(loaded(s, object), "", [], []) for s in said["arguments"]])
         self.leaves = [leaf_of(*leaf) for leaf in said["leaves"]]
         self._result, self._returned = said["result"], said["returned"]
+        self._saved = saved
         given = [k for k, leaf in enumerate(self.leaves) if not isinstance(leaf, StaticLeaf)]
         self._given = given
         static = [leaf.value if isinstance(leaf, StaticLeaf) else None for leaf in self.leaves]
@@ -91,11 +106,21 @@ class LoadedTrace:
             replay = Replay(name, said["graphs"], saved, leaves)
             outputs = iter(replay.run())
             return tuple([replay.dim(x[1]) if x[0] == "size" else next(outputs)
-                          for x in self._returned if x[0] != "value"])
+                          for x in self._returned if x[0] not in CONSTANT])
 
         specs = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf) else None
                  for leaf in map(self.leaves.__getitem__, given)]
-        self._function = Function(run, name, None if None in specs else specs)
+        fast_math, passes = said["options"]
+        self._function = Function(run, name, None if None in specs else specs, fast_math, passes,
+                                  autograph=False)
+
+    def try_out(self) -> None:
+        """Records and compiles it, for sizes that may be any."""
+        leaves = [self.leaves[k] for k in self._given]
+        given = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf)
+                 else leaf.kind(2) for leaf in leaves]
+        with suppress(OtherSizes):
+            self._function.get_concrete_function(*given).compiled(given)
 
     def admits(self, skeleton: Any, keys: Sequence[Any]) -> bool:
         """Whether a call is one of those that it was traced for."""
@@ -104,8 +129,8 @@ class LoadedTrace:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         made = iter(self._function(*[leaves[k] for k in self._given]))
-        values = iter([x[1] if x[0] == "value" else returned(x[0], next(made))
-                       for x in self._returned])
+        values = iter([x[1] if x[0] == "value" else self._saved[x[1]] if x[0] == "saved"
+                       else returned(x[0], next(made)) for x in self._returned])
         return loaded(self._result, lambda: next(values))
 
     def __str__(self) -> str:

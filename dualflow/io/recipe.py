@@ -8,7 +8,7 @@ numbers, the same ones inside and around bodies. A step is a list that begins wi
     ["op", xs, ys, written, name, attributes]
     ["call", xs, ys, written, body, why]        `why`: what a gradient of it says, or None
     ["cond", xs, ys, written, bodies]
-    ["loop", xs, ys, written, body, attributes, shapes]     `shapes`: of what changes its size
+    ["loop", xs, ys, written, body, attributes, rounds]     `rounds`: see `_rounds`
     ["guard", op, dims, answer, line]           a decision of Python's that follows from sizes
 
 `written` are the versions of variables that are overwritten, each with the next one. A list among
@@ -44,7 +44,7 @@ from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.random_generator import Generator
 
-NAMED = "constant", "variable", "key"       # steps that end with the name of what is saved apart
+NAMED = "constant", "variable", "key", "saved"      # lists that end with the name of what is apart
 
 
 class Recipe:
@@ -60,7 +60,8 @@ class Recipe:
     ----------
     graphs : list
         For each graph the numbers of its inputs and outputs, of which the last are versions of
-        variables, how many of these there are, and its steps.
+        variables; how many of these there are; its steps; and for inputs the values that have the
+        same sizes, by which Python computed and which may be in other bodies.
     """
 
     def __init__(self, trace: Trace, name: Callable[[Variable | Tensor | Generator], str]) -> None:
@@ -80,7 +81,13 @@ class Recipe:
                 steps += [] if step is None else [step]
                 steps += [self._guard(guard) for guard in self._guards.get(node, ())]
             self.graphs.append([self._all(graph.inputs), self._all(graph.outputs),
-                                graph.n_versions, steps])
+                                graph.n_versions, steps, self._same_sizes(graph)])
+
+    def _same_sizes(self, graph: Graph) -> list[list[int]]:
+        if graph is self.trace:
+            return []
+        recorded = [(x, self.trace.enclosed.recorded(x)) for x in graph.inputs]
+        return [[self._at(x), self._at(y)] for x, y in recorded if x is not y]
 
     def _at(self, x: Symbol) -> int:
         return self._number.setdefault(x, len(self._number))
@@ -109,7 +116,7 @@ class Recipe:
         if node.op is COND:
             return ["cond", *flow, places]
         if node.op is LOOP:
-            return ["loop", *flow, places[0], self._attributes(node), self._shapes(node)]
+            return ["loop", *flow, places[0], self._attributes(node), self._rounds(node)]
         if node.attrs is not None and host_function(node.op, node.attrs) is not None:
             raise self._refused(node, "calls Python")
         return ["op", *flow, node.op.name, self._attributes(node)]
@@ -132,13 +139,18 @@ class Recipe:
                 else self.dim(value)
                 for key, value in node.given.items()}
 
-    def _shapes(self, loop: Node) -> list[Any]:
-        """For each value that is carried: its shape if that changes from round to round."""
-        carried = range(*loop_parts(loop).carried.indices(len(loop.inputs)))
-        pairs = [(loop.inputs[k], loop.bodies[0].inputs[k]) for k in carried]
-        return [list(inside.known_shape) if any(
+    def _rounds(self, loop: Node) -> list[Any]:
+        """For each value that is carried: its shape if that changes from round to round, or None.
+        For each that is cut into rows: dtype and shape of a row if rows are packed, or None."""
+        parts = loop_parts(loop)
+        pairs = list(zip(loop.inputs, loop.bodies[0].inputs, strict=True))
+        carried = [list(inside.known_shape) if any(
             [a is None and b is not None for a, b in zip(inside.hints, x.hints, strict=True)])
-            else None for x, inside in pairs]
+            else None for x, inside in pairs[parts.carried]]
+        rows = [[inside.dtype.name, list(inside.known_shape)]
+                if inside.dtype is not x.dtype or inside.ndim != x.ndim - 1
+                else None for x, inside in pairs[parts.sliced]]
+        return [*carried, *rows]
 
     # --- numbers that follow from sizes ---
 

@@ -24,10 +24,11 @@ from dualflow._core import (
     get_op,
     larger,
     smaller,
+    symbol,
 )
 from dualflow.autodiff import custom_gradient
 from dualflow.errors import InvalidArgumentError, UnimplementedError
-from dualflow.graph.ir import LOOP, loop_attrs
+from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import own_recorded
 from dualflow.ops.array import identity
@@ -57,6 +58,7 @@ class Replay:
         self.values: dict[int, Any] = {}
         self.variables: dict[int, Variable] = {}        # by versions of them
         self.numbers: dict[int, tuple[Any, str]] = {}
+        self.sized: list[dict[int, int]] = []   # in a body: what has the sizes of a value elsewhere
 
     def run(self) -> list[Any]:
         """The outputs."""
@@ -92,7 +94,7 @@ class Replay:
 
     def outputs(self, k: int) -> list[Any]:
         """What graph `k` returns, without versions of variables."""
-        _, ys, n_versions, _ = self.graphs[k]
+        ys, n_versions = self.graphs[k][1:3]
         return [self.value(y) for y in ys[:len(ys) - n_versions]]
 
     def bind(self, y: int, variable: Variable) -> None:
@@ -111,6 +113,16 @@ class Replay:
                 self.numbers[inner] = self.numbers[x]
             else:
                 self.values[inner] = self.values[x]
+        self.sized.append({y: inner for inner, y in self.graphs[body][4]})
+
+    def inside(self, body: int, xs: Sequence[int],
+               given: Mapping[int, Any] | None = None) -> list[Any]:
+        """What a body returns."""
+        self.enter(body, xs, given)
+        self.play(body)
+        outputs = self.outputs(body)
+        self.sized.pop()
+        return outputs
 
     def dim(self, x: Any) -> Any:
         """A number that follows from sizes."""
@@ -122,13 +134,17 @@ class Replay:
             if op == "argument":
                 values.append(self.leaves[args[0]])
             elif op == "size":
-                values.append(self.value(args[0]).shape[args[1]])
+                values.append(self.measured(args[0]).shape[args[1]])
             elif op == "element":
-                values.append(element(self.value(args[0]), *args[1:]))
+                values.append(element(self.measured(args[0]), *args[1:]))
             else:
                 compute = COMPUTED.get(op)
                 values.append(dim_value(op, *args) if compute is None else compute(*args))
         return values[-1]
+
+    def measured(self, x: int) -> Any:
+        """The value whose sizes are those of `x`."""
+        return self.value(next((sized[x] for sized in reversed(self.sized) if x in sized), x))
 
     # --- steps ---
 
@@ -176,6 +192,7 @@ class Replay:
     def leave_call(self, ys: Sequence[int], written: Sequence[Any], body: int,
                    why: str | None) -> None:
         outputs = self.outputs(body)
+        self.sized.pop()
         if why is not None:
             outputs = [without_gradient(y, f"{self.name}: {why}, and was not saved")
                        for y in outputs]
@@ -183,21 +200,17 @@ class Replay:
 
     def play_cond(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any],
                   bodies: Sequence[int]) -> None:
-        def branch(body: int) -> list[Any]:
-            self.enter(body, xs)
-            self.play(body)
-            return self.outputs(body)
-
         index, graph = self.value(xs[0]), current_graph()
         if graph is None or type(index) is not Symbol:
             k = int(index)
-            made = branch(bodies[k if 0 <= k < len(bodies) else -1])
+            made = self.inside(bodies[k if 0 <= k < len(bodies) else -1], xs)
         else:
-            made = graph.cond(index, [functools.partial(branch, body) for body in bodies], "cond")
+            made = graph.cond(index, [
+                functools.partial(self.inside, body, xs) for body in bodies], "cond")
         self.leave(ys, made, written)
 
     def play_loop(self, xs: Sequence[int], ys: Sequence[int], written: Sequence[Any], body: int,
-                  attributes: Mapping[str, Any], shapes: Sequence[Any]) -> None:
+                  attributes: Mapping[str, Any], rounds: Sequence[Any]) -> None:
         given = self.attributes(attributes)
         n, tested, times = given["n_carried"], given["tested"], given["times"]
         limited = not isinstance(times, Dim) and times < 0
@@ -206,23 +219,22 @@ class Replay:
         inputs = [self.value(x) for x in xs[:last]]
 
         def round(*values: Any) -> list[Any]:
-            self.enter(body, xs, dict(enumerate(values, first)))
-            self.play(body)
-            return self.outputs(body)
+            return self.inside(body, xs, dict(enumerate(values, first)))
 
         graph = current_graph()
-        play = run_loop if graph is None else functools.partial(record_loop, graph, shapes)
+        play = run_loop if graph is None else functools.partial(record_loop, graph, rounds)
         self.leave(ys, play(round, inputs, first, given), written)
 
 
-def record_loop(graph: Any, shapes: Sequence[Any], round: Callable[..., list[Any]],
+def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any]],
                 inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
     """A loop as a node of the graph that records."""
     inputs = graph.adopt(None, inputs)
     n = given["n_carried"]
     params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
-        zip(inputs[first:first + n], shapes, strict=True))]
-    params += [param(graph, x, f"loop/row {k}", 1) for k, x in enumerate(inputs[first + n:])]
+        zip(inputs[first:first + n], rounds[:n], strict=True))]
+    params += [param(graph, x, f"loop/row {k}", 1) if row is None else packed_row(graph, *row)
+               for k, (x, row) in enumerate(zip(inputs[first + n:], rounds[n:], strict=True))]
     body = Body(graph, "loop/body", round, params, rounds=True)
     packed = sum([1 << k for k in given["packed"]])
     attrs = loop_attrs(given["times"], n, given["n_sliced"], given["tested"], given["reverse"],
@@ -231,9 +243,17 @@ def record_loop(graph: Any, shapes: Sequence[Any], round: Callable[..., list[Any
     return node.outputs[:len(node.outputs) - len(node.written)]
 
 
+def packed_row(graph: Any, dtype: str, shape: Sequence[int | None]) -> Symbol:
+    """What a round is given of rows that are packed."""
+    node = Node(PARAMETER, (), None, (), graph.names.unique("loop/row"), graph.line())
+    made = symbol(graph, node, 0, dtypes.as_dtype(dtype), shape, shape)
+    node.outputs = (made,)
+    return made
+
+
 def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
              given: dict[str, Any]) -> list[Any]:
-    """A loop, run at once."""
+    """A loop, run at once. Rows that differ in shape are a list, which only a loop back reads."""
     n, tested, times = given["n_carried"], int(given["tested"]), given["times"]
     if times < 0:
         times = int(inputs[0])
@@ -250,7 +270,8 @@ def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
         carried = outputs[tested:tested + n]
         made.append(outputs[tested + n:])
         k += 1
-    stacked = [stack(ys[::-1] if given["reverse"] else ys) for ys in zip(*made, strict=True)]
+    stacked = [ys if k in given["packed"] else stack(ys) for k, ys in enumerate(
+        zip(*(made[::-1] if given["reverse"] else made), strict=True))]
     return [*carried, *[constant(k, dtypes.int64)] * tested, *stacked]
 
 

@@ -8,18 +8,19 @@ trace. `load` reads it.
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from typing import Any
 
 from dualflow._core import Tensor, Variable, current_graph, unwrapped, values_together
-from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.arguments import NumberLeaf, StaticLeaf, TensorLeaf
 from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
 from dualflow.graph.calls.function import Function
 from dualflow.graph.calls.method import Method
 from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
-from dualflow.io.loaded import LoadedFunction
+from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.recipe import NAMED, Recipe
 from dualflow.io.structure import VALUES, plain, saved_skeleton
 from dualflow.modules import Module, attributes
@@ -30,7 +31,6 @@ __all__ = ["save"]
 FORMAT = "dualflow module 1"
 FILE = f"module{SUFFIX}"
 FUNCTIONS = "_functions"        # the attribute of a loaded module that has its functions
-GLOBAL = "global"               # the name of the global generator
 
 
 def save(module: Module, directory: Any) -> None:
@@ -178,18 +178,28 @@ class Saved:
                 "traces": [self._trace(trace) for trace in traces_of(function)]}
             self._known[id(function)] = len(self.functions)
             self.functions.append(said)
+            self._try_out(said)
         return self._known[id(function)]
+
+    def _try_out(self, said: Any) -> None:
+        """Makes sure that it can be loaded."""
+        try:
+            LoadedFunction(json.loads(json.dumps(said)),
+                           {**self.variables, **self.constants, **self.generators}).try_out()
+        except (DualflowError, LookupError, AttributeError, ValueError) as error:
+            raise UnimplementedError(f"save: {said['name']} cannot be saved: what it has recorded "
+                                     f"cannot be recorded again ({error})") from error
 
     def _again(self, function: LoadedFunction) -> Any:
         """What was said of a function that was loaded, with the names of this file."""
         def renamed(step: list[Any]) -> list[Any]:
-            if step[0] not in NAMED:
-                return step
-            return [*step[:2], self.name(function.saved[step[2]])]
+            named = step[0] in NAMED
+            return [*step[:-1], self.name(function.saved[step[-1]])] if named else step
 
         return {**function.said, "traces": [
-            {**trace, "graphs": [[*graph[:3], [renamed(step) for step in graph[3]]]
-                                 for graph in trace["graphs"]]}
+            {**trace, "returned": list(map(renamed, trace["returned"])),
+             "graphs": [[*graph[:3], list(map(renamed, graph[3])), *graph[4:]]
+                        for graph in trace["graphs"]]}
             for trace in function.said["traces"]]}
 
     def _parameter(self, p: inspect.Parameter, who: str) -> Any:
@@ -210,10 +220,19 @@ class Saved:
                            for leaf, path in zip(concrete.leaves, concrete.paths, strict=True)],
                 "graphs": recipe.graphs,
                 "result": saved_skeleton(skeleton, who),
-                "returned": [["tensor"] if x is None else ["number"] if x is DATA_NUMBER
-                             else ["rows"] if x is ROWS
-                             else ["value", plain(x[0], who)] if isinstance(x, tuple)
-                             else ["size", recipe.dim(x)] for x in leaves]}
+                "returned": [self._returned(x, recipe, who) for x in leaves],
+                "options": [concrete.options.fast_math, concrete.options.passes]}
+
+    def _returned(self, x: Any, recipe: Recipe, who: str) -> list[Any]:
+        """One leaf of what a trace returns."""
+        if x is None or x is DATA_NUMBER or x is ROWS:
+            return ["tensor" if x is None else "number" if x is DATA_NUMBER else "rows"]
+        if not isinstance(x, tuple):
+            return ["size", recipe.dim(x)]
+        held = unwrapped(x[0])
+        if isinstance(held, Variable | Tensor):
+            return ["saved", self.name(held)]
+        return ["value", plain(x[0], who)]
 
     def _leaf(self, leaf: Any, path: str, who: str) -> Any:
         """What a trace takes for one leaf of its arguments."""

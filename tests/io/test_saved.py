@@ -1,7 +1,9 @@
 """Modules that are saved with their traced functions, and loaded without their code."""
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -334,6 +336,46 @@ def test_several_traces_and_numbers(folder):
         with pytest.raises(errors.InvalidArgumentError, match=r"f: got .*it was saved for \(fl"):
             loaded(*bad)
     assert "float32 (2,), any float" in repr(loaded) and module
+
+
+def test_a_function_that_returns_variables_and_constants(folder):
+    v, c = df.Variable(1.), df.constant([3.])
+    _, loaded, module = saved(lambda x: (v.assign_add(x), c, {"v": v}), folder,
+                              (df.constant(1.),), v=v)
+    other = df.load(folder)
+    made = other.f(df.constant(2.))
+    assert made[0] is other.v and made[2]["v"] is other.v and made[1].tolist() == [3.]
+    assert other.v.item() == 4. and v.item() == 2. and loaded and module
+    df.save(other, folder)
+    assert df.load(folder).f(df.constant(1.))[0].item() == 5.
+
+
+def test_copies_of_a_loaded_module(folder):
+    model = Model()
+    x = normal(2, 4)
+    model.classify(x, {"key": "k"}, training=True)
+    df.save(model, folder)
+    for make in (copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        loaded = df.load(folder)
+        other = make(loaded)
+        other.first.w.assign_add(df.ones([4, 5]))
+        assert same(loaded(x), model(x)) and not same(other(x), model(x))
+        other.first.w.assign_sub(df.ones([4, 5]))
+        other.first.w.assign(model.first.w)
+        assert same(other(x), model(x))
+        assert other.classify(x, {"key": "k"}, training=True).keys() == {"logits", "k"}
+
+
+def test_options_are_kept(folder):
+    x = normal(40, 3)
+    for options in ({"fast_math": True}, {"passes": False}):
+        def f(x):
+            return df.reduce_sum(df.tanh(x) * 3. / 7., axis=0)
+
+        _, loaded, module = saved(df.function(f, **options), folder, (x,))
+        assert same(loaded(x), module.f(x))
+        mine = loaded._traces[0]._function.options
+        assert mine == module.f.options
 
 
 def test_a_loaded_module_is_saved_again(folder):
