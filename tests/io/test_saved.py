@@ -297,8 +297,7 @@ def test_gradients_of_programs(folder, f):
         return tape.gradient(total, x)
 
     assert same(gradient(loaded, x), gradient(module.f, x))
-    if f is not branches:
-        assert same(df.function(lambda x: gradient(loaded, x))(x), gradient(module.f, x))
+    assert same(df.function(lambda x: gradient(loaded, x))(x), gradient(module.f, x))
 
 
 def test_gradients_inside_of_what_is_saved(folder):

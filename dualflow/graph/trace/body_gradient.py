@@ -75,7 +75,8 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
     """A node that owns bodies, see `own`, recorded by tapes."""
     node = own(trace, op, attrs, given, n_params, bodies, name)
     inputs = {tensor_id(x): x for x in node.inputs if flows_into(x)}
-    sources = [x.node.data.inside for x in node.inputs if is_inside(x)]
+    given_by = trace.enclosed.given_by
+    sources = [x.node.data.inside for x in map(given_by, node.inputs) if is_inside(x)]
     made = list(node.outputs[:n_made(node)])
     if inputs:
         inside = symbol(trace, node, -1, float32, ())
@@ -140,7 +141,7 @@ class BackwardRule:
         """What the node reads of the insides of others: for what stands for all that is inside of
         one, outputs."""
         found: dict[Symbol, list[Symbol]] = {}
-        for x in self.node.inputs:
+        for x in map(current_graph().enclosed.given_by, self.node.inputs):
             data = x.node.data
             if isinstance(data, Owned):
                 found.setdefault(data.inside, [])

@@ -78,7 +78,8 @@ class Branches(Way):
         given = self.trace.adopt(None, [self.inputs[0]])
         for k, body in enumerate(bodies):
             body.outputs = [body.outputs[n] for n in places]
-            inner = {x: self.add_output(k, x) for x in self.read(body, self.node.bodies[k].nodes)}
+            inner = {x: self.enclosed.outside(self.add_output(k, x))
+                     for x in self.read(body, self.node.bodies[k].nodes)}
             body.replace(inner)
             read = set(body.reads())
             given += [x for x in inner.values() if x not in read]

@@ -175,6 +175,12 @@ class Enclosed:
             y.node, y.index = call, k
         call.outputs = tuple(outputs)
 
+    def given_by(self, x: Symbol) -> Symbol:
+        """A value as what is inside of calls gives it, if calls return it."""
+        while x.node.op is CALL and x in self.recorded_as:
+            x = self.recorded_as[x]
+        return x
+
     def recorded(self, x: Symbol) -> Symbol:
         """A value as it was recorded."""
         while x in self.recorded_as:

@@ -360,3 +360,32 @@ def test_branches_of_sizes_that_change_from_call_to_call(f, order):
         x = df.constant(rng.normal(size=(n, 4)).astype("float32"))
         for t in (True, False):
             assert traced(x, df.constant(t)).tolist() == g(x, df.constant(t)).tolist()
+
+
+def one(x):
+    return df.cond(df.reduce_sum(x) > 0., lambda: df.exp(x), lambda: -x)
+
+
+def two(x):
+    return df.cond(df.reduce_sum(x) > 9., lambda: x * 2., lambda: one(-x) + one(x))
+
+
+def around_a_loop(x):
+    return df.cond(df.reduce_sum(x) > 0., lambda: df.while_loop(
+        lambda k, y: k < 3, lambda k, y: (k + 1, df.exp(-y) * y), (0, x))[1], lambda: -x)
+
+
+def in_a_loop(x):
+    return df.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, one(-y) * y), (0, x))[1]
+
+
+@pytest.mark.parametrize("f", [one, two, around_a_loop, in_a_loop], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_branches_compute_in_a_function_that_a_function_calls(f, order):
+    """Their gradients read it where the call has ended."""
+    x = df.constant([1., -.25, 2.])
+    want = gradients(f, order)(x)[0].tolist()
+    for called in (df.function(f), df.function(lambda x: df.function(f)(x)),
+                   df.function(lambda x: df.function(f)(df.function(f)(x) * 0. + x))):
+        got = df.function(gradients(called, order))(x)[0].tolist()
+        assert got == want
