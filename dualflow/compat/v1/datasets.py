@@ -57,7 +57,7 @@ class Dataset:
         """Dtypes and shapes of an element."""
         found = [self.made_with([stand_in(x, size) for x in self.symbols]).element_spec
                  for size in ((2, 3) if self.symbols else (2,))]
-        return found[0] if len(found) == 1 else common(*found, "a dataset")
+        return found[0] if len(found) == 1 else common(found[0], found[1], "a dataset")
 
     @property
     def output_types(self) -> Any:
