@@ -11,6 +11,7 @@ from dualflow._core import Tensor, rebuild
 from dualflow.data.stage import Stage
 from dualflow.data.structure import decode_leaf, encode_leaf, flatten, is_leaf, pack, raw
 from dualflow.errors import InvalidArgumentError
+from dualflow.io.files import write_atomically
 
 FORMAT = "dualflow.data.cache/1"
 
@@ -22,20 +23,14 @@ def write(path: str, source: Stage, elements: Sequence[Any]) -> None:
     header = {"format": FORMAT, "pipeline": source.describe(), "n": len(elements),
               "form": form(elements[0]) if elements else None,
               "columns": [described(column) for column in columns]}
-    temporary = f"{path}.{os.getpid()}.unfinished"
+
+    def contents(file: BinaryIO) -> None:
+        file.write(json.dumps(header).encode() + b"\n")
+        for column in columns:
+            file.writelines(raw(x) for x in column if isinstance(x, Tensor))
+
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    try:
-        with open(temporary, "wb") as file:
-            file.write(json.dumps(header).encode() + b"\n")
-            for column in columns:
-                file.writelines(raw(x) for x in column if isinstance(x, Tensor))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    write_atomically(path, contents)
 
 
 def form(element: Any) -> Any:

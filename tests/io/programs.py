@@ -50,12 +50,12 @@ class Net(df.Module):
 class Training:
     """A net, an optimizer, data and all randomness; and the checkpoint of these."""
 
-    def __init__(self, seed=0, optimizer=None, traced=True):
+    def __init__(self, seed=0, optimizer=None, traced=True, batches=None):
         rng = np.random.default_rng(11)
         self.x = df.constant(rng.normal(size=(40, 6)).astype("float32"))
         self.y = df.constant(rng.integers(0, 3, 40).astype("int32"))
         df.random.set_seed(seed)
-        self.net, self.batches = Net(seed), Batches(40, 8)
+        self.net, self.batches = Net(seed), batches or Batches(40, 8)
         rate = df.optimizers.schedules.CosineDecay(0.1, 50)
         self.optimizer = optimizer or df.optimizers.Adam(rate, clipnorm=1.)
         self.step = df.function(self._step) if traced else self._step

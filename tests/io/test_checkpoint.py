@@ -147,6 +147,24 @@ def test_resume_from_every_batch_of_two_epochs(prefix, k):
     assert again.weights() == whole.weights()
 
 
+@pytest.mark.parametrize("k", range(1, 10))
+def test_resume_of_a_pipeline_from_every_batch(prefix, k):
+    def batches():
+        rows = df.data.Dataset.range(40).shuffle(40, seed=3).map(lambda row: row * 1)
+        return iter(rows.batch(12).repeat().prefetch(2))
+
+    whole = Training(5, batches=batches())
+    losses = whole.run(12)
+    part = Training(5, batches=batches())
+    assert part.run(k) == losses[:k]
+    path = part.checkpoint.save(prefix)
+    again = Training(99, batches=batches())
+    again.run(k % 3)
+    again.checkpoint.restore(path).assert_existing_objects_matched()
+    assert again.run(12 - k) == losses[k:]
+    assert again.weights() == whole.weights()
+
+
 def test_slots_are_those_of_their_variables_in_any_order(prefix):
     v, w = df.Variable([1.]), df.Variable([2.])
     one = df.optimizers.Adam(0.1)
