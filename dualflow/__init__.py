@@ -50,6 +50,9 @@ from dualflow.dtypes import (
     int32 as int32,
     int64 as int64,
     uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
 from dualflow.ops.arithmetic import (
     abs as abs,

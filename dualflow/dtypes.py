@@ -32,6 +32,8 @@ class DType:
     >>> import dualflow as df
     >>> df.float32.itemsize, df.float32.is_floating
     (4, True)
+    >>> df.int16.min, df.uint16.max
+    (-32768, 65535)
     >>> df.as_dtype("int64") is df.int64
     True
     """
@@ -155,16 +157,20 @@ class DType:
 # In the order of df_dtype in csrc/base/dtype.h.
 bool_ = DType(0, "bool", 1, "bool")
 uint8 = DType(1, "uint8", 1, "int")
-int8 = DType(2, "int8", 1, "int")
-int16 = DType(3, "int16", 2, "int")
-int32 = DType(4, "int32", 4, "int")
-int64 = DType(5, "int64", 8, "int")
-float16 = DType(6, "float16", 2, "float")
-bfloat16 = DType(7, "bfloat16", 2, "float")
-float32 = DType(8, "float32", 4, "float")
-float64 = DType(9, "float64", 8, "float")
+uint16 = DType(2, "uint16", 2, "int")
+uint32 = DType(3, "uint32", 4, "int")
+uint64 = DType(4, "uint64", 8, "int")
+int8 = DType(5, "int8", 1, "int")
+int16 = DType(6, "int16", 2, "int")
+int32 = DType(7, "int32", 4, "int")
+int64 = DType(8, "int64", 8, "int")
+float16 = DType(9, "float16", 2, "float")
+bfloat16 = DType(10, "bfloat16", 2, "float")
+float32 = DType(11, "float32", 4, "float")
+float64 = DType(12, "float64", 8, "float")
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+       float16, bfloat16, float32, float64)
 _BY_NAME = {d.name: d for d in ALL}
 _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
 

@@ -528,8 +528,7 @@ def test_many_arguments_and_results():
 
 
 def test_every_dtype():
-    for dtype in (df.float32, df.float64, df.float16, df.bfloat16, df.int8, df.int16, df.int32,
-                  df.int64, df.uint8, df.bool_):
+    for dtype in df.dtypes.ALL:
         x = df.cast(df.constant([0, 1, 1]), dtype)
         y, z = df.function(lambda x: (df.identity(x), df.concat([x, x], 0)))(x)
         assert y.dtype is z.dtype is dtype

@@ -14,7 +14,8 @@ import pytest
 
 import dualflow as df
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+          "float16", "float32", "float64"]
 SHAPES = [(), (0,), (3, 0, 2), (1,), (5,), (2, 3), (2, 1, 4)]
 
 
@@ -42,7 +43,8 @@ def test_array_in_and_out(dtype, shape):
     np.asfortranarray, lambda a: np.broadcast_to(a[0], (3, *a.shape[1:])),
     lambda a: a.transpose(1, 2, 0), lambda a: a[:, :1, ::3],
 ])
-@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", ">i2", ">f4", ">f8"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint32", "float32", "float64",
+                                   ">i2", ">u8", ">f4", ">f8"])
 def test_strided_and_swapped_arrays(view, dtype):
     a = view(np.arange(2 * 3 * 4).reshape(2, 3, 4).astype(dtype))
     np.testing.assert_array_equal(df.constant(a).numpy(), a)
@@ -93,23 +95,23 @@ def test_other_buffers():
     assert df.constant(memoryview(array.array("f", [1, 2, 3]))[::2]).numpy().tolist() == [1, 3]
 
 
-def test_unsigned_only_when_asked():
+@pytest.mark.parametrize("code", "BHILQ")
+def test_unsigned_buffers(code):
+    a = array.array(code, [0, 1, 2 ** (8 * array.array(code).itemsize) - 1])
+    x = df.constant(a)
+    assert x.dtype.name == f"uint{8 * a.itemsize}" and x.tolist() == a.tolist()
+    view = memoryview(x)
+    assert view.itemsize == a.itemsize and view.tolist() == a.tolist()
+
+
+def test_unsigned_arrays_of_another_dtype():
     a = np.array([0, 65535], "uint16")
-    with pytest.raises(TypeError, match=r"uint16.*dtype="):
-        df.constant(a)
-    for dtype in ("int32", "int64", "float32", "float64"):
+    assert df.constant(a).dtype is df.uint16
+    for dtype in ("int32", "uint64", "float32", "float64"):
         assert df.constant(a, dtype=dtype).numpy().tolist() == [0, 65535]
     b = np.array([2**32 - 1], ">u4")
-    with pytest.raises(TypeError):
-        df.constant(b, dtype="int64")
-    assert df.constant(b.astype("uint32"), dtype="int64").numpy().tolist() == [2**32 - 1]
-    for dtype in ("int32", "float32"):          # do not hold all of them
-        with pytest.raises(TypeError, match="uint32"):
-            df.constant(b.astype("uint32"), dtype=dtype)
-    with pytest.raises(TypeError):
-        df.constant(a, dtype="int16")
-    with pytest.raises(TypeError):
-        df.constant(np.array([1], "uint64"), dtype="int64")
+    assert df.constant(b).tolist() == df.constant(b, dtype="int64").tolist() == [2**32 - 1]
+    assert df.constant(np.uint64(2**64 - 1)).item() == 2**64 - 1
 
 
 def test_high_rank():

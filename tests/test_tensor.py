@@ -12,7 +12,8 @@ import pytest
 import dualflow as df
 from dualflow.dtypes import ALL
 
-NUMBERS = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+NUMBERS = ["float32", "float64", "int8", "int16", "int32", "int64", *UNSIGNED]
 
 
 def tensor(*shape, dtype="float32"):
@@ -91,7 +92,7 @@ def test_operators_with_numbers_arrays_and_variables(op):
 
 
 @pytest.mark.parametrize("op", BITS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", *UNSIGNED])
 def test_bit_operators(op, dtype):
     a, b = np.array([5, 6, 7], dtype), np.array([1, 2, 3], dtype)
     for y in (op(df.constant(a), df.constant(b)), op(df.constant(a), b), op(a, df.constant(b))):
@@ -144,9 +145,8 @@ def test_operands_that_do_not_fit():
 
 # --- promotion ----------------------------------------------------------------------------------
 
-# The wider of a kind; an integer beside a float takes the float's type; bool gives way. Pairs with
-# no wider type among their own kind go to the next that holds both.
-SIGNED = ["int8", "int16", "int32", "int64"]
+# The wider of a kind; an integer beside a float takes the float's type; bool gives way. Pairs that
+# cannot hold each other go to the narrowest that holds both, integers as in NumPy.
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
 
@@ -159,10 +159,7 @@ def promoted(a, b):
         return "float32" if {a, b} == {"float16", "bfloat16"} else max(a, b, key=FLOATS.index)
     if a in FLOATS or b in FLOATS:
         return a if a in FLOATS else b
-    if "uint8" in (a, b):
-        other = b if a == "uint8" else a
-        return "int16" if other == "int8" else other
-    return max(a, b, key=SIGNED.index)
+    return np.promote_types(a, b).name
 
 
 @pytest.mark.parametrize("a, b", list(itertools.product([d.name for d in ALL], repeat=2)))
@@ -181,7 +178,8 @@ def test_python_numbers_are_weak(dtype):
     assert (x + 1).dtype.name == (1 + x).dtype.name == dtype
     assert (x + True).dtype.name == dtype
     assert (x * 1.5).dtype.name == (1.5 * x).dtype.name == (dtype if floating else "float32")
-    assert (x / 2).dtype.name == ("float64" if dtype in ("float64", "int64") else "float32")
+    assert (x / 2).dtype.name == (
+        "float64" if dtype in ("float64", "int64", "uint64") else "float32")
     assert (x == 1).dtype is df.bool_
 
 
@@ -194,6 +192,31 @@ def test_python_number_beside_bool():
 def test_number_too_large_for_the_tensor():
     with pytest.raises(OverflowError, match="300 does not fit uint8"):
         tensor(2, dtype="uint8") + 300
+
+
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_numbers_beside_unsigned_tensors(dtype):
+    top = np.iinfo(dtype).max
+    x = tensor(2, dtype=dtype)
+    assert (x * 0 + top).tolist() == df.constant([top] * 2, dtype).tolist() == [top] * 2
+    assert df.constant(top, dtype).item() == top and df.fill([1], df.constant(top, dtype))[0] == top
+    for bad in (-1, top + 1):
+        for make in (lambda bad=bad: x + bad, lambda bad=bad: df.constant([0, bad], dtype),
+                     lambda bad=bad: df.function(lambda x: x + bad)(x)):
+            with pytest.raises(OverflowError, match=f"{bad} does not fit {dtype}"):
+                make()
+
+
+def test_ends_of_dtypes():
+    for d in ALL:
+        if d.is_integer:
+            info = np.iinfo(d.name)
+            assert (d.min, d.max, d.is_unsigned) == (info.min, info.max, d.name in UNSIGNED)
+        elif d.is_floating and d is not df.bfloat16:
+            assert (d.min, d.max) == (np.finfo(d.name).min, np.finfo(d.name).max)
+        assert df.cast(df.constant(d.max, d), df.float64).item() == float(d.max)
+        assert df.cast(df.constant(d.min, d), df.float64).item() == float(d.min)
+    assert (df.bool_.min, df.bool_.max) == (False, True)
 
 
 # --- immutability, sharing, lifetime ------------------------------------------------------------

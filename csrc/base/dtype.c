@@ -4,6 +4,9 @@
 const df_dtype_info df_dtypes[DF_N_DTYPES] = {
     [DF_BOOL] = {"bool", "?", 1, DF_KIND_BOOL},
     [DF_U8] = {"uint8", "B", 1, DF_KIND_INT},
+    [DF_U16] = {"uint16", "H", 2, DF_KIND_INT},
+    [DF_U32] = {"uint32", "I", 4, DF_KIND_INT},
+    [DF_U64] = {"uint64", "Q", 8, DF_KIND_INT},
     [DF_I8] = {"int8", "b", 1, DF_KIND_INT},
     [DF_I16] = {"int16", "h", 2, DF_KIND_INT},
     [DF_I32] = {"int32", "i", 4, DF_KIND_INT},
@@ -16,10 +19,13 @@ const df_dtype_info df_dtypes[DF_N_DTYPES] = {
 
 df_dtype df_promote(df_dtype a, df_dtype b)
 {
+    static const df_dtype holds_signed_and[] = {
+        [DF_U8] = DF_I16, [DF_U16] = DF_I32, [DF_U32] = DF_I64, [DF_U64] = DF_F64};
     const df_dtype_info *x = &df_dtypes[a], *y = &df_dtypes[b];
     if (a == b) return a;
     if (x->kind != y->kind) return x->kind > y->kind ? a : b;
-    if (x->bytes != y->bytes) return x->bytes > y->bytes ? a : b;
-    /* Two types of one width that cannot hold each other: the narrowest that holds both. */
-    return x->kind == DF_KIND_FLOAT ? DF_F32 : DF_I16;
+    if (x->bytes > y->bytes && (df_is_unsigned(b) || !df_is_unsigned(a))) return a;
+    if (x->bytes < y->bytes && (df_is_unsigned(a) || !df_is_unsigned(b))) return b;
+    /* Two types that cannot hold each other: the narrowest that holds both. */
+    return x->kind == DF_KIND_FLOAT ? DF_F32 : holds_signed_and[df_is_unsigned(a) ? a : b];
 }

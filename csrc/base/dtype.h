@@ -7,6 +7,9 @@
 typedef enum {
     DF_BOOL = 0, /* one byte, 0 or 1 */
     DF_U8,
+    DF_U16,
+    DF_U32,
+    DF_U64,
     DF_I8,
     DF_I16,
     DF_I32,
@@ -30,11 +33,14 @@ typedef struct {
 extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 
 /* The dtype both operands are cast to: the wider within a kind, the float of int and float, x of
- * bool and x; int8 with uint8 gives int16, float16 with bfloat16 gives float32. */
+ * bool and x. Where neither holds the other, the narrowest that holds both: float16 with bfloat16
+ * gives float32, int8 with uint8 int16, int16 with uint32 int64; no integer holds uint64 and a
+ * signed one, whose numbers become float64. */
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
 static inline bool df_is_half(df_dtype d) { return d == DF_F16 || d == DF_BF16; }
 static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
+static inline bool df_is_unsigned(df_dtype d) { return d >= DF_U8 && d <= DF_U64; }
 
 #endif

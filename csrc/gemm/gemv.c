@@ -82,6 +82,7 @@ typedef struct {
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
     [DF_F32] = {dots_f32, combine_f32, 4},   [DF_F64] = {dots_f64, combine_f64, 8},
     [DF_I32] = {dots_i32, combine_i32, 4},   [DF_I64] = {dots_i64, combine_i64, 8},
+    [DF_U32] = {dots_i32, combine_i32, 4},   [DF_U64] = {dots_i64, combine_i64, 8},
     [DF_BF16] = {dots_bf16, combine_bf16, 4}, [DF_F16] = {dots_f16, combine_f16, 4},
 };
 

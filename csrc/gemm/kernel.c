@@ -133,6 +133,7 @@ PACK_PAIRS(pack_u8, uint8_t)
     [DF_I8] = {panel, pack_i8, DF_I32, 4, 1, 2}, [DF_U8] = {panel, pack_u8, DF_I32, 4, 1, 2}
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
     PLAIN(f32, DF_F32, 4), PLAIN(f64, DF_F64, 8), PLAIN(i32, DF_I32, 4), PLAIN(i64, DF_I64, 8),
+    PLAIN(i32, DF_U32, 4), PLAIN(i64, DF_U64, 8), /* which wrap around to the same bits */
     PAIRS(panel_pair),
     [DF_F16] = {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1},
     [DF_BF16] = {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1},

@@ -18,6 +18,12 @@ DF_INLINE double i64_to_odd_f64(int64_t x)
     return (double)(exact ? x : odd);
 }
 
+DF_INLINE double u64_to_odd_f64(uint64_t x)
+{
+    uint64_t odd = (x & ~UINT64_C(0x7ff)) | ((x & 0x7ff) != 0 ? 0x800 : 0);
+    return (double)(x <= UINT64_C(1) << 53 ? x : odd);
+}
+
 /* Floats limited to [low, high], NaN as 0: ready to be cut to an integer. */
 DF_INLINE float limit_f32(float x, float low, float high)
 {
@@ -46,12 +52,27 @@ DF_INLINE int64_t f64_to_i64(double x)
     return x >= 0x1p63 ? INT64_MAX : y;
 }
 
+DF_INLINE uint32_t f32_to_u32(float x)
+{
+    uint32_t y = (uint32_t)limit_f32(x, 0, 0x1.fffffep31f);
+    return x >= 0x1p32f ? UINT32_MAX : y;
+}
+
+DF_INLINE uint64_t f64_to_u64(double x)
+{
+    uint64_t y = (uint64_t)limit_f64(x, 0, 0x1.fffffffffffffp63);
+    return x >= 0x1p64 ? UINT64_MAX : y;
+}
+
 /* from_<dtype> reads an element in the widest type of its kind; to_<dtype> writes one. */
 DF_INLINE float from_f16(t_f16 x) { return df_f16_to_f32(x); }
 DF_INLINE float from_bf16(t_bf16 x) { return df_bf16_to_f32(x); }
 DF_INLINE float from_f32(float x) { return x; }
 DF_INLINE double from_f64(double x) { return x; }
 DF_INLINE int32_t from_u8(uint8_t x) { return x; }
+DF_INLINE int32_t from_u16(uint16_t x) { return x; }
+DF_INLINE uint32_t from_u32(uint32_t x) { return x; }
+DF_INLINE uint64_t from_u64(uint64_t x) { return x; }
 DF_INLINE int32_t from_b8(uint8_t x) { return x; }
 DF_INLINE int32_t from_i8(int8_t x) { return x; }
 DF_INLINE int32_t from_i16(int16_t x) { return x; }
@@ -69,22 +90,30 @@ DF_INLINE int32_t small_f64(double x, int low, int high)
 {
     return (int32_t)limit_f64(x, low, high);
 }
-DF_INLINE int64_t low_bits(int64_t x, int low, int high) { return (void)low, (void)high, x; }
-DF_INLINE int64_t same_i64(int64_t x) { return x; }
+DF_INLINE uint64_t low_bits(uint64_t x, int low, int high) { return (void)low, (void)high, x; }
+DF_INLINE uint64_t same_bits(uint64_t x) { return x; }
 DF_INLINE int32_t f64_to_i32(double x) { return (int32_t)limit_f64(x, INT32_MIN, INT32_MAX); }
 DF_INLINE int64_t f32_to_i64(float x) { return f64_to_i64((double)x); }
+DF_INLINE uint32_t f64_to_u32(double x) { return (uint32_t)limit_f64(x, 0, UINT32_MAX); }
+DF_INLINE uint64_t f32_to_u64(float x) { return f64_to_u64((double)x); }
 DF_INLINE float same_f32(float x) { return x; }
 
 #define SMALL(x, low, high) BY_TYPE(x, small_f32, small_f64, low_bits)(x, low, high)
 #define to_b8(x) ((uint8_t)((x) != 0))
 #define to_u8(x) ((uint8_t)SMALL(x, 0, 255))
+#define to_u16(x) ((uint16_t)SMALL(x, 0, 65535))
+#define to_u32(x) ((uint32_t)BY_TYPE(x, f32_to_u32, f64_to_u32, same_bits)(x))
+#define to_u64(x) ((uint64_t)BY_TYPE(x, f32_to_u64, f64_to_u64, same_bits)(x))
 #define to_i8(x) ((int8_t)SMALL(x, -128, 127))
 #define to_i16(x) ((int16_t)SMALL(x, -32768, 32767))
-#define to_i32(x) ((int32_t)BY_TYPE(x, f32_to_i32, f64_to_i32, same_i64)(x))
-#define to_i64(x) ((int64_t)BY_TYPE(x, f32_to_i64, f64_to_i64, same_i64)(x))
+#define to_i32(x) ((int32_t)BY_TYPE(x, f32_to_i32, f64_to_i32, same_bits)(x))
+#define to_i64(x) ((int64_t)BY_TYPE(x, f32_to_i64, f64_to_i64, same_bits)(x))
 /* to 16 bits: a float with all the digits that matter, then rounded once */
 DF_INLINE float odd_of_int(int64_t x) { return df_f64_to_odd_f32(i64_to_odd_f64(x)); }
-#define TO_ODD(x) BY_TYPE(x, same_f32, df_f64_to_odd_f32, odd_of_int)(x)
+DF_INLINE float odd_of_u64(uint64_t x) { return df_f64_to_odd_f32(u64_to_odd_f64(x)); }
+#define TO_ODD(x)                                                                                \
+    _Generic((x), float: same_f32, double: df_f64_to_odd_f32, uint64_t: odd_of_u64,              \
+             default: odd_of_int)(x)
 #define to_f16(x) df_f32_to_f16(TO_ODD(x))
 #define to_bf16(x) df_f32_to_bf16(TO_ODD(x))
 #define to_f32(x) ((float)(x))
@@ -122,22 +151,25 @@ DF_INLINE float odd_of_int(int64_t x) { return df_f64_to_odd_f32(i64_to_odd_f64(
     }                                                                                            \
     LOOP_AFTER(from, to, vectors_##from##_##to(n, y, x))
 #define LOOPS_OF_ALL(from)                                                                       \
-    LOOP(from, b8) LOOP(from, i64) LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32)              \
-    LOOP(from, f64)
+    LOOP(from, b8) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)               \
+    LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
 #define LOOPS(from)                                                                              \
-    LOOPS_OF_ALL(from) LOOP(from, u8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32)
+    LOOPS_OF_ALL(from) LOOP(from, u8) LOOP(from, u16) LOOP(from, i8) LOOP(from, i16)             \
+    LOOP(from, i32)
 #define LOOPS_OF_FLOATS(from)                                                                    \
-    LOOPS_OF_ALL(from) VECTOR_LOOP(from, u8, 0, 255) VECTOR_LOOP(from, i8, -128, 127)            \
-    VECTOR_LOOP(from, i16, -32768, 32767)
-LOOPS(b8) LOOPS(u8) LOOPS(i8) LOOPS(i16) LOOPS(i32) LOOPS(i64) LOOPS(f16) LOOPS(bf16)
+    LOOPS_OF_ALL(from) VECTOR_LOOP(from, u8, 0, 255) VECTOR_LOOP(from, u16, 0, 65535)            \
+    VECTOR_LOOP(from, i8, -128, 127) VECTOR_LOOP(from, i16, -32768, 32767)
+LOOPS(b8) LOOPS(u8) LOOPS(u16) LOOPS(u32) LOOPS(u64) LOOPS(i8) LOOPS(i16) LOOPS(i32) LOOPS(i64)
+LOOPS(f16) LOOPS(bf16)
 LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* whose greatest is no float */
 LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
 
 #define ROW(from)                                                                                \
-    {from##_b8, from##_u8, from##_i8, from##_i16, from##_i32,                                  \
-     from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+    {from##_b8,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,         \
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
-    [DF_BOOL] = ROW(b8), [DF_U8] = ROW(u8), [DF_I8] = ROW(i8), [DF_I16] = ROW(i16),
+    [DF_BOOL] = ROW(b8), [DF_U8] = ROW(u8), [DF_U16] = ROW(u16), [DF_U32] = ROW(u32),
+    [DF_U64] = ROW(u64), [DF_I8] = ROW(i8), [DF_I16] = ROW(i16),
     [DF_I32] = ROW(i32), [DF_I64] = ROW(i64), [DF_F16] = ROW(f16), [DF_BF16] = ROW(bf16),
     [DF_F32] = ROW(f32), [DF_F64] = ROW(f64),
 };

@@ -26,8 +26,9 @@ static df_status fail_range(const df_call *call, const char *why, df_error *err)
 #undef TEMPLATE
 
 static const range_fn range_fns[DF_N_DTYPES] = {
-    [DF_U8] = range_u8, [DF_I8] = range_i8, [DF_I16] = range_i16, [DF_I32] = range_i32,
-    [DF_I64] = range_i64, [DF_F32] = range_f32, [DF_F64] = range_f64};
+    [DF_U8] = range_u8, [DF_U16] = range_u16, [DF_U32] = range_u32, [DF_U64] = range_u64,
+    [DF_I8] = range_i8, [DF_I16] = range_i16, [DF_I32] = range_i32, [DF_I64] = range_i64,
+    [DF_F32] = range_f32, [DF_F64] = range_f64};
 static const linspace_fn linspace_fns[DF_N_DTYPES] = {[DF_F32] = linspace_f32,
                                                       [DF_F64] = linspace_f64};
 
@@ -101,11 +102,14 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
 }
 
-/* Reads memory once: if it is shared, its owner may write it meanwhile. */
+/* Reads memory once: if it is shared, its owner may write it meanwhile. What int64 cannot hold
+ * is negative, so no place either. */
 static int64_t read_int(const df_tensor *x, int64_t i)
 {
     switch (x->dtype) {
     case DF_U8: return ((const volatile uint8_t *)x->data)[i];
+    case DF_U16: return ((const volatile uint16_t *)x->data)[i];
+    case DF_U32: return ((const volatile uint32_t *)x->data)[i];
     case DF_I8: return ((const volatile int8_t *)x->data)[i];
     case DF_I16: return ((const volatile int16_t *)x->data)[i];
     case DF_I32: return ((const volatile int32_t *)x->data)[i];

@@ -23,6 +23,9 @@ typedef void (*block_fn)(void *out, const void *const *in, const block_shape *s)
 typedef double so_far_f32;
 typedef double so_far_f64;
 typedef uint8_t so_far_u8;
+typedef uint16_t so_far_u16;
+typedef uint32_t so_far_u32;
+typedef uint64_t so_far_u64;
 typedef int8_t so_far_i8;
 typedef int16_t so_far_i16;
 typedef int32_t so_far_i32;
@@ -35,7 +38,8 @@ typedef int64_t so_far_i64;
 #undef TEMPLATE
 
 #define OF_INTS(name)                                                                            \
-    [DF_U8] = name##_block_u8, [DF_I8] = name##_block_i8, [DF_I16] = name##_block_i16,           \
+    [DF_U8] = name##_block_u8, [DF_U16] = name##_block_u16, [DF_U32] = name##_block_u32,         \
+    [DF_U64] = name##_block_u64, [DF_I8] = name##_block_i8, [DF_I16] = name##_block_i16,         \
     [DF_I32] = name##_block_i32, [DF_I64] = name##_block_i64
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, [DF_F64] = name##_block_f64
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};

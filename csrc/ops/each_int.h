@@ -3,6 +3,15 @@
 #define DTYPE u8
 #include TEMPLATE
 #undef DTYPE
+#define DTYPE u16
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE u32
+#include TEMPLATE
+#undef DTYPE
+#define DTYPE u64
+#include TEMPLATE
+#undef DTYPE
 #define DTYPE i8
 #include TEMPLATE
 #undef DTYPE

@@ -12,9 +12,9 @@
 #include "simd/lanes.h"
 #include "simd/vmath.h"
 
-/* For any integer dtype, unsigned ones too, without a comparison that is always false. */
-DF_INLINE bool is_negative(int64_t x) { return x < 0; }
-DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
+/* Of an element of the integer dtype in force, signed or not. */
+#define is_negative(x) FN(is_negative)(x)
+#define is_minus_one(x) FN(is_minus_one)(x)
 
 #define TEMPLATE "ops/map.h"
 #include "ops/each_float.h"
@@ -34,6 +34,9 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     }
 #define HALVES_f64(name, n_in, rounds)
 #define HALVES_u8(name, n_in, rounds)
+#define HALVES_u16(name, n_in, rounds)
+#define HALVES_u32(name, n_in, rounds)
+#define HALVES_u64(name, n_in, rounds)
 #define HALVES_i8(name, n_in, rounds)
 #define HALVES_i16(name, n_in, rounds)
 #define HALVES_i32(name, n_in, rounds)
@@ -71,19 +74,22 @@ DF_INLINE bool is_minus_one(int64_t x) { return x == -1; }
     [DF_F16] = name##_tile_f16, [DF_BF16] = name##_tile_bf16, [DF_F32] = name##_tile_f32,        \
     [DF_F64] = name##_tile_f64
 #define INTS(name)                                                                               \
-    [DF_U8] = name##_tile_u8, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,              \
+    [DF_U8] = name##_tile_u8, [DF_U16] = name##_tile_u16, [DF_U32] = name##_tile_u32,            \
+    [DF_U64] = name##_tile_u64, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,            \
     [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64
 #define NUMBERS(name) FLOATS(name), INTS(name)
 #define WITH_ONE(name)                                                                           \
     .tile_with_one = {{[DF_F32] = name##_one0_tile_f32, [DF_F64] = name##_one0_tile_f64},        \
                       {[DF_F32] = name##_one1_tile_f32, [DF_F64] = name##_one1_tile_f64}}
-#define ALL_INTS (1u << DF_U8 | 1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
+#define SIGNED_INTS (1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
+#define ALL_INTS (SIGNED_INTS | 1u << DF_U8 | 1u << DF_U16 | 1u << DF_U32 | 1u << DF_U64)
 /* The search of a refusal: name_first_<dtype> of each integer dtype. */
 #define FIRST_OF_INTS(name)                                                                      \
     static int64_t name##_first(const df_tensor *x)                                              \
     {                                                                                            \
         static int64_t (*const of[])(int64_t, const void *) = {                                  \
-            [DF_U8] = name##_first_u8, [DF_I8] = name##_first_i8, [DF_I16] = name##_first_i16,   \
+            [DF_U8] = name##_first_u8, [DF_U16] = name##_first_u16, [DF_U32] = name##_first_u32, \
+            [DF_U64] = name##_first_u64, [DF_I8] = name##_first_i8, [DF_I16] = name##_first_i16, \
             [DF_I32] = name##_first_i32, [DF_I64] = name##_first_i64};                           \
         return of[x->dtype](x->size, x->data);                                                   \
     }

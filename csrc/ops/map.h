@@ -88,6 +88,18 @@ DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)
 }
 
 #if !DTYPE_FLOAT
+/* Without a comparison that is always false where T is unsigned. */
+DF_INLINE bool FN(is_negative)(T x)
+{
+    const int64_t wide = (int64_t)x;
+    return (T)-1 < (T)1 && wide < 0;
+}
+DF_INLINE bool FN(is_minus_one)(T x)
+{
+    const int64_t wide = (int64_t)x;
+    return (T)-1 < (T)1 && wide == -1;
+}
+
 /* Index of the first element for which the test holds, or -1. Blocks have no early exit, so that
  * their loops vectorise. */
 DF_INLINE int64_t FN(first1)(int64_t n, const T *x, bool (*test)(T))

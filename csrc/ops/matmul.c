@@ -25,7 +25,8 @@ static df_status check_dtypes(const df_call *call, df_error *err)
     for (int i = 0; i < 2; i++)
         if (!DF_SYM(df_gemm_has)(call->in[i]->dtype, call->in[i]->dtype) ||
             call->in[i]->dtype != a)
-            return df_fail_dtype(call, i, "a float type, int32 or int64 for both", err);
+            return df_fail_dtype(call, i, "a float type, or integers of 32 or 64 bits, for both",
+                                 err);
     return DF_OK;
 }
 

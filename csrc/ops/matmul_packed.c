@@ -15,7 +15,7 @@ static df_status check_dtype(const df_call *call, df_error *err)
     const df_dtype dtype = call->in[0]->dtype;
     return DF_SYM(df_gemm_has)(dtype, dtype)
                ? DF_OK
-               : df_fail_dtype(call, 0, "a float type, int32 or int64", err);
+               : df_fail_dtype(call, 0, "a float type, or integers of 32 or 64 bits", err);
 }
 
 /* --- packing ---------------------------------------------------------------------------------- */

@@ -200,9 +200,9 @@ static df_status infer_integers(const df_call *call, df_error *err)
     if (!df_is_int(dtype))
         return df_fail(err, DF_BAD_DTYPE, "%s: dtype is %s, want an integer dtype",
                        call->op->name, df_dtypes[dtype].name);
-    int bits = df_dtypes[dtype].bytes * 8 - (dtype != DF_U8);
-    int64_t most = bits == 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
-    int64_t least = dtype == DF_U8 ? 0 : -most - 1;
+    int bits = df_dtypes[dtype].bytes * 8 - !df_is_unsigned(dtype);
+    int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    int64_t least = df_is_unsigned(dtype) ? 0 : -most - 1;
     if (low >= high || low < least || high - 1 > most)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "%s: minval is %lld, maxval %lld, want minval < maxval, and both within %s",

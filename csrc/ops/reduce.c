@@ -48,7 +48,9 @@ typedef struct reduction {
     {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype}
 #define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), [DF_F64] = REDUCER_OF(name, f64)
 #define INT_REDUCERS(name)                                                                       \
-    [DF_U8] = REDUCER_OF(name, u8), [DF_I8] = REDUCER_OF(name, i8),                              \
+    [DF_U8] = REDUCER_OF(name, u8), [DF_U16] = REDUCER_OF(name, u16),                            \
+    [DF_U32] = REDUCER_OF(name, u32), [DF_U64] = REDUCER_OF(name, u64),                          \
+    [DF_I8] = REDUCER_OF(name, i8),                                                              \
     [DF_I16] = REDUCER_OF(name, i16), [DF_I32] = REDUCER_OF(name, i32),                          \
     [DF_I64] = REDUCER_OF(name, i64)
 #define REDUCERS(name) FLOAT_REDUCERS(name), INT_REDUCERS(name)

@@ -13,8 +13,9 @@ enum { AXIS, OUTPUT_TYPE };
 #define CHUNK_ROWS 4096 /* the same in columns */
 
 /* Holds a row of a chunk; as wide as an element where that helps the compiler. */
-typedef int32_t row_number_u8, row_number_i8, row_number_i16, row_number_i32, row_number_f32;
-typedef int64_t row_number_i64, row_number_f64;
+typedef int32_t row_number_u8, row_number_u16, row_number_u32, row_number_i8, row_number_i16,
+    row_number_i32, row_number_f32;
+typedef int64_t row_number_u64, row_number_i64, row_number_f64;
 
 #define TEMPLATE "ops/reduction.h"
 #include "ops/each_float.h"
@@ -35,6 +36,8 @@ typedef struct {
 #define SEARCH_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype, name##_best_##dtype}
 #define SEARCHES(name)                                                                           \
     {[DF_BOOL] = SEARCH_OF(name, u8), [DF_U8] = SEARCH_OF(name, u8),                             \
+     [DF_U16] = SEARCH_OF(name, u16), [DF_U32] = SEARCH_OF(name, u32),                           \
+     [DF_U64] = SEARCH_OF(name, u64),                                                            \
      [DF_I8] = SEARCH_OF(name, i8), [DF_I16] = SEARCH_OF(name, i16),                             \
      [DF_I32] = SEARCH_OF(name, i32), [DF_I64] = SEARCH_OF(name, i64),                           \
      [DF_F32] = SEARCH_OF(name, f32), [DF_F64] = SEARCH_OF(name, f64)}

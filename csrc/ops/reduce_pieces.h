@@ -53,8 +53,8 @@ static void reduce_many(const reduction *r, df_dtype dtype, int64_t rows, int64_
 #define WHOLE_FLOATS(of)                                                                         \
     WHOLE(of, DF_F32) WHOLE(of, DF_F64) WHOLE_HALF(of, DF_F16) WHOLE_HALF(of, DF_BF16)
 #define WHOLE_NUMBERS(of)                                                                        \
-    WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32)       \
-    WHOLE(of, DF_I64)
+    WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_U16) WHOLE(of, DF_U32) WHOLE(of, DF_U64)      \
+    WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32) WHOLE(of, DF_I64)
 WHOLE_NUMBERS(sum)
 WHOLE_NUMBERS(prod)
 WHOLE_NUMBERS(max)
@@ -171,6 +171,7 @@ FOLD_FLOATS(mean_of_squares)
     .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
 #define OF_NUMBERS(of)                                                                           \
     HALVES_IN_FLOAT,                                                                             \
-    .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_I8] = of##_whole_DF_I8,        \
-               [DF_I16] = of##_whole_DF_I16, [DF_I32] = of##_whole_DF_I32,                       \
-               [DF_I64] = of##_whole_DF_I64}
+    .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_U16] = of##_whole_DF_U16,      \
+               [DF_U32] = of##_whole_DF_U32, [DF_U64] = of##_whole_DF_U64,                       \
+               [DF_I8] = of##_whole_DF_I8, [DF_I16] = of##_whole_DF_I16,                         \
+               [DF_I32] = of##_whole_DF_I32, [DF_I64] = of##_whole_DF_I64}

@@ -30,7 +30,7 @@ typedef FN(b_unsigned) FN(key);
 
 DF_INLINE FN(key) FN(to_key)(T x, bool descending)
 {
-    const FN(key) low = (FN(key))((T)-1 < 0 ? (FN(key))1 << (8 * sizeof(T) - 1) : 0);
+    const FN(key) low = (FN(key))((T)-1 < (T)1 ? (FN(key))1 << (8 * sizeof(T) - 1) : 0);
     const FN(key) mask = ~(FN(key))0 >> (8 * (sizeof(FN(key)) - sizeof(T)));
     const FN(key) u = ((FN(key))x + low) & mask;
     return descending ? mask - u : u;
@@ -38,7 +38,7 @@ DF_INLINE FN(key) FN(to_key)(T x, bool descending)
 
 DF_INLINE T FN(from_key)(FN(key) u, bool descending)
 {
-    const FN(key) low = (FN(key))((T)-1 < 0 ? (FN(key))1 << (8 * sizeof(T) - 1) : 0);
+    const FN(key) low = (FN(key))((T)-1 < (T)1 ? (FN(key))1 << (8 * sizeof(T) - 1) : 0);
     const FN(key) mask = ~(FN(key))0 >> (8 * (sizeof(FN(key)) - sizeof(T)));
     return (T)((descending ? mask - u : u) - low);
 }

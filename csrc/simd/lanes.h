@@ -23,6 +23,9 @@ typedef b_i8 b_u8;
 typedef uint8_t b_i16 __attribute__((vector_size(DF_VEC_BYTES / 2)));
 typedef b_f32 b_i32;
 typedef b_f64 b_i64;
+typedef b_i16 b_u16;
+typedef b_f32 b_u32;
+typedef b_f64 b_u64;
 #define B DF_CAT(b, DTYPE)
 
 /* x86 intrinsic of the level for the dtype in force: DF_MM(sqrt) -> _mm512_sqrt_ps. */
@@ -78,6 +81,18 @@ typedef b_f64 b_i64;
 #include "simd/lanes_int.h"
 #undef DTYPE
 #define DTYPE u8
+#include "simd/lanes_any.h"
+#include "simd/lanes_int.h"
+#undef DTYPE
+#define DTYPE u16
+#include "simd/lanes_any.h"
+#include "simd/lanes_int.h"
+#undef DTYPE
+#define DTYPE u32
+#include "simd/lanes_any.h"
+#include "simd/lanes_int.h"
+#undef DTYPE
+#define DTYPE u64
 #include "simd/lanes_any.h"
 #include "simd/lanes_int.h"
 #undef DTYPE

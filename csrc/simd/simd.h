@@ -25,6 +25,9 @@ typedef int16_t t_i16;
 typedef int32_t t_i32;
 typedef int64_t t_i64;
 typedef uint8_t t_u8;
+typedef uint16_t t_u16;
+typedef uint32_t t_u32;
+typedef uint64_t t_u64;
 typedef uint8_t t_bool;
 
 #define DF_VECTOR(name, elem) typedef elem name __attribute__((vector_size(DF_VEC_BYTES)))
@@ -35,6 +38,7 @@ DF_VECTOR(v_i16, int16_t);
 DF_VECTOR(v_i32, int32_t);
 DF_VECTOR(v_i64, int64_t);
 DF_VECTOR(v_u8, uint8_t);
+DF_VECTOR(v_u16, uint16_t);
 DF_VECTOR(v_u32, uint32_t);
 DF_VECTOR(v_u64, uint64_t);
 #undef DF_VECTOR
@@ -46,6 +50,9 @@ typedef v_i16 m_i16;
 typedef v_i32 m_i32;
 typedef v_i64 m_i64;
 typedef v_i8 m_u8;
+typedef v_i16 m_u16;
+typedef v_i32 m_u32;
+typedef v_i64 m_u64;
 
 /* Bytes 0 or 1, as many as a vector of 4-byte, 8-byte elements has lanes. */
 typedef uint8_t b_f32 __attribute__((vector_size(DF_VEC_BYTES / 4)));

@@ -24,7 +24,11 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
     if c == b"e"[0]: return DF_F16
     if c == b"f"[0]: return DF_F32
     if c == b"d"[0]: return DF_F64
-    if c == b"B"[0]: return DF_U8
+    if c in b"BHILQN":
+        if itemsize == 1: return DF_U8
+        if itemsize == 2: return DF_U16
+        if itemsize == 4: return DF_U32
+        if itemsize == 8: return DF_U64
     if c in b"bhilqn":
         if itemsize == 1: return DF_I8
         if itemsize == 2: return DF_I16
@@ -70,36 +74,17 @@ cdef Tensor without_buffer(value, str who):
     return x
 
 
-cdef int wide_unsigned(Py_buffer *view, int wanted):
-    """The signed dtype that holds a buffer of uint16 or uint32, if `wanted` holds it too; or -1."""
-    cdef const char *format = view.format
-    if format == NULL or wanted < 0:
-        return -1
-    if format[0] in b"<=@|":
-        format += 1
-    if format[0] == 0 or format[0] not in b"HIL" or format[1] != 0:
-        return -1
-    if view.itemsize == 2 and wanted in (DF_I32, DF_I64, DF_F32, DF_F64):
-        return DF_I32
-    if view.itemsize == 4 and wanted in (DF_I64, DF_F64):
-        return DF_I64
-    return -1
-
-
 cdef object unknown_format(value, Py_buffer *view, str who):
     dtype = getattr(value, "dtype", view.format.decode("latin-1"))
-    hint = ""
-    if str(dtype) in ("uint16", "uint32"):
-        hint = f" (pass a dtype= that holds {dtype})"
-    return _errors.DTypeError(f"{who}: got an array of dtype {dtype}{hint}; "
+    return _errors.DTypeError(f"{who}: got an array of dtype {dtype}; "
                               f"dualflow has {', '.join(map(str, DTYPES))}")
 
 
-cdef Tensor from_buffer(value, str who, int wanted=-1):
+cdef Tensor from_buffer(value, str who):
     """A copy of anything with the buffer protocol: also strided, read-only or byte-swapped."""
     cdef Py_buffer view
     cdef bint swapped = False
-    cdef int dtype, signed = -1
+    cdef int dtype
     cdef Tensor x
     x = acquire(value, &view, who)
     if x is not None:
@@ -109,16 +94,13 @@ cdef Tensor from_buffer(value, str who, int wanted=-1):
         if dtype >= 0 and view.itemsize != df_dtypes[dtype].bytes:
             dtype = -1
         if dtype < 0:
-            signed = wide_unsigned(&view, wanted)
-            if signed < 0:
-                raise unknown_format(value, &view, who)
-            dtype = DF_I16 if view.itemsize == 2 else DF_I32
+            raise unknown_format(value, &view, who)
         x = copy_buffer(&view, <df_dtype>dtype, who)
         if swapped and view.itemsize > 1:
             df_swap_bytes(x.t.data, x.t.size, <int>view.itemsize)
         if dtype == DF_BOOL:
             df_normalize_bools(<uint8_t *>x.t.data, x.t.size)
-        return x if signed < 0 else widen(x, <df_dtype>signed)
+        return x
     finally:
         PyBuffer_Release(&view)
 
@@ -140,16 +122,3 @@ cdef Tensor copy_buffer(Py_buffer *view, df_dtype dtype, str who):
     elif x.t.size:
         fill_strided(x, view.buf, strides)
     return x
-
-
-cdef Tensor widen(Tensor x, df_dtype dtype):
-    """The bits of uint16 or uint32 in a tensor of their signed kind, as numbers twice as wide."""
-    cdef Tensor y = new_tensor(dtype, x.t.ndim, x.t.shape, b"constant")
-    cdef int64_t i
-    if dtype == DF_I32:
-        for i in range(x.t.size):
-            (<int32_t *>y.t.data)[i] = (<uint16_t *>x.t.data)[i]
-    else:
-        for i in range(x.t.size):
-            (<int64_t *>y.t.data)[i] = (<uint32_t *>x.t.data)[i]
-    return y

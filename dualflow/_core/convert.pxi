@@ -68,11 +68,11 @@ cdef Tensor to_tensor(value, dtype, str who):
     if held is not None:
         return as_tensor(held, dtype, who)
     if PyObject_CheckBuffer(value):
-        x = from_buffer(value, who, wanted)
+        x = from_buffer(value, who)
     elif hasattr(value, "__dlpack__"):
         x = from_dlpack(value, copy=True)
     elif hasattr(value, "__array__"):
-        x = from_buffer(value.__array__(), who, wanted)
+        x = from_buffer(value.__array__(), who)
     elif hasattr(value, "__float__") or hasattr(value, "__index__"):
         return to_tensor(value.__index__() if hasattr(value, "__index__") else float(value),
                          dtype, who)

@@ -26,6 +26,9 @@ cdef extern from "base/dtype.h" nogil:
     ctypedef enum df_dtype:
         DF_BOOL
         DF_U8
+        DF_U16
+        DF_U32
+        DF_U64
         DF_I8
         DF_I16
         DF_I32
@@ -47,6 +50,7 @@ cdef extern from "base/dtype.h" nogil:
     const df_dtype_info df_dtypes[]
     df_dtype df_promote(df_dtype a, df_dtype b) noexcept
     bint df_is_float(df_dtype d) noexcept
+    bint df_is_unsigned(df_dtype d) noexcept
 
 cdef extern from "base/tensor.h" nogil:
     int DF_MAX_NDIM
@@ -211,9 +215,9 @@ cdef extern from "op/op.h" nogil:
         int64_t (*workspace)(const df_call *call) noexcept nogil
         double (*flops)(const df_call *call) noexcept nogil
         int64_t (*view)(const df_call *call) noexcept nogil
-        df_reduce_fn reduce[10]
-        df_folder fold[10]
-        df_tile_fn tile[10]
+        df_reduce_fn reduce[DF_N_DTYPES]
+        df_folder fold[DF_N_DTYPES]
+        df_tile_fn tile[DF_N_DTYPES]
         int tile_key
         df_refusal refuses
         double cost

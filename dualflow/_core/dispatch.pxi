@@ -84,8 +84,8 @@ cdef list promoted(Op op, PyObject **args, list ins):
             dtype = number_dtype(a) if common < 0 else weak_dtype(a, <df_dtype>common)
             common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
     if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
-        common = DF_F64 if common == DF_I64 or (
-            common == DF_I32 and df_trace_top != NULL
+        common = DF_F64 if common in (DF_I64, DF_U64) or (
+            common in (DF_I32, DF_U32) and df_trace_top != NULL
             and (<object>df_trace_top).face is not None) else DF_F32
     for i in range(n):
         if ins[i] is None:

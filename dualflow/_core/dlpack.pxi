@@ -94,7 +94,7 @@ cdef DLDataType dl_dtype(df_dtype dtype):
     d.lanes = 1
     if dtype == DF_BOOL:
         d.code = DL_BOOL
-    elif dtype == DF_U8:
+    elif df_is_unsigned(dtype):
         d.code = DL_UINT
     elif dtype == DF_BF16:
         d.code = DL_BFLOAT

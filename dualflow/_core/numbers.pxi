@@ -40,6 +40,7 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
     cdef void *p = x.t.data
     cdef df_dtype dtype = x.t.dtype
     cdef long long i
+    cdef unsigned long long u
     if dtype == DF_F32:
         (<float *>p)[at] = <float><double>value
         return 0
@@ -56,6 +57,10 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
         raise _errors.DTypeError(f"{who}: got the float {value!r}, want {dtype_of(x)}; "
                                  "cast it first")
     try:
+        if dtype == DF_U64:
+            u = value
+            (<uint64_t *>p)[at] = u
+            return 0
         i = value
         if dtype == DF_I64:
             (<int64_t *>p)[at] = i
@@ -67,6 +72,10 @@ cdef int store_number(Tensor x, int64_t at, value, str who) except -1:
             (<int8_t *>p)[at] = <int8_t>i
         elif dtype == DF_U8 and 0 <= i <= 0xff:
             (<uint8_t *>p)[at] = <uint8_t>i
+        elif dtype == DF_U16 and 0 <= i <= 0xffff:
+            (<uint16_t *>p)[at] = <uint16_t>i
+        elif dtype == DF_U32 and 0 <= i <= 0xffffffff:
+            (<uint32_t *>p)[at] = <uint32_t>i
         else:
             raise OverflowError
     except OverflowError:

@@ -30,7 +30,7 @@ cdef class Op:
     """
     cdef const df_op *c
     cdef FastPath fast
-    cdef df_tile_fn quick[10]       # by dtype, where every value has a result
+    cdef df_tile_fn quick[DF_N_DTYPES]  # by dtype, where every value has a result
     cdef bint float_only
     cdef bint sums                     # see record_call
     cdef readonly str name

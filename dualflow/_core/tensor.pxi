@@ -175,6 +175,9 @@ cdef object scalar_item(Tensor x, str asked):
     if x.t.dtype == DF_I64: return (<int64_t *>p)[0]
     if x.t.dtype == DF_BOOL: return (<uint8_t *>p)[0] != 0
     if x.t.dtype == DF_U8: return (<uint8_t *>p)[0]
+    if x.t.dtype == DF_U16: return (<uint16_t *>p)[0]
+    if x.t.dtype == DF_U32: return (<uint32_t *>p)[0]
+    if x.t.dtype == DF_U64: return (<uint64_t *>p)[0]
     if x.t.dtype == DF_I8: return (<int8_t *>p)[0]
     if x.t.dtype == DF_I16: return (<int16_t *>p)[0]
     return df_half_to_f32((<uint16_t *>p)[0], x.t.dtype)

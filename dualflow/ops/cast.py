@@ -1,7 +1,7 @@
 """Conversion between dtypes."""
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
-from dualflow.dtypes import DType, as_dtype, bfloat16, float16, float32
+from dualflow.dtypes import as_dtype, bfloat16, float16, float32
 from dualflow.gradient_registry import gradient
 from dualflow.ops.limits import clip_by_value
 from dualflow.ops.types import DTypeLike, TensorLike
@@ -44,17 +44,6 @@ def _(g, y, x, dtype):
     return cast(g, x.dtype)
 
 
-# The largest finite numbers of the floating dtypes that others can exceed.
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
-
-
-def _range(dtype: DType) -> tuple[int, int]:
-    if dtype.is_bool:
-        return 0, 1
-    bits = 8 * dtype.itemsize
-    return (0, 2**bits - 1) if dtype.name == "uint8" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`value` converted to another dtype; numbers beyond its range become the nearest end of it.
 
@@ -82,10 +71,9 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     if x.dtype in (float16, bfloat16):
         x = cast(x, float32)
     source, target = x.dtype, as_dtype(dtype)
-    if source.is_floating and target.name in _LARGEST and source.itemsize > target.itemsize:
-        x = clip_by_value(x, -_LARGEST[target.name], _LARGEST[target.name])
-    elif source.is_integer and target.is_integer:
-        (low, high), (source_low, source_high) = _range(target), _range(source)
-        if low > source_low or high < source_high:
-            x = clip_by_value(x, max(low, source_low), min(high, source_high))
+    if source.is_floating and target.is_floating and source.itemsize > target.itemsize:
+        x = clip_by_value(x, target.min, target.max)
+    elif source.is_integer and target.is_integer and (
+            target.min > source.min or target.max < source.max):
+        x = clip_by_value(x, max(target.min, source.min), min(target.max, source.max))
     return cast(x, target, name=name)

@@ -20,7 +20,7 @@ def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Integers become float32 (int64: float64) first. Division by zero gives inf or NaN.
+    Integers become float32 (int64 and uint64: float64) first. Division by zero gives inf or NaN.
     The gradient is ``g / b`` to a and ``-g * y / b`` to b.
 
     Examples

@@ -4,6 +4,7 @@ from typing import Any
 
 from dualflow import _core
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
+from dualflow.dtypes import int32, int64
 from dualflow.errors import DualflowError, OutOfRangeError
 from dualflow.ops.array import (
     broadcast_to,
@@ -81,7 +82,9 @@ def _plain(key: Any) -> Any:
     if not index.dtype.is_integer:
         raise OutOfRangeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
                               "or bool with 1 dimension or more")
-    return index if index.dtype.itemsize >= 4 else apply("cast", index, dtype="int32")
+    if index.dtype in (int32, int64):
+        return index
+    return apply("cast", index, dtype="int32" if index.dtype.itemsize < 4 else "int64")
 
 
 def _n_dims(key: Any) -> int:

@@ -19,7 +19,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
 
     Parameters
     ----------
-    a : Tensor, floating, int32 or int64, shape (..., m, k)
+    a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k, n)
     transpose_a, transpose_b : bool
         Whether the last two dimensions are swapped first: shapes (..., k, m) and (..., n, k).
@@ -99,7 +99,7 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
 
     Parameters
     ----------
-    a : Tensor, floating, int32 or int64, shape (..., m, k)
+    a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k)
     transpose_a : bool
         Whether the last two dimensions of a, then (..., k, m), are swapped first.

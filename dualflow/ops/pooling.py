@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply
 from dualflow.arguments import shown
-from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64, uint8
+from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64, uint8, uint16, uint32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import reshape, static_shape
@@ -28,7 +28,7 @@ from dualflow.ops.windows import (
 __all__ = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d",
            "max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"]
 
-_NARROW = (uint8, int8, int16)      # pooled as int32
+_WIDER = {uint8: int32, int8: int32, int16: int32, uint16: int32, uint32: int64}
 
 
 @gradient("max_pool", saves="output")
@@ -85,9 +85,9 @@ def _largest(x: TensorBase, attrs: Attrs, places: DType,
              name: str | None = None) -> tuple[Tensor, Tensor]:
     """The largest number of each window, and its pixel: within the image as int32, within the
     window as uint8."""
-    if x.dtype not in _NARROW:
+    if x.dtype not in _WIDER:
         return apply("max_pool", x, name=name, places=places, **attrs)
-    y, at = apply("max_pool", cast(x, int32), name=name, places=places, **attrs)
+    y, at = apply("max_pool", cast(x, _WIDER[x.dtype]), name=name, places=places, **attrs)
     return cast(y, x.dtype), at
 
 
@@ -113,7 +113,8 @@ def max_pool(input: TensorLike, ksize: TensorLike, strides: TensorLike, padding:
 
     Parameters
     ----------
-    input : Tensor, any number dtype, shape (batch, space..., channels), 1 to 3 dimensions of space
+    input : Tensor, any number dtype but uint64, shape (batch, space..., channels), with 1 to 3
+        dimensions of space
     ksize : int or ints
         Size of the window: one for all dimensions of space, one for each, or one for each
         dimension of `input` with 1 for batch and channels.
@@ -205,7 +206,7 @@ def max_pool_with_argmax(input: TensorLike, ksize: TensorLike, strides: TensorLi
 
     Parameters
     ----------
-    input : Tensor, any number dtype, shape (batch, height, width, channels)
+    input : Tensor, any number dtype but uint64, shape (batch, height, width, channels)
     ksize, strides, padding
         As for `max_pool`.
     data_format : "NHWC"

@@ -70,8 +70,9 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     Notes
     -----
     float32 has 24, float64 53, float16 11, bfloat16 8 random bits. An integer's probability is off
-    by less than 2**-32 of itself. In float16 and bfloat16, where `minval` is above 0, a number may
-    round up to `maxval`. The same bits at every SIMD level. There is no gradient.
+    by less than 2**-32 of itself; its `maxval` is at most 2**63 - 1. In float16 and bfloat16, where
+    `minval` is above 0, a number may round up to `maxval`. The same bits at every SIMD level. There
+    is no gradient.
 
     Examples
     --------

@@ -23,7 +23,8 @@ def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
     Returns
     -------
-    Tensor, of the dtype of `input_tensor`; float32 for integers and bools, float64 for int64
+    Tensor, of the dtype of `input_tensor`; float32 for integers and bools, float64 for int64 and
+        uint64
 
     Notes
     -----

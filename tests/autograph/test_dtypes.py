@@ -6,7 +6,8 @@ import pytest
 
 import dualflow as df
 
-DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64"]
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64",
+          "uint16", "uint32", "uint64"]
 FLOATS = DTYPES[:4]
 
 

@@ -40,12 +40,21 @@ static bool make_pages(void)
 #define DTYPE u8
 #include "lanes_check_any.h"
 #undef DTYPE
+#define DTYPE u16
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE u32
+#include "lanes_check_any.h"
+#undef DTYPE
+#define DTYPE u64
+#include "lanes_check_any.h"
+#undef DTYPE
 
 int main(void)
 {
     CHECK(make_pages());
     check_any_f32(), check_any_f64(), check_any_i8(), check_any_i16(), check_any_i32();
-    check_any_i64(), check_any_u8();
+    check_any_i64(), check_any_u8(), check_any_u16(), check_any_u32(), check_any_u64();
     check_float_f32(), check_float_f64();
     return 0;
 }

@@ -13,6 +13,11 @@ static void test_promotion(void)
 {
     CHECK(df_promote(DF_I8, DF_U8) == DF_I16);
     CHECK(df_promote(DF_U8, DF_I16) == DF_I16);
+    CHECK(df_promote(DF_U8, DF_U16) == DF_U16);
+    CHECK(df_promote(DF_I8, DF_U16) == DF_I32);
+    CHECK(df_promote(DF_U32, DF_I32) == DF_I64);
+    CHECK(df_promote(DF_U64, DF_I8) == DF_F64);
+    CHECK(df_promote(DF_U64, DF_F32) == DF_F32);
     CHECK(df_promote(DF_I64, DF_F16) == DF_F16);
     CHECK(df_promote(DF_F16, DF_BF16) == DF_F32);
     CHECK(df_promote(DF_BF16, DF_F32) == DF_F32);

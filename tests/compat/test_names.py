@@ -35,8 +35,9 @@ def test_types():
     assert tf.string == "string" and tf.string != tf.float32
     assert repr(tf.string) == "dualflow.string"
     assert tf.string.base_dtype is tf.string and not tf.string.is_floating
-    assert [t.name for t in (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.bfloat16)] == [
-        "int8", "int16", "int32", "int64", "uint8", "bfloat16"]
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+                 "bfloat16"):
+        assert getattr(tf, name).name == name and tf.as_dtype(name) is getattr(tf, name)
     assert isinstance(tf.constant(1.), tf.Tensor) and tf.GradientTape is df.GradientTape
     assert tf.IndexedSlices is df.IndexedSlices and tf.TensorArray is df.TensorArray
     assert tf.print is df.print

@@ -8,6 +8,7 @@ import pytest
 import dualflow as df
 from dualflow import _core
 from tests.graph.tile_code import FOLD, FULL, ROW, Cluster
+from tests.ops.case import INTS
 
 
 def normal(*shape, dtype=np.float32, seed=0):
@@ -168,7 +169,7 @@ def test_special_values_are_folded():
 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod"])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", INTS)
 def test_integer_reductions(name, dtype):
     c = Cluster(normal(50, 37, dtype=dtype), shape=(50, 37), row_dims=1)
     check(c, c.reduce(name, 0))

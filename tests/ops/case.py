@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 FLOATS = ("float32", "float64")
-INTS = ("uint8", "int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTS = (*UNSIGNED, "int8", "int16", "int32", "int64")
 NUMBERS = FLOATS + INTS
 BOOL = ("bool",)
 ANY = NUMBERS + BOOL
@@ -99,7 +100,7 @@ class sample:
         if dtype == "bool":
             return rng.random(self.shape) < 0.5
         if dtype in INTS:
-            low = 0 if dtype == "uint8" else min(round(self.low), 0)
+            low = 0 if dtype in UNSIGNED else min(round(self.low), 0)
             return rng.integers(low, max(round(self.high), low + 1) + 1, self.shape).astype(dtype)
         return rng.uniform(self.low, self.high, self.shape).astype(dtype)
 

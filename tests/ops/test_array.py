@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 
 import dualflow as df
 
-DTYPES = ["float32", "float64", "int16", "uint8", "float16", "bool"]
+DTYPES = ["float32", "float64", "int16", "uint8", "uint16", "float16", "bool"]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=5)
 WIDE = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=40)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests.ops.case import INTS, UNSIGNED
 
 
 def bfloat16(values):
@@ -46,8 +47,31 @@ def test_to_bfloat16_rounds_once():
     assert np.isnan(bfloat16(np.array([np.nan])))
 
 
+def test_uint64_rounds_once():
+    n = np.array([2**64 - 1, 2**63 + 2**52, 2**63 + 2**52 + 1, 2**53 + 1, 2**60 + 2**36 + 1, 7, 0],
+                 "uint64")
+    for dtype in ("float32", "float64"):
+        np.testing.assert_array_equal(df.cast(n, dtype).numpy(), n.astype(dtype))
+    half = 2**63 + 2**55                # half way between two bfloat16 numbers
+    assert bfloat16(np.array([half, half + 1, half - 1], "uint64")).tolist() == [
+        2.0**63, 2.0**63 + 2.0**56, 2.0**63]
+    x = np.array([2049, 2051, 65519, 65520], "uint64")
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(df.cast(x, df.float16).numpy(), x.astype("f2"))
+
+
+def test_the_ends_of_unsigned_dtypes():
+    for dtype in UNSIGNED:
+        top = np.array([np.iinfo(dtype).max, 0, 1], dtype)
+        for other in (*INTS, "float64"):
+            np.testing.assert_array_equal(df.cast(top, other).numpy(), top.astype(other))
+            back = np.array([-1, 0, 1]).astype(other)
+            if other != "float64":
+                np.testing.assert_array_equal(df.cast(back, dtype).numpy(), back.astype(dtype))
+
+
 @pytest.mark.parametrize("source", ["float32", "float64"])
-@pytest.mark.parametrize("target", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("target", INTS)
 def test_floats_beyond_an_integer_dtype(source, target):
     info = np.iinfo(target)
     ends = [np.inf, -np.inf, np.nan, 1e30, -1e30, float(info.max), float(info.min)]

@@ -10,6 +10,7 @@ import dualflow as df
 from dualflow import config
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from tests.ops import harness
+from tests.ops.case import INTS
 from tests.ops.cases import CASES
 from tests.ops.philox import philox, words
 
@@ -60,7 +61,7 @@ def test_threads_and_lengths_change_nothing(draw):
         assert draw(short).numpy().tobytes() == results[0][:short].tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("dtype", INTS)
 def test_draws_do_not_overlap(dtype):
     g = df.random.Generator(1)
     a = g.uniform([16], maxval=100, dtype=dtype).numpy().tolist()
@@ -126,13 +127,15 @@ def test_neighbouring_seeds_of_generators(draw):
     (-2**31, 2**31 - 1, "int32"), (-2**31, 2**31, "int32"), (0, 2**31 - 1, "int32"),
     (0, 2**32 - 1, "int64"), (0, 2**32 + 1, "int64"), (-1, 2**32, "int64"),
     (0, 2**63 - 1, "int64"), (-2**62 - 1, 2**62, "int64"), (-2**63, 2**63 - 1, "int64"),
-    (-128, 127, "int8"), (0, 255, "uint8"), (-2**15, 2**15, "int16")])
+    (-128, 127, "int8"), (0, 255, "uint8"), (-2**15, 2**15, "int16"),
+    (0, 2**16, "uint16"), (2**32 - 3, 2**32, "uint32"), (0, 2**32, "uint32"),
+    (0, 2**63 - 1, "uint64")])
 def test_integers_are_the_high_part_of_an_exact_product(low, high, dtype):
     key, n = (77, 5), 500
     w = [int(x) for x in words(*key, -(-n // 8))]
     pairs = [a | b << 32 for a, b in zip(w[::2], w[1::2], strict=True)]
     bits, given = 64, pairs
-    if dtype == "int64":
+    if dtype.endswith("int64"):
         bits, given = 128, [a | b << 64 for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
     want = [low + (d * (high - low) >> bits) for d in given[:n]]
     got = df.random.stateless_uniform([n], key, low, high, dtype)
@@ -273,6 +276,8 @@ def test_shapes_and_dtypes():
     (lambda: df.random.uniform([2], dtype="int32"), InvalidArgumentError, "maxval"),
     (lambda: df.random.uniform([2], 5, 5, "int32"), InvalidArgumentError, "random_integers.*5"),
     (lambda: df.random.uniform([2], 0, 300, "uint8"), InvalidArgumentError, "uint8"),
+    (lambda: df.random.uniform([2], 0, 2**16 + 1, "uint16"), InvalidArgumentError, "uint16"),
+    (lambda: df.random.uniform([2], -1, 1, "uint64"), InvalidArgumentError, "uint64"),
     (lambda: df.random.stateless_normal([2], [1, 2, 3]), ShapeError, "key.*3"),
     (lambda: df.random.stateless_normal([2], df.constant([1.0, 2.0])), ShapeError, "key.*float32"),
     (lambda: df.random.stateless_permutation(-1, [1, 2]), InvalidArgumentError, "-1"),

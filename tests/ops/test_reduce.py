@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from tests.ops.case import INTS
 
 REDUCTIONS = [df.reduce_sum, df.reduce_mean, df.reduce_max, df.reduce_min, df.reduce_prod,
               df.reduce_logsumexp, df.math.reduce_variance, df.math.reduce_std,
@@ -28,7 +29,7 @@ def test_bad_axes(reduction):
         reduction(x, axis=(1, -1))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("dtype", INTS)
 def test_extremes_of_no_integers(dtype):
     x = df.zeros([0], dtype)
     assert df.reduce_max(x).numpy() == np.iinfo(dtype).min

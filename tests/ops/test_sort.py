@@ -6,10 +6,11 @@ from hypothesis import given, settings, strategies as st
 
 import dualflow as df
 from dualflow import errors
+from tests.ops.case import NUMBERS
 from tests.ops.harness import threads
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
-DTYPES = ["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
+DTYPES = [*NUMBERS, "bool"]
 
 BAD = [
     (lambda: df.sort(1.0), errors.ShapeError, "sort: got a scalar"),
@@ -149,7 +150,8 @@ def test_sort_gradient_along_other_axis():
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "uint32",
+                                   "uint64"])
 def test_random_searchsorted(dtype, side):
     rng = np.random.default_rng(1)
     for n in (1, 2, 3, 17, 1000):

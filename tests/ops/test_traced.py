@@ -1,11 +1,18 @@
 """Every row as part of a graph: traced, with passes off, with unknown dimensions, among elementwise
-ops that fuse with it; bit for bit what eager mode gives, gradient included."""
+ops that fuse with it; bit for bit what eager mode gives, gradient included.
+
+Of uint16, uint32 and uint64 a row takes one; all of them with ``pytest --exhaustive``.
+"""
 
 import numpy as np
-import pytest
 
 import dualflow as df
 from tests.ops import harness
+
+
+def pytest_generate_tests(metafunc):
+    every = metafunc.config.getoption("exhaustive")
+    metafunc.parametrize("case, dtype", harness.rows(every=every))
 
 
 def leaves(args):
@@ -54,18 +61,15 @@ def compare_call(call, tensors, make):
         assert got == want, traced.graph_for(*tensors)
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows())
 def test_traced(case, dtype):
     compare(case, dtype, harness.make(case, dtype), lambda call, _: df.function(call))
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows())
 def test_passes_off(case, dtype):
     compare(case, dtype, harness.make(case, dtype),
             lambda call, _: df.function(call, passes=False))
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows())
 def test_unknown_dimensions(case, dtype):
     def make(call, tensors):
         return df.function(call, input_signature=[
@@ -95,7 +99,6 @@ def surrounded(call):
     return around
 
 
-@pytest.mark.parametrize("case, dtype", harness.rows())
 def test_inside_a_larger_cluster(case, dtype, request):
     args = harness.make(case, dtype)
     tensors = leaves(args)

@@ -153,6 +153,9 @@ from dualflow.compat.v1.dtypes import (
     int64 as int64,
     string as string,
     uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
 from dualflow.compat.v1.errors import (
     OpError as OpError,

@@ -16,6 +16,9 @@ from dualflow.dtypes import (
     int32 as int32,
     int64 as int64,
     uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
 
 __all__ = ["as_dtype", "bool", "double", "half", "string"]
@@ -25,7 +28,7 @@ class StringType:
     """The type of text."""
 
     name = "string"
-    is_floating = is_integer = is_bool = False
+    is_floating = is_integer = is_bool = is_unsigned = False
     as_numpy_dtype = object
 
     @property

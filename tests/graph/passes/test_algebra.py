@@ -156,7 +156,7 @@ INTEGERS_REWRITTEN = {
 
 
 @pytest.mark.parametrize("name", INTEGERS_REWRITTEN)
-@pytest.mark.parametrize("dtype", ["int32"])
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "uint32"])
 def test_integers_rewritten(name, dtype):
     f, want = INTEGERS_REWRITTEN[name]
     assert left(f, x(4, 5, dtype=dtype)) == want

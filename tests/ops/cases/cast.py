@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import ANY, case, sample
+from tests.ops.case import ANY, MOVABLE, case, sample
 
 
 def np_cast(x, dtype):
@@ -26,11 +26,11 @@ def np_saturate(x, dtype):
 
 
 X = sample((3, 4), -300, 300)
-for dtype in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"):
+for dtype in MOVABLE:
     floating = dtype in ("float32", "float64")
     case("cast", args=[X], kwargs={"dtype": dtype}, ref=np_cast, dtypes=ANY,
          grad=(0,) if dtype == "float64" else (), name=f"cast to {dtype}")
-for dtype in ("uint8", "int8", "int32"):
+for dtype in ("uint8", "uint16", "uint64", "int8", "int32"):
     case("cast", args=[X], kwargs={"dtype": dtype}, ref=np_saturate, dtypes=ANY, grad=(),
          function="saturate_cast", name=f"saturate_cast to {dtype}")
 case("cast", args=[X], kwargs={"dtype": "float16"}, ref=np_saturate, function="saturate_cast",

@@ -3,7 +3,7 @@ import numpy as np
 import dualflow as df
 from tests.ops.case import case, normal, sample
 
-DTYPES = ("float32", "float64", "int32", "int64")
+DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
 def product(a, b, transpose_a=False, transpose_b=False):

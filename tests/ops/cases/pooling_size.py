@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.ops.case import ANY, NUMBERS, case, normal
-from tests.ops.cases.pooling import listed, np_pooled, spread
+from tests.ops.cases.pooling import POOLED, listed, np_pooled, spread
 
 
 def adaptive(kind):
@@ -18,7 +18,7 @@ def over_space(f):
     return lambda x, data_format=None: f(x, tuple(range(1, x.ndim - 1)))
 
 
-case("max_pool", args=[normal(2, 7, 5, 3), (3, 2)], ref=adaptive("MAX"), dtypes=NUMBERS,
+case("max_pool", args=[normal(2, 7, 5, 3), (3, 2)], ref=adaptive("MAX"), dtypes=POOLED,
      function="nn.adaptive_max_pool", large=[normal(3, 70, 50, 20), (11, 7)])
 case("max_pool", args=[normal(2, 3, 4, 5), (6, 2), "NCHW"], ref=adaptive("MAX"),
      function="nn.adaptive_max_pool")
