@@ -1,5 +1,11 @@
 """Random numbers."""
 
+from dualflow.ops.distributions import (
+    stateless_binomial as stateless_binomial,
+    stateless_categorical as stateless_categorical,
+    stateless_gamma as stateless_gamma,
+    stateless_poisson as stateless_poisson,
+)
 from dualflow.ops.random import (
     stateless_normal as stateless_normal,
     stateless_permutation as stateless_permutation,
@@ -14,4 +20,10 @@ from dualflow.ops.random_generator import (
     shuffle as shuffle,
     truncated_normal as truncated_normal,
     uniform as uniform,
+)
+from dualflow.ops.random_samples import (
+    binomial as binomial,
+    categorical as categorical,
+    gamma as gamma,
+    poisson as poisson,
 )

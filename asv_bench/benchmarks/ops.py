@@ -87,6 +87,11 @@ def drawn(dtype="float32", **attrs):
     return lambda: ([df.constant([1, 0], dtype="int64")], {"shape": [N], "dtype": dtype, **attrs})
 
 
+def distributed(n_parameters):
+    """A row of random ops with parameters of their own for each element."""
+    return lambda: ([df.constant([1, 0], dtype="int64"), *[floats(N)] * n_parameters], {})
+
+
 def update(n_slots, *rest, **attrs):
     """A row of an optimizer's step: variable, slots, gradient, learning rate, and the rest."""
     return lambda: ([df.Variable(floats(N)), *(df.Variable(floats(N)) for _ in range(n_slots)),
@@ -260,6 +265,9 @@ OTHERS = {
     "truncated_normal": drawn(mean=0.0, stddev=1.0),
     "random_integers": drawn("int32", minval=0, maxval=10),
     "random_permutation": lambda: ([df.constant([1, 0], dtype="int64")], {"n": N}),
+    "random_gamma": distributed(1),
+    "random_poisson": distributed(1),
+    "random_binomial": distributed(2),
     "sort": matrix(descending=False),
     "argsort": matrix(descending=False),
     "top_k": matrix(k=10),

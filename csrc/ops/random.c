@@ -4,6 +4,7 @@
  * Groups of 8 counters are turned into elements: 32 of float32, 16 of float64 and of integers up to
  * 32 bits, 8 of int64. */
 #include "op/op.h"
+#include "ops/random_key.h"
 #include "simd/rng.h"
 #include "base/thread.h"
 #include "simd/vmath.h"
@@ -71,19 +72,10 @@ typedef v_u64 words_f64;
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static df_status infer_key(const df_call *call, df_error *err)
-{
-    const df_tensor *key = call->in[0];
-    if (key->dtype != DF_I64 || key->ndim != 1 || (key->size != 2 && key->size >= 0))
-        return df_fail(err, DF_BAD_SHAPE, "%s: the key is %s, want int64 (2,)", call->op->name,
-                       df_tensor_text(key).text);
-    return DF_OK;
-}
-
 static df_status infer_shape(const df_call *call, df_error *err)
 {
     df_ints shape = call->attrs[SHAPE].list;
-    df_status st = infer_key(call, err);
+    df_status st = df_infer_key(call, err);
     if (st != DF_OK) return st;
     if (shape.n > DF_MAX_NDIM)
         return df_fail(err, DF_BAD_SHAPE, "%s: shape has %lld dimensions, want at most %d",
@@ -230,7 +222,7 @@ DF_OP(random_integers) = {
 static df_status infer_permutation(const df_call *call, df_error *err)
 {
     int64_t n = call->attrs[N].i;
-    df_status st = infer_key(call, err);
+    df_status st = df_infer_key(call, err);
     if (st != DF_OK) return st;
     if (n < 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want >= 0", call->op->name,

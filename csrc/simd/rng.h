@@ -52,6 +52,25 @@ DF_INLINE void philox_lanes(uint64_t key, v_u64 counter, v_u64 *words01, v_u64 *
     *words23 = (c2 & 0xffffffff) | c3 << 32;
 }
 
+/* One block. With `high`, the upper half of the counter, above 0, it is none that lanes make. */
+static inline void philox_block(uint64_t key, uint64_t low, uint64_t high, uint64_t words[2])
+{
+    uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32);
+    uint32_t c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+        uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    words[0] = c0 | (uint64_t)c1 << 32;
+    words[1] = c2 | (uint64_t)c3 << 32;
+}
+
 /* `n_groups` groups of words, of the counters from `counter` on. */
 static inline void philox_fill(uint64_t key, uint64_t counter, int64_t n_groups, uint64_t *out)
 {

@@ -31,7 +31,8 @@ def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
     return x if x.dtype is wanted else apply("cast", x, dtype=wanted)
 
 
-def _key(seed: TensorLike) -> TensorLike:
+def key_of(seed: TensorLike) -> TensorLike:
+    """What random ops take as their key."""
     return seed if isinstance(seed, TensorBase) else constant(seed, dtypes.int64)
 
 
@@ -84,19 +85,19 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     if not drawn.is_floating:
         if maxval is None:
             raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, want a maxval")
-        return apply("random_integers", _key(seed), name=name, shape=shape, dtype=drawn,
+        return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
     maxval = 1.0 if maxval is None else maxval
     digits = _HALF_DIGITS.get(as_dtype(dtype))
     if digits or isinstance(minval, TensorBase) or isinstance(maxval, TensorBase):
-        x = apply("random_uniform", _key(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
+        x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
                   maxval=1.0)
         if digits:                      # cut, so that nothing rounds up to 1
             x = apply("floor", x * 2.0**digits) * 2.0**-digits
         x = x * (maxval - minval) + minval
     else:
-        x = apply("random_uniform", _key(seed), name=name, shape=shape, dtype=drawn, minval=minval,
-                  maxval=maxval)
+        x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn,
+                  minval=minval, maxval=maxval)
     return _in_dtype(x, as_dtype(dtype))
 
 
@@ -133,7 +134,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     (2, 3)
     """
     def draw(mean, stddev):
-        return apply("random_normal", _key(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
+        return apply("random_normal", key_of(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
                      mean=mean, stddev=stddev)
 
     return _scaled(draw, dtype, mean, stddev)
@@ -171,8 +172,8 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
     (4,)
     """
     def draw(mean, stddev):
-        return apply("truncated_normal", _key(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
-                     mean=mean, stddev=stddev)
+        return apply("truncated_normal", key_of(seed), name=name, shape=shape,
+                     dtype=_drawn_in(dtype), mean=mean, stddev=stddev)
 
     return _scaled(draw, dtype, mean, stddev)
 
@@ -203,7 +204,7 @@ def stateless_permutation(n: int, seed: TensorLike, name: str | None = None) -> 
     >>> sorted(df.random.stateless_permutation(4, seed=[1, 2]).numpy().tolist())
     [0, 1, 2, 3]
     """
-    return apply("random_permutation", _key(seed), name=name, n=n)
+    return apply("random_permutation", key_of(seed), name=name, n=n)
 
 
 no_gradient("random_permutation", why="integer result")

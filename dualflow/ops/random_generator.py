@@ -20,6 +20,12 @@ from dualflow._core import (
 from dualflow.arguments import integer
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import ints, static_shape
+from dualflow.ops.distributions import (
+    stateless_binomial,
+    stateless_categorical,
+    stateless_gamma,
+    stateless_poisson,
+)
 from dualflow.ops.gather import gather
 from dualflow.ops.random import (
     Shape,
@@ -174,6 +180,29 @@ class Generator:
         shape = _dims(shape, "random_truncated_normal")
         return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
 
+    def gamma(self, shape: Shape, alpha: TensorLike, beta: TensorLike | None = None,
+              dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+        """As `dualflow.random.stateless_gamma`, from this generator."""
+        shape = _dims(shape, "random_gamma")
+        return stateless_gamma(shape, self.key(), alpha, beta, dtype, name)
+
+    def poisson(self, shape: Shape, lam: TensorLike, dtype: DTypeLike = dtypes.int32,
+                name: str | None = None) -> Tensor:
+        """As `dualflow.random.stateless_poisson`, from this generator."""
+        shape = _dims(shape, "random_poisson")
+        return stateless_poisson(shape, self.key(), lam, dtype, name)
+
+    def binomial(self, shape: Shape, counts: TensorLike, probs: TensorLike,
+                 dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+        """As `dualflow.random.stateless_binomial`, from this generator."""
+        shape = _dims(shape, "random_binomial")
+        return stateless_binomial(shape, self.key(), counts, probs, dtype, name)
+
+    def categorical(self, logits: TensorLike, num_samples: int, dtype: DTypeLike = dtypes.int64,
+                    name: str | None = None) -> Tensor:
+        """As `dualflow.random.categorical`, from this generator."""
+        return stateless_categorical(logits, num_samples, self.key(), dtype, name)
+
     def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
         """As `dualflow.random.shuffle`, from this generator."""
         x = value if isinstance(value, TensorBase) else constant(value)
@@ -221,7 +250,8 @@ def get_global_generator() -> Generator:
     return _Global.generator
 
 
-def _source(seed: int | None, who: str) -> Generator:
+def source_of(seed: int | None, who: str) -> Generator:
+    """The generator of a call with that seed."""
     if seed is None:
         return get_global_generator()
     return Generator(integer(seed, f"random.{who}: seed", "; random.stateless_* take two"))
@@ -230,7 +260,7 @@ def _source(seed: int | None, who: str) -> Generator:
 def draw_key(seed: int | None, who: str) -> Tensor:
     """The key for one draw of the function `who`: the first of ``Generator(seed)``, or the next of
     the global generator."""
-    return _source(seed, who).key()
+    return source_of(seed, who).key()
 
 
 def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
@@ -261,7 +291,7 @@ def uniform(shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = No
     >>> df.random.uniform([2, 3], maxval=10, dtype=df.int32).shape
     (2, 3)
     """
-    return _source(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
+    return source_of(seed, "uniform").uniform(shape, minval, maxval, dtype, name)
 
 
 def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
@@ -292,7 +322,7 @@ def normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
     >>> a.numpy().tolist() == b.numpy().tolist()
     True
     """
-    return _source(seed, "normal").normal(shape, mean, stddev, dtype, name)
+    return source_of(seed, "normal").normal(shape, mean, stddev, dtype, name)
 
 
 def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
@@ -322,7 +352,7 @@ def truncated_normal(shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 
     >>> df.random.truncated_normal([2, 3], stddev=0.1).shape
     (2, 3)
     """
-    return _source(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
+    return source_of(seed, "truncated_normal").truncated_normal(shape, mean, stddev, dtype, name)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -348,4 +378,4 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     >>> sorted(df.random.shuffle([3, 1, 2]).numpy().tolist())
     [1, 2, 3]
     """
-    return _source(seed, "shuffle").shuffle(value, name)
+    return source_of(seed, "shuffle").shuffle(value, name)

@@ -86,3 +86,29 @@ def test_dropout(session):
         tf.nn.dropout(tf.constant([1]), 0.5)
     with pytest.raises(ValueError, match=r"You must provide a rate"):
         tf.nn.dropout(x)
+
+
+def test_distributions_with_parameters(session):
+    rate, logits = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None, 3])
+    given = {rate: [2., 30.], logits: np.log([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])}
+    g, p, m, c = session.run([
+        tf.random_gamma([20_000], rate, [2., 4.]), tf.random_poisson(rate, [20_000]),
+        tf.multinomial(logits, 20_000), tf.random.categorical(logits, 5, tf.int32)], given)
+    assert g.shape == p.shape == (20_000, 2) and m.shape == (2, 20_000) and c.shape == (2, 5)
+    assert g.dtype == p.dtype == np.float32 and m.dtype == np.int64 and c.dtype == np.int32
+    np.testing.assert_allclose(g.mean(0), [1., 7.5], rtol=0.05)
+    np.testing.assert_allclose(p.mean(0), [2., 30.], rtol=0.05)
+    np.testing.assert_allclose(p.var(0), [2., 30.], rtol=0.1)
+    shares = [np.bincount(row, minlength=3) / 20_000 for row in m]
+    np.testing.assert_allclose(shares, [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], atol=0.02)
+    n = tf.shape(tf.zeros([4]))[0]
+    found = session.run([tf.random.gamma([], 3.), tf.random.poisson(3., [2], tf.int64),
+                         tf.random.multinomial([[0., 1.]], n, output_dtype=tf.int32)])
+    assert [x.shape for x in found] == [(), (2,), (1, 4)] and found[2].dtype == np.int32
+
+
+def test_each_operation_has_a_stream():
+    tf.set_random_seed(7)
+    for op in (tf.random_gamma([3], 2.), tf.random_poisson(50., [9]),
+               tf.multinomial(tf.zeros([1, 50]), 9)):
+        assert draws(op) == draws(op) and len({str(x) for x in draws(op)}) == 3

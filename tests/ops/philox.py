@@ -1,5 +1,7 @@
 """Philox4x32-10 in plain Python, as in the paper, and the order in which ops use its words."""
 
+import math
+
 import numpy as np
 
 MASK = 0xFFFFFFFF
@@ -36,3 +38,23 @@ def draws(key, n):
     """n draws of 64 bits."""
     w = words(*key, -(-n // 16))
     return (w[::2] | w[1::2] << np.uint64(32))[:n]
+
+
+class Element:
+    """The draws of one element of an op that rejects: blocks with its index as upper half."""
+
+    def __init__(self, seed, number, index):
+        self.key, self.counter = stream(seed % 2**64, number % 2**64)
+        self.high, self.left = index + 1, []
+
+    def unit(self):
+        """In (0, 1), of 52 bits."""
+        if not self.left:
+            a, b, c, d = philox(self.key, self.counter + (self.high << 64))
+            self.counter = (self.counter + 1) % 2**64
+            self.left = [a | b << 32, c | d << 32]
+        return ((self.left.pop() >> 12) + 0.5) * 2.0**-52
+
+    def normal(self):
+        radius = math.sqrt(-2 * math.log(self.unit()))
+        return radius * math.cos(2 * math.pi * self.unit())

@@ -14,10 +14,15 @@ from dualflow.compat.v1.in_force import get_default_graph, graph_in_force, recor
 from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.slot import Slot
 from dualflow.dtypes import float32, int32, int64
-from dualflow.ops.array import expand_dims, identity, shape
+from dualflow.ops.array import identity, ints, shape
 from dualflow.ops.cast import cast
-from dualflow.ops.creation import range as range_of
-from dualflow.ops.exponential import log
+from dualflow.ops.creation import range as range_of, zeros_like
+from dualflow.ops.distributions import (
+    parameter,
+    stateless_categorical,
+    stateless_gamma,
+    stateless_poisson,
+)
 from dualflow.ops.gather import gather
 from dualflow.ops.limits import minimum
 from dualflow.ops.random import (
@@ -26,11 +31,12 @@ from dualflow.ops.random import (
     stateless_truncated_normal,
     stateless_uniform,
 )
-from dualflow.ops.reduce_arg import argmax
+from dualflow.ops.random_samples import sampled
 from dualflow.ops.rounding import floor
 
-__all__ = ["get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
-           "random_uniform", "set_random_seed", "truncated_normal"]
+__all__ = ["get_seed", "multinomial", "random_crop", "random_gamma", "random_normal",
+           "random_poisson", "random_shuffle", "random_uniform", "set_random_seed",
+           "truncated_normal"]
 
 BITS = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15     # 2**64 over the golden ratio: neighbours end up far apart
@@ -205,31 +211,90 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
 
 @recorded
-def multinomial(logits: Any, num_samples: int, seed: int | None = None, name: str | None = None,
-                output_dtype: Any = None) -> Any:
-    """For each row of logits, numbers of classes drawn with the probabilities softmax(logits).
+def random_gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32,
+                 seed: int | None = None, name: str | None = None) -> Any:
+    """Gamma distributed numbers, `shape` of them for each of the parameters, others in each run.
 
     Parameters
     ----------
-    logits : Tensor, shape (batch, classes)
-    num_samples : int
+    shape : sequence of int
+    alpha : Tensor
+        The shape parameter, positive. No gradient reaches it.
+    beta : Tensor, optional
+        The rate, by default 1.
+    dtype : floating dtype
     seed : int, optional
-    output_dtype : dtype, default int64
+        With that of the graph it makes the numbers repeatable.
 
     Examples
     --------
     >>> import dualflow.compat.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     print(sess.run(tf.multinomial([[0., -1e9]], 3)))
-    [[0 0 0]]
+    ...     sess.run(tf.random_gamma([10], [0.5, 1.5])).shape
+    (10, 2)
     """
-    x, name = convert(logits), name or "multinomial"
-    wanted = int64 if output_dtype is None else as_dtype(output_dtype)
-    shape = [x.shape[0], num_samples, x.shape[1]]
-    # The largest of logits with noise of the Gumbel distribution: the class it is has softmax's
-    # probability.
-    noise = -log(-log(random_uniform(shape, 1e-30, 1.0, x.dtype, seed, f"{name}/uniform")))
-    return argmax(expand_dims(x, 1) + noise, 2, wanted, name)
+    name = name or "random_gamma"
+    wanted = as_dtype(dtype)
+    alpha = parameter(alpha, wanted, name)
+    if beta is not None:
+        beta = parameter(beta, wanted, name)
+        alpha = alpha + zeros_like(beta)
+    dims = sampled(shape, alpha, name)
+    return stateless_gamma(dims, draw(seed, name), alpha, beta, wanted, name)
+
+
+@recorded
+def random_poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None,
+                   name: str | None = None) -> Any:
+    """Poisson distributed numbers, `shape` of them for each rate, others in each run.
+
+    Parameters
+    ----------
+    lam : Tensor
+        The rate, not negative.
+    shape : sequence of int
+    dtype : dtype
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.random_poisson([0.5, 1.5], [10])).shape
+    (10, 2)
+    """
+    name = name or "random_poisson"
+    lam = parameter(lam, as_dtype(dtype), name)
+    dims = sampled(shape, lam, name)
+    return stateless_poisson(dims, draw(seed, name), lam, as_dtype(dtype), name)
+
+
+@recorded
+def multinomial(logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None,
+                output_dtype: Any = None) -> Any:
+    """Classes drawn with the probabilities ``softmax(logits)``, others in each run.
+
+    Parameters
+    ----------
+    logits : Tensor, floating, shape (batch, n_classes)
+    num_samples : int
+        How many to draw for each row.
+    seed : int, optional
+        With that of the graph it makes the numbers repeatable.
+    output_dtype : int32 or int64, default int64
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.multinomial([[0., -1e9]], 3)).tolist()
+    [[0, 0, 0]]
+    """
+    name = name or "multinomial"
+    n, = ints(num_samples, "multinomial: num_samples")
+    dtype = int64 if output_dtype is None else as_dtype(output_dtype)
+    return stateless_categorical(convert(logits), n, draw(seed, name), dtype, name)
 
 
 @recorded

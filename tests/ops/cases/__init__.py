@@ -15,6 +15,7 @@ from tests.ops.cases import (  # noqa: F401
     crop,
     cumulative,
     depthwise,
+    distributions,
     division,
     exponential,
     gather,
