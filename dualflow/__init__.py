@@ -77,6 +77,9 @@ from dualflow.ops.array import (
     stop_gradient as stop_gradient,
     transpose as transpose,
 )
+from dualflow.ops.bitcast import (
+    bitcast as bitcast,
+)
 from dualflow.ops.bitwise import (
     logical_and as logical_and,
     logical_not as logical_not,

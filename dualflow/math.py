@@ -12,6 +12,7 @@ from dualflow.ops.arithmetic import (
     squared_difference as squared_difference,
     subtract as subtract,
 )
+from dualflow.ops.bitcast import nextafter as nextafter
 from dualflow.ops.bitwise import (
     logical_and as logical_and,
     logical_not as logical_not,
@@ -27,12 +28,18 @@ from dualflow.ops.compare import (
     less_equal as less_equal,
     not_equal as not_equal,
 )
-from dualflow.ops.cumulative import cumprod as cumprod, cumsum as cumsum
+from dualflow.ops.cumulative import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp,
+)
 from dualflow.ops.division import (
     divide as divide,
     divide_no_nan as divide_no_nan,
     floordiv as floordiv,
     floormod as floormod,
+    gcd as gcd,
+    lcm as lcm,
     mod as mod,
     reciprocal as reciprocal,
     truediv as truediv,
@@ -56,6 +63,7 @@ from dualflow.ops.hyperbolic import (
 )
 from dualflow.ops.limits import maximum as maximum, minimum as minimum
 from dualflow.ops.norm import count_nonzero as count_nonzero, zero_fraction as zero_fraction
+from dualflow.ops.quantile import erfcinv as erfcinv, erfinv as erfinv, ndtri as ndtri
 from dualflow.ops.reduce import (
     reduce_all as reduce_all,
     reduce_any as reduce_any,

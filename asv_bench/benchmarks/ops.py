@@ -213,6 +213,8 @@ OTHERS = {
     "reduce_all": bools,
     "argmax": matrix(axis=1, output_type="int64"),
     "argmin": matrix(axis=1, output_type="int64"),
+    "bitcast": matrix(dtype="int32"),
+    "cumulative_logsumexp": matrix(**CUMULATED),
     "cumsum": matrix(**CUMULATED),
     "cumprod": matrix(**CUMULATED),
     "cumulative_recurrence": lambda: ([floats(ROWS, COLUMNS), floats(ROWS, COLUMNS)], CUMULATED),

@@ -1,4 +1,5 @@
-/* Cumulative ops along one axis: cumsum, cumprod, and the recurrence their gradients are made of.
+/* Cumulative ops along one axis: cumsum, cumprod, the recurrence their gradients are made of, and
+ * logarithms of sums of exponentials.
  *
  * All run along a block (outer, n, inner), forwards or in reverse. Exclusive ones leave the element
  * itself out and begin with the identity. */
@@ -44,6 +45,7 @@ typedef int64_t so_far_i64;
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, [DF_F64] = name##_block_f64
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};
 static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
+static const block_fn logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
 static const block_fn recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
 
 static df_status infer(const df_call *call, df_error *err)
@@ -58,6 +60,12 @@ static df_status infer(const df_call *call, df_error *err)
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+static df_status infer_logsumexp(const df_call *call, df_error *err)
+{
+    return logsumexp[call->in[0]->dtype] ? infer(call, err)
+                                         : df_fail_dtype(call, 0, "a floating dtype", err);
 }
 
 typedef struct {
@@ -86,7 +94,8 @@ static void block_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status run(const df_call *call, const block_fn *fns)
+/* `cost` of a number where a row is alone, and of one among columns. */
+static df_status run(const df_call *call, const block_fn *fns, double alone, double among)
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
@@ -94,36 +103,46 @@ static df_status run(const df_call *call, const block_fn *fns)
     df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, &never);
     job j = {fns[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
     if (x->size == 0) return DF_OK;
+    const double cost = j.span.inner == 1 ? alone : among;
     j.n_blocks = df_ceil_div(j.span.inner, BLOCK_COLUMNS);
     const int64_t each = j.span.n * df_min(j.span.inner, BLOCK_COLUMNS);
-    df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1),
-                    (j.span.inner == 1 ? 1.0 : 0.2) * (double)each, block_task, &j);
+    df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1), cost * (double)each,
+                    block_task, &j);
     return DF_OK;
 }
 
 static df_status run_cumsum(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, cumsum);
+    return run(call, cumsum, 1, 0.2);
 }
 static df_status run_cumprod(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, cumprod);
+    return run(call, cumprod, 1, 0.2);
 }
 static df_status run_recurrence(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, recurrence);
+    return run(call, recurrence, 1, 0.2);
+}
+static df_status run_logsumexp(const df_call *call, df_error *err)
+{
+    (void)err;
+    return run(call, logsumexp, 25, 25);
 }
 
 #define CUMULATIVE_OP(op)                                                                        \
     .name = op, .kind = DF_GENERAL, .total = true, .n_out = 1, .n_attrs = 3,                     \
     .attrs = {{"axis", DF_ATTR_INT}, {"exclusive", DF_ATTR_BOOL}, {"reverse", DF_ATTR_BOOL}},    \
-    .infer = infer, HALVES_IN_FLOAT
+    HALVES_IN_FLOAT
 
-DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .run = run_cumsum};
-DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .run = run_cumprod};
+DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer,
+                 .run = run_cumsum};
+DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer,
+                  .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
-DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2,
+DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2, .infer = infer,
                                 .run = run_recurrence};
+DF_OP(cumulative_logsumexp) = {CUMULATIVE_OP("cumulative_logsumexp"), .n_in = 1,
+                               .infer = infer_logsumexp, .run = run_logsumexp};

@@ -50,6 +50,21 @@ static void FN(cumprod_block)(void *out, const void *const *in, const block_shap
 
 #if DTYPE_FLOAT
 
+/* log(e^a + e^b): the larger, and what the smaller adds. Infinities of one sign have no
+ * difference. */
+DF_INLINE SO_FAR FN(log_add_1)(SO_FAR a, T b)
+{
+    if (a == b) return a + M_LN2;
+    const SO_FAR high = a > b ? a : b, low = a > b ? b : a;
+    return high + log1p(exp(low - high));
+}
+
+static void FN(logsumexp_block)(void *out, const void *const *in, const block_shape *s)
+{
+    if (s->cols == 1) FN(cumulate_row)(out, in[0], s, -INFINITY, FN(log_add_1));
+    else FN(cumulate_columns)(out, in[0], s, -INFINITY, FN(log_add_1));
+}
+
 static void FN(recurrence_block)(void *to, const void *const *in, const block_shape *s)
 {
     T *out = to;

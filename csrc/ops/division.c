@@ -1,5 +1,18 @@
-/* Quotients and remainders. */
+/* Quotients, remainders, greatest common divisors. */
 #include "ops/elementwise.h"
+
+#define MAGNITUDE(x) (is_negative(x) ? -(uint64_t)(x) : (uint64_t)(x))
+
+/* By Euclid. */
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 
 #define TEMPLATE "ops/division_formulas.h"
 #include "ops/each_float.h"
@@ -20,3 +33,5 @@ DF_OP(floordiv) = {BINARY_OP("floordiv"), .tile = {NUMBERS(floordiv)}, .cost = 2
                    .refuses = NO_ZERO};
 DF_OP(floormod) = {BINARY_OP("floormod"), .tile = {NUMBERS(floormod)}, .cost = 2,
                    .refuses = NO_ZERO};
+DF_OP(gcd) = {BINARY_OP("gcd"), .commutative = true, .tile = {INTS(gcd)}, .cost = 20};
+DF_OP(lcm) = {BINARY_OP("lcm"), .commutative = true, .tile = {INTS(lcm)}, .cost = 20};

@@ -90,6 +90,20 @@ DF_INLINE T FN(floormod_1)(T a, T b)
     return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
 }
 
+/* The greatest common divisor of the magnitudes, which for MIN only an unsigned number holds. */
+DF_INLINE T FN(gcd_1)(T a, T b) { return (T)common_divisor(MAGNITUDE(a), MAGNITUDE(b)); }
+
+DF_INLINE T FN(lcm_1)(T a, T b)
+{
+    const uint64_t x = MAGNITUDE(a), y = MAGNITUDE(b), divisor = common_divisor(x, y);
+    return divisor == 0 ? 0 : (T)(x / divisor * y);
+}
+
+DF_INLINE V FN(gcd)(V a, V b) { return FN(lanewise2)(a, b, FN(gcd_1)); }
+DF_INLINE V FN(lcm)(V a, V b) { return FN(lanewise2)(a, b, FN(lcm_1)); }
+TILE_BINARY(gcd)
+TILE_BINARY(lcm)
+
 DF_INLINE V FN(floordiv)(V a, V b) { return FN(lanewise2)(a, b, FN(floordiv_1)); }
 DF_INLINE V FN(floormod)(V a, V b) { return FN(lanewise2)(a, b, FN(floormod_1)); }
 

@@ -1,10 +1,14 @@
-"""Cumulative ops along one axis: sums and products, with their gradients."""
+"""Cumulative ops along one axis: sums, products, logarithms of sums, with their gradients."""
+
+import math
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
+from dualflow.ops.compare import equal, greater, where
+from dualflow.ops.exponential import exp, log
 from dualflow.ops.types import TensorLike
 
-__all__ = ["cumprod", "cumsum"]
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
 
 
 def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False,
@@ -96,3 +100,47 @@ def _(g, s, a, b, axis, exclusive, reverse):
     # What flows into s[k + 1] reaches s[k] through a[k]: the exclusive recurrence back.
     behind = cumulative_recurrence(a, g, axis, True, not reverse)
     return behind * s, behind if exclusive else g + a * behind
+
+
+def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
+                         reverse: bool = False, name: str | None = None) -> Tensor:
+    """log(sum(exp(x))) of the elements up to each one along `axis`.
+
+    Parameters
+    ----------
+    x : Tensor, floating
+    axis : int
+    exclusive : bool
+        Whether the element itself is left out, so that the first result is -inf.
+    reverse : bool
+        Whether to go from the end of the axis to its beginning.
+
+    Returns
+    -------
+    Tensor, same shape and dtype as `x`
+
+    Notes
+    -----
+    No exponential overflows; float32 is summed up in float64. The gradient is the sum of
+    ``g[i] * exp(x - y[i])`` over the results that an element is part of: such a logarithm again,
+    in the other direction.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.cumulative_logsumexp([0., 0., 1000.]).numpy().round(4).tolist()
+    [0.0, 0.6930999755859375, 1000.0]
+    """
+    return apply("cumulative_logsumexp", x, axis=axis, exclusive=exclusive, reverse=reverse,
+                 name=name)
+
+
+@gradient("cumulative_logsumexp", saves="both")
+def _(g, y, x, axis, exclusive, reverse):
+    def flow(part):
+        used = greater(part, 0) & ~equal(y, -math.inf)
+        one = where(used, part, 1)
+        share = where(used, log(one) - where(used, y, 0), -math.inf)
+        return exp(cumulative_logsumexp(share, axis, exclusive, not reverse) + x)
+
+    return flow(g) - flow(-g)

@@ -4,7 +4,8 @@ from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.types import TensorLike
 
-__all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "mod", "reciprocal", "truediv"]
+__all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "gcd", "lcm", "mod", "reciprocal",
+           "truediv"]
 
 
 def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
@@ -200,3 +201,57 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 @gradient("reciprocal", saves="output")
 def _(g, y, x):
     return -g * (y * y)
+
+
+def gcd(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """The greatest common divisor, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, integers, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape, not negative
+
+    Notes
+    -----
+    gcd(0, b) is abs(b).
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.gcd([12, -12, 0], 18).numpy().tolist()
+    [6, 6, 18]
+    """
+    return apply("gcd", a, b, name=name)
+
+
+no_gradient("gcd", why="integer result")
+
+
+def lcm(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """The least common multiple, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, integers, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape; wraps around
+
+    Notes
+    -----
+    lcm(0, b) is 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.lcm([4, -4, 0], 6).numpy().tolist()
+    [12, 12, 0]
+    """
+    return apply("lcm", a, b, name=name)
+
+
+no_gradient("lcm", why="integer result")

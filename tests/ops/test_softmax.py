@@ -37,3 +37,35 @@ def test_no_elements():
     assert df.nn.softmax(df.zeros([3, 0])).shape == (3, 0)
     assert df.nn.sparse_softmax_cross_entropy_with_logits(
         df.zeros([0], "int32"), df.zeros([0, 3])).shape == (0,)
+
+
+def test_infinities_in_cumulative_logsumexp():
+    inf = np.inf
+    x = np.array([-inf, -inf, 1.0, -inf, 700.0, 1e4, inf, 2.0, -inf, np.nan, inf], "float64")
+    with np.errstate(invalid="ignore"):
+        want = np.logaddexp.accumulate(x)
+    np.testing.assert_allclose(df.math.cumulative_logsumexp(x).numpy(), want, rtol=1e-15)
+    x = df.constant([-inf, 1.0, -inf, 2.0])
+    for exclusive in (False, True):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.math.cumulative_logsumexp(x, exclusive=exclusive)
+        slope = tape.gradient(y, x, output_gradients=df.constant([1.0, 1.0, -1.0, 1.0]))
+        p = 1 / (1 + np.exp(1.0))
+        want = [0, p, 0, 1 - p] if not exclusive else [0, 0, 0, 0]
+        np.testing.assert_allclose(slope.numpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradient_of_exclusive_cumulative_logsumexp(reverse):
+    x = np.random.default_rng(0).normal(size=6)
+    w = np.random.default_rng(1).normal(size=5)
+
+    def f(x):
+        y = df.math.cumulative_logsumexp(x, exclusive=True, reverse=reverse)
+        return df.reduce_sum((y[:-1] if reverse else y[1:]) * w)
+
+    got = df.grad(f)(df.constant(x)).numpy()
+    steps = 1e-6 * np.eye(6)
+    want = [(f(x + h).item() - f(x - h).item()) / 2e-6 for h in steps]
+    np.testing.assert_allclose(got, want, atol=1e-8)

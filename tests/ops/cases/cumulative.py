@@ -23,6 +23,10 @@ for kwargs in ATTRS:
          rel=1e-6, large=[normal(301, 257)])
     case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumprod, 1), dtypes=NUMBERS,
          function="math.cumprod", rel=1e-6)
+    case("cumulative_logsumexp", args=[normal(5, 4)], kwargs=kwargs, rel=1e-6,
+         ref=lambda x, **how: np.log(running(np.cumsum, 0)(np.exp(x), **how)),
+         function="math.cumulative_logsumexp", large=[normal(301, 257)],
+         grad=() if kwargs["exclusive"] else (0,))   # -inf has no differences: test_softmax.py
 
 
 def np_recurrence(a, b, axis, exclusive, reverse):

@@ -28,3 +28,6 @@ case("floormod", args=[sample((3, 4), -9, 9), sample((4,), 1, 4)], ref=np.mod,
 for function in ("math.floormod", "math.mod"):
     case("floormod", args=[sample((3, 4), -9, 9), nonzero], ref=np.mod, function=function,
          dtypes=INTS, grad=())
+for name in ("gcd", "lcm"):
+    case(name, args=[sample((3, 4), -60, 60), sample((4,), -60, 60)], ref=getattr(np, name),
+         function=f"math.{name}", dtypes=INTS, grad=())
