@@ -92,6 +92,17 @@ def distributed(n_parameters):
     return lambda: ([df.constant([1, 0], dtype="int64"), *[floats(N)] * n_parameters], {})
 
 
+def labelled(gradient=False):
+    """32 texts of 20 letters, 100 steps of 28 classes."""
+    def inputs():
+        labels = df.random.uniform([32, 20], 1, 28, dtype=df.int32, seed=2)
+        lengths = df.fill([32], 20), df.fill([32], 100)
+        given = [labels, floats(100, 32, 28), *lengths, *([floats(32)] if gradient else [])]
+        return given, {"blank_index": 0, "time_major": True}
+
+    return inputs
+
+
 def update(n_slots, *rest, **attrs):
     """A row of an optimizer's step: variable, slots, gradient, learning rate, and the rest."""
     return lambda: ([df.Variable(floats(N)), *(df.Variable(floats(N)) for _ in range(n_slots)),
@@ -174,6 +185,8 @@ OTHERS = {
     "sparse_softmax_cross_entropy": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS)], {}),
     "sparse_softmax_cross_entropy_grad": lambda: ([indices(ROWS, COLUMNS), floats(ROWS, COLUMNS),
                                                    floats(ROWS)], {}),
+    "ctc_loss": labelled(),
+    "ctc_loss_grad": labelled(True),
     "layer_norm": normalized(COLUMNS, COLUMNS, epsilon=1e-5),
     "layer_norm_grad": normalized(None, COLUMNS, epsilon=1e-5),
     "rms_norm": normalized(COLUMNS, epsilon=1e-6),

@@ -13,6 +13,7 @@ from dualflow.ops import (
     compare as compare,
     control_flow as control_flow,
     creation as creation,
+    ctc as ctc,
     cumulative as cumulative,
     diagonal as diagonal,
     display as display,

@@ -14,6 +14,7 @@ from tests.ops.cases import (  # noqa: F401
     convolution,
     creation,
     crop,
+    ctc,
     cumulative,
     depthwise,
     distributions,

@@ -1,0 +1,145 @@
+"""Connectionist temporal classification: labels whose places in time are not known."""
+
+from dualflow._core import Tensor, apply, as_tensor
+from dualflow.dtypes import int64
+from dualflow.errors import ShapeError, UnimplementedError
+from dualflow.gradient_registry import gradient
+from dualflow.ops.array import expand_dims, static_shape, transpose
+from dualflow.ops.bitwise import logical_and, logical_not
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, less, not_equal, where
+from dualflow.ops.creation import fill, range as range_, zeros_like
+from dualflow.ops.cumulative import cumsum
+from dualflow.ops.gather import tensor_scatter_nd_max
+from dualflow.ops.join import concat, stack
+from dualflow.ops.reduce import reduce_max, reduce_sum
+from dualflow.ops.reduce_arg import argmax
+from dualflow.ops.types import TensorLike
+
+__all__ = ["ctc_greedy_decoder", "ctc_loss"]
+
+
+def ctc_loss(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
+             logit_length: TensorLike, logits_time_major: bool = True, unique: None = None,
+             blank_index: int | None = None, name: str | None = None) -> Tensor:
+    """``-log(p)`` of the labels, over all ways to place them in time.
+
+    Parameters
+    ----------
+    labels : Tensor, int32 or int64, shape (batch, max_labels)
+    logits : Tensor, floating, shape (time, batch, classes)
+        Or (batch, time, classes), if `logits_time_major` is False.
+    label_length : Tensor, int32 or int64, shape (batch,)
+        How many of a row's labels count.
+    logit_length : Tensor, int32 or int64, shape (batch,)
+        How many of its steps.
+    logits_time_major : bool
+    unique : None
+        Taken for TensorFlow's sake.
+    blank_index : int, optional
+        The class that stands for no label, by default 0; a negative one counts from the end.
+
+    Returns
+    -------
+    Tensor, dtype of `logits`, shape (batch,); inf where the steps are too few
+
+    Raises
+    ------
+    OutOfRangeError
+        If a label that counts is no class, or a length no possible one.
+
+    Notes
+    -----
+    Repeated labels are merged unless a blank is between them. Forward and backward in float64
+    logarithms; the same bits on any number of threads. The gradient of a row of infinite loss is
+    0. There are no second derivatives. Source: A. Graves et al., "Connectionist temporal
+    classification", ICML 2006, equations 6 to 16.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> logits = df.zeros([3, 1, 2])
+    >>> df.nn.ctc_loss([[1]], logits, [1], [3]).numpy().round(4)
+    array([0.2877], dtype=float32)
+
+    Six of the eight paths of three steps say 1: all but 0 0 0 and 1 0 1.
+    """
+    blank = 0 if blank_index is None else blank_index
+    return apply("ctc_loss", labels, logits, label_length, logit_length, name=name,
+                 blank_index=blank, time_major=bool(logits_time_major))
+
+
+@gradient("ctc_loss", saves="inputs")
+def _(g, y, labels, logits, label_length, logit_length, blank_index, time_major):
+    def slope():
+        return ctc_loss_grad(labels, logits, label_length, logit_length, g, blank_index,
+                             time_major)
+
+    return None, slope, None, None
+
+
+def ctc_loss_grad(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
+                  logit_length: TensorLike, g: TensorLike, blank_index: int,
+                  time_major: bool) -> Tensor:
+    """What flows back into the logits: g (softmax - the share of each class among the paths)."""
+    return apply("ctc_loss_grad", labels, logits, label_length, logit_length, g,
+                 blank_index=blank_index, time_major=time_major)
+
+
+@gradient("ctc_loss_grad", saves="none")
+def _(g, y, *inputs, **attrs):
+    raise UnimplementedError("ctc_loss: it has no second derivatives")
+
+
+def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
+                       merge_repeated: bool = True, blank_index: int | None = None,
+                       name: str | None = None) -> tuple[list[Tensor], Tensor]:
+    """The labels along the most likely path.
+
+    Parameters
+    ----------
+    inputs : Tensor, floating, shape (time, batch, classes)
+        Logits.
+    sequence_length : Tensor, int32 or int64, shape (batch,)
+        How many steps of each row count.
+    merge_repeated : bool
+        Whether a class that follows itself counts once.
+    blank_index : int, optional
+        The class that stands for no label, by default the last.
+
+    Returns
+    -------
+    decoded : list of one Tensor, int64 (batch, time)
+        The labels of each row, then -1. (TensorFlow's are sparse.)
+    neg_sum_logits : Tensor, dtype of `inputs`, (batch, 1)
+        Minus the sum of the largest logits.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> best = df.one_hot([[1], [1], [2], [0], [0]], 3)
+    >>> decoded, _ = df.nn.ctc_greedy_decoder(best, [5])
+    >>> decoded[0].tolist()
+    [[1, 0, -1, -1, -1]]
+    """
+    logits = as_tensor(inputs, None, "ctc_greedy_decoder")
+    if logits.ndim != 3:
+        raise ShapeError(f"ctc_greedy_decoder: inputs have shape {logits.shape}, want 3 "
+                         "dimensions: (time, batch, classes)")
+    n_steps, n_rows, n_classes = static_shape(logits)
+    blank = n_classes - 1 if blank_index is None else blank_index
+    steps = range_(n_steps, dtype=int64)[:, None]
+    counts = less(steps, cast(as_tensor(sequence_length), int64))
+    best = argmax(logits, -1)
+    kept = logical_and(counts, not_equal(best, blank))
+    if merge_repeated:
+        before = concat([zeros_like(best[:1]) - 1, best[:-1]], 0)
+        kept = logical_and(kept, logical_not(equal(best, before)))
+    # Each to its place in the row; what is left out, into a column behind it.
+    place = where(kept, cumsum(cast(kept, int64), 0) - 1, n_steps)
+    row = zeros_like(place) + range_(n_rows, dtype=int64)
+    at = stack([transpose(row), transpose(place)], -1)
+    empty = fill([n_rows, n_steps + 1], cast(-1, int64))
+    found = tensor_scatter_nd_max(empty, at, transpose(where(kept, best, -1)))
+    total = reduce_sum(where(counts, reduce_max(logits, -1), 0), 0)
+    return [found[:, :n_steps]], expand_dims(-total, 1)

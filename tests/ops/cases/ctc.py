@@ -1,0 +1,66 @@
+"""The loss by the forward recurrence in NumPy; its gradient by the sum over all paths."""
+
+import itertools
+
+import numpy as np
+
+from tests.ops.case import case, normal
+
+LABELS = np.array([[1, 1], [2, 0]])
+LENGTHS = np.array([2, 1]), np.array([5, 4])
+
+
+def np_ctc(labels, logits, label_length, logit_length, logits_time_major=True, unique=None,
+           blank_index=0):
+    x = logits if logits_time_major else logits.swapaxes(0, 1)
+    top = x.max(-1, keepdims=True)
+    log_p = x - top - np.log(np.exp(x - top).sum(-1, keepdims=True))
+    blank = blank_index % x.shape[-1]
+    losses = []
+    for b, (n, steps) in enumerate(zip(label_length, logit_length, strict=True)):
+        states = [blank] + [c for label in labels[b, :n] for c in (label, blank)]
+        skips = [k > 1 and c != blank and c != states[k - 2] for k, c in enumerate(states)]
+        a = np.where(np.arange(len(states)) < 2, 0, -np.inf)
+        for t in range(steps):
+            if t:
+                one = np.concatenate([[-np.inf], a[:-1]])
+                two = np.where(skips, np.concatenate([[-np.inf] * 2, a])[:len(a)], -np.inf)
+                a = np.logaddexp(np.logaddexp(a, one), two)
+            a = a + log_p[t, b, states]
+        losses.append(-np.logaddexp.reduce(a[-2:] if steps else np.where(n, -np.inf, a[-1:])))
+    return np.array(losses)
+
+
+def of_all_paths(labels, x, n, steps, blank):
+    """-log of the probability of the paths that mean the labels; x may be complex."""
+    p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    total = 0
+    for path in itertools.product(range(x.shape[-1]), repeat=steps):
+        if [c for c, _ in itertools.groupby(path) if c != blank] == list(labels[:n]):
+            total = total + np.prod([p[t, c] for t, c in enumerate(path)])
+    return -np.log(total)
+
+
+def np_ctc_grad(labels, logits, label_length, logit_length, g, blank_index, time_major):
+    """By steps into the imaginary."""
+    x = logits if time_major else logits.swapaxes(0, 1)
+    slope = np.zeros_like(x)
+    for t, b, c in np.ndindex(*x.shape):
+        if t < logit_length[b]:
+            step = x[:, b].astype(complex)
+            step[t, c] += 1e-30j
+            made = of_all_paths(labels[b], step, label_length[b], logit_length[b], blank_index)
+            slope[t, b, c] = g[b] * made.imag / 1e-30
+    return slope if time_major else slope.swapaxes(0, 1)
+
+
+for kwargs in ({}, {"blank_index": -1}):
+    case("ctc_loss", args=[LABELS % (3 - len(kwargs)), normal(5, 2, 3), *LENGTHS], kwargs=kwargs,
+         ref=np_ctc, function="nn.ctc_loss", grad=(), rel=1e-6)
+case("ctc_loss", args=[LABELS, normal(2, 5, 3), *LENGTHS], ref=np_ctc, function="nn.ctc_loss",
+     kwargs={"logits_time_major": False}, grad=(), rel=1e-6)
+X = np.random.default_rng(0).normal(size=(5, 2, 3))
+for given, time_major in ((X, True), (X.swapaxes(0, 1).copy(), False)):
+    case("ctc_loss_grad", args=[LABELS, given, *LENGTHS, np.array([2.0, -0.5]), 0, time_major],
+         ref=np_ctc_grad, function="ops.ctc.ctc_loss_grad", dtypes=("float64",), grad=(),
+         rel=1e-13)
