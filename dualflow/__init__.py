@@ -208,6 +208,9 @@ from dualflow.ops.scan import (
     scan as scan,
     vectorized_map as vectorized_map,
 )
+from dualflow.ops.scatter import (
+    tensor_scatter_nd_mul as tensor_scatter_nd_mul,
+)
 from dualflow.ops.slicing import (
     pad as pad,
     repeat as repeat,

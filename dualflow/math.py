@@ -94,6 +94,17 @@ from dualflow.ops.segment import (
     segment_sum as segment_sum,
     unsorted_segment_sum as unsorted_segment_sum,
 )
+from dualflow.ops.segment_parts import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+)
 from dualflow.ops.softmax import log_softmax as log_softmax, softmax as softmax
 from dualflow.ops.sort import (
     bincount as bincount,

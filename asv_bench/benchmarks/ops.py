@@ -255,6 +255,7 @@ OTHERS = {
     "tensor_scatter_nd_update": scattered,
     "tensor_scatter_nd_min": scattered,
     "tensor_scatter_nd_max": scattered,
+    "tensor_scatter_nd_mul": scattered,
     "scatter_update_grad": lambda: ([floats(ROWS, COLUMNS), rows()], {}),
     "segment_sum": lambda: ([floats(ROWS, COLUMNS), segments()], {"num_segments": -1}),
     "segment_gather": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),

@@ -21,11 +21,11 @@ typedef void (*combine_fn)(const scatter_part *);
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-typedef enum { ADD, SUB, UPDATE, MIN, MAX, N_MODES } scatter_mode;
+typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
 
 #define MODES(dtype)                                                                             \
     {scatter_add_##dtype, scatter_sub_##dtype, scatter_update_##dtype, scatter_min_##dtype,      \
-     scatter_max_##dtype}
+     scatter_max_##dtype, scatter_mul_##dtype}
 
 /* Dtypes without arithmetic can still be moved. */
 static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
@@ -319,6 +319,7 @@ static df_status run_mode(const df_call *call, scatter_mode mode, df_error *err)
 
 static df_status run_add(const df_call *call, df_error *err) { return run_mode(call, ADD, err); }
 static df_status run_sub(const df_call *call, df_error *err) { return run_mode(call, SUB, err); }
+static df_status run_mul(const df_call *call, df_error *err) { return run_mode(call, MUL, err); }
 static df_status run_min(const df_call *call, df_error *err) { return run_mode(call, MIN, err); }
 static df_status run_max(const df_call *call, df_error *err) { return run_mode(call, MAX, err); }
 static df_status run_update(const df_call *call, df_error *err)
@@ -337,6 +338,8 @@ DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer 
                                 .run = run_min, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_combine,
                                 .run = run_max, HALVES_IN_FLOAT};
+DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_combine,
+                                .run = run_mul, HALVES_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 

@@ -2,6 +2,7 @@
  * indices name, in the order of the indices. */
 DF_INLINE T FN(plus)(T a, T b) { return a + b; }
 DF_INLINE T FN(minus)(T a, T b) { return a - b; }
+DF_INLINE T FN(times)(T a, T b) { return a * b; }
 DF_INLINE T FN(other)(T a, T b) { (void)a; return b; }
 #if DTYPE_FLOAT
 DF_INLINE bool FN(is_nan)(T x) { return x != x; }
@@ -34,6 +35,7 @@ DF_INLINE void FN(combine)(const scatter_part *p, T (*f)(T, T))
 
 static void FN(scatter_add)(const scatter_part *p) { FN(combine)(p, FN(plus)); }
 static void FN(scatter_sub)(const scatter_part *p) { FN(combine)(p, FN(minus)); }
+static void FN(scatter_mul)(const scatter_part *p) { FN(combine)(p, FN(times)); }
 static void FN(scatter_update)(const scatter_part *p) { FN(combine)(p, FN(other)); }
 static void FN(scatter_min)(const scatter_part *p) { FN(combine)(p, FN(least)); }
 static void FN(scatter_max)(const scatter_part *p) { FN(combine)(p, FN(greatest)); }

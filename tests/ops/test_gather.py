@@ -185,3 +185,33 @@ def test_a_nan_among_updates_stays(name, width):
     updates[1] = np.nan
     y = getattr(df, name)(x, [[0], [2], [2]], updates).numpy()
     assert np.isnan(y[2]).all() and not np.isnan(y[[0, 1, 3]]).any()
+
+
+def test_gradient_of_products_with_zeros():
+    """What flows to a factor is the product of the others: one of 0 at a place, two, and none."""
+    tensor = df.constant([2.0, 3.0, 0.0, 5.0], df.float64)
+    updates = df.constant([0.0, 4.0, 0.0, 0.0, 6.0, 7.0, 8.0], df.float64)
+    at = [[0], [0], [1], [1], [2], [3], [3]]
+    with df.GradientTape() as tape:
+        tape.watch([tensor, updates])
+        y = df.tensor_scatter_nd_mul(tensor, at, updates)
+    assert y.tolist() == [0, 0, 0, 280]
+    slopes = tape.gradient(y, [tensor, updates])
+    assert [g.tolist() for g in slopes] == [[0, 0, 6, 56], [8, 0, 0, 0, 0, 40, 35]]
+
+
+def test_segments_of_what_is_not_there():
+    x, ids = df.constant([[1., 2.], [3., 4.]]), df.constant([2, 0])
+    for name, empty in (("max", -np.inf), ("min", np.inf), ("prod", 1), ("mean", 0),
+                        ("sqrt_n", 0)):
+        f = getattr(df.math, f"unsorted_segment_{name}")
+        made = f(x, ids, 4).numpy()
+        assert (made[[0, 2]] == [[3, 4], [1, 2]]).all() and (made[[1, 3]] == empty).all(), name
+        assert f(x[:0], ids[:0], 2).numpy().tolist() == [[empty] * 2] * 2
+        for call in (f, df.function(f)):
+            with pytest.raises(df.errors.OutOfRangeError):
+                call(x, ids, 2)
+    with pytest.raises(df.errors.InvalidArgumentError, match="sorted"):
+        df.math.segment_max(x, ids)
+    with pytest.raises(df.errors.DTypeError, match="segment_mean: data is int32"):
+        df.math.segment_mean([1, 2], [0, 0])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import ANY, BOOL, FLOATS, MOVABLE, NUMBERS, case, normal
+from tests.ops.case import ANY, BOOL, FLOATS, INTS, MOVABLE, NUMBERS, case, normal
 
 ROWS = np.array([[2, 0], [-1, 2], [2, 2]])
 PAIRS = np.array([[0, 1], [2, -1], [0, 1], [1, 0]], "int32")
@@ -87,6 +87,12 @@ case("tensor_scatter_nd_min", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.minimum), dtypes=NUMBERS, grad=(0, 2))
 case("tensor_scatter_nd_max", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
      ref=np_scatter(np.maximum), dtypes=NUMBERS, grad=(0, 2))
+# Updates of 0 share a place with others, once alone and once twice.
+WITH_ZEROS = np.array([[0, 2, 0], [3, 4, 5], [6, 0, 0], [7, 0, 8]], float)
+case("tensor_scatter_nd_mul", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
+     ref=np_scatter(np.multiply), dtypes=NUMBERS, grad=(0, 2), rel=1e-6)
+case("tensor_scatter_nd_mul", args=[normal(3, 2, 3), PAIRS, WITH_ZEROS], dtypes=("float64",),
+     ref=np_scatter(np.multiply), grad=(), name="tensor_scatter_nd_mul by zeros")
 case("where_indices", args=[normal(3, 4)], function="where", ref=np.argwhere,
      dtypes=BOOL, grad=(), large=[normal(50, 20, 30)])
 case("segment_sum", args=[normal(4, 3), np.array([0, 0, 2, 3])], function="math.segment_sum",
@@ -95,3 +101,47 @@ case("segment_sum", args=[normal(2, 2, 3), np.array([[1, -1], [1, 0]]), 3],
      function="math.unsorted_segment_sum", ref=np_segments, dtypes=NUMBERS, rel=1e-6)
 case("segment_gather", args=[normal(4), np.array([3, -1, 0, 3]), 4],
      function="math.unsorted_segment_sum", ref=np_segments)
+
+
+def np_extremes(ufunc, empty, mean=False):
+    """Of segments; `empty` for those without rows."""
+    def ref(data, ids, n=4):
+        y = np.empty((n, *data.shape[ids.ndim:]), data.dtype)
+        for i in range(n):
+            y[i] = ufunc.reduce(data[ids == i], 0) if (ids == i).any() else empty(data.dtype)
+            if mean and (ids == i).any():
+                y[i] = y[i] / np.sum(ids == i) ** mean
+        return y
+    return ref
+
+
+def low(dtype):
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def high(dtype):
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def zero(dtype):
+    return 0
+
+
+SORTED, LOOSE = np.array([0, 0, 2, 3]), np.array([[1, -1], [1, 0]])
+for name, ufunc, end in (("max", np.maximum, low), ("min", np.minimum, high)):
+    case(f"tensor_scatter_nd_{name}", args=[normal(4, 3), SORTED], dtypes=NUMBERS,
+         ref=np_extremes(ufunc, zero), function=f"math.segment_{name}")
+    case(f"tensor_scatter_nd_{name}", args=[normal(2, 2, 3), LOOSE, 3], dtypes=INTS, grad=(),
+         ref=np_extremes(ufunc, end), function=f"math.unsorted_segment_{name}")
+    case(f"tensor_scatter_nd_{name}", args=[normal(2, 2, 3), LOOSE, 2], grad=(0,),
+         ref=np_extremes(ufunc, end), function=f"math.unsorted_segment_{name}")
+case("tensor_scatter_nd_mul", args=[normal(4, 3), SORTED], dtypes=NUMBERS, rel=1e-6,
+     ref=np_extremes(np.multiply, lambda _: 1), function="math.segment_prod")
+case("tensor_scatter_nd_mul", args=[normal(2, 2, 3), LOOSE, 3], dtypes=NUMBERS, rel=1e-6,
+     ref=np_extremes(np.multiply, lambda _: 1), function="math.unsorted_segment_prod")
+case("segment_sum", args=[normal(4, 3), SORTED], rel=1e-6, function="math.segment_mean",
+     ref=np_extremes(np.add, zero, 1))
+case("segment_sum", args=[normal(2, 2, 3), LOOSE, 3], rel=1e-6,
+     function="math.unsorted_segment_mean", ref=np_extremes(np.add, zero, 1))
+case("segment_sum", args=[normal(2, 2, 3), LOOSE, 3], rel=1e-6,
+     function="math.unsorted_segment_sqrt_n", ref=np_extremes(np.add, zero, 0.5))
