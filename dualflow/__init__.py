@@ -258,6 +258,7 @@ if _typing.TYPE_CHECKING:
         autograph as autograph,
         data as data,
         debugging as debugging,
+        signal as signal,
         summary as summary,
         train as train,
     )
@@ -299,7 +300,7 @@ _LATE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"autograph", "data", "debugging", "summary", "train"}
+_PACKAGES = {"autograph", "data", "debugging", "signal", "summary", "train"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

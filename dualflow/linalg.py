@@ -1,4 +1,7 @@
-"""Linear algebra, under TensorFlow's names."""
+"""Linear algebra, under TensorFlow's names. What needs LAPACK is loaded when it is first used."""
+
+import typing as _typing
+from importlib import import_module as _import_module
 
 from dualflow.ops.clip import global_norm as global_norm
 from dualflow.ops.creation import eye as eye
@@ -13,3 +16,44 @@ from dualflow.ops.diagonal import (
 from dualflow.ops.einsum import einsum as einsum, tensordot as tensordot
 from dualflow.ops.matmul import matmul as matmul, matvec as matvec
 from dualflow.ops.norm import norm as norm
+
+if _typing.TYPE_CHECKING:
+    from dualflow.ops.linear_algebra import (
+        cholesky as cholesky,
+        det as det,
+        inv as inv,
+        lu as lu,
+        slogdet as slogdet,
+        solve as solve,
+        triangular_solve as triangular_solve,
+    )
+    from dualflow.ops.spectral import (
+        eig as eig,
+        eigh as eigh,
+        eigvals as eigvals,
+        eigvalsh as eigvalsh,
+        lstsq as lstsq,
+        qr as qr,
+        svd as svd,
+    )
+
+_MODULES = {
+    **dict.fromkeys(["cholesky", "det", "inv", "lu", "slogdet", "solve", "triangular_solve"],
+                    "dualflow.ops.linear_algebra"),
+    **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"],
+                    "dualflow.ops.spectral"),
+}
+
+__all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'dualflow.linalg' has no attribute {name!r}")
+    value = getattr(_import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

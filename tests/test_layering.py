@@ -22,7 +22,7 @@ FLOORS = [
     {"gradient_registry", "config", "memory", "settings", "nest"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
-    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "summary",
+    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal", "summary",
      "testing", "initializers", "experimental", "debugging", "modules"},
     {"data", "io", "train"},
     {"compat"},
