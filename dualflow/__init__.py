@@ -258,6 +258,7 @@ if _typing.TYPE_CHECKING:
         autograph as autograph,
         data as data,
         debugging as debugging,
+        keras as keras,
         signal as signal,
         summary as summary,
         train as train,
@@ -300,7 +301,7 @@ _LATE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"autograph", "data", "debugging", "signal", "summary", "train"}
+_PACKAGES = {"autograph", "data", "debugging", "keras", "signal", "summary", "train"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

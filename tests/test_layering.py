@@ -25,7 +25,7 @@ FLOORS = [
     {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal", "summary",
      "testing", "initializers", "experimental", "debugging", "modules"},
     {"data", "io", "train"},
-    {"compat"},
+    {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls"]   # lowest first

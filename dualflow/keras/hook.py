@@ -1,0 +1,136 @@
+"""Keras is loaded on dualflow.
+
+Keras has a fixed set of backends, each a package that it imports by name. While Keras is loaded, a
+finder serves the backend's modules in the place of those of one of them, none of which is loaded;
+afterwards the configured name is "dualflow", so that what Keras decides by name while it runs takes
+the generic way. No source is changed.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+NAME = "dualflow"
+PLACE = "openvino"                          # the backend in whose place ours is served
+OLDEST = (3, 12)                            # the oldest version that is tested
+ROOT = f"keras.src.backend.{PLACE}"
+MODULES = {                                 # what Keras asks for, and what it gets
+    ROOT: "dualflow.keras.src",
+    f"{ROOT}.core": "dualflow.keras.src.ops.core",
+    f"{ROOT}.layer": "dualflow.keras.src.layer",
+    f"{ROOT}.trainer": "dualflow.keras.src.trainer",
+    f"{ROOT}.export": "dualflow.keras.src.export",
+}
+
+
+class Finder(MetaPathFinder, Loader):
+    """Finds the backend's modules under the names that Keras asks for."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in MODULES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        sys.modules[name] = importlib.import_module(MODULES[name])
+
+
+@contextmanager
+def _served() -> Iterator[None]:
+    """Keras is configured for the place, and finds our modules there."""
+    finder, before = Finder(), os.environ.get("KERAS_BACKEND")
+    sys.meta_path.insert(0, finder)
+    os.environ["KERAS_BACKEND"] = PLACE
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        if before is None:
+            del os.environ["KERAS_BACKEND"]
+        else:
+            os.environ["KERAS_BACKEND"] = before
+
+
+def _check() -> None:
+    """Raises if Keras is to run on another backend, or already does."""
+    wanted = os.environ.get("KERAS_BACKEND")
+    if wanted and wanted != NAME:
+        raise ImportError(f"dualflow.keras: KERAS_BACKEND is {wanted!r}; set it to {NAME!r} or "
+                          "leave it unset")
+    config = sys.modules.get("keras.src.backend.config")
+    if config is not None:
+        raise ImportError(
+            f"dualflow.keras: Keras is imported already, on {config.backend()!r}; import "
+            "dualflow.keras first, or run the program as `python -m dualflow.keras program.py`")
+
+
+def _load() -> ModuleType:
+    try:
+        with _served():
+            keras = importlib.import_module("keras")
+            importlib.import_module("keras.src.export")     # others would load it later
+    except BaseException as error:
+        for name in [n for n in sys.modules if n.split(".")[0] == "keras"]:
+            del sys.modules[name]
+        if isinstance(error, ModuleNotFoundError) and error.name == "keras":
+            raise ImportError("dualflow.keras needs Keras 3: pip install dualflow[keras]"
+                              ) from None
+        raise
+    version = tuple(int(part) for part in keras.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise ImportError(f"dualflow.keras: Keras is {keras.__version__}, want 3.{OLDEST[1]} or "
+                          "newer")
+    return keras
+
+
+def _switch_by_name() -> None:
+    """Keras's own switch between backends knows ours by its name."""
+    utils: Any = importlib.import_module("keras.src.utils.backend_utils")
+    backend = importlib.import_module("dualflow.keras.src")
+    of_others, switch = utils.DynamicBackend.__getattr__, utils.DynamicBackend.set_backend
+
+    def getattr_(self: Any, name: str) -> Any:
+        return getattr(backend, name) if self._backend == NAME else of_others(self, name)
+
+    def set_backend(self: Any, name: str) -> None:
+        if name == NAME:
+            self._backend = name
+        else:
+            switch(self, name)
+
+    utils.DynamicBackend.__getattr__ = getattr_
+    utils.DynamicBackend.set_backend = set_backend
+
+
+def _assert_ours(keras: Any) -> None:
+    for made, by in ((keras.Variable, "dualflow.keras.src.variable"),
+                     (keras.Model, "dualflow.keras.src.trainer"),
+                     (keras.layers.Layer, "dualflow.keras.src.layer")):
+        if by not in [base.__module__ for base in made.__mro__]:
+            raise ImportError(f"dualflow.keras: {made.__name__} of Keras {keras.__version__} does "
+                              f"not derive from {by}; is this version supported?")
+
+
+def load() -> ModuleType:
+    """Keras, on dualflow.
+
+    Raises
+    ------
+    ImportError
+        If KERAS_BACKEND names another backend, Keras is imported already, or is not installed or
+        not of a version that can be served.
+    """
+    _check()
+    keras = _load()
+    config: Any = importlib.import_module("keras.src.backend.config")
+    config._BACKEND = NAME
+    _switch_by_name()
+    _assert_ours(keras)
+    importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
+    return keras

@@ -1,0 +1,1 @@
+"""Keras's functions, made of ops of dualflow."""

@@ -1,0 +1,124 @@
+"""Anything to a tensor and back."""
+
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+from keras.src.backend.common import KerasVariable, standardize_dtype
+from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.config import floatx
+
+import dualflow as df
+from dualflow._core import Dim
+
+INT32 = -2**31, 2**31 - 1
+
+
+def to_dtype(dtype: Any) -> df.DType:
+    """The dtype that Keras means."""
+    return df.as_dtype(standardize_dtype(dtype))
+
+
+def dtype_of(x: Any) -> Any:
+    """What Keras's promotion rules take: the name of a tensor's dtype, or a weak Python type."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None:
+        return standardize_dtype(dtype)
+    return int if isinstance(x, Dim) else type(x)
+
+
+def is_tensor(x: Any) -> bool:
+    return isinstance(x, df.TensorBase)
+
+
+def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None,
+                      ragged: bool | None = None) -> df.Tensor:
+    """`x` as a tensor of `dtype`, cast if it has another; variables are read."""
+    if sparse or ragged:
+        kind = "sparse" if sparse else "ragged"
+        raise ValueError(f"`{kind}=True` is not supported with the dualflow backend")
+    wanted = None if dtype is None else to_dtype(dtype)
+    if isinstance(x, KerasVariable):
+        x = x.value
+    if isinstance(x, df.TensorBase):
+        made: df.Tensor = x.value() if isinstance(x, df.Variable) else x  # type: ignore[assignment]
+    elif isinstance(x, df.IndexedSlices):
+        made = df.convert_to_tensor(x)
+    else:
+        made = _constant(x, wanted)
+    return made if wanted is None or made.dtype is wanted else df.cast(made, wanted)
+
+
+def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
+    """Numbers, nested lists of numbers and tensors, and arrays of any library."""
+    if isinstance(x, Dim):                  # a size of a traced tensor
+        return df.convert_to_tensor(x)
+    if isinstance(x, bool | int | float):
+        return df.constant(x, wanted or _dtype_of_number(x))
+    if isinstance(x, np.ndarray | np.generic):
+        return df.constant(x)
+    if isinstance(x, list | tuple | range):
+        leaves = tree.flatten(x)
+        if any(isinstance(leaf, df.TensorBase | KerasVariable | np.ndarray | Dim)
+               for leaf in leaves):
+            return df.stack([convert_to_tensor(e) for e in _alike(x)])
+        own = {type(leaf) for leaf in leaves}
+        if own <= {bool, int, float}:
+            if wanted is None:
+                wanted = to_dtype(result_type(*own)) if leaves else to_dtype(floatx())
+            if wanted is df.int32 and not all(INT32[0] <= leaf <= INT32[1] for leaf in leaves):
+                wanted = df.int64
+            return df.constant(np.array(x, dtype=wanted.as_numpy_dtype))
+    if isinstance(x, complex | str | bytes):
+        raise ValueError(f"a {type(x).__name__} cannot become a tensor of dualflow: {x!r}")
+    return df.constant(np.asarray(x))
+
+
+def _alike(x: Any) -> list[Any]:
+    """Elements of a list, all as tensors of one dtype."""
+    parts = [convert_to_tensor(e) for e in x]
+    dtype = to_dtype(result_type(*[dtype_of(e) if hasattr(e, "dtype") else dtype_of(p)
+                                   for e, p in zip(x, parts, strict=True)]))
+    return [df.cast(p, dtype) for p in parts]
+
+
+def _dtype_of_number(x: bool | int | float) -> df.DType:
+    if isinstance(x, bool):
+        return df.bool_
+    if isinstance(x, int):
+        return df.int32 if INT32[0] <= x <= INT32[1] else df.int64
+    return to_dtype(floatx())
+
+
+def convert_to_numpy(x: Any, dtype: Any = None) -> np.ndarray:
+    """A NumPy array of its own, to be written to."""
+    if isinstance(x, KerasVariable):
+        x = x.value
+    if isinstance(x, list | tuple):
+        x = [convert_to_numpy(e) if is_tensor(e) or isinstance(e, KerasVariable) else e for e in x]
+    array = x.numpy() if isinstance(x, df.TensorBase) else np.asarray(x)
+    return np.array(array, dtype=dtype)
+
+
+def cast(x: Any, dtype: Any) -> df.Tensor:
+    return convert_to_tensor(x, dtype=dtype)
+
+
+def tensors(*xs: Any, dtype: Any = None) -> Any:
+    """Operands of one op, as tensors of the dtype that Keras's promotion rules give them."""
+    xs = tuple(convert_to_tensor(x) if isinstance(x, list | tuple) else x for x in xs)
+    if dtype is None:
+        dtype = result_type(*map(dtype_of, xs))
+    return [convert_to_tensor(x, dtype) for x in xs]
+
+
+def float_of(dtype: Any) -> str:
+    """The dtype of a function that is floating for any argument."""
+    name = standardize_dtype(dtype)
+    return floatx() if name == "int64" else result_type(name, float)
+
+
+def floating(x: Any) -> df.Tensor:
+    """`x` as a floating tensor."""
+    x = convert_to_tensor(x)
+    return x if x.dtype.is_floating else df.cast(x, to_dtype(float_of(x.dtype)))

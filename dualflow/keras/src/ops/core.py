@@ -1,0 +1,285 @@
+"""Conversion, control flow, slices and what Keras asks about shapes and dtypes."""
+
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from keras.src import tree
+from keras.src.backend.common import KerasVariable
+from keras.src.backend.common.keras_tensor import KerasTensor
+from keras.src.backend.common.name_scope import name_scope as name_scope
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.common.symbolic_scope import SymbolicScope
+
+import dualflow as df
+from dualflow._core import current_graph
+from dualflow.graph.trace.trace import Trace
+from dualflow.keras.src.ops.convert import (
+    cast as cast,
+    convert_to_numpy as convert_to_numpy,
+    convert_to_tensor as convert_to_tensor,
+    is_tensor as is_tensor,
+    to_dtype,
+)
+from dualflow.keras.src.variable import Variable as Variable
+
+SUPPORTS_SPARSE_TENSORS = False
+SUPPORTS_RAGGED_TENSORS = False
+SUPPORTS_COMPLEX_DTYPES = False
+IS_THREAD_SAFE = True
+
+# Stands for an unknown size while shapes are inferred: it has many divisors, and hardly anything
+# else has this size.
+SIZE_HINT = 5040
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    return tuple(x.shape)
+
+
+def random_seed_dtype() -> str:
+    return "int64"
+
+
+@contextlib.contextmanager
+def device_scope(device_name: str) -> Iterator[None]:
+    if not str(device_name).lower().startswith("cpu"):
+        raise ValueError(f"dualflow computes on the CPU; got the device {device_name!r}")
+    yield
+
+
+def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What `fn` returns, as KerasTensors: it is traced, and nothing is computed."""
+    with StatelessScope(), SymbolicScope():
+        trace = Trace(getattr(fn, "__name__", "call"), after=current_graph())
+
+        def symbol(x: Any) -> Any:
+            if not isinstance(x, KerasTensor):
+                return x
+            hints = [SIZE_HINT if d is None else d for d in x.shape]
+            return trace.parameter(len(trace.inputs), x.name, to_dtype(x.dtype), x.shape, hints)
+
+        def spec(x: Any) -> Any:
+            if isinstance(x, df.IndexedSlices):
+                x = df.convert_to_tensor(x)
+            if not isinstance(x, df.TensorBase):
+                return x
+            sizes = getattr(x, "known_shape", x.shape)
+            return KerasTensor(sizes, x.dtype.name)
+
+        with trace.recording():
+            args, kwargs = tree.map_structure(symbol, (args, kwargs))
+            return tree.map_structure(spec, fn(*args, **kwargs))
+
+
+# --- control flow ---
+
+def _tensors(nest: Any) -> Any:
+    return tree.map_structure(lambda x: x if x is None else convert_to_tensor(x), nest)
+
+
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    if isinstance(pred, bool):
+        return true_fn() if pred else false_fn()
+    return df.cond(df.reshape(convert_to_tensor(pred, "bool"), ()),
+                   lambda: _tensors(true_fn()), lambda: _tensors(false_fn()))
+
+
+def switch(index: Any, branches: Any, *operands: Any) -> Any:
+    index = df.clip_by_value(convert_to_tensor(index, "int32"), 0, len(branches) - 1)
+    return df.switch_case(index, [lambda b=b: _tensors(b(*operands)) for b in branches])
+
+
+def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
+               maximum_iterations: Any = None) -> Any:
+    many = isinstance(loop_vars, list | tuple)
+    start = _tensors(tuple(loop_vars) if many else (loop_vars,))
+
+    def again(*values: Any) -> Any:
+        made = body(*values)
+        return _tensors(tuple(made) if many else (made,))
+
+    found = df.while_loop(lambda *v: convert_to_tensor(cond(*v), "bool"), again, start,
+                          maximum_iterations=maximum_iterations)
+    return tuple(found) if many else found[0]
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    lower, upper = convert_to_tensor(lower, "int32"), convert_to_tensor(upper, "int32")
+    _, value = df.while_loop(lambda i, _: i < upper,
+                             lambda i, v: (i + 1, _tensors(body_fun(i, v))),
+                             (lower, _tensors(init_val)))
+    return value
+
+
+def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: Any = None,
+         reverse: bool = False, unroll: Any = 1) -> Any:
+    if not callable(f):
+        raise TypeError(f"`f` should be a callable. Received: f={f}")
+    if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
+        raise ValueError(f"`unroll` must be an positive integer or boolean. Received: {unroll=}")
+    if xs is None and length is None:
+        raise ValueError("Got no `xs` to scan over and `length` not provided.")
+
+    none = [False]
+
+    def step(carry: Any, x: Any) -> Any:
+        carry, y = f(carry, x)
+        none[0] = y is None
+        return _tensors(carry), tree.map_structure(df.zeros_like, _tensors(carry)
+                                                   ) if y is None else _tensors(y)
+
+    return df.scan(step, _tensors(init), None if xs is None else _tensors(xs), length=length,
+                   reverse=reverse)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    return df.map_fn(lambda x: _tensors(f(x)), _tensors(xs))
+
+
+def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
+    return df.vectorized_map(lambda x: _tensors(function(x)), _tensors(elements))
+
+
+def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False,
+                     axis: int = 0) -> Any:
+    if not callable(f):
+        raise TypeError(f"`f` should be a callable. Received: f={f}")
+    flat = [convert_to_tensor(e) for e in tree.flatten(elems)]
+    sizes = [e.shape[axis] for e in flat]
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError("Array inputs to associative_scan must have the same first dimension. "
+                         f"(saw: {[e.shape for e in flat]})")
+
+    def part(x: Any, start: Any, stop: Any, step: int) -> Any:
+        at: list[Any] = [builtins.slice(None)] * x.ndim
+        at[axis] = builtins.slice(start, stop, step)
+        return x[tuple(at)]
+
+    def parts(xs: list[Any], start: Any, stop: Any, step: int = 1) -> list[Any]:
+        return [part(x, start, stop, step) for x in xs]
+
+    def combined(a: list[Any], b: list[Any]) -> list[Any]:
+        return tree.flatten(_tensors(f(tree.pack_sequence_as(elems, a),
+                                       tree.pack_sequence_as(elems, b))))
+
+    def interleaved(even: Any, odd: Any) -> Any:
+        along = axis % even.ndim
+        n = odd.shape[along]
+        pairs = df.stack([part(even, 0, n, 1), odd], along + 1)
+        sizes = [*odd.shape]
+        sizes[along] = 2 * n
+        return df.concat([df.reshape(pairs, sizes), part(even, n, None, 1)], along)
+
+    def scanned(xs: list[Any]) -> list[Any]:
+        n = xs[0].shape[axis]
+        if n < 2:
+            return xs
+        odd = scanned(combined(parts(xs, 0, n - 1, 2), parts(xs, 1, None, 2)))
+        even = parts(xs, 0, 1)
+        if n > 2:
+            before = odd if n % 2 else parts(odd, 0, -1)
+            even = [df.concat([first, rest], axis) for first, rest in
+                    zip(even, combined(before, parts(xs, 2, None, 2)), strict=True)]
+        return [interleaved(e, o) for e, o in zip(even, odd, strict=True)]
+
+    if reverse:
+        flat = [df.reverse(e, [axis]) for e in flat]
+    found = scanned(flat)
+    if reverse:
+        found = [df.reverse(e, [axis]) for e in found]
+    return tree.pack_sequence_as(elems, found)
+
+
+# --- slices ---
+
+def scatter(indices: Any, values: Any, shape: Any) -> df.Tensor:
+    return df.scatter_nd(_indices(indices), convert_to_tensor(values), shape)
+
+
+def _indices(x: Any) -> df.Tensor:
+    x = convert_to_tensor(x)
+    return x if x.dtype in (df.int32, df.int64) else df.cast(x, df.int64)
+
+
+_REDUCTIONS = {None: df.tensor_scatter_nd_update, "add": df.tensor_scatter_nd_add,
+               "max": df.tensor_scatter_nd_max, "min": df.tensor_scatter_nd_min}
+
+
+def scatter_update(inputs: Any, indices: Any, updates: Any,
+                   reduction: str | None = None) -> df.Tensor:
+    inputs, indices = convert_to_tensor(inputs), _indices(indices)
+    updates = convert_to_tensor(updates, inputs.dtype)
+    if reduction in _REDUCTIONS:
+        return _REDUCTIONS[reduction](inputs, indices, updates)
+    if reduction != "mul":
+        raise ValueError(f"Unsupported reduction: {reduction}")
+
+    def multiplied(x: df.Tensor, one: Any) -> Any:
+        at, factor = df.expand_dims(one[0], 0), df.expand_dims(one[1], 0)
+        return df.tensor_scatter_nd_update(x, at, df.gather_nd(x, at) * factor), factor[0]
+
+    return df.scan(multiplied, inputs, (indices, updates))[0]
+
+
+def slice(inputs: Any, start_indices: Any, shape: Any) -> df.Tensor:
+    x = convert_to_tensor(inputs)
+    starts = _numbers(start_indices)
+    if len(starts) != len(shape):
+        raise ValueError("Length of `start_indices` must match length of `shape`. "
+                         f"Received: start_indices={start_indices}, shape={shape}")
+    for axis, (start, size) in enumerate(zip(starts, _numbers(shape), strict=True)):
+        if isinstance(start, df.TensorBase):
+            x = df.gather(x, df.range(size) + df.cast(start, df.int32), axis=axis)
+        else:
+            stop = None if isinstance(size, int) and size == -1 else start + size
+            x = x[(builtins.slice(None),) * axis + (builtins.slice(start, stop),)]
+    return x
+
+
+def _numbers(xs: Any) -> list[Any]:
+    """Elements of a list of indices: numbers if they are known."""
+    if isinstance(xs, list | tuple):
+        return [e for x in xs for e in _numbers(x)]
+    if isinstance(xs, df.Tensor | KerasVariable):
+        x = convert_to_tensor(xs)
+        if hasattr(x, "known_shape"):           # traced: what it holds is not known
+            return [x] if x.ndim == 0 else list(df.unstack(x))
+        xs = x.tolist()
+        return xs if isinstance(xs, list) else [xs]
+    return [xs] if not hasattr(xs, "tolist") else list(_numbers(xs.tolist()))
+
+
+def slice_update(inputs: Any, start_indices: Any, updates: Any) -> df.Tensor:
+    x = convert_to_tensor(inputs)
+    updates = convert_to_tensor(updates, x.dtype)
+    starts = _numbers(start_indices)
+    n = x.ndim                                  # leading dimensions that indices name
+    while n > 1 and isinstance(starts[n - 1], int) and x.shape[n - 1] == updates.shape[n - 1]:
+        n -= 1
+    along = [df.range(size) + df.cast(convert_to_tensor(start), df.int32)
+             for start, size in zip(starts[:n], updates.shape[:n], strict=True)]
+    grid = df.stack(df.meshgrid(*along, indexing="ij"), -1)
+    return df.tensor_scatter_nd_update(x, grid, updates)
+
+
+def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[df.Tensor]:
+    return list(df.unstack(convert_to_tensor(x), num, axis))
+
+
+# --- gradients ---
+
+def stop_gradient(variable: Any) -> df.Tensor:
+    return df.stop_gradient(convert_to_tensor(variable))
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    made = df.custom_gradient(fun)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree.map_structure(
+            lambda x: convert_to_tensor(x) if isinstance(x, KerasVariable) else x, (args, kwargs))
+        return made(*args, **kwargs)
+
+    return call

@@ -1,0 +1,113 @@
+"""Segments, the largest elements, error functions, sequences cut from signals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor, floating, tensors
+from dualflow.keras.src.ops.numpy.indexing import take_along_axis
+from dualflow.keras.src.ops.numpy.reductions import _axes
+
+# --- segments ---
+
+
+def _segments(name: str, data: Any, segment_ids: Any,
+              num_segments: Any) -> tuple[df.Tensor, df.Tensor, Any]:
+    ids = convert_to_tensor(segment_ids)
+    if ids.dtype not in (df.int32, df.int64):
+        ids = df.cast(ids, df.int32)
+    if num_segments is None:
+        if hasattr(ids, "known_shape"):
+            raise ValueError(f"Argument `num_segments` of {name} must be set in a traced function")
+        num_segments = int(df.reduce_max(ids).item()) + 1
+    return convert_to_tensor(data), ids, num_segments
+
+
+def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None,
+                sorted: bool = False) -> df.Tensor:
+    return df.math.unsorted_segment_sum(*_segments("segment_sum", data, segment_ids, num_segments))
+
+
+def _scattered(op: Callable[..., df.Tensor], start: float, data: df.Tensor, ids: df.Tensor,
+               n: Any) -> df.Tensor:
+    """Rows of `data` gathered into `n` rows that hold `start` first."""
+    held = df.fill((n, *data.shape[1:]), convert_to_tensor(start, data.dtype))
+    inside = df.logical_and(ids >= 0, ids < n)
+    rows = df.boolean_mask(data, inside) if not hasattr(ids, "known_shape") else data
+    ids = df.boolean_mask(ids, inside) if not hasattr(ids, "known_shape") else ids
+    return op(held, df.expand_dims(ids, 1), rows)
+
+
+def segment_max(data: Any, segment_ids: Any, num_segments: Any = None,
+                sorted: bool = False) -> df.Tensor:
+    data, ids, n = _segments("segment_max", data, segment_ids, num_segments)
+    return _scattered(df.tensor_scatter_nd_max, _limits(data.dtype)[0], data, ids, n)
+
+
+def segment_min(data: Any, segment_ids: Any, num_segments: Any = None,
+                sorted: bool = False) -> df.Tensor:
+    data, ids, n = _segments("segment_min", data, segment_ids, num_segments)
+    return _scattered(df.tensor_scatter_nd_min, _limits(data.dtype)[1], data, ids, n)
+
+
+def _limits(dtype: df.DType) -> tuple[float, float]:
+    if dtype.is_floating:
+        return float("-inf"), float("inf")
+    bits = 8 * dtype.itemsize
+    return (0, 2**bits - 1) if dtype.name[0] == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
+
+
+# --- the largest ---
+
+def top_k(x: Any, k: int, sorted: bool = True) -> tuple[df.Tensor, df.Tensor]:
+    x = convert_to_tensor(x)
+    if x.dtype.is_bool:
+        values, places = df.math.top_k(df.cast(x, df.uint8), k)
+        return df.cast(values, df.bool_), df.cast(places, df.int32)
+    values, places = df.math.top_k(x, k)
+    return values, df.cast(places, df.int32)
+
+
+def in_top_k(targets: Any, predictions: Any, k: int) -> df.Tensor:
+    targets, predictions = convert_to_tensor(targets), convert_to_tensor(predictions)
+    own = take_along_axis(predictions, df.expand_dims(targets, -1), -1)
+    own = df.where(df.math.is_nan(own), convert_to_tensor(float("-inf"), own.dtype), own)
+    larger = df.cast(predictions > own, df.int32)
+    return df.reduce_sum(larger, -1) < k
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+    return df.reduce_logsumexp(floating(x), _axes(axis), keepdims)
+
+
+def cdist(x: Any, y: Any) -> df.Tensor:
+    x, y = tensors(x, y)
+    if x.ndim < 2 or y.ndim < 2:
+        raise ValueError("`cdist` inputs must have rank >= 2")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError("Last dimension of inputs to `cdist` must match")
+    apart = df.expand_dims(x, -2) - df.expand_dims(y, -3)
+    return df.sqrt(df.reduce_sum(apart * apart, -1))
+
+
+# --- elements ---
+
+def rsqrt(x: Any) -> df.Tensor:
+    return df.math.rsqrt(floating(x))
+
+
+def erf(x: Any) -> df.Tensor:
+    return df.math.erf(floating(x))
+
+
+def erfc(x: Any) -> df.Tensor:
+    return df.math.erfc(floating(x))
+
+
+def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> df.Tensor:
+    x = convert_to_tensor(x)
+    n = x.shape[-1]
+    count = 1 + (n - sequence_length) // sequence_stride
+    places = (df.expand_dims(df.range(count) * sequence_stride, 1)
+              + df.expand_dims(df.range(sequence_length), 0))
+    return df.gather(x, places, axis=x.ndim - 1)

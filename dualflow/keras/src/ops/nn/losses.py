@@ -1,0 +1,154 @@
+"""Losses, encodings of classes, normalization and attention."""
+
+import math
+from typing import Any
+
+from keras.src.backend.config import epsilon, floatx
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor, tensors, to_dtype
+
+# --- classes ---
+
+
+def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
+            sparse: bool = False) -> df.Tensor:
+    if sparse:
+        raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
+    x = convert_to_tensor(x)
+    if x.dtype not in (df.int32, df.int64):
+        x = df.cast(x, df.int32)
+    place = axis % (x.ndim + 1)
+    sizes = [1] * (x.ndim + 1)
+    sizes[place] = num_classes
+    classes = df.reshape(df.range(num_classes, dtype=x.dtype), sizes)
+    return df.cast(df.equal(df.expand_dims(x, place), classes), to_dtype(dtype or floatx()))
+
+
+def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
+              sparse: bool = False) -> df.Tensor:
+    x = convert_to_tensor(x)
+    hot = one_hot(df.cast(x, df.int32), num_classes, axis, dtype, sparse)
+    return df.reduce_max(hot, 1 if x.ndim > 1 else 0)
+
+
+# --- cross-entropies ---
+
+def _same_shapes(target: df.Tensor, output: df.Tensor) -> None:
+    if tuple(target.shape) != tuple(output.shape):
+        raise ValueError("Arguments `target` and `output` must have the same shape. Received: "
+                         f"target.shape={target.shape}, output.shape={output.shape}")
+
+
+def _share(output: df.Tensor, axis: int) -> df.Tensor:
+    """Probabilities that sum to 1, none of them 0 or 1."""
+    output = output / df.reduce_sum(output, axis, True)
+    return df.clip_by_value(output, epsilon(), 1 - epsilon())
+
+
+def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False,
+                             axis: int = -1) -> df.Tensor:
+    target, output = tensors(target, output)
+    _same_shapes(target, output)
+    if target.ndim < 1:
+        raise ValueError("Arguments `target` and `output` must be at least rank 1. Received: "
+                         f"target.shape={target.shape}, output.shape={output.shape}")
+    if from_logits:
+        return df.nn.softmax_cross_entropy_with_logits(target, output, axis)
+    return -df.reduce_sum(target * df.log(_share(output, axis)), axis)
+
+
+def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False,
+                                    axis: int = -1) -> df.Tensor:
+    target, output = convert_to_tensor(target), convert_to_tensor(output)
+    if target.dtype not in (df.int32, df.int64):
+        target = df.cast(target, df.int32)
+    if output.ndim < 1:
+        raise ValueError("Argument `output` must be at least rank 1. Received: "
+                         f"output.shape={output.shape}")
+    if target.ndim == output.ndim and target.shape[-1] == 1:
+        target = df.squeeze(target, -1)
+    axis %= output.ndim
+    if axis != output.ndim - 1:
+        order = [a for a in range(output.ndim) if a != axis]
+        output = df.transpose(output, [*order, axis])
+    if tuple(target.shape) != tuple(output.shape[:-1]):
+        raise ValueError("Arguments `target` and `output` must have the same shape up until the "
+                         f"last dimension: target.shape={target.shape}, "
+                         f"output.shape={output.shape}")
+    if from_logits:
+        return df.nn.sparse_softmax_cross_entropy_with_logits(target, output)
+    picked = df.gather(_share(output, -1), df.expand_dims(target, -1), axis=output.ndim - 1,
+                       batch_dims=output.ndim - 1)
+    return -df.log(df.squeeze(picked, -1))
+
+
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> df.Tensor:
+    target, output = tensors(target, output)
+    _same_shapes(target, output)
+    if from_logits:
+        return df.nn.sigmoid_cross_entropy_with_logits(target, output)
+    output = df.clip_by_value(output, epsilon(), 1 - epsilon())
+    return -(target * df.log(output) + (1 - target) * df.log(1 - output))
+
+
+def psnr(x1: Any, x2: Any, max_val: Any) -> df.Tensor:
+    x1, x2 = tensors(x1, x2)
+    if tuple(x1.shape) != tuple(x2.shape):
+        raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
+    per_decade = 10 / math.log(10)
+    error = df.reduce_mean(df.square(x1 - x2))
+    return per_decade * (2 * df.log(convert_to_tensor(max_val, x2.dtype)) - df.log(error))
+
+
+# --- normalization ---
+
+def moments(x: Any, axes: Any, keepdims: bool = False,
+            synchronized: bool = False) -> tuple[df.Tensor, df.Tensor]:
+    if synchronized:
+        raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
+    return df.nn.moments(convert_to_tensor(x), axes, keepdims=keepdims)
+
+
+def batch_normalization(x: Any, mean: Any, variance: Any, axis: int, offset: Any = None,
+                        scale: Any = None, epsilon: float = 1e-3) -> df.Tensor:
+    x = convert_to_tensor(x)
+    sizes = [1] * x.ndim
+    sizes[axis] = -1
+
+    def along(v: Any) -> Any:
+        return None if v is None else df.reshape(convert_to_tensor(v, x.dtype), sizes)
+
+    return df.nn.batch_normalization(x, along(mean), along(variance), along(offset), along(scale),
+                                     epsilon)
+
+
+# --- attention ---
+
+def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None,
+                          scale: Any = None, is_causal: bool = False,
+                          flash_attention: Any = None,
+                          attn_logits_soft_cap: Any = None) -> df.Tensor:
+    query, key, value = tensors(query, key, value)
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim != 4:
+            raise ValueError("`dot_product_attention` only supports 4D inputs. Received: "
+                             f"{name}.shape={x.shape}.")
+    if attn_logits_soft_cap is not None:
+        raise ValueError("dot_product_attention: attn_logits_soft_cap is not supported on dualflow")
+    given = None
+    if bias is not None:
+        given = _four(convert_to_tensor(bias, query.dtype))
+    if mask is not None:
+        mask = _four(convert_to_tensor(mask, "bool"))
+        far = convert_to_tensor(float("-inf"), query.dtype)
+        given = mask if given is None else df.where(mask, given, far)
+    return df.nn.scaled_dot_product_attention(query, key, value, given, is_causal=is_causal,
+                                              scale=scale, data_format="BTHD")
+
+
+def _four(x: df.Tensor) -> df.Tensor:
+    """A mask or bias with dimensions for batch and heads."""
+    while x.ndim < 4:
+        x = df.expand_dims(x, 1 if x.ndim == 3 else 0)
+    return x

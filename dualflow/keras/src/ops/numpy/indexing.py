@@ -1,0 +1,302 @@
+"""Elements by their places, places of elements: taking, sorting, searching, diagonals."""
+
+import builtins
+from typing import Any
+
+import numpy as np
+from keras.src.backend.common.backend_utils import canonicalize_axis, vectorize_impl
+from keras.src.backend.common.dtypes import result_type
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import (
+    convert_to_numpy,
+    convert_to_tensor,
+    dtype_of,
+    tensors,
+    to_dtype,
+)
+
+
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+    condition = convert_to_tensor(condition, "bool")
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ValueError("`x1` and `x2` either both should be `None` or both should have non-None "
+                         "value.")
+    return df.where(condition, *tensors(x1, x2))
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> df.Tensor:
+    dtype = result_type(*map(dtype_of, choicelist), dtype_of(default))
+    found = convert_to_tensor(default, dtype)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        found = df.where(convert_to_tensor(condition, "bool"), convert_to_tensor(choice, dtype),
+                         found)
+    return found
+
+
+def _places(indices: Any, n: Any) -> df.Tensor:
+    """Indices that count from the end where they are negative."""
+    indices = convert_to_tensor(indices)
+    signed = indices.dtype in (df.int8, df.int16, df.int32, df.int64)
+    if indices.dtype not in (df.int32, df.int64):
+        indices = df.cast(indices, df.int32)
+    return df.where(indices < 0, indices + n, indices) if signed else indices
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
+    x = convert_to_tensor(x)
+    if axis is None:
+        x, axis = df.reshape(x, (-1,)), 0
+    axis = canonicalize_axis(axis, x.ndim)
+    return df.gather(x, _places(indices, x.shape[axis]), axis=axis)
+
+
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
+    x, indices = convert_to_tensor(x), convert_to_tensor(indices)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("take_along_axis: want 1-dimensional indices where axis is None, got "
+                             f"shape {indices.shape}")
+        return take(x, indices)
+    axis = canonicalize_axis(axis, x.ndim)
+    if x.ndim != indices.ndim:
+        raise ValueError("`x` and `indices` must have the same number of dimensions, got shapes "
+                         f"{x.shape} and {indices.shape}")
+    rest = [*range(axis), *range(axis + 1, x.ndim), axis]
+    x, indices = df.transpose(x, rest), df.transpose(_places(indices, x.shape[axis]), rest)
+    sizes = [a if isinstance(b, int) and b == 1 else b
+             for a, b in zip(x.shape[:-1], indices.shape[:-1], strict=True)]
+    x = df.broadcast_to(x, (*sizes, x.shape[-1]))
+    indices = df.broadcast_to(indices, (*sizes, indices.shape[-1]))
+    found = df.gather(x, indices, axis=x.ndim - 1, batch_dims=x.ndim - 1)
+    back = [*range(axis), x.ndim - 1, *range(axis, x.ndim - 1)]
+    return df.transpose(found, back)
+
+
+def nonzero(x: Any) -> tuple[df.Tensor, ...]:
+    x = convert_to_tensor(x, "bool")
+    found = df.cast(df.where(x), df.int32)
+    return tuple(df.unstack(found, x.ndim, axis=1))
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[df.Tensor, ...]:
+    indices = convert_to_tensor(indices)
+    if not indices.dtype.is_integer or indices.dtype.itemsize < 4:
+        indices = df.cast(indices, df.int32)
+    dtype = indices.dtype
+    total = 1
+    for n in shape:
+        total *= n
+    indices = df.where(indices < 0, indices + total, indices)
+    found = []
+    for n in reversed(shape):
+        found.append(df.cast(df.math.floormod(indices, n), dtype))
+        indices = df.math.floordiv(indices, n)
+    return tuple(found[::-1])
+
+
+# --- order ---
+
+def sort(x: Any, axis: int = -1) -> df.Tensor:
+    x = convert_to_tensor(x)
+    if x.dtype.is_bool:
+        return df.cast(sort(df.cast(x, df.uint8), axis), df.bool_)
+    return df.sort(x, axis)
+
+
+def argsort(x: Any, axis: int | None = -1) -> df.Tensor:
+    x = convert_to_tensor(x)
+    if x.dtype.is_bool:
+        x = df.cast(x, df.uint8)
+    if axis is None or x.ndim == 0:
+        x, axis = df.reshape(x, (-1,)), 0
+    return df.cast(df.argsort(x, axis, stable=True), df.int32)
+
+
+def argpartition(x: Any, kth: int, axis: int | None = -1) -> df.Tensor:
+    return argsort(x, axis)             # sorted is partitioned at any place
+
+
+def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> df.Tensor:
+    row, values = tensors(sorted_sequence, values)
+    if row.ndim != 1:
+        raise ValueError("`searchsorted` only supports 1-D sorted sequences. You can use "
+                         "`keras.ops.vectorized_map` to extend it to N-D sequences. Received: "
+                         f"sorted_sequence.shape={row.shape}")
+    if row.dtype.is_bool:
+        row, values = df.cast(row, df.int32), df.cast(values, df.int32)
+    found = df.searchsorted(row, df.reshape(values, (-1,)), side, df.int32)
+    return df.reshape(found, values.shape)
+
+
+def digitize(x: Any, bins: Any) -> df.Tensor:
+    return searchsorted(bins, x, "right")
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> df.Tensor:
+    if sparse:
+        raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
+    x = convert_to_tensor(x)
+    if x.dtype not in (df.int32, df.int64):
+        x = df.cast(x, df.int32)
+    dtype = df.int32
+    if weights is not None:
+        weights = convert_to_tensor(weights)
+        dtype = to_dtype(result_type(weights.dtype.name))
+        weights = df.cast(weights, dtype)
+    if x.ndim == 2:
+        n = int(df.reduce_max(x).item()) + 1 if x.size else 0
+        rows = df.unstack(x)
+        parts = [None] * len(rows) if weights is None else df.unstack(weights)
+        return df.stack([bincount(row, part, builtins.max(n, minlength))
+                         for row, part in zip(rows, parts, strict=True)])
+    return df.cast(df.math.bincount(x, weights, minlength), dtype)
+
+
+def histogram(x: Any, bins: Any = 10, range: Any = None) -> tuple[df.Tensor, df.Tensor]:
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        x = df.cast(x, df.float32)
+    x = df.reshape(x, (-1,))
+    if isinstance(bins, int):
+        low, high = (df.reduce_min(x).item(), df.reduce_max(x).item()) if range is None else range
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges = df.linspace(convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype),
+                            bins + 1)
+    else:
+        edges = convert_to_tensor(bins, x.dtype)
+    n = edges.shape[0] - 1
+    place = df.searchsorted(edges, x, "right", df.int32) - 1
+    place = df.where(df.equal(x, edges[-1]), df.fill(place.shape, n - 1), place)
+    inside = df.logical_and(place >= 0, place < n)
+    counts = df.math.unsorted_segment_sum(
+        df.cast(inside, df.int32), df.clip_by_value(place, 0, n - 1), n)
+    return counts, edges
+
+
+def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, size: int | None = None,
+           fill_value: Any = None) -> Any:
+    """What there is once; its number depends on the values, so it is found outside of graphs."""
+    x = convert_to_tensor(x)
+    find: Any = np.unique
+    found = find(convert_to_numpy(x), return_index=return_index, return_inverse=return_inverse,
+                 return_counts=return_counts, axis=axis, equal_nan=False)
+    parts = list(found) if isinstance(found, tuple) else [found]
+    if size is not None:
+        parts = _of_size(parts, size, fill_value, axis, return_index, return_inverse)
+    made = [convert_to_tensor(parts[0], x.dtype), *[convert_to_tensor(p, "int32")
+                                                    for p in parts[1:]]]
+    return tuple(made) if len(made) > 1 else made[0]
+
+
+def _of_size(parts: list[Any], size: int, fill_value: Any, axis: int | None, with_index: bool,
+             with_inverse: bool) -> list[Any]:
+    """Results of `unique` cut or filled to a size; the inverse has the size of what was given."""
+    along = 0 if axis is None else axis
+    values, *rest = parts
+    missing = size - values.shape[along]
+    out = []
+    for k, part in enumerate([values, *rest]):
+        inverse = k and with_inverse and k == (2 if with_index else 1)
+        if inverse:
+            out.append(part)
+            continue
+        at = along if k == 0 else 0
+        part = np.take(part, range(builtins.min(size, part.shape[at])), at)
+        if missing > 0:
+            widths = [(0, 0)] * part.ndim
+            widths[at] = (0, missing)
+            if k == 0 and fill_value is None:
+                part = np.concatenate([part, np.repeat(part.min(at, keepdims=True), missing, at)],
+                                      at)
+            else:
+                part = np.pad(part, widths, constant_values=fill_value if k == 0 else 0)
+        out.append(part)
+    return out
+
+
+# --- diagonals ---
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tensor:
+    x = convert_to_tensor(x)
+    axis1, axis2 = canonicalize_axis(axis1, x.ndim), canonicalize_axis(axis2, x.ndim)
+    x = df.transpose(x, [*[a for a in range(x.ndim) if a not in (axis1, axis2)], axis1, axis2])
+    x = x[..., :, offset:] if offset >= 0 else x[..., -offset:, :]
+    n, m = x.shape[-2:]
+    flat = df.reshape(x, (*x.shape[:-2], n * m))
+    return df.gather(flat, df.range(builtins.min(n, m)) * (m + 1), axis=flat.ndim - 1)
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tensor:
+    from_diagonal = diagonal(x, offset, axis1, axis2)
+    name = from_diagonal.dtype.name
+    if not from_diagonal.dtype.is_floating:
+        name = result_type(name, "int32") if name[0] != "u" else name
+    return df.reduce_sum(convert_to_tensor(from_diagonal, name), -1)
+
+
+def diag(x: Any, k: int = 0) -> df.Tensor:
+    x = convert_to_tensor(x)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"`x` must be 1-d or 2-d. Received: x.shape={x.shape}")
+    n = x.shape[0] + abs(k)
+    rows = df.range(n)
+    place = rows + (min(k, 0))
+    there = df.equal(df.expand_dims(df.range(n), 0), df.expand_dims(rows + k, 1))
+    if x.shape[0] == 0:
+        return df.zeros((n, n), x.dtype)
+    values = df.gather(x, df.clip_by_value(place, 0, x.shape[0] - 1))
+    return df.where(there, df.expand_dims(values, 1), df.zeros((), x.dtype))
+
+
+def diagflat(x: Any, k: int = 0) -> df.Tensor:
+    return diag(df.reshape(convert_to_tensor(x), (-1,)), k)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1) -> df.Tensor:
+    a = convert_to_tensor(a)
+    axis = canonicalize_axis(axis, a.ndim)
+    before = (builtins.slice(None),) * axis
+    for _ in range(n):
+        late, early = a[(*before, builtins.slice(1, None))], a[(*before, builtins.slice(None, -1))]
+        a = df.not_equal(late, early) if a.dtype.is_bool else late - early
+    return a
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> df.Tensor:
+    y = convert_to_tensor(y)
+    y = df.cast(y, to_dtype(result_type(y.dtype.name, float)))
+    axis = canonicalize_axis(axis, y.ndim)
+    gap: Any = convert_to_tensor(dx, y.dtype)
+    if x is not None:
+        x = convert_to_tensor(x, y.dtype)
+        gap = diff(x, axis=axis if x.ndim > 1 else -1)
+        if gap.ndim < y.ndim:
+            gap = df.reshape(gap, (*gap.shape, *[1] * (y.ndim - 1 - axis)))
+    before = (builtins.slice(None),) * axis
+    middle = y[(*before, builtins.slice(1, None))] + y[(*before, builtins.slice(None, -1))]
+    return df.reduce_sum(middle * gap, axis) / 2
+
+
+def vectorize(pyfunc: Any, *, excluded: Any = None, signature: Any = None) -> Any:
+    def rows(function: Any, in_axes: Any = 0, out_axes: Any = 0) -> Any:
+        def call(*args: Any) -> Any:
+            axes = [in_axes] * len(args) if isinstance(in_axes, int) else in_axes
+            along = [a for a, axis in zip(args, axes, strict=True) if axis is not None]
+
+            def one(parts: Any) -> Any:
+                given = iter(parts)
+                return function(*[a if axis is None else next(given)
+                                  for a, axis in zip(args, axes, strict=True)])
+
+            return df.vectorized_map(one, tuple(along))
+
+        return call
+
+    return vectorize_impl(pyfunc, rows, excluded=excluded or set(), signature=signature)

@@ -1,0 +1,98 @@
+"""Updates of Keras's optimizers by the fused ones, which have the same formulas.
+
+Each takes a variable with its slots through memory once. Where an optimizer asks for more than the
+fused update does, Keras's own runs.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor
+from dualflow.ops import optimizer as fused
+
+
+def _slot(optimizer: Any, slots: Any, variable: Any) -> Any:
+    return slots[optimizer._get_variable_index(variable)]._value
+
+
+def _rate(learning_rate: Any, variable: Any) -> df.Tensor:
+    return convert_to_tensor(learning_rate, variable._value.dtype)
+
+
+def _sgd(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    rate = _rate(learning_rate, variable)
+    if optimizer.momentum == 0:
+        fused.sgd_update(variable._value, gradient, rate)
+    else:
+        fused.momentum_update(variable._value, _slot(optimizer, optimizer.momentums, variable),
+                              gradient, rate, optimizer.momentum, optimizer.nesterov)
+
+
+def _adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    fused.adam_update(
+        variable._value, _slot(optimizer, optimizer._momentums, variable),
+        _slot(optimizer, optimizer._velocities, variable), gradient,
+        _rate(learning_rate, variable), convert_to_tensor(optimizer.iterations, "int64"),
+        optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
+
+
+def _adagrad(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    fused.adagrad_update(variable._value, _slot(optimizer, optimizer._accumulators, variable),
+                         gradient, _rate(learning_rate, variable), optimizer.epsilon)
+
+
+def _always(optimizer: Any) -> bool:
+    return True
+
+
+def _without_amsgrad(optimizer: Any) -> bool:
+    return not optimizer.amsgrad
+
+
+# By the name of Keras's class: the update, and whether it does all that an optimizer asks for.
+FUSED: dict[str, tuple[Callable[..., None], Callable[[Any], bool]]] = {
+    "SGD": (_sgd, _always),
+    "Adam": (_adam, _without_amsgrad),
+    "Adagrad": (_adagrad, _always),
+}
+
+
+def _fits(gradient: Any, variable: Any) -> bool:
+    """Whether a fused update takes this gradient: it casts nothing, and writes at once."""
+    values = gradient.values if isinstance(gradient, df.IndexedSlices) else gradient
+    held = getattr(variable, "_value", None)
+    return (isinstance(held, df.Variable) and isinstance(values, df.Tensor)
+            and held.dtype in (df.float32, df.float64) and values.dtype is held.dtype
+            and not in_stateless_scope())
+
+
+def install(optimizers: Any) -> None:
+    """Has Keras's classes update by the fused ops."""
+    for name, (update, does_all) in FUSED.items():
+        cls = getattr(optimizers, name)
+        cls.update_step = _updating(cls.update_step, update, does_all)
+
+
+def _updating(composed: Callable[..., None], update: Callable[..., None],
+              does_all: Callable[[Any], bool]) -> Callable[..., None]:
+    def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if does_all(self) and _fits(gradient, variable):
+            update(self, gradient, variable, learning_rate)
+        else:
+            composed(self, gradient, variable, learning_rate)
+
+    update_step.__doc__ = composed.__doc__
+    update_step.fused = True            # type: ignore[attr-defined]
+    return update_step
+
+
+def takes_rows(optimizer: Any) -> bool:
+    """Whether an optimizer hands a gradient of rows on to its fused update as it is."""
+    step = getattr(type(optimizer), "update_step", None)
+    changes = ("clipnorm", "clipvalue", "global_clipnorm", "gradient_accumulation_steps",
+               "loss_scale_factor")
+    return (getattr(step, "fused", False)
+            and not any(getattr(optimizer, name, None) for name in changes))

@@ -1,0 +1,87 @@
+"""Random numbers, each a function of a seed that Keras draws."""
+
+from typing import Any
+
+from keras.src.backend.config import floatx
+from keras.src.random.seed_generator import (
+    SeedGenerator as SeedGenerator,
+    draw_seed as draw_seed,
+    make_default_seed as make_default_seed,
+)
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor, is_tensor, to_dtype
+
+
+def _seed(seed: Any) -> df.Tensor:
+    drawn = seed if is_tensor(seed) else draw_seed(seed)
+    return convert_to_tensor(drawn, "int64")
+
+
+def _shape(shape: Any) -> Any:
+    return tuple(shape) if isinstance(shape, list) else shape
+
+
+def _bounds(*xs: Any) -> Any:
+    """Numbers stay as they are; everything else becomes a tensor."""
+    return [x if isinstance(x, int | float) else convert_to_tensor(x) for x in xs]
+
+
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
+           seed: Any = None) -> df.Tensor:
+    mean, stddev = _bounds(mean, stddev)
+    return df.random.stateless_normal(_shape(shape), _seed(seed), mean, stddev,
+                                      to_dtype(dtype or floatx()))
+
+
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
+                     seed: Any = None) -> df.Tensor:
+    mean, stddev = _bounds(mean, stddev)
+    return df.random.stateless_truncated_normal(_shape(shape), _seed(seed), mean, stddev,
+                                                to_dtype(dtype or floatx()))
+
+
+def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None,
+            seed: Any = None) -> df.Tensor:
+    minval, maxval = _bounds(minval, maxval)
+    return df.random.stateless_uniform(_shape(shape), _seed(seed), minval, maxval,
+                                       to_dtype(dtype or floatx()))
+
+
+def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32",
+            seed: Any = None) -> df.Tensor:
+    wanted = to_dtype(dtype)
+    low, high = (int(convert_to_tensor(x).item()) if not isinstance(x, int) else x
+                 for x in (minval, maxval))
+    drawn = wanted if wanted in (df.int32, df.int64) else df.int32
+    return df.cast(df.random.stateless_uniform(_shape(shape), _seed(seed), low, high, drawn),
+                   wanted)
+
+
+def categorical(logits: Any, num_samples: int, dtype: Any = "int32",
+                seed: Any = None) -> df.Tensor:
+    """The class whose logit, with noise of Gumbel's distribution, is the largest."""
+    logits = convert_to_tensor(logits)
+    rows, classes = logits.shape
+    drawn = df.random.stateless_uniform((rows, num_samples, classes), _seed(seed), 1e-20, 1.0)
+    noise = df.cast(-df.log(-df.log(drawn)), logits.dtype)
+    return df.cast(df.argmax(df.expand_dims(logits, 1) + noise, 2, df.int32), to_dtype(dtype))
+
+
+def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> df.Tensor:
+    x = convert_to_tensor(inputs)
+    if rate == 1:
+        return df.zeros_like(x)
+    if rate == 0:
+        return x
+    shape = x.shape if noise_shape is None else [
+        have if wanted is None else wanted
+        for have, wanted in zip(x.shape, noise_shape, strict=True)]
+    drawn = df.random.stateless_uniform(shape, _seed(seed))
+    kept = df.cast(drawn >= rate, x.dtype)
+    return x * (1 / (1 - rate)) * kept
+
+
+def shuffle(x: Any, axis: int = 0, seed: Any = None) -> df.Tensor:
+    x = convert_to_tensor(x)
+    return df.gather(x, df.random.stateless_permutation(x.shape[axis], _seed(seed)), axis=axis)

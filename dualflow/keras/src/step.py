@@ -1,0 +1,72 @@
+"""Steps of training as traced functions.
+
+A step is traced with variables captured by reference. Its arguments are tensors, one by one, so
+that calls go the dispatcher's short way; what they were arranged in is part of which trace it is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor
+
+LEAF = object()
+
+
+def _flat(data: Any, leaves: list[Any]) -> Any:
+    """The arrangement of nested data, hashable; arrays are appended to `leaves`."""
+    if data is None:
+        return None
+    kind = type(data)
+    if kind is tuple or kind is list:
+        return kind, *[_flat(x, leaves) for x in data]
+    if isinstance(data, dict):
+        return dict, *[(key, _flat(data[key], leaves)) for key in data]
+    if tree.is_nested(data):
+        raise TypeError(f"a batch holds a {kind.__name__}, want tuples, lists, dicts and arrays")
+    leaves.append(data)
+    return LEAF
+
+
+def _nested(arrangement: Any, leaves: Any) -> Any:
+    """Data arranged again; takes its leaves from an iterator."""
+    if arrangement is None:
+        return None
+    if arrangement is LEAF:
+        return next(leaves)
+    kind, *parts = arrangement
+    if kind is dict:
+        return {key: _nested(part, leaves) for key, part in parts}
+    return kind(_nested(part, leaves) for part in parts)
+
+
+def _tensor(x: Any) -> df.Tensor:
+    return df.constant(x) if type(x) is np.ndarray else convert_to_tensor(x)
+
+
+class Step:
+    """A function of a batch, traced for each arrangement of its arrays."""
+
+    def __init__(self, function: Callable[[Any], Any], eager: bool) -> None:
+        self._function, self._eager = function, eager
+        self._traced: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, data: Any) -> Any:
+        leaves: list[Any] = []
+        arrangement = _flat(data, leaves)
+        tensors = [_tensor(x) for x in leaves]
+        if self._eager:
+            return self._function(_nested(arrangement, iter(tensors)))
+        traced = self._traced.get(arrangement)
+        if traced is None:
+            traced = self._traced[arrangement] = self._made(arrangement)
+        return traced(*tensors)
+
+    def _made(self, arrangement: Any) -> Callable[..., Any]:
+        def step(*tensors: Any) -> Any:
+            return self._function(_nested(arrangement, iter(tensors)))
+
+        return df.function(step, name=getattr(self._function, "__name__", "step"))

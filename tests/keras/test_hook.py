@@ -1,0 +1,87 @@
+"""Keras is loaded on dualflow, and says so where it cannot be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dualflow import keras
+
+
+def run(program, *arguments, backend=None):
+    """A Python of its own: what it printed, or the last line of its error."""
+    env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+    if backend is not None:
+        env["KERAS_BACKEND"] = backend
+    done = subprocess.run([sys.executable, *arguments, "-c", program] if program else
+                          [sys.executable, *arguments], env=env, capture_output=True, text=True)
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+NAME = "import dualflow.keras, keras; print(keras.backend.backend())"
+
+
+@pytest.mark.parametrize("backend", [None, "dualflow"])
+def test_both_names_give_keras_on_dualflow(backend):
+    assert run(NAME, backend=backend) == "dualflow"
+
+
+def test_another_backend_is_an_error_that_names_it():
+    error = run(NAME, backend="jax")
+    assert error.startswith("ImportError") and "KERAS_BACKEND is 'jax'" in error
+
+
+def test_keras_that_runs_already_is_an_error():
+    error = run("import keras, dualflow.keras", backend="numpy")
+    assert "'numpy'" in error
+    program = ("import os; import keras; del os.environ['KERAS_BACKEND']; import dualflow.keras")
+    error = run(program, backend="numpy")
+    assert error.startswith("ImportError") and "imported already, on 'numpy'" in error
+
+
+def test_the_environment_is_left_as_it_was():
+    assert run("import os, dualflow.keras; print('KERAS_BACKEND' in os.environ)") == "False"
+
+
+def test_a_program_runs_by_python_m(tmp_path):
+    (tmp_path / "beside.py").write_text("word = 'beside'")
+    program = tmp_path / "program.py"
+    program.write_text("import sys, keras, beside\n"
+                       "print(keras.backend.backend(), beside.word, *sys.argv[1:], __name__)")
+    assert run("", "-m", "dualflow.keras", str(program), "a", "b") == (
+        "dualflow beside a b __main__")
+
+
+def test_dualflow_does_not_load_keras():
+    assert run("import sys, dualflow; print('keras' in sys.modules)") == "False"
+
+
+def test_what_is_here_is_keras():
+    import keras as plain
+
+    from dualflow.keras import layers
+    from dualflow.keras.layers import Dense
+
+    assert keras.Model is plain.Model and layers is plain.layers and Dense is plain.layers.Dense
+    assert "layers" in dir(keras) and keras.__version__ == plain.__version__
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = keras.nothing_like_it
+
+
+def test_classes_derive_from_ours():
+    from dualflow.keras.src.trainer import Trainer
+    from dualflow.keras.src.variable import Variable
+
+    assert issubclass(keras.Variable, Variable) and issubclass(keras.Model, Trainer)
+
+
+def test_kerases_switch_knows_the_backend():
+    from keras.src.utils.backend_utils import DynamicBackend
+
+    switch = DynamicBackend()
+    assert switch.name == "dualflow"
+    assert switch.numpy.add(1, 2).item() == 3
+    switch.set_backend("dualflow")
+    with pytest.raises(ValueError, match="Available backends"):
+        switch.set_backend("nothing")
