@@ -59,9 +59,9 @@ def test_dualflow_does_not_load_keras():
 
 def test_what_is_here_is_keras():
     import keras as plain
+    from dualflow.keras.layers import Dense
 
     from dualflow.keras import layers
-    from dualflow.keras.layers import Dense
 
     assert keras.Model is plain.Model and layers is plain.layers and Dense is plain.layers.Dense
     assert "layers" in dir(keras) and keras.__version__ == plain.__version__

@@ -100,6 +100,11 @@ class Trainer(base_trainer.Trainer):
 
     # --- loops ---
 
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        """Makes all variables, unless the model is only a step of training that makes its own."""
+        if _is_called(self):
+            super()._symbolic_build(iterator, data_batch)
+
     def _callbacks(self, given: Any, epoch_iterator: EpochIterator, verbose: Any,
                    **more: Any) -> Any:
         if isinstance(given, callbacks_module.CallbackList):
@@ -254,6 +259,12 @@ class Trainer(base_trainer.Trainer):
     def predict_on_batch(self, x: Any) -> Any:
         made = self.make_predict_function()([(x,)])
         return tree.map_structure(convert_to_numpy, made)
+
+
+def _is_called(model: Any) -> bool:
+    """Whether there is a call to make variables by: a step of one's own may do without."""
+    own_step = type(model).train_step is not Trainer.train_step
+    return not (own_step and type(model).call.__module__ == "keras.src.models.model")
 
 
 def _rows(x: Any) -> Any:
