@@ -50,8 +50,8 @@ solution = df.register_op("matrix_solve", lambda a, b: np.linalg.solve(a.numpy()
 
 
 def _solve_triangle(a: df.Tensor, b: df.Tensor, lower: bool) -> np.ndarray:
-    a, b = a.numpy(), b.numpy()
-    return np.linalg.solve(np.tril(a) if lower else np.triu(a), b)
+    part = np.tril if lower else np.triu
+    return np.linalg.solve(part(a.numpy()), b.numpy())
 
 
 def _to_triangle(g: df.Tensor, y: df.Tensor, a: df.Tensor, b: df.Tensor, lower: bool) -> Any:
@@ -129,7 +129,7 @@ def _lower_upper(x: df.Tensor) -> Any:
     packed = np.array(x.numpy())
     pivots = np.empty((*packed.shape[:-2], min(packed.shape[-2:])), np.int32)
     for at in np.ndindex(packed.shape[:-2]):
-        a = packed[at]
+        a: Any = packed[at]
         for k in range(min(a.shape)):
             p = pivots[at][k] = k + np.argmax(np.abs(a[k:, k]))
             a[[k, p]] = a[[p, k]]

@@ -7,6 +7,19 @@ from keras.src.backend.config import standardize_data_format
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, to_dtype
+from dualflow.keras.src.ops.resize import (
+    resize as resize,
+    scale_and_translate as scale_and_translate,
+)
+from dualflow.keras.src.ops.warp import (
+    affine_transform as affine_transform,
+    compute_homography_matrix as compute_homography_matrix,
+    elastic_transform as elastic_transform,
+    gaussian_blur as gaussian_blur,
+    map_coordinates as map_coordinates,
+    perspective_transform as perspective_transform,
+    sobel_edges as sobel_edges,
+)
 
 GRAY = (0.2989, 0.5870, 0.1140)
 
@@ -30,3 +43,36 @@ def rgb_to_grayscale(images: Any, data_format: Any = None) -> df.Tensor:
     wide = df.cast(x, to_dtype(result_type(x.dtype.name, float)))
     red, green, blue = df.split(wide, 3, axis)
     return df.cast(red * GRAY[0] + green * GRAY[1] + blue * GRAY[2], x.dtype)
+
+
+def _planes(images: Any, data_format: Any) -> tuple[list[df.Tensor], int, df.DType]:
+    """Three planes of floats, the axis to stack them on, and their dtype."""
+    x, axis = _images(images, data_format)
+    if not x.dtype.is_floating:
+        raise ValueError("Invalid images dtype: expected float dtype. "
+                         f"Received: images.dtype={x.dtype}")
+    return [df.squeeze(p, axis) for p in df.split(x, 3, axis)], axis, x.dtype
+
+
+def rgb_to_hsv(images: Any, data_format: Any = None) -> df.Tensor:
+    planes, axis, dtype = _planes(images, data_format)
+    least = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}.get(dtype.name, 2.**-52)
+    r, g, b = [df.where(df.abs(p) < least, df.zeros_like(p), p) for p in planes]
+    value = df.maximum(df.maximum(r, g), b)
+    spread = value - df.minimum(df.minimum(r, g), b)
+    zero, one = df.zeros_like(value), df.ones_like(value)
+    some = spread > 0
+    saturation = df.where(value > 0, spread / df.where(value > 0, value, one), zero)
+    sixth = 1 / (6 * df.where(some, spread, one))
+    hue = df.where(df.equal(value, g), sixth * (b - r) + 2 / 6, sixth * (r - g) + 4 / 6)
+    hue = df.where(df.equal(value, r), sixth * (g - b), hue)
+    hue = df.where(some, hue, zero) + df.cast(hue < 0, dtype)
+    return df.stack([hue, saturation, value], axis)
+
+
+def hsv_to_rgb(images: Any, data_format: Any = None) -> df.Tensor:
+    (hue, saturation, value), axis, _ = _planes(images, data_format)
+    turn = df.math.floormod(hue, 1.0) * 6
+    shares = [df.abs(turn - 3) - 1, 2 - df.abs(turn - 2), 2 - df.abs(turn - 4)]
+    return df.stack([value * (1 - saturation + saturation * df.clip_by_value(s, 0.0, 1.0))
+                     for s in shares], axis)
