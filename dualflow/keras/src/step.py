@@ -25,6 +25,8 @@ def _flat(data: Any, leaves: list[Any]) -> Any:
         return kind, *[_flat(x, leaves) for x in data]
     if isinstance(data, dict):
         return dict, *[(key, _flat(data[key], leaves)) for key in data]
+    if isinstance(data, tuple) and hasattr(kind, "_fields"):
+        return kind._make, *[_flat(x, leaves) for x in data]
     if tree.is_nested(data):
         raise TypeError(f"a batch holds a {kind.__name__}, want tuples, lists, dicts and arrays")
     leaves.append(data)

@@ -54,7 +54,8 @@ def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
     if isinstance(x, Dim):                  # a size of a traced tensor
         return df.convert_to_tensor(x)
     if isinstance(x, bool | int | float):
-        return df.constant(x, wanted or _dtype_of_number(x))
+        own = _dtype_of_number(x)
+        return df.constant(x, own if wanted is None or not wanted.is_floating else wanted)
     if isinstance(x, np.ndarray | np.generic):
         return df.constant(x)
     if isinstance(x, list | tuple | range):
@@ -62,10 +63,10 @@ def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
         if any(isinstance(leaf, df.TensorBase | KerasVariable | np.ndarray | Dim)
                for leaf in leaves):
             return df.stack([convert_to_tensor(e) for e in _alike(x)])
-        own = {type(leaf) for leaf in leaves}
-        if own <= {bool, int, float}:
+        kinds = {type(leaf) for leaf in leaves}
+        if kinds <= {bool, int, float}:
             if wanted is None:
-                wanted = to_dtype(result_type(*own)) if leaves else to_dtype(floatx())
+                wanted = to_dtype(result_type(*kinds)) if leaves else to_dtype(floatx())
             if wanted is df.int32 and not all(INT32[0] <= leaf <= INT32[1] for leaf in leaves):
                 wanted = df.int64
             return df.constant(np.array(x, dtype=wanted.as_numpy_dtype))

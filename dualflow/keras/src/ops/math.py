@@ -5,6 +5,17 @@ from typing import Any
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, floating, tensors
+from dualflow.keras.src.ops.core import scatter_update
+from dualflow.keras.src.ops.factorizations import in_dtype, sign_and_log
+from dualflow.keras.src.ops.fourier import (
+    fft as fft,
+    fft2 as fft2,
+    ifft2 as ifft2,
+    irfft as irfft,
+    istft as istft,
+    rfft as rfft,
+    stft as stft,
+)
 from dualflow.keras.src.ops.numpy.indexing import take_along_axis
 from dualflow.keras.src.ops.numpy.reductions import _axes
 
@@ -57,6 +68,12 @@ def _limits(dtype: df.DType) -> tuple[float, float]:
     return (0, 2**bits - 1) if dtype.name[0] == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
 
 
+def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None,
+                 sorted: bool = False) -> df.Tensor:
+    data, ids, n = _segments("segment_prod", data, segment_ids, num_segments)
+    return _scattered(lambda held, at, rows: scatter_update(held, at, rows, "mul"), 1, data, ids, n)
+
+
 # --- the largest ---
 
 def top_k(x: Any, k: int, sorted: bool = True) -> tuple[df.Tensor, df.Tensor]:
@@ -91,6 +108,10 @@ def cdist(x: Any, y: Any) -> df.Tensor:
 
 
 # --- elements ---
+
+def logdet(x: Any) -> df.Tensor:
+    return in_dtype(sign_and_log, x)[1]
+
 
 def rsqrt(x: Any) -> df.Tensor:
     return df.math.rsqrt(floating(x))

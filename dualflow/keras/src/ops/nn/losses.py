@@ -7,6 +7,8 @@ from keras.src.backend.config import epsilon, floatx
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, tensors, to_dtype
+from dualflow.keras.src.ops.numpy import reductions
+from dualflow.keras.src.ops.numpy.elementwise import LARGEST
 
 # --- classes ---
 
@@ -29,7 +31,7 @@ def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
               sparse: bool = False) -> df.Tensor:
     x = convert_to_tensor(x)
     hot = one_hot(df.cast(x, df.int32), num_classes, axis, dtype, sparse)
-    return df.reduce_max(hot, 1 if x.ndim > 1 else 0)
+    return reductions.max(hot, 1 if x.ndim > 1 else 0)
 
 
 # --- cross-entropies ---
@@ -107,7 +109,13 @@ def moments(x: Any, axes: Any, keepdims: bool = False,
             synchronized: bool = False) -> tuple[df.Tensor, df.Tensor]:
     if synchronized:
         raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
-    return df.nn.moments(convert_to_tensor(x), axes, keepdims=keepdims)
+    x = convert_to_tensor(x)
+    if x.dtype.itemsize > 2:
+        return df.nn.moments(x, axes, keepdims=keepdims)
+    most = LARGEST["float16"]               # statistics of halves are computed, and end, there
+    mean, variance = df.nn.moments(df.cast(x, df.float32), axes, keepdims=keepdims)
+    return (df.cast(df.clip_by_value(mean, -most, most), x.dtype),
+            df.cast(df.clip_by_value(variance, -most, most), x.dtype))
 
 
 def batch_normalization(x: Any, mean: Any, variance: Any, axis: int, offset: Any = None,

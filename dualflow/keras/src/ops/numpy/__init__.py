@@ -157,6 +157,7 @@ from dualflow.keras.src.ops.numpy.products import (
     kron as kron,
     matmul as matmul,
     outer as outer,
+    slogdet as slogdet,
     tensordot as tensordot,
     vdot as vdot,
 )
@@ -175,6 +176,7 @@ from dualflow.keras.src.ops.numpy.reductions import (
     mean as mean,
     median as median,
     min as min,
+    mixed as mixed,
     percentile as percentile,
     prod as prod,
     ptp as ptp,

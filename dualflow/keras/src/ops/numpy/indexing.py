@@ -99,8 +99,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[df.Tensor, ...]:
 
 # --- order ---
 
-def sort(x: Any, axis: int = -1) -> df.Tensor:
+def sort(x: Any, axis: int | None = -1) -> df.Tensor:
     x = convert_to_tensor(x)
+    if axis is None:
+        x, axis = df.reshape(x, (-1,)), 0
     if x.dtype.is_bool:
         return df.cast(sort(df.cast(x, df.uint8), axis), df.bool_)
     return df.sort(x, axis)
@@ -161,11 +163,11 @@ def histogram(x: Any, bins: Any = 10, range: Any = None) -> tuple[df.Tensor, df.
         x = df.cast(x, df.float32)
     x = df.reshape(x, (-1,))
     if isinstance(bins, int):
-        low, high = (df.reduce_min(x).item(), df.reduce_max(x).item()) if range is None else range
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        edges = df.linspace(convert_to_tensor(low, x.dtype), convert_to_tensor(high, x.dtype),
-                            bins + 1)
+        low, high = (df.reduce_min(x), df.reduce_max(x)) if range is None else [
+            convert_to_tensor(v, x.dtype) for v in range]
+        around = df.where(df.equal(low, high), convert_to_tensor(0.5, x.dtype),
+                          df.zeros_like(low))
+        edges = df.linspace(low - around, high + around, bins + 1)
     else:
         edges = convert_to_tensor(bins, x.dtype)
     n = edges.shape[0] - 1
@@ -214,7 +216,8 @@ def _of_size(parts: list[Any], size: int, fill_value: Any, axis: int | None, wit
                 part = np.concatenate([part, np.repeat(part.min(at, keepdims=True), missing, at)],
                                       at)
             else:
-                part = np.pad(part, widths, constant_values=fill_value if k == 0 else 0)
+                fill = part[0] if with_index and k == 1 else 0
+                part = np.pad(part, widths, constant_values=fill_value if k == 0 else fill)
         out.append(part)
     return out
 

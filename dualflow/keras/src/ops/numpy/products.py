@@ -13,6 +13,7 @@ from dualflow.keras.src.ops.convert import (
     tensors,
     to_dtype,
 )
+from dualflow.keras.src.ops.factorizations import in_dtype, sign_and_log
 
 
 def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
@@ -30,7 +31,10 @@ def matmul(x1: Any, x2: Any) -> df.Tensor:
         dtype = df.int32
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError(f"matmul: want no scalars, got shapes {x1.shape} and {x2.shape}")
-    return df.cast(df.matmul(x1, x2), dtype)
+    made = df.matmul(df.expand_dims(x1, 0) if x1.ndim == 1 else x1,
+                     df.expand_dims(x2, 1) if x2.ndim == 1 else x2)
+    single = ([-2] if x1.ndim == 1 else []) + ([-1] if x2.ndim == 1 else [])
+    return df.cast(df.squeeze(made, single) if single else made, dtype)
 
 
 def dot(x1: Any, x2: Any) -> df.Tensor:
@@ -107,6 +111,10 @@ def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     az, bz = a[2] if len(a) == 3 else zero, b[2] if len(b) == 3 else zero
     parts = [a[1] * bz - az * b[1], az * b[0] - a[0] * bz, last]
     return df.stack(parts, axisc)
+
+
+def slogdet(x: Any) -> tuple[df.Tensor, df.Tensor]:
+    return in_dtype(sign_and_log, x)
 
 
 def corrcoef(x: Any) -> df.Tensor:

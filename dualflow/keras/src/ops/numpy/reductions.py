@@ -78,7 +78,7 @@ def _extreme(reduce: Callable[..., df.Tensor], pick: Callable[[Any, Any], df.Ten
         x = df.cast(x, df.uint8)
     axes = _axes(axis)
     over = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
-    if initial is not None and any(x.shape[a] == 0 for a in over):
+    if initial is not None and 0 in [x.shape[a] for a in over]:
         found = df.fill(df.reduce_sum(x, axes, keepdims).shape, convert_to_tensor(initial, x.dtype))
     else:
         found = reduce(x, axes, keepdims)
@@ -215,4 +215,9 @@ def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType)
         raise ValueError(f"quantile: method is {method!r}, want 'linear', 'lower', 'higher', "
                          "'midpoint' or 'nearest'")
     share = df.reshape(df.cast(place - low, dtype), [*place.shape, *[1] * (ordered.ndim - 1)])
-    return at(low) * (1 - share) + at(high) * share
+    return mixed(at(low), at(high), share)
+
+
+def mixed(low: df.Tensor, high: df.Tensor, share: df.Tensor) -> df.Tensor:
+    """Between two numbers; one of them alone may be infinite."""
+    return df.where(df.equal(low, high), low, low * (1 - share) + high * share)

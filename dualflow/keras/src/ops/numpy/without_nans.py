@@ -99,7 +99,7 @@ def _without(x: df.Tensor, axis: Any, keepdims: bool) -> df.Tensor:
     if keepdims:
         return x
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    return df.squeeze(x, list(axes)) if x.ndim else x
+    return df.squeeze(x, list(axes)) if len(axes) else x
 
 
 def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
@@ -134,7 +134,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear",
     low, high = df.floor(place), df.math.ceil(place)
     if method == "linear":
         share = df.cast(place - low, dtype)
-        found = at(low) * (1 - share) + at(high) * share
+        found = reductions.mixed(at(low), at(high), share)
     elif method == "midpoint":
         found = (at(low) + at(high)) / 2
     else:

@@ -32,7 +32,9 @@ class Module(pytest.Module):
 
     def _getobj(self):
         with named("openvino"):
-            return super()._getobj()
+            module = super()._getobj()
+        module.CPU_DEVICES["dualflow"] = "cpu:0"
+        return module
 
 
 def pytest_configure(config):
