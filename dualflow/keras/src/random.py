@@ -27,29 +27,25 @@ def _bounds(*xs: Any) -> Any:
     return [x if isinstance(x, int | float) else convert_to_tensor(x) for x in xs]
 
 
-def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
-           seed: Any = None) -> df.Tensor:
+def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
     mean, stddev = _bounds(mean, stddev)
     return df.random.stateless_normal(_shape(shape), _seed(seed), mean, stddev,
                                       to_dtype(dtype or floatx()))
 
 
-def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
-                     seed: Any = None) -> df.Tensor:
+def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
     mean, stddev = _bounds(mean, stddev)
     return df.random.stateless_truncated_normal(_shape(shape), _seed(seed), mean, stddev,
                                                 to_dtype(dtype or floatx()))
 
 
-def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None,
-            seed: Any = None) -> df.Tensor:
+def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
     minval, maxval = _bounds(minval, maxval)
     return df.random.stateless_uniform(_shape(shape), _seed(seed), minval, maxval,
                                        to_dtype(dtype or floatx()))
 
 
-def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32",
-            seed: Any = None) -> df.Tensor:
+def randint(shape, minval, maxval, dtype="int32", seed=None):
     wanted = to_dtype(dtype)
     low, high = (int(convert_to_tensor(x).item()) if not isinstance(x, int) else x
                  for x in (minval, maxval))
@@ -58,8 +54,7 @@ def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32",
                    wanted)
 
 
-def categorical(logits: Any, num_samples: int, dtype: Any = "int32",
-                seed: Any = None) -> df.Tensor:
+def categorical(logits, num_samples, dtype="int32", seed=None):
     """The class whose logit, with noise of Gumbel's distribution, is the largest."""
     logits = convert_to_tensor(logits)
     rows, classes = logits.shape
@@ -68,7 +63,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32",
     return df.cast(df.argmax(df.expand_dims(logits, 1) + noise, 2, df.int32), to_dtype(dtype))
 
 
-def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> df.Tensor:
+def dropout(inputs, rate, noise_shape=None, seed=None):
     x = convert_to_tensor(inputs)
     if rate == 1:
         return df.zeros_like(x)
@@ -82,6 +77,6 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
     return x * (1 / (1 - rate)) * kept
 
 
-def shuffle(x: Any, axis: int = 0, seed: Any = None) -> df.Tensor:
+def shuffle(x, axis=0, seed=None):
     x = convert_to_tensor(x)
     return df.gather(x, df.random.stateless_permutation(x.shape[axis], _seed(seed)), axis=axis)

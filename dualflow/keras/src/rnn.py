@@ -18,10 +18,9 @@ def _like(mask: df.Tensor, x: df.Tensor) -> df.Tensor:
     return df.reshape(mask, [mask.shape[0], *[1] * (x.ndim - 1)])
 
 
-def rnn(step_function: Any, inputs: Any, initial_states: Any, go_backwards: bool = False,
-        mask: Any = None, constants: Any = None, unroll: bool = False, input_length: Any = None,
-        time_major: bool = False, zero_output_for_mask: bool = False,
-        return_all_outputs: bool = True) -> tuple[Any, Any, Any]:
+def rnn(step_function, inputs, initial_states, go_backwards=False, mask=None, constants=None,
+        unroll=False, input_length=None, time_major=False, zero_output_for_mask=False,
+        return_all_outputs=True):
     order = convert_to_tensor if time_major else _time_first
     xs = tree.map_structure(order, inputs)
     states = tree.map_structure(convert_to_tensor, initial_states)
@@ -91,8 +90,7 @@ def _named(function: Any) -> str | None:
     return getattr(function, "__name__", None)
 
 
-def cudnn_ok(activation: Any, recurrent_activation: Any, unroll: bool,
-             use_bias: bool = True) -> bool:
+def cudnn_ok(activation, recurrent_activation, unroll, use_bias=True):
     """Whether there is a kernel for a layer with these activations."""
     return (_named(activation) == "tanh" and _named(recurrent_activation) == "sigmoid"
             and not unroll)
@@ -108,10 +106,9 @@ def _results(y: df.Tensor, last: df.Tensor, states: list[df.Tensor], return_sequ
     return last, y if return_sequences else df.expand_dims(last, 1), states
 
 
-def lstm(inputs: Any, initial_state_h: Any, initial_state_c: Any, mask: Any, kernel: Any,
-         recurrent_kernel: Any, bias: Any, activation: Any, recurrent_activation: Any,
-         return_sequences: bool = False, go_backwards: bool = False,
-         unroll: bool = False) -> tuple[Any, Any, Any]:
+def lstm(inputs, initial_state_h, initial_state_c, mask, kernel, recurrent_kernel, bias,
+         activation, recurrent_activation, return_sequences=False, go_backwards=False,
+         unroll=False):
     _check(mask, activation, recurrent_activation, unroll)
     x, kernel, recurrent_kernel, bias = _all(inputs, kernel, recurrent_kernel, bias)
     h, c = _all(initial_state_h, initial_state_c)
@@ -128,10 +125,9 @@ def _in_order(y: df.Tensor, go_backwards: bool) -> df.Tensor:
     return df.reverse(y, [1]) if go_backwards else y
 
 
-def gru(inputs: Any, initial_state: Any, mask: Any, kernel: Any, recurrent_kernel: Any, bias: Any,
-        activation: Any, recurrent_activation: Any, return_sequences: bool = False,
-        go_backwards: bool = False, unroll: bool = False,
-        reset_after: bool = True) -> tuple[Any, Any, Any]:
+def gru(inputs, initial_state, mask, kernel, recurrent_kernel, bias, activation,
+        recurrent_activation, return_sequences=False, go_backwards=False, unroll=False,
+        reset_after=True):
     _check(mask, activation, recurrent_activation, unroll)
     x, kernel, recurrent_kernel, bias = _all(inputs, kernel, recurrent_kernel, bias)
     y, h = df.nn.gru(x, kernel, recurrent_kernel, bias, convert_to_tensor(initial_state),
@@ -139,12 +135,10 @@ def gru(inputs: Any, initial_state: Any, mask: Any, kernel: Any, recurrent_kerne
     return _results(_in_order(y, go_backwards), h, [h], return_sequences)
 
 
-def bidirectional_lstm(inputs: Any, fwd_initial_state_h: Any, fwd_initial_state_c: Any,
-                       bwd_initial_state_h: Any, bwd_initial_state_c: Any, mask: Any,
-                       fwd_kernel: Any, fwd_recurrent_kernel: Any, fwd_bias: Any, bwd_kernel: Any,
-                       bwd_recurrent_kernel: Any, bwd_bias: Any, activation: Any,
-                       recurrent_activation: Any, return_sequences: bool = False,
-                       unroll: bool = False) -> Any:
+def bidirectional_lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, bwd_initial_state_h,
+                       bwd_initial_state_c, mask, fwd_kernel, fwd_recurrent_kernel, fwd_bias,
+                       bwd_kernel, bwd_recurrent_kernel, bwd_bias, activation,
+                       recurrent_activation, return_sequences=False, unroll=False):
     ahead = lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, mask, fwd_kernel,
                  fwd_recurrent_kernel, fwd_bias, activation, recurrent_activation,
                  return_sequences, False, unroll)
@@ -154,11 +148,10 @@ def bidirectional_lstm(inputs: Any, fwd_initial_state_h: Any, fwd_initial_state_
     return ahead, _in_time(back)
 
 
-def bidirectional_gru(inputs: Any, fwd_initial_state: Any, bwd_initial_state: Any, mask: Any,
-                      fwd_kernel: Any, fwd_recurrent_kernel: Any, fwd_bias: Any, bwd_kernel: Any,
-                      bwd_recurrent_kernel: Any, bwd_bias: Any, activation: Any,
-                      recurrent_activation: Any, return_sequences: bool = False,
-                      unroll: bool = False, reset_after: bool = True) -> Any:
+def bidirectional_gru(inputs, fwd_initial_state, bwd_initial_state, mask, fwd_kernel,
+                      fwd_recurrent_kernel, fwd_bias, bwd_kernel, bwd_recurrent_kernel, bwd_bias,
+                      activation, recurrent_activation, return_sequences=False, unroll=False,
+                      reset_after=True):
     ahead = gru(inputs, fwd_initial_state, mask, fwd_kernel, fwd_recurrent_kernel, fwd_bias,
                 activation, recurrent_activation, return_sequences, False, unroll, reset_after)
     back = gru(inputs, bwd_initial_state, mask, bwd_kernel, bwd_recurrent_kernel, bwd_bias,

@@ -2,7 +2,6 @@
 
 import builtins
 import contextlib
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from keras.src import tree
@@ -22,6 +21,7 @@ from dualflow.keras.src.ops.convert import (
     is_tensor as is_tensor,
     to_dtype,
 )
+from dualflow.keras.src.remat import remat as remat
 from dualflow.keras.src.variable import Variable as Variable
 
 SUPPORTS_SPARSE_TENSORS = False
@@ -34,22 +34,22 @@ IS_THREAD_SAFE = True
 SIZE_HINT = 5040
 
 
-def shape(x: Any) -> tuple[Any, ...]:
+def shape(x):
     return tuple(x.shape)
 
 
-def random_seed_dtype() -> str:
+def random_seed_dtype():
     return "int64"
 
 
 @contextlib.contextmanager
-def device_scope(device_name: str) -> Iterator[None]:
+def device_scope(device_name):
     if not str(device_name).lower().startswith("cpu"):
         raise ValueError(f"dualflow computes on the CPU; got the device {device_name!r}")
     yield
 
 
-def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def compute_output_spec(fn, *args, **kwargs):
     """What `fn` returns, as KerasTensors: it is traced, and nothing is computed."""
     with StatelessScope(), SymbolicScope():
         trace = Trace(getattr(fn, "__name__", "call"), after=current_graph())
@@ -79,20 +79,19 @@ def _tensors(nest: Any) -> Any:
     return tree.map_structure(lambda x: x if x is None else convert_to_tensor(x), nest)
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+def cond(pred, true_fn, false_fn):
     if isinstance(pred, bool):
         return true_fn() if pred else false_fn()
     return df.cond(df.reshape(convert_to_tensor(pred, "bool"), ()),
                    lambda: _tensors(true_fn()), lambda: _tensors(false_fn()))
 
 
-def switch(index: Any, branches: Any, *operands: Any) -> Any:
+def switch(index, branches, *operands):
     index = df.clip_by_value(convert_to_tensor(index, "int32"), 0, len(branches) - 1)
     return df.switch_case(index, [lambda b=b: _tensors(b(*operands)) for b in branches])
 
 
-def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
-               maximum_iterations: Any = None) -> Any:
+def while_loop(cond, body, loop_vars, maximum_iterations=None):
     many = isinstance(loop_vars, list | tuple)
     start = _tensors(tuple(loop_vars) if many else (loop_vars,))
 
@@ -105,7 +104,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     return tuple(found) if many else found[0]
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(lower, upper, body_fun, init_val):
     lower, upper = convert_to_tensor(lower, "int32"), convert_to_tensor(upper, "int32")
     _, value = df.while_loop(lambda i, _: i < upper,
                              lambda i, v: (i + 1, _tensors(body_fun(i, v))),
@@ -113,8 +112,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     return value
 
 
-def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: Any = None,
-         reverse: bool = False, unroll: Any = 1) -> Any:
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
@@ -134,16 +132,15 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: Any = None,
                    reverse=reverse)
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
+def map(f, xs):
     return df.map_fn(lambda x: _tensors(f(x)), _tensors(xs))
 
 
-def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
+def vectorized_map(function, elements):
     return df.vectorized_map(lambda x: _tensors(function(x)), _tensors(elements))
 
 
-def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False,
-                     axis: int = 0) -> Any:
+def associative_scan(f, elems, reverse=False, axis=0):
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     flat = [convert_to_tensor(e) for e in tree.flatten(elems)]
@@ -194,7 +191,7 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False,
 
 # --- slices ---
 
-def scatter(indices: Any, values: Any, shape: Any) -> df.Tensor:
+def scatter(indices, values, shape):
     return df.scatter_nd(_indices(indices), convert_to_tensor(values), shape)
 
 
@@ -207,8 +204,7 @@ _REDUCTIONS = {None: df.tensor_scatter_nd_update, "add": df.tensor_scatter_nd_ad
                "max": df.tensor_scatter_nd_max, "min": df.tensor_scatter_nd_min}
 
 
-def scatter_update(inputs: Any, indices: Any, updates: Any,
-                   reduction: str | None = None) -> df.Tensor:
+def scatter_update(inputs, indices, updates, reduction=None):
     inputs, indices = convert_to_tensor(inputs), _indices(indices)
     updates = convert_to_tensor(updates, inputs.dtype)
     if reduction in _REDUCTIONS:
@@ -223,7 +219,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any,
     return df.scan(multiplied, inputs, (indices, updates))[0]
 
 
-def slice(inputs: Any, start_indices: Any, shape: Any) -> df.Tensor:
+def slice(inputs, start_indices, shape):
     x = convert_to_tensor(inputs)
     starts = _numbers(start_indices)
     if len(starts) != len(shape):
@@ -251,7 +247,7 @@ def _numbers(xs: Any) -> list[Any]:
     return [xs] if not hasattr(xs, "tolist") else list(_numbers(xs.tolist()))
 
 
-def slice_update(inputs: Any, start_indices: Any, updates: Any) -> df.Tensor:
+def slice_update(inputs, start_indices, updates):
     x = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, x.dtype)
     starts = _numbers(start_indices)
@@ -264,17 +260,17 @@ def slice_update(inputs: Any, start_indices: Any, updates: Any) -> df.Tensor:
     return df.tensor_scatter_nd_update(x, grid, updates)
 
 
-def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[df.Tensor]:
+def unstack(x, num=None, axis=0):
     return list(df.unstack(convert_to_tensor(x), num, axis))
 
 
 # --- gradients ---
 
-def stop_gradient(variable: Any) -> df.Tensor:
+def stop_gradient(variable):
     return df.stop_gradient(convert_to_tensor(variable))
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(fun):
     made = df.custom_gradient(fun)
 
     def call(*args: Any, **kwargs: Any) -> Any:

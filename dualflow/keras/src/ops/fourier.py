@@ -47,16 +47,16 @@ def _swapped(pair: Any) -> Any:
     return [df.transpose(p, [*range(n - 2), n - 1, n - 2]) for p in pair]
 
 
-def fft(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def fft(x):
     return tuple(transform(*_pair(x), forward=True))
 
 
-def fft2(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def fft2(x):
     rows = transform(*_pair(x), forward=True)
     return tuple(_swapped(transform(*_swapped(rows), forward=True)))
 
 
-def ifft2(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def ifft2(x):
     rows = transform(*_pair(x), forward=False)
     real, imag = _swapped(transform(*_swapped(rows), forward=False))
     count = real.shape[-1] * real.shape[-2]
@@ -70,7 +70,7 @@ def _of_length(x: df.Tensor, n: Any) -> df.Tensor:
     return df.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, n - x.shape[-1]]])
 
 
-def rfft(x: Any, fft_length: Any = None) -> tuple[df.Tensor, df.Tensor]:
+def rfft(x, fft_length=None):
     x = _wide(floating(x))
     n = x.shape[-1] if fft_length is None else fft_length
     x = _of_length(x, n)
@@ -78,7 +78,7 @@ def rfft(x: Any, fft_length: Any = None) -> tuple[df.Tensor, df.Tensor]:
     return real[..., :n // 2 + 1], imag[..., :n // 2 + 1]
 
 
-def irfft(x: Any, fft_length: Any = None) -> df.Tensor:
+def irfft(x, fft_length=None):
     real, imag = _pair(x)
     n = 2 * (real.shape[-1] - 1) if fft_length is None else fft_length
     real, imag = (_of_length(p, n // 2 + 1) for p in (real, imag))
@@ -113,8 +113,7 @@ def _starts(count: Any, stride: int, length: int) -> df.Tensor:
     return df.expand_dims(df.range(count) * stride, 1) + df.range(length)
 
 
-def stft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int,
-         window: Any = "hann", center: bool = True) -> tuple[df.Tensor, df.Tensor]:
+def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
     x = convert_to_tensor(x)
     if x.dtype not in (df.float32, df.float64):
         raise TypeError("Invalid input type. Expected `float32` or `float64`. "
@@ -130,8 +129,7 @@ def stft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int,
     return rfft(parts * weights)
 
 
-def istft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int,
-          length: Any = None, window: Any = "hann", center: bool = True) -> df.Tensor:
+def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
     parts = irfft(x, fft_length)
     if parts.ndim < 2:
         raise ValueError("Input `x` must have at least 2 dimensions. Received shape: "

@@ -23,13 +23,15 @@ from dualflow.keras.src.ops.factorizations import (
 )
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def norm(x, ord=None, axis=None, keepdims=False):
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         x = df.cast(x, to_dtype(float_of(x.dtype)))
     axes = [axis] if isinstance(axis, int) else list(range(x.ndim)) if axis is None else list(axis)
     if axis is None and ord is not None and x.ndim > 2:
         raise ValueError(f"norm: x has {x.ndim} dimensions, want an axis where `ord` is given")
+    if any(not -x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"norm: axis is {axis}, x has {x.ndim} dimensions")
     if len(axes) > 2 or (ord is None and len(axes) != 1):
         return df.sqrt(df.reduce_sum(x * x, axes, keepdims))
     return _vectors(x, 2 if ord is None else ord, axes[0], keepdims) if len(axes) == 1 else \
@@ -75,35 +77,35 @@ def _matrices(x: df.Tensor, ord: Any, axes: list[int], keepdims: bool) -> df.Ten
 
 # --- factorisations ---
 
-def cholesky(a: Any, upper: bool = False) -> df.Tensor:
+def cholesky(a, upper=False):
     found = in_dtype(cholesky_factor, a)
     return transposed(found) if upper else found
 
 
-def cholesky_inverse(a: Any, upper: bool = False) -> df.Tensor:
+def cholesky_inverse(a, upper=False):
     (a,), dtype = wide(a)
     back = inverse(transposed(df.linalg.triu(a)) if upper else df.linalg.tril(a))
     return df.cast(transposed(back) @ back, dtype)
 
 
-def qr(x: Any, mode: str = "reduced") -> tuple[df.Tensor, df.Tensor]:
+def qr(x, mode="reduced"):
     if mode not in ("reduced", "complete"):
         raise ValueError("`mode` argument value not supported. Expected one of "
                          f"{{'reduced', 'complete'}}. Received: mode={mode}")
     return in_dtype(qr_factors, x, mode=mode)
 
 
-def eigh(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def eigh(x):
     return in_dtype(eigen, x)
 
 
-def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(x, full_matrices=True, compute_uv=True):
     if not compute_uv:
         return in_dtype(singular_values, x)
     return in_dtype(singular, x, full_matrices=full_matrices)
 
 
-def lu_factor(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def lu_factor(x):
     (x,), dtype = wide(x)
     factors, pivots = lower_upper(x)
     return df.cast(factors, dtype), pivots
@@ -111,11 +113,11 @@ def lu_factor(x: Any) -> tuple[df.Tensor, df.Tensor]:
 
 # --- equations ---
 
-def inv(a: Any) -> df.Tensor:
+def inv(a):
     return in_dtype(inverse, a)
 
 
-def det(a: Any) -> df.Tensor:
+def det(a):
     return in_dtype(determinant, a)
 
 
@@ -126,15 +128,15 @@ def _solved(op: Any, a: Any, b: Any, **attrs: Any) -> df.Tensor:
     return df.cast(op(a, b, **attrs), dtype)
 
 
-def solve(a: Any, b: Any) -> df.Tensor:
+def solve(a, b):
     return _solved(solution, a, b)
 
 
-def solve_triangular(a: Any, b: Any, lower: bool = False) -> df.Tensor:
+def solve_triangular(a, b, lower=False):
     return _solved(triangular_solution, a, b, lower=lower)
 
 
-def pinv(x: Any, rcond: Any = None) -> df.Tensor:
+def pinv(x, rcond=None):
     (x,), dtype = wide(x)
     u, s, v = singular(x, full_matrices=False)
     least = 10 * max(x.shape[-2:]) * EPSILON[x.dtype.name] if rcond is None else rcond
@@ -146,7 +148,7 @@ def pinv(x: Any, rcond: Any = None) -> df.Tensor:
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> df.Tensor:
+def lstsq(a, b, rcond=None):
     (a, b), dtype = wide(a, b)
     least = EPSILON[a.dtype.name] * max(a.shape[-2:]) if rcond is None else rcond
     flat = b.ndim == 1
@@ -154,14 +156,14 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> df.Tensor:
     return df.cast(df.squeeze(found, -1) if flat else found, dtype)
 
 
-def matrix_rank(x: Any, tol: Any = None) -> df.Tensor:
+def matrix_rank(x, tol=None):
     (x,), _ = wide(x)
     s = singular_values(x)
     least = max(x.shape[-2:]) * EPSILON[x.dtype.name] * df.reduce_max(s, -1, True)
     return df.reduce_sum(df.cast(s > (least if tol is None else tol), df.int32), -1)
 
 
-def jvp(fun: Any, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+def jvp(fun, primals, tangents, has_aux=False):
     """The derivative along `tangents`: the gradient of what flows back, by what flowed in."""
     primals = tree.map_structure(convert_to_tensor, primals)
     with df.GradientTape() as outer:

@@ -34,8 +34,7 @@ def _segments(name: str, data: Any, segment_ids: Any,
     return convert_to_tensor(data), ids, num_segments
 
 
-def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None,
-                sorted: bool = False) -> df.Tensor:
+def segment_sum(data, segment_ids, num_segments=None, sorted=False):
     return df.math.unsorted_segment_sum(*_segments("segment_sum", data, segment_ids, num_segments))
 
 
@@ -49,14 +48,12 @@ def _scattered(op: Callable[..., df.Tensor], start: float, data: df.Tensor, ids:
     return op(held, df.expand_dims(ids, 1), rows)
 
 
-def segment_max(data: Any, segment_ids: Any, num_segments: Any = None,
-                sorted: bool = False) -> df.Tensor:
+def segment_max(data, segment_ids, num_segments=None, sorted=False):
     data, ids, n = _segments("segment_max", data, segment_ids, num_segments)
     return _scattered(df.tensor_scatter_nd_max, _limits(data.dtype)[0], data, ids, n)
 
 
-def segment_min(data: Any, segment_ids: Any, num_segments: Any = None,
-                sorted: bool = False) -> df.Tensor:
+def segment_min(data, segment_ids, num_segments=None, sorted=False):
     data, ids, n = _segments("segment_min", data, segment_ids, num_segments)
     return _scattered(df.tensor_scatter_nd_min, _limits(data.dtype)[1], data, ids, n)
 
@@ -68,15 +65,14 @@ def _limits(dtype: df.DType) -> tuple[float, float]:
     return (0, 2**bits - 1) if dtype.name[0] == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
 
 
-def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None,
-                 sorted: bool = False) -> df.Tensor:
+def segment_prod(data, segment_ids, num_segments=None, sorted=False):
     data, ids, n = _segments("segment_prod", data, segment_ids, num_segments)
     return _scattered(lambda held, at, rows: scatter_update(held, at, rows, "mul"), 1, data, ids, n)
 
 
 # --- the largest ---
 
-def top_k(x: Any, k: int, sorted: bool = True) -> tuple[df.Tensor, df.Tensor]:
+def top_k(x, k, sorted=True):
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         values, places = df.math.top_k(df.cast(x, df.uint8), k)
@@ -85,7 +81,7 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[df.Tensor, df.Tensor]:
     return values, df.cast(places, df.int32)
 
 
-def in_top_k(targets: Any, predictions: Any, k: int) -> df.Tensor:
+def in_top_k(targets, predictions, k):
     targets, predictions = convert_to_tensor(targets), convert_to_tensor(predictions)
     own = take_along_axis(predictions, df.expand_dims(targets, -1), -1)
     own = df.where(df.math.is_nan(own), convert_to_tensor(float("-inf"), own.dtype), own)
@@ -93,11 +89,11 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> df.Tensor:
     return df.reduce_sum(larger, -1) < k
 
 
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def logsumexp(x, axis=None, keepdims=False):
     return df.reduce_logsumexp(floating(x), _axes(axis), keepdims)
 
 
-def cdist(x: Any, y: Any) -> df.Tensor:
+def cdist(x, y):
     x, y = tensors(x, y)
     if x.ndim < 2 or y.ndim < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
@@ -109,23 +105,23 @@ def cdist(x: Any, y: Any) -> df.Tensor:
 
 # --- elements ---
 
-def logdet(x: Any) -> df.Tensor:
+def logdet(x):
     return in_dtype(sign_and_log, x)[1]
 
 
-def rsqrt(x: Any) -> df.Tensor:
+def rsqrt(x):
     return df.math.rsqrt(floating(x))
 
 
-def erf(x: Any) -> df.Tensor:
+def erf(x):
     return df.math.erf(floating(x))
 
 
-def erfc(x: Any) -> df.Tensor:
+def erfc(x):
     return df.math.erfc(floating(x))
 
 
-def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> df.Tensor:
+def extract_sequences(x, sequence_length, sequence_stride):
     x = convert_to_tensor(x)
     n = x.shape[-1]
     count = 1 + (n - sequence_length) // sequence_stride

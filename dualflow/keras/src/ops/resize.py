@@ -75,8 +75,8 @@ def _in_floats(x: df.Tensor, change: Callable[[df.Tensor], df.Tensor]) -> df.Ten
     return df.cast(made, x.dtype)
 
 
-def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation: Any,
-                        spatial_dims: Any, method: str, antialias: bool = True) -> df.Tensor:
+def scale_and_translate(images, output_shape, scale, translation, spatial_dims, method,
+                        antialias=True):
     if method not in KERNELS:
         raise ValueError("Invalid value for argument `method`. Expected of one "
                          f"{set(KERNELS)}. Received: method={method}")
@@ -97,10 +97,8 @@ def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation:
     return _in_floats(x, change)
 
 
-def resize(images: Any, size: Any, interpolation: str = "bilinear", antialias: bool = False,
-           crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False,
-           fill_mode: str = "constant", fill_value: float = 0.0,
-           data_format: Any = None) -> df.Tensor:
+def resize(images, size, interpolation="bilinear", antialias=False, crop_to_aspect_ratio=False,
+           pad_to_aspect_ratio=False, fill_mode="constant", fill_value=0.0, data_format=None):
     if interpolation not in RESIZE:
         raise ValueError("Invalid value for argument `interpolation`. Expected of one "
                          f"{RESIZE}. Received: interpolation={interpolation}")

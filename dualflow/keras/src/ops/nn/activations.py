@@ -6,82 +6,82 @@ import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, floating
 
 
-def relu(x: Any) -> df.Tensor:
+def relu(x):
     return df.nn.relu(convert_to_tensor(x))
 
 
-def relu6(x: Any) -> df.Tensor:
+def relu6(x):
     return df.nn.relu6(convert_to_tensor(x))
 
 
-def sigmoid(x: Any) -> df.Tensor:
+def sigmoid(x):
     return df.sigmoid(floating(x))
 
 
-def log_sigmoid(x: Any) -> df.Tensor:
+def log_sigmoid(x):
     return df.math.log_sigmoid(floating(x))
 
 
-def tanh(x: Any) -> df.Tensor:
+def tanh(x):
     return df.tanh(floating(x))
 
 
-def tanh_shrink(x: Any) -> df.Tensor:
+def tanh_shrink(x):
     x = floating(x)
     return x - df.tanh(x)
 
 
-def softplus(x: Any) -> df.Tensor:
+def softplus(x):
     return df.math.softplus(floating(x))
 
 
-def softsign(x: Any) -> df.Tensor:
+def softsign(x):
     return df.nn.softsign(floating(x))
 
 
-def silu(x: Any) -> df.Tensor:
+def silu(x):
     return df.nn.silu(floating(x))
 
 
-def squareplus(x: Any, b: Any = 4) -> df.Tensor:
+def squareplus(x, b=4):
     x = floating(x)
     return (x + df.sqrt(x * x + convert_to_tensor(b, x.dtype))) / 2
 
 
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> df.Tensor:
+def leaky_relu(x, negative_slope=0.2):
     return df.nn.leaky_relu(floating(x), negative_slope)
 
 
-def hard_sigmoid(x: Any) -> df.Tensor:
+def hard_sigmoid(x):
     return df.nn.relu6(floating(x) + 3) / 6
 
 
-def hard_silu(x: Any) -> df.Tensor:
+def hard_silu(x):
     x = floating(x)
     return x * hard_sigmoid(x)
 
 
-def elu(x: Any, alpha: float = 1.0) -> df.Tensor:
+def elu(x, alpha=1.0):
     x = floating(x)
     if alpha == 1:
         return df.nn.elu(x)
     return df.where(x > 0, x, df.math.expm1(df.minimum(x, 0.0)) * alpha)
 
 
-def celu(x: Any, alpha: float = 1.0) -> df.Tensor:
+def celu(x, alpha=1.0):
     x = floating(x)
     return df.maximum(x, 0.0) + alpha * df.math.expm1(df.minimum(x, 0.0) / alpha)
 
 
-def selu(x: Any) -> df.Tensor:
+def selu(x):
     return df.nn.selu(floating(x))
 
 
-def gelu(x: Any, approximate: bool = True) -> df.Tensor:
+def gelu(x, approximate=True):
     return df.nn.gelu(floating(x), bool(approximate))
 
 
-def glu(x: Any, axis: int = -1) -> df.Tensor:
+def glu(x, axis=-1):
     x = floating(x)
     if x.shape[axis] % 2:
         raise ValueError(f"axis size must be divisible by 2. Received: x.shape={x.shape} with "
@@ -90,40 +90,40 @@ def glu(x: Any, axis: int = -1) -> df.Tensor:
     return first * df.sigmoid(second)
 
 
-def hard_tanh(x: Any) -> df.Tensor:
+def hard_tanh(x):
     return df.clip_by_value(floating(x), -1.0, 1.0)
 
 
-def hard_shrink(x: Any, threshold: float = 0.5) -> df.Tensor:
+def hard_shrink(x, threshold=0.5):
     x = floating(x)
     return df.where(df.abs(x) > threshold, x, df.zeros_like(x))
 
 
-def soft_shrink(x: Any, threshold: float = 0.5) -> df.Tensor:
+def soft_shrink(x, threshold=0.5):
     x = floating(x)
     low = df.where(x < -threshold, x + threshold, df.zeros_like(x))
     return df.where(x > threshold, x - threshold, low)
 
 
-def threshold(x: Any, threshold: float, default_value: float) -> df.Tensor:
+def threshold(x, threshold, default_value):
     x = convert_to_tensor(x)
     return df.where(x > threshold, x, convert_to_tensor(default_value, x.dtype))
 
 
-def sparse_plus(x: Any) -> df.Tensor:
+def sparse_plus(x):
     x = floating(x)
     return df.where(x <= -1, df.zeros_like(x), df.where(x < 1, (x + 1) ** 2 / 4, x))
 
 
-def sparse_sigmoid(x: Any) -> df.Tensor:
+def sparse_sigmoid(x):
     return df.clip_by_value(floating(x), -1.0, 1.0) / 2 + 0.5
 
 
-def softmax(x: Any, axis: Any = -1) -> df.Tensor:
+def softmax(x, axis=-1):
     return _along(df.nn.softmax, floating(x), axis)
 
 
-def log_softmax(x: Any, axis: Any = -1) -> df.Tensor:
+def log_softmax(x, axis=-1):
     return _along(df.nn.log_softmax, floating(x), axis)
 
 
@@ -133,7 +133,7 @@ def _along(op: Any, x: df.Tensor, axis: Any) -> df.Tensor:
     return op(x, axis)
 
 
-def sparsemax(x: Any, axis: int = -1) -> df.Tensor:
+def sparsemax(x, axis=-1):
     x = floating(x)
     ordered = df.sort(x, axis, "DESCENDING")
     so_far = df.cumsum(ordered, axis)

@@ -27,8 +27,7 @@ def _channels(x: Any, data_format: Any) -> Any:
 
 # --- convolutions ---
 
-def conv(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "valid",
-         data_format: Any = None, dilation_rate: Any = 1) -> df.Tensor:
+def conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
     kernel = convert_to_tensor(kernel)
     x = convert_to_tensor(inputs, kernel.dtype)
     channels = _channels(x, data_format)
@@ -51,8 +50,7 @@ def _convolution(x: df.Tensor, kernel: df.Tensor, strides: Any, padding: Any, da
                              dilation_rate)
 
 
-def depthwise_conv(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "valid",
-                   data_format: Any = None, dilation_rate: Any = 1) -> df.Tensor:
+def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
     check_conv_input_channels(x, kernel, standardize_data_format(data_format))
     *sizes, channels, multiplier = kernel.shape
@@ -60,16 +58,14 @@ def depthwise_conv(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "v
     return _convolution(x, grouped, strides, padding, data_format, dilation_rate)
 
 
-def separable_conv(inputs: Any, depthwise_kernel: Any, pointwise_kernel: Any, strides: Any = 1,
-                   padding: str = "valid", data_format: Any = None,
-                   dilation_rate: Any = 1) -> df.Tensor:
+def separable_conv(inputs, depthwise_kernel, pointwise_kernel, strides=1, padding="valid",
+                   data_format=None, dilation_rate=1):
     made = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
     return conv(made, pointwise_kernel, 1, "valid", data_format)
 
 
-def conv_transpose(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "valid",
-                   output_padding: Any = None, data_format: Any = None,
-                   dilation_rate: Any = 1) -> df.Tensor:
+def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=None,
+                   data_format=None, dilation_rate=1):
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
     layout = standardize_data_format(data_format)
     check_conv_transpose_input_channels(x, kernel, layout)
@@ -82,37 +78,35 @@ def conv_transpose(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "v
 
 # --- pooling ---
 
-def max_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid",
-             data_format: Any = None) -> df.Tensor:
+def max_pool(inputs, pool_size, strides=None, padding="valid", data_format=None):
     x = convert_to_tensor(inputs)
     return df.nn.max_pool(x, pool_size, pool_size if strides is None else strides,
                           padding.upper(), _format(data_format, x.ndim - 2))
 
 
-def average_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid",
-                 data_format: Any = None) -> df.Tensor:
+def average_pool(inputs, pool_size, strides=None, padding="valid", data_format=None):
     x = convert_to_tensor(inputs)
     return df.nn.avg_pool(x, pool_size, pool_size if strides is None else strides,
                           padding.upper(), _format(data_format, x.ndim - 2))
 
 
-def adaptive_average_pool(inputs: Any, output_size: Any, data_format: Any = None) -> df.Tensor:
+def adaptive_average_pool(inputs, output_size, data_format=None):
     x = convert_to_tensor(inputs)
     return df.nn.adaptive_avg_pool(x, output_size, _format(data_format, x.ndim - 2))
 
 
-def adaptive_max_pool(inputs: Any, output_size: Any, data_format: Any = None) -> df.Tensor:
+def adaptive_max_pool(inputs, output_size, data_format=None):
     x = convert_to_tensor(inputs)
     return df.nn.adaptive_max_pool(x, output_size, _format(data_format, x.ndim - 2))
 
 
 # --- pixels and channels ---
 
-def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> df.Tensor:
+def depth_to_space(x, block_size, data_format="channels_last"):
     return df.nn.depth_to_space(convert_to_tensor(x), block_size, _format(data_format, 2))
 
 
-def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> df.Tensor:
+def space_to_depth(x, block_size, data_format="channels_last"):
     return df.nn.space_to_depth(convert_to_tensor(x), block_size, _format(data_format, 2))
 
 
@@ -120,8 +114,7 @@ def _pair(x: Any) -> tuple[int, int]:
     return (x, x) if isinstance(x, int) else tuple(x)
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-           stride: Any = 1) -> df.Tensor:
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     x = convert_to_tensor(input)
     k, d, p, s = map(_pair, (kernel_size, dilation, padding, stride))
     x = df.pad(x, [[0, 0], [0, 0], [p[0]] * 2, [p[1]] * 2])
@@ -138,8 +131,7 @@ def _starts(size: Any, kernel: int, dilation: int, stride: int) -> df.Tensor:
     return df.expand_dims(df.range(kernel) * dilation, 1) + df.range(count) * stride
 
 
-def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> df.Tensor:
+def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     x = convert_to_tensor(x)
     out, k, d, p, s = map(_pair, (output_size, kernel_size, dilation, padding, stride))
     sizes = [out[a] + 2 * p[a] for a in (0, 1)]

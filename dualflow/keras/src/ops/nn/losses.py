@@ -13,8 +13,7 @@ from dualflow.keras.src.ops.numpy.elementwise import LARGEST
 # --- classes ---
 
 
-def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
-            sparse: bool = False) -> df.Tensor:
+def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
     x = convert_to_tensor(x)
@@ -27,8 +26,7 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
     return df.cast(df.equal(df.expand_dims(x, place), classes), to_dtype(dtype or floatx()))
 
 
-def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None,
-              sparse: bool = False) -> df.Tensor:
+def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     x = convert_to_tensor(x)
     hot = one_hot(df.cast(x, df.int32), num_classes, axis, dtype, sparse)
     return reductions.max(hot, 1 if x.ndim > 1 else 0)
@@ -48,8 +46,7 @@ def _share(output: df.Tensor, axis: int) -> df.Tensor:
     return df.clip_by_value(output, epsilon(), 1 - epsilon())
 
 
-def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False,
-                             axis: int = -1) -> df.Tensor:
+def categorical_crossentropy(target, output, from_logits=False, axis=-1):
     target, output = tensors(target, output)
     _same_shapes(target, output)
     if target.ndim < 1:
@@ -60,8 +57,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
     return -df.reduce_sum(target * df.log(_share(output, axis)), axis)
 
 
-def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False,
-                                    axis: int = -1) -> df.Tensor:
+def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     target, output = convert_to_tensor(target), convert_to_tensor(output)
     if target.dtype not in (df.int32, df.int64):
         target = df.cast(target, df.int32)
@@ -85,7 +81,7 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
     return -df.log(df.squeeze(picked, -1))
 
 
-def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> df.Tensor:
+def binary_crossentropy(target, output, from_logits=False):
     target, output = tensors(target, output)
     _same_shapes(target, output)
     if from_logits:
@@ -94,7 +90,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     return -(target * df.log(output) + (1 - target) * df.log(1 - output))
 
 
-def psnr(x1: Any, x2: Any, max_val: Any) -> df.Tensor:
+def psnr(x1, x2, max_val):
     x1, x2 = tensors(x1, x2)
     if tuple(x1.shape) != tuple(x2.shape):
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
@@ -105,8 +101,7 @@ def psnr(x1: Any, x2: Any, max_val: Any) -> df.Tensor:
 
 # --- normalization ---
 
-def moments(x: Any, axes: Any, keepdims: bool = False,
-            synchronized: bool = False) -> tuple[df.Tensor, df.Tensor]:
+def moments(x, axes, keepdims=False, synchronized=False):
     if synchronized:
         raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
     x = convert_to_tensor(x)
@@ -118,8 +113,7 @@ def moments(x: Any, axes: Any, keepdims: bool = False,
             df.cast(df.clip_by_value(variance, -most, most), x.dtype))
 
 
-def batch_normalization(x: Any, mean: Any, variance: Any, axis: int, offset: Any = None,
-                        scale: Any = None, epsilon: float = 1e-3) -> df.Tensor:
+def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
     x = convert_to_tensor(x)
     sizes = [1] * x.ndim
     sizes[axis] = -1
@@ -133,10 +127,8 @@ def batch_normalization(x: Any, mean: Any, variance: Any, axis: int, offset: Any
 
 # --- attention ---
 
-def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None,
-                          scale: Any = None, is_causal: bool = False,
-                          flash_attention: Any = None,
-                          attn_logits_soft_cap: Any = None) -> df.Tensor:
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False,
+                          flash_attention=None, attn_logits_soft_cap=None):
     query, key, value = tensors(query, key, value)
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim != 4:

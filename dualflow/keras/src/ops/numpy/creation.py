@@ -20,60 +20,60 @@ def _wanted(dtype: Any) -> df.DType:
     return to_dtype(dtype or floatx())
 
 
-def array(x: Any, dtype: Any = None) -> df.Tensor:
+def array(x, dtype=None):
     return df.identity(convert_to_tensor(x, dtype))
 
 
-def copy(x: Any) -> df.Tensor:
+def copy(x):
     return df.identity(convert_to_tensor(x))
 
 
-def zeros(shape: Any, dtype: Any = None) -> df.Tensor:
+def zeros(shape, dtype=None):
     return full(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = None) -> df.Tensor:
+def ones(shape, dtype=None):
     return full(shape, 1, dtype)
 
 
-def empty(shape: Any, dtype: Any = None) -> df.Tensor:
+def empty(shape, dtype=None):
     return full(shape, 0, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> df.Tensor:
+def full(shape, fill_value, dtype=None):
     shape = (shape,) if isinstance(shape, int) else shape
     return df.broadcast_to(convert_to_tensor(fill_value, _wanted(dtype)), shape)
 
 
-def zeros_like(x: Any, dtype: Any = None) -> df.Tensor:
+def zeros_like(x, dtype=None):
     return full_like(x, 0, dtype)
 
 
-def ones_like(x: Any, dtype: Any = None) -> df.Tensor:
+def ones_like(x, dtype=None):
     return full_like(x, 1, dtype)
 
 
-def empty_like(x: Any, dtype: Any = None) -> df.Tensor:
+def empty_like(x, dtype=None):
     return full_like(x, 0, dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> df.Tensor:
+def full_like(x, fill_value, dtype=None):
     x = convert_to_tensor(x)
     value = convert_to_tensor(fill_value, dtype or x.dtype)
     return df.broadcast_to(value, x.shape)
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> df.Tensor:
+def eye(N, M=None, k=0, dtype=None):
     rows, columns = df.range(int(N)), df.range(int(N if M is None else M))
     there = df.equal(df.expand_dims(columns, 0), df.expand_dims(rows, 1) + int(k))
     return cast(there, _wanted(dtype))
 
 
-def identity(n: Any, dtype: Any = None) -> df.Tensor:
+def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> df.Tensor:
+def tri(N, M=None, k=0, dtype=None):
     return cast(_below(N, N if M is None else M, k), _wanted(dtype))
 
 
@@ -82,17 +82,17 @@ def _below(n: Any, m: Any, k: Any) -> df.Tensor:
     return df.expand_dims(df.range(m), 0) <= df.expand_dims(df.range(n), 1) + k
 
 
-def tril(x: Any, k: Any = 0) -> df.Tensor:
+def tril(x, k=0):
     x = convert_to_tensor(x)
     return df.where(_below(x.shape[-2], x.shape[-1], k), x, df.zeros_like(x))
 
 
-def triu(x: Any, k: Any = 0) -> df.Tensor:
+def triu(x, k=0):
     x = convert_to_tensor(x)
     return df.where(_below(x.shape[-2], x.shape[-1], k - 1), df.zeros_like(x), x)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> df.Tensor:
+def vander(x, N=None, increasing=False):
     x = convert_to_tensor(x)
     n = x.shape[0] if N is None else N
     x = convert_to_tensor(x, result_type(x.dtype.name))
@@ -107,7 +107,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> df.Tensor:
 
 # --- ranges ---
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> df.Tensor:
+def arange(start, stop=None, step=None, dtype=None):
     given = [x for x in (start, stop, step) if x is not None]
     wanted = to_dtype(result_type(*map(dtype_of, given)) if dtype is None else dtype)
     if stop is None:
@@ -130,8 +130,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     return df.cast(made, wanted)
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0) -> Any:
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     if num < 0:
         raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
@@ -153,16 +152,14 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (made, step) if retstep else made
 
 
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10,
-             dtype: Any = None, axis: int = 0) -> df.Tensor:
+def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
     computed = wanted if wanted in (df.float32, df.float64) else df.float32
     powers = linspace(start, stop, num, endpoint, dtype=computed, axis=axis)
     return df.cast(df.pow(convert_to_tensor(base, computed), powers), wanted)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> df.Tensor:
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
     computed = wanted if wanted in (df.float32, df.float64) else df.float32
     low, high = convert_to_tensor(start, computed), convert_to_tensor(stop, computed)
@@ -172,7 +169,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     return df.cast(first * df.exp(powers), wanted)
 
 
-def meshgrid(*x: Any, indexing: str = "xy") -> list[df.Tensor]:
+def meshgrid(*x, indexing="xy"):
     xs = [df.reshape(convert_to_tensor(e), (-1,)) for e in x]
     return df.meshgrid(*xs, indexing=indexing)
 
@@ -196,24 +193,24 @@ def _cosines(x: Any, *weights: float) -> df.Tensor:
     return made
 
 
-def hamming(x: Any) -> df.Tensor:
+def hamming(x):
     return _cosines(x, 0.54, -0.46)
 
 
-def hanning(x: Any) -> df.Tensor:
+def hanning(x):
     return _cosines(x, 0.5, -0.5)
 
 
-def blackman(x: Any) -> df.Tensor:
+def blackman(x):
     return _cosines(x, 0.42, -0.5, 0.08)
 
 
-def bartlett(x: Any) -> df.Tensor:
+def bartlett(x):
     n, share = _turns(x)
     return 1 - df.abs(2 * share - 1) if n > 1 else df.ones((max(n, 0),), to_dtype(floatx()))
 
 
-def kaiser(x: Any, beta: Any) -> df.Tensor:
+def kaiser(x, beta):
     n, share = _turns(x)
     if n <= 1:
         return df.ones((max(n, 0),), to_dtype(floatx()))
@@ -222,7 +219,7 @@ def kaiser(x: Any, beta: Any) -> df.Tensor:
     return i0(beta * df.sqrt(df.maximum(1 - apart * apart, 0.0))) / i0(beta)
 
 
-def i0(x: Any) -> df.Tensor:
+def i0(x):
     """The modified Bessel function of order 0 (Abramowitz and Stegun 9.8.1 and 9.8.2)."""
     x = floating(x)
     wide = df.abs(df.cast(x, df.float32) if x.dtype.itemsize == 2 else x)

@@ -17,7 +17,7 @@ from dualflow.keras.src.ops.convert import (
 )
 
 
-def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+def where(condition, x1=None, x2=None):
     condition = convert_to_tensor(condition, "bool")
     if x1 is None and x2 is None:
         return nonzero(condition)
@@ -27,7 +27,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     return df.where(condition, *tensors(x1, x2))
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> df.Tensor:
+def select(condlist, choicelist, default=0):
     dtype = result_type(*map(dtype_of, choicelist), dtype_of(default))
     found = convert_to_tensor(default, dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
@@ -45,7 +45,7 @@ def _places(indices: Any, n: Any) -> df.Tensor:
     return df.where(indices < 0, indices + n, indices) if signed else indices
 
 
-def take(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
+def take(x, indices, axis=None):
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
@@ -53,7 +53,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
     return df.gather(x, _places(indices, x.shape[axis]), axis=axis)
 
 
-def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
+def take_along_axis(x, indices, axis=None):
     x, indices = convert_to_tensor(x), convert_to_tensor(indices)
     if axis is None:
         if indices.ndim != 1:
@@ -75,13 +75,13 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> df.Tensor:
     return df.transpose(found, back)
 
 
-def nonzero(x: Any) -> tuple[df.Tensor, ...]:
+def nonzero(x):
     x = convert_to_tensor(x, "bool")
     found = df.cast(df.where(x), df.int32)
     return tuple(df.unstack(found, x.ndim, axis=1))
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[df.Tensor, ...]:
+def unravel_index(indices, shape):
     indices = convert_to_tensor(indices)
     if not indices.dtype.is_integer or indices.dtype.itemsize < 4:
         indices = df.cast(indices, df.int32)
@@ -99,7 +99,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[df.Tensor, ...]:
 
 # --- order ---
 
-def sort(x: Any, axis: int | None = -1) -> df.Tensor:
+def sort(x, axis=-1):
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
@@ -108,7 +108,7 @@ def sort(x: Any, axis: int | None = -1) -> df.Tensor:
     return df.sort(x, axis)
 
 
-def argsort(x: Any, axis: int | None = -1) -> df.Tensor:
+def argsort(x, axis=-1):
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         x = df.cast(x, df.uint8)
@@ -117,11 +117,11 @@ def argsort(x: Any, axis: int | None = -1) -> df.Tensor:
     return df.cast(df.argsort(x, axis, stable=True), df.int32)
 
 
-def argpartition(x: Any, kth: int, axis: int | None = -1) -> df.Tensor:
+def argpartition(x, kth, axis=-1):
     return argsort(x, axis)             # sorted is partitioned at any place
 
 
-def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> df.Tensor:
+def searchsorted(sorted_sequence, values, side="left"):
     row, values = tensors(sorted_sequence, values)
     if row.ndim != 1:
         raise ValueError("`searchsorted` only supports 1-D sorted sequences. You can use "
@@ -133,11 +133,11 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> df.Te
     return df.reshape(found, values.shape)
 
 
-def digitize(x: Any, bins: Any) -> df.Tensor:
+def digitize(x, bins):
     return searchsorted(bins, x, "right")
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> df.Tensor:
+def bincount(x, weights=None, minlength=0, sparse=False):
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
     x = convert_to_tensor(x)
@@ -157,7 +157,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
     return df.cast(df.math.bincount(x, weights, minlength), dtype)
 
 
-def histogram(x: Any, bins: Any = 10, range: Any = None) -> tuple[df.Tensor, df.Tensor]:
+def histogram(x, bins=10, range=None):
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         x = df.cast(x, df.float32)
@@ -179,9 +179,8 @@ def histogram(x: Any, bins: Any = 10, range: Any = None) -> tuple[df.Tensor, df.
     return counts, edges
 
 
-def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inverse: bool = False,
-           return_counts: bool = False, axis: int | None = None, size: int | None = None,
-           fill_value: Any = None) -> Any:
+def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False,
+           axis=None, size=None, fill_value=None):
     """What there is once; its number depends on the values, so it is found outside of graphs."""
     x = convert_to_tensor(x)
     find: Any = np.unique
@@ -224,7 +223,7 @@ def _of_size(parts: list[Any], size: int, fill_value: Any, axis: int | None, wit
 
 # --- diagonals ---
 
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tensor:
+def diagonal(x, offset=0, axis1=0, axis2=1):
     x = convert_to_tensor(x)
     axis1, axis2 = canonicalize_axis(axis1, x.ndim), canonicalize_axis(axis2, x.ndim)
     x = df.transpose(x, [*[a for a in range(x.ndim) if a not in (axis1, axis2)], axis1, axis2])
@@ -234,7 +233,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tens
     return df.gather(flat, df.range(builtins.min(n, m)) * (m + 1), axis=flat.ndim - 1)
 
 
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tensor:
+def trace(x, offset=0, axis1=0, axis2=1):
     from_diagonal = diagonal(x, offset, axis1, axis2)
     name = from_diagonal.dtype.name
     if not from_diagonal.dtype.is_floating:
@@ -242,7 +241,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> df.Tensor:
     return df.reduce_sum(convert_to_tensor(from_diagonal, name), -1)
 
 
-def diag(x: Any, k: int = 0) -> df.Tensor:
+def diag(x, k=0):
     x = convert_to_tensor(x)
     if x.ndim == 2:
         return diagonal(x, k)
@@ -258,11 +257,11 @@ def diag(x: Any, k: int = 0) -> df.Tensor:
     return df.where(there, df.expand_dims(values, 1), df.zeros((), x.dtype))
 
 
-def diagflat(x: Any, k: int = 0) -> df.Tensor:
+def diagflat(x, k=0):
     return diag(df.reshape(convert_to_tensor(x), (-1,)), k)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1) -> df.Tensor:
+def diff(a, n=1, axis=-1):
     a = convert_to_tensor(a)
     axis = canonicalize_axis(axis, a.ndim)
     before = (builtins.slice(None),) * axis
@@ -272,7 +271,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> df.Tensor:
     return a
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> df.Tensor:
+def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = convert_to_tensor(y)
     y = df.cast(y, to_dtype(result_type(y.dtype.name, float)))
     axis = canonicalize_axis(axis, y.ndim)
@@ -287,7 +286,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> df.Tensor
     return df.reduce_sum(middle * gap, axis) / 2
 
 
-def vectorize(pyfunc: Any, *, excluded: Any = None, signature: Any = None) -> Any:
+def vectorize(pyfunc, *, excluded=None, signature=None):
     def rows(function: Any, in_axes: Any = 0, out_axes: Any = 0) -> Any:
         def call(*args: Any) -> Any:
             axes = [in_axes] * len(args) if isinstance(in_axes, int) else in_axes

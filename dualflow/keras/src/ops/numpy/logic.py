@@ -17,32 +17,31 @@ def _compare(op: Callable[[Any, Any], df.Tensor], x1: Any, x2: Any) -> df.Tensor
     return op(x1, x2)
 
 
-def equal(x1: Any, x2: Any) -> df.Tensor:
+def equal(x1, x2):
     return _compare(df.equal, x1, x2)
 
 
-def not_equal(x1: Any, x2: Any) -> df.Tensor:
+def not_equal(x1, x2):
     return _compare(df.not_equal, x1, x2)
 
 
-def less(x1: Any, x2: Any) -> df.Tensor:
+def less(x1, x2):
     return _compare(df.less, x1, x2)
 
 
-def less_equal(x1: Any, x2: Any) -> df.Tensor:
+def less_equal(x1, x2):
     return _compare(df.less_equal, x1, x2)
 
 
-def greater(x1: Any, x2: Any) -> df.Tensor:
+def greater(x1, x2):
     return _compare(df.greater, x1, x2)
 
 
-def greater_equal(x1: Any, x2: Any) -> df.Tensor:
+def greater_equal(x1, x2):
     return _compare(df.greater_equal, x1, x2)
 
 
-def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8,
-            equal_nan: bool = False) -> df.Tensor:
+def isclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     x1, x2 = tensors(x1, x2, dtype=None)
     if not x1.dtype.is_floating:
         x1, x2 = df.cast(x1, df.float32), df.cast(x2, df.float32)
@@ -52,12 +51,11 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8,
     return df.logical_or(close, df.logical_and(isnan(x1), isnan(x2))) if equal_nan else close
 
 
-def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8,
-             equal_nan: bool = False) -> df.Tensor:
+def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     return df.reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> df.Tensor:
+def isin(x1, x2, assume_unique=False, invert=False):
     x1, x2 = tensors(x1, x2)
     if x1.dtype.is_bool:
         x1, x2 = df.cast(x1, df.int32), df.cast(x2, df.int32)
@@ -75,37 +73,37 @@ def _truth(x: Any) -> df.Tensor:
     return convert_to_tensor(x, "bool")
 
 
-def logical_and(x1: Any, x2: Any) -> df.Tensor:
+def logical_and(x1, x2):
     return df.logical_and(_truth(x1), _truth(x2))
 
 
-def logical_or(x1: Any, x2: Any) -> df.Tensor:
+def logical_or(x1, x2):
     return df.logical_or(_truth(x1), _truth(x2))
 
 
-def logical_xor(x1: Any, x2: Any) -> df.Tensor:
+def logical_xor(x1, x2):
     return df.not_equal(_truth(x1), _truth(x2))
 
 
-def logical_not(x: Any) -> df.Tensor:
+def logical_not(x):
     return df.logical_not(_truth(x))
 
 
 # --- bits ---
 
-def bitwise_and(x: Any, y: Any) -> df.Tensor:
+def bitwise_and(x, y):
     return df.bitwise.bitwise_and(*tensors(x, y))
 
 
-def bitwise_or(x: Any, y: Any) -> df.Tensor:
+def bitwise_or(x, y):
     return df.bitwise.bitwise_or(*tensors(x, y))
 
 
-def bitwise_xor(x: Any, y: Any) -> df.Tensor:
+def bitwise_xor(x, y):
     return df.bitwise.bitwise_xor(*tensors(x, y))
 
 
-def bitwise_not(x: Any) -> df.Tensor:
+def bitwise_not(x):
     return df.bitwise.bitwise_not(convert_to_tensor(x))
 
 
@@ -119,14 +117,14 @@ def _shift(op: Callable[[Any, Any], df.Tensor], x: Any, y: Any) -> df.Tensor:
     return op(x, y)
 
 
-def left_shift(x: Any, y: Any) -> df.Tensor:
+def left_shift(x, y):
     return _shift(df.bitwise.left_shift, x, y)
 
 
 bitwise_left_shift = left_shift
 
 
-def right_shift(x: Any, y: Any) -> df.Tensor:
+def right_shift(x, y):
     return _shift(df.bitwise.right_shift, x, y)
 
 

@@ -25,7 +25,7 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
     return [convert_to_tensor(x, computed) for x in xs], to_dtype(dtype)
 
 
-def matmul(x1: Any, x2: Any) -> df.Tensor:
+def matmul(x1, x2):
     (x1, x2), dtype = _factors(x1, x2)
     if dtype is df.int8:
         dtype = df.int32
@@ -37,7 +37,7 @@ def matmul(x1: Any, x2: Any) -> df.Tensor:
     return df.cast(df.squeeze(made, single) if single else made, dtype)
 
 
-def dot(x1: Any, x2: Any) -> df.Tensor:
+def dot(x1, x2):
     (x1, x2), dtype = _factors(x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         found = x1 * x2
@@ -48,40 +48,40 @@ def dot(x1: Any, x2: Any) -> df.Tensor:
     return df.cast(found, dtype)
 
 
-def inner(x1: Any, x2: Any) -> df.Tensor:
+def inner(x1, x2):
     (x1, x2), dtype = _factors(x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         return df.cast(x1 * x2, dtype)
     return df.cast(df.tensordot(x1, x2, [[x1.ndim - 1], [x2.ndim - 1]]), dtype)
 
 
-def outer(x1: Any, x2: Any) -> df.Tensor:
+def outer(x1, x2):
     x1, x2 = tensors(x1, x2)
     if x1.dtype.is_bool:
         return df.logical_and(df.reshape(x1, (-1, 1)), df.reshape(x2, (1, -1)))
     return df.reshape(x1, (-1, 1)) * df.reshape(x2, (1, -1))
 
 
-def vdot(x1: Any, x2: Any) -> df.Tensor:
+def vdot(x1, x2):
     (x1, x2), dtype = _factors(x1, x2)
     return df.cast(df.tensordot(df.reshape(x1, (-1,)), df.reshape(x2, (-1,)), 1), dtype)
 
 
-def tensordot(x1: Any, x2: Any, axes: Any = 2) -> df.Tensor:
+def tensordot(x1, x2, axes=2):
     (x1, x2), dtype = _factors(x1, x2)
     if not isinstance(axes, int):
         axes = [[a] if isinstance(a, int) else list(a) for a in axes]
     return df.cast(df.tensordot(x1, x2, axes), dtype)
 
 
-def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> df.Tensor:
+def einsum(subscripts, *operands, **kwargs):
     xs, dtype = _factors(*operands)
     if all(standardize_dtype(convert_to_tensor(x).dtype) == "int8" for x in operands):
         dtype = df.int32
     return df.cast(df.einsum(subscripts, *xs), dtype)
 
 
-def kron(x1: Any, x2: Any) -> df.Tensor:
+def kron(x1, x2):
     x1, x2 = tensors(x1, x2)
     n = max(x1.ndim, x2.ndim)
     first = [1] * (n - x1.ndim) + list(x1.shape)
@@ -94,8 +94,7 @@ def kron(x1: Any, x2: Any) -> df.Tensor:
     return df.reshape(product, [a * b for a, b in zip(first, second, strict=True)])
 
 
-def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-          axis: int | None = None) -> df.Tensor:
+def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
     x1, x2 = tensors(x1, x2)
@@ -113,11 +112,11 @@ def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     return df.stack(parts, axisc)
 
 
-def slogdet(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def slogdet(x):
     return in_dtype(sign_and_log, x)
 
 
-def corrcoef(x: Any) -> df.Tensor:
+def corrcoef(x):
     x = convert_to_tensor(x)
     x = df.cast(x, to_dtype(result_type(x.dtype.name, float)))
     if x.ndim == 0:
@@ -131,7 +130,7 @@ def corrcoef(x: Any) -> df.Tensor:
     return found if x.ndim == 2 else df.reshape(found, ())
 
 
-def correlate(x1: Any, x2: Any, mode: str = "valid") -> df.Tensor:
+def correlate(x1, x2, mode="valid"):
     dtype = result_type(dtype_of(convert_to_tensor(x1)), dtype_of(convert_to_tensor(x2)))
     if "int" in dtype or dtype == "bool":
         dtype = result_type(dtype, "float32")

@@ -27,33 +27,33 @@ def _wide(x: Any, dtype: Any = None) -> df.Tensor:
     return convert_to_tensor(x, name if dtype is not None else WIDER.get(name, name))
 
 
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def sum(x, axis=None, keepdims=False):
     return df.reduce_sum(_wide(x), _axes(axis), keepdims)
 
 
-def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> df.Tensor:
+def prod(x, axis=None, keepdims=False, dtype=None):
     return df.reduce_prod(_wide(x, dtype), _axes(axis), keepdims)
 
 
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def mean(x, axis=None, keepdims=False):
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         x = df.cast(x, to_dtype(result_type(x.dtype.name, "float32")))
     return df.reduce_mean(x, _axes(axis), keepdims)
 
 
-def var(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def var(x, axis=None, keepdims=False):
     x = convert_to_tensor(x)
     found = df.math.reduce_variance(df.cast(x, to_dtype(result_type(x.dtype.name, "float32"))),
                                     _axes(axis), keepdims)
     return df.cast(found, to_dtype(result_type(x.dtype.name, float)))
 
 
-def std(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def std(x, axis=None, keepdims=False):
     return df.math.reduce_std(floating(x), _axes(axis), keepdims)
 
 
-def average(x: Any, axis: Any = None, weights: Any = None) -> df.Tensor:
+def average(x, axis=None, weights=None):
     x = convert_to_tensor(x)
     if weights is None:
         return mean(df.cast(x, to_dtype(result_type(x.dtype.name, float))), axis)
@@ -87,18 +87,18 @@ def _extreme(reduce: Callable[..., df.Tensor], pick: Callable[[Any, Any], df.Ten
     return df.cast(found, dtype)
 
 
-def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> df.Tensor:
+def max(x, axis=None, keepdims=False, initial=None):
     return _extreme(df.reduce_max, df.maximum, x, axis, keepdims, initial)
 
 
-def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> df.Tensor:
+def min(x, axis=None, keepdims=False, initial=None):
     return _extreme(df.reduce_min, df.minimum, x, axis, keepdims, initial)
 
 
 amax, amin = max, min
 
 
-def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def ptp(x, axis=None, keepdims=False):
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
@@ -113,25 +113,25 @@ def _place(find: Callable[..., df.Tensor], x: Any, axis: Any, keepdims: bool) ->
     return df.expand_dims(found, axis) if keepdims else found
 
 
-def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def argmax(x, axis=None, keepdims=False):
     return _place(df.argmax, x, axis, keepdims)
 
 
-def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def argmin(x, axis=None, keepdims=False):
     return _place(df.argmin, x, axis, keepdims)
 
 
 # --- truth ---
 
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def all(x, axis=None, keepdims=False):
     return df.reduce_all(convert_to_tensor(x, "bool"), _axes(axis), keepdims)
 
 
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def any(x, axis=None, keepdims=False):
     return df.reduce_any(convert_to_tensor(x, "bool"), _axes(axis), keepdims)
 
 
-def count_nonzero(x: Any, axis: Any = None) -> df.Tensor:
+def count_nonzero(x, axis=None):
     return df.reduce_sum(df.cast(convert_to_tensor(x, "bool"), df.int32), _axes(axis))
 
 
@@ -148,27 +148,25 @@ def _so_far(op: Callable[..., df.Tensor], x: Any, axis: Any, dtype: Any) -> df.T
     return convert_to_tensor(found, name)
 
 
-def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> df.Tensor:
+def cumsum(x, axis=None, dtype=None):
     return _so_far(df.cumsum, x, axis, dtype)
 
 
-def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> df.Tensor:
+def cumprod(x, axis=None, dtype=None):
     return _so_far(df.math.cumprod, x, axis, dtype)
 
 
 # --- order statistics ---
 
-def median(x: Any, axis: Any = None, keepdims: bool = False) -> df.Tensor:
+def median(x, axis=None, keepdims=False):
     return quantile(x, 0.5, axis, keepdims=keepdims)
 
 
-def percentile(x: Any, q: Any, axis: Any = None, method: str = "linear",
-               keepdims: bool = False) -> df.Tensor:
+def percentile(x, q, axis=None, method="linear", keepdims=False):
     return quantile(x, convert_to_tensor(q, "float32") / 100, axis, method, keepdims)
 
 
-def quantile(x: Any, q: Any, axis: Any = None, method: str = "linear",
-             keepdims: bool = False) -> df.Tensor:
+def quantile(x, q, axis=None, method="linear", keepdims=False):
     """Between sorted elements, those of all reduced axes in one row; q comes first."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
@@ -185,7 +183,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: str = "linear",
     return df.reshape(found, (*q.shape, *kept))
 
 
-def in_rows(x: df.Tensor, axis: Any) -> tuple[df.Tensor, list[Any]]:
+def in_rows(x, axis):
     """The axes to reduce joined to the last; and the shape with 1 in their places."""
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     reduced = sorted(a % x.ndim for a in axes)
@@ -218,6 +216,6 @@ def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType)
     return mixed(at(low), at(high), share)
 
 
-def mixed(low: df.Tensor, high: df.Tensor, share: df.Tensor) -> df.Tensor:
+def mixed(low, high, share):
     """Between two numbers; one of them alone may be infinite."""
     return df.where(df.equal(low, high), low, low * (1 - share) + high * share)
