@@ -54,7 +54,7 @@ class Step:
 
     def __init__(self, function: Callable[[Any], Any], eager: bool) -> None:
         self._function, self._eager = function, eager
-        self._traced: dict[Any, Callable[..., Any]] = {}
+        self._traced: dict[Any, Traced] = {}
 
     def __call__(self, data: Any) -> Any:
         leaves: list[Any] = []
@@ -64,11 +64,33 @@ class Step:
             return self._function(_nested(arrangement, iter(tensors)))
         traced = self._traced.get(arrangement)
         if traced is None:
-            traced = self._traced[arrangement] = self._made(arrangement)
-        return traced(*tensors)
+            traced = self._traced[arrangement] = Traced(self._function, arrangement)
+        return traced(tensors)
 
-    def _made(self, arrangement: Any) -> Callable[..., Any]:
+
+class Traced:
+    """A function of tensors, which returns tensors; what it made of them is arranged outside."""
+
+    def __init__(self, function: Callable[[Any], Any], arrangement: Any) -> None:
+        self._result: Any = None
+        self._names: list[str] | None = None
+
         def step(*tensors: Any) -> Any:
-            return self._function(_nested(arrangement, iter(tensors)))
+            made: list[Any] = []
+            self._names = None
+            self._result = _flat(function(_nested(arrangement, iter(tensors))), made)
+            return tuple(made)
 
-        return df.function(step, name=getattr(self._function, "__name__", "step"))
+        self.function = df.function(step, name=getattr(function, "__name__", "step"))
+
+    def __call__(self, tensors: list[Any]) -> Any:
+        made = self.function(*tensors)
+        names = self._names
+        if names is None:
+            result = self._result
+            plain = result[0] is dict and all([part is LEAF for _, part in result[1:]]) \
+                if isinstance(result, tuple) else False
+            names = self._names = [name for name, _ in result[1:]] if plain else []
+        if names:                               # logs: what nearly every step returns
+            return dict(zip(names, made, strict=True))
+        return _nested(self._result, iter(made))

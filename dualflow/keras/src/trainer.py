@@ -12,11 +12,11 @@ from keras.src import callbacks as callbacks_module, optimizers as optimizers_mo
 from keras.src.backend import config
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
-from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dualflow as df
+from dualflow.keras.src.batches import Batches
 from dualflow.keras.src.ops.convert import convert_to_numpy
 from dualflow.keras.src.optimizer import takes_rows
 from dualflow.keras.src.step import Step
@@ -105,13 +105,16 @@ class Trainer(base_trainer.Trainer):
         if _is_called(self):
             super()._symbolic_build(iterator, data_batch)
 
-    def _callbacks(self, given: Any, epoch_iterator: EpochIterator, verbose: Any,
+    def _callbacks(self, given: Any, epoch_iterator: Batches, verbose: Any,
                    **more: Any) -> Any:
         if isinstance(given, callbacks_module.CallbackList):
             return given
-        return callbacks_module.CallbackList(
+        made = callbacks_module.CallbackList(
             given, add_progbar=verbose != 0, verbose=verbose, steps=epoch_iterator.num_batches,
             model=self, **more)
+        # A step is done when it returns: there is nothing to wait for in another thread.
+        made._async_train = made._async_test = made._async_predict = False
+        return made
 
     @traceback_utils.filter_traceback
     def fit(self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
@@ -125,7 +128,7 @@ class Trainer(base_trainer.Trainer):
         if most and most < epochs:
             warnings.warn(f"Limiting epochs to {most}", stacklevel=2)
             epochs = most
-        self._eval_epoch_iterator = None
+        self._eval_epoch_iterator: Any = None
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split)
@@ -135,7 +138,7 @@ class Trainer(base_trainer.Trainer):
                 validation_data)
             validation = dict(x=val_x, y=val_y, sample_weight=val_weight,
                               batch_size=validation_batch_size or batch_size)
-        epoch_iterator = EpochIterator(
+        epoch_iterator = Batches(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size,
             steps_per_epoch=steps_per_epoch, shuffle=shuffle, class_weight=class_weight,
             steps_per_execution=self.steps_per_execution)
@@ -162,7 +165,7 @@ class Trainer(base_trainer.Trainer):
         callbacks.on_train_end(logs=logs)
         return self.history
 
-    def _epoch(self, epoch_iterator: EpochIterator, callbacks: Any) -> dict[str, Any]:
+    def _epoch(self, epoch_iterator: Batches, callbacks: Any) -> dict[str, Any]:
         logs: Any = {}
         for begin_step, end_step, data in epoch_iterator:
             callbacks.on_train_batch_begin(begin_step)
@@ -174,7 +177,7 @@ class Trainer(base_trainer.Trainer):
 
     def _validated(self, validation: Any, steps: Any, callbacks: Any) -> dict[str, Any]:
         if getattr(self, "_eval_epoch_iterator", None) is None:
-            self._eval_epoch_iterator = EpochIterator(
+            self._eval_epoch_iterator = Batches(
                 **validation, steps_per_execution=self.steps_per_execution, steps_per_epoch=steps,
                 shuffle=False)
         logs = self.evaluate(**validation, steps=steps, callbacks=callbacks, return_dict=True,
@@ -189,7 +192,7 @@ class Trainer(base_trainer.Trainer):
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
             raise ValueError(f"Arguments not recognized: {kwargs}")
-        epoch_iterator: Any = self._eval_epoch_iterator if cached else EpochIterator(
+        epoch_iterator: Any = self._eval_epoch_iterator if cached else Batches(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps,
             shuffle=False, steps_per_execution=self.steps_per_execution)
         self._symbolic_build(iterator=epoch_iterator)
@@ -213,7 +216,7 @@ class Trainer(base_trainer.Trainer):
     @traceback_utils.filter_traceback
     def predict(self, x: Any, batch_size: int | None = None, verbose: Any = "auto",
                 steps: int | None = None, callbacks: Any = None) -> Any:
-        epoch_iterator = EpochIterator(x=x, batch_size=batch_size, steps_per_epoch=steps,
+        epoch_iterator = Batches(x=x, batch_size=batch_size, steps_per_epoch=steps,
                                        shuffle=False,
                                        steps_per_execution=self.steps_per_execution)
         callbacks = self._callbacks(callbacks, epoch_iterator, verbose, epochs=1)

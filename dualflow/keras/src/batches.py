@@ -1,0 +1,50 @@
+"""Batches of an epoch, of whatever Keras takes data from."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from keras.src.trainers.data_adapters import array_slicing
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras.src.trainers.epoch_iterator import EpochIterator
+
+
+class Batches(EpochIterator):
+    """An iterator over epochs that cuts batches out of plain arrays without detours."""
+
+    def __next__(self) -> Any:
+        begin_step, end_step, iterator = next(self._epoch_iterator)
+        batches: list[Any] = []
+        try:
+            for _ in range(self.steps_per_execution):
+                batches.append(next(iterator))
+        except StopIteration:
+            with self.catch_stop_iteration():       # warns, and counts what there was
+                raise
+            if not batches:
+                raise StopIteration from None
+        return begin_step, end_step, batches
+
+    def _get_iterator(self) -> Any:
+        adapter = self.data_adapter
+        if type(adapter) is ArrayDataAdapter and type(adapter._inputs) is tuple:
+            parts = array_slicing.convert_to_sliceable(adapter._inputs, target_backend="numpy")
+            if all([type(p) is array_slicing.NumpySliceable for p in parts if p is not None]):
+                return _cut(adapter, [None if p is None else p.array for p in parts])
+        return adapter.get_numpy_iterator()
+
+
+def _cut(adapter: Any, arrays: list[Any]) -> Iterator[Any]:
+    """The batches of one epoch, in the order in which the adapter itself would give them."""
+    n, size, shuffle = adapter._num_samples, adapter.batch_size, adapter._shuffle
+    order = np.random.permutation(n) if shuffle and shuffle != "batch" else None
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        if shuffle == "batch":
+            rows = np.random.permutation(stop - start) + start
+        elif order is not None:
+            rows = order[start:stop]
+        else:
+            yield tuple([None if a is None else a[start:stop] for a in arrays])
+            continue
+        yield tuple([None if a is None else a.take(rows, 0) for a in arrays])
