@@ -133,4 +133,6 @@ def load() -> ModuleType:
     _switch_by_name()
     _assert_ours(keras)
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
+    importlib.import_module("dualflow.keras.src.saving").install(
+        importlib.import_module("keras.src.saving.saving_lib"))
     return keras
