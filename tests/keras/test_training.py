@@ -402,4 +402,4 @@ def test_what_is_missing_is_absent_and_named():
 
     assert not hasattr(math, "no_such_function")
     with pytest.raises(AttributeError, match="no_such_function"):
-        math.no_such_function
+        _ = math.no_such_function

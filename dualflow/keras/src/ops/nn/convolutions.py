@@ -3,11 +3,7 @@
 import math
 from typing import Any
 
-from keras.src.backend.common.backend_utils import (
-    check_conv_input_channels,
-    check_conv_transpose_input_channels,
-    compute_conv_transpose_output_shape,
-)
+from keras.src.backend.common.backend_utils import compute_conv_transpose_output_shape
 from keras.src.backend.config import standardize_data_format
 
 import dualflow as df
@@ -23,6 +19,13 @@ def _format(data_format: Any, n: int) -> str:
 
 def _channels(x: Any, data_format: Any) -> Any:
     return x.shape[-1 if standardize_data_format(data_format) == "channels_last" else 1]
+
+
+def _check_channels(x: df.Tensor, wanted: Any, data_format: Any) -> None:
+    if _channels(x, data_format) != wanted:
+        raise ValueError("The number of input channels must match the kernel's input channels. "
+                         f"Received: input channels={_channels(x, data_format)}, kernel input "
+                         f"channels={wanted}, data_format={data_format!r}.")
 
 
 # --- convolutions ---
@@ -52,7 +55,7 @@ def _convolution(x: df.Tensor, kernel: df.Tensor, strides: Any, padding: Any, da
 
 def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
-    check_conv_input_channels(x, kernel, standardize_data_format(data_format))
+    _check_channels(x, kernel.shape[-2], data_format)
     *sizes, channels, multiplier = kernel.shape
     grouped = df.reshape(kernel, (*sizes, 1, channels * multiplier))
     return _convolution(x, grouped, strides, padding, data_format, dilation_rate)
@@ -68,7 +71,7 @@ def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=No
                    data_format=None, dilation_rate=1):
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
     layout = standardize_data_format(data_format)
-    check_conv_transpose_input_channels(x, kernel, layout)
+    _check_channels(x, kernel.shape[-1], layout)
     shape = compute_conv_transpose_output_shape(
         list(x.shape), kernel.shape[:-2], kernel.shape[-2], strides, padding, output_padding,
         layout, dilation_rate)
