@@ -16,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from dualflow._core import Dim
+
 NAME = "dualflow"
 PLACE = "openvino"                          # the backend in whose place ours is served
 OLDEST = (3, 12)                            # the oldest version that is tested
@@ -108,6 +110,21 @@ def _switch_by_name() -> None:
     utils.DynamicBackend.set_backend = set_backend
 
 
+def _open_sizes() -> None:
+    """Sizes that are unknown while shapes are inferred are None to Keras, in what layers are built
+    with, too."""
+    backend: Any = importlib.import_module("keras.src.backend")
+    plain = backend.standardize_shape
+
+    def standardize_shape(shape: Any) -> Any:
+        if isinstance(shape, tuple | list):
+            shape = tuple([None if type(d) is Dim else d for d in shape])
+        return plain(shape)
+
+    variables: Any = importlib.import_module("keras.src.backend.common.variables")
+    backend.standardize_shape = variables.standardize_shape = standardize_shape
+
+
 def _assert_ours(keras: Any) -> None:
     for made, by in ((keras.Variable, "dualflow.keras.src.variable"),
                      (keras.Model, "dualflow.keras.src.trainer"),
@@ -131,6 +148,7 @@ def load() -> ModuleType:
     config: Any = importlib.import_module("keras.src.backend.config")
     config._BACKEND = NAME
     _switch_by_name()
+    _open_sizes()
     _assert_ours(keras)
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
     importlib.import_module("dualflow.keras.src.saving").install(

@@ -85,3 +85,26 @@ def test_kerases_switch_knows_the_backend():
     switch.set_backend("dualflow")
     with pytest.raises(ValueError, match="Available backends"):
         switch.set_backend("nothing")
+
+
+def test_layers_are_built_for_any_batch():
+    seen = []
+
+    class Inner(keras.layers.Layer):
+        def build(self, shape):
+            seen.append(shape)
+            self.w = self.add_weight(shape=(shape[-1], 2))
+
+        def call(self, x):
+            return x @ self.w
+
+    class Outer(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def call(self, x):
+            return self.inner(x)
+
+    y = Outer()(keras.Input((None, 3)))
+    assert seen == [(None, None, 3)] and y.shape == (None, None, 2)

@@ -1,11 +1,12 @@
 """A pytest plugin that runs Keras's own tests on dualflow; docs/keras.md says how.
 
-Keras's tests come with its wheel, and its way to leave out what a backend has not does not: here it
-is the reason of a skip.
+Keras's tests come with its wheel. What wants a package that is not installed is left out: its tests
+import TensorFlow, PyTorch, grain and others here and there.
 """
 
 import importlib
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ def named(name):
 
 
 class Module(pytest.Module):
-    """A module that imports the trainer by the name of a backend that Keras knows."""
+    """The module that imports the trainer by the name of a backend that Keras knows."""
 
     def _getobj(self):
         with named("openvino"):
@@ -37,13 +38,55 @@ class Module(pytest.Module):
         return module
 
 
+def pytest_addoption(parser):
+    parser.addoption("--failing", help="a file for the ids of failing tests, a line each")
+
+
 def pytest_configure(config):
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
     assert keras.config.backend() == "dualflow"
+    config.failing = []
 
 
 def pytest_pycollect_makemodule(module_path, parent):
     if module_path.name == "trainer_test.py":
         return Module.from_parent(parent, path=module_path)
     return None
+
+
+def lacks(call):
+    """What is not installed, if that is why a call failed."""
+    error = call.excinfo.value if call.excinfo else None
+    while error is not None:
+        if isinstance(error, ImportError):
+            return str(error)
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def judged(report, call, config):
+    missing = lacks(call)
+    if report.failed and missing:
+        report.outcome, report.longrepr = "skipped", (report.nodeid, 0, f"lacks: {missing}")
+    elif report.failed:
+        config.failing.append(report.nodeid)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    return judged((yield), call, item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    call = getattr(report, "call", None)
+    return report if call is None else judged(report, call, collector.config)
+
+
+def pytest_sessionfinish(session):
+    path = session.config.getoption("--failing")
+    if path:
+        Path(path).write_text("".join(f"{name}\n" for name in sorted(session.config.failing)))

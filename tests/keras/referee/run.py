@@ -1,0 +1,76 @@
+"""Runs Keras's own tests on dualflow, a file at a time, and compares with what is known to fail.
+
+    python tests/keras/referee/run.py [words of paths] [--update]
+
+The baseline holds the ids of tests that fail. It may only shrink: another failure is an error, and
+`--update` takes out what passes now.
+"""
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BASELINE = HERE / "baseline.txt"
+LEFT_OUT = ("/applications/", "/wrappers/", "/distribution/", "/backend/jax/", "/backend/torch/",
+            "/backend/tensorflow/", "/layers/preprocessing/", "/datasets/")
+SECONDS = 1800                      # for one file
+
+
+def files(words):
+    """Keras's test files, those of other backends and of data sets left out."""
+    root = Path(importlib.util.find_spec("keras").submodule_search_locations[0])
+    for path in sorted(root.rglob("*_test.py")):
+        name = path.relative_to(root.parent).as_posix()
+        if not any(part in name for part in LEFT_OUT) and all(word in name for word in words):
+            yield root.parent, name
+
+
+def run(root, name):
+    """The ids of a file's tests that fail, and pytest's last line."""
+    with tempfile.TemporaryDirectory() as folder:
+        failing = Path(folder) / "failing"
+        command = [sys.executable, "-m", "pytest", "-p", "dualflow_referee", "-o", "addopts=",
+                   "-p", "no:cacheprovider", "-q", "--tb=no", "--rootdir", root,
+                   "--failing", failing, root / name]
+        paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        try:
+            done = subprocess.run(command, cwd=folder, env=env, timeout=SECONDS,
+                                  capture_output=True, text=True)
+        except subprocess.TimeoutExpired:
+            return {f"{name} takes too long"}, "it takes too long"
+        last = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[-1]
+        if not failing.exists():
+            return {f"{name} crashed"}, last
+        return set(failing.read_text().split("\n")) - {""}, last
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    known = set(BASELINE.read_text().split("\n")) - {""} if BASELINE.exists() else set()
+    seen, failed = set(), set()
+    for root, name in files(options.words):
+        failing, last = run(root, name)
+        seen |= {k for k in known if k.startswith(name)}
+        failed |= failing
+        print(f"{name}: {last}", flush=True)
+    new, gone = failed - known, seen - failed
+    for title, names in (("fail, and are not in the baseline", new), ("pass now", gone)):
+        if names:
+            print(f"{len(names)} {title}:", *sorted(names), sep="\n  ")
+    if options.update:
+        kept = (known | failed if not BASELINE.exists() else known) - gone
+        BASELINE.write_text("".join(f"{name}\n" for name in sorted(kept)))
+    sys.exit(bool(new))
+
+
+if __name__ == "__main__":
+    main()
