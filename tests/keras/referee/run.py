@@ -1,4 +1,4 @@
-"""Runs Keras's own tests on dualflow, a file at a time, and compares with what is known to fail.
+"""Runs Keras's own tests on dualflow, a folder at a time, and compares with what is known to fail.
 
     python tests/keras/referee/run.py [words of paths] [--update]
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.txt"
 LEFT_OUT = ("/applications/", "/wrappers/", "/distribution/", "/backend/jax/", "/backend/torch/",
             "/backend/tensorflow/", "/layers/preprocessing/", "/datasets/")
-SECONDS = 1800                      # for one file
+SECONDS = 7200                      # for one folder
 
 
 def files(words):
@@ -26,27 +26,36 @@ def files(words):
     root = Path(importlib.util.find_spec("keras").submodule_search_locations[0])
     for path in sorted(root.rglob("*_test.py")):
         name = path.relative_to(root.parent).as_posix()
-        if not any(part in name for part in LEFT_OUT) and all(word in name for word in words):
+        if not any(part in name for part in LEFT_OUT) and (
+                not words or any(word in name for word in words)):
             yield root.parent, name
 
 
-def run(root, name):
-    """The ids of a file's tests that fail, and pytest's last line."""
+def folders(words):
+    """The same files, by the folder they are in."""
+    found = {}
+    for root, name in files(words):
+        found.setdefault(name.rpartition("/")[0], []).append(root / name)
+    return root, found
+
+
+def run(root, names, label):
+    """The ids of tests that fail in some files, and pytest's last line."""
     with tempfile.TemporaryDirectory() as folder:
         failing = Path(folder) / "failing"
         command = [sys.executable, "-m", "pytest", "-p", "dualflow_referee", "-o", "addopts=",
                    "-p", "no:cacheprovider", "-q", "--tb=no", "--rootdir", root,
-                   "--failing", failing, root / name]
+                   "--failing", failing, *names]
         paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         try:
             done = subprocess.run(command, cwd=folder, env=env, timeout=SECONDS,
                                   capture_output=True, text=True)
         except subprocess.TimeoutExpired:
-            return {f"{name} takes too long"}, "it takes too long"
+            return {f"{label} takes too long"}, "it takes too long"
         last = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[-1]
         if not failing.exists():
-            return {f"{name} crashed"}, last
+            return {f"{label} crashed"}, last
         return set(failing.read_text().split("\n")) - {""}, last
 
 
@@ -57,11 +66,13 @@ def main():
     options = parser.parse_args()
     known = set(BASELINE.read_text().split("\n")) - {""} if BASELINE.exists() else set()
     seen, failed = set(), set()
-    for root, name in files(options.words):
-        failing, last = run(root, name)
-        seen |= {k for k in known if k.startswith(name)}
+    root, found = folders(options.words)
+    for label, names in found.items():
+        failing, last = run(root, names, label)
+        ran = [path.relative_to(root).as_posix() for path in names]
+        seen |= {k for k in known if k.partition("::")[0] in ran}
         failed |= failing
-        print(f"{name}: {last}", flush=True)
+        print(f"{label}: {last}", flush=True)
     new, gone = failed - known, seen - failed
     for title, names in (("fail, and are not in the baseline", new), ("pass now", gone)):
         if names:
