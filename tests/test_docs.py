@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pathlib
 import pkgutil
@@ -14,12 +15,15 @@ from tests.line_references import references
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
+OPTIONAL = [name for name in ["keras"] if importlib.util.find_spec(name) is None]    # and absent
 PAGES = ["README.md", *TOURS,
          *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")
-                 if p.name != "adding_an_op.md")]       # its example needs the op it adds
+                 if p.name != "adding_an_op.md"         # its example needs the op it adds
+                 and p.stem not in OPTIONAL)]
 
 MODULES = ["dualflow", *sorted(
-    m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.") if "._core" not in m.name)]
+    m.name for m in pkgutil.walk_packages(df.__path__, "dualflow.")
+    if "._core" not in m.name and m.name.split(".")[1] not in OPTIONAL)]
 # Where users meet functions; what only other modules call documents itself as it needs to.
 PUBLIC = [m for m in MODULES
           if not m.startswith(("dualflow.ops", "dualflow.autodiff", "dualflow.graph.ir"))]

@@ -23,7 +23,7 @@ class Noted(StatelessScope):
         super().add_update(update)
 
 
-def remat(f: Callable[..., Any]) -> Callable[..., Any]:
+def remat(f):
     """`f`, computed again where its gradient is, with variables as they were the first time."""
     def call(*args: Any, **kwargs: Any) -> Any:
         if in_stateless_scope():

@@ -25,7 +25,8 @@ class Variable(KerasVariable):
         return self.value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return convert.convert_to_numpy(self.value, dtype)
+        array = convert.convert_to_numpy(self.value)
+        return array if dtype is None else array.astype(dtype)
 
     @property
     def trainable(self) -> bool:

@@ -27,12 +27,11 @@ def dtype_of(x: Any) -> Any:
     return int if isinstance(x, Dim) else type(x)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x):
     return isinstance(x, df.TensorBase)
 
 
-def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None,
-                      ragged: bool | None = None) -> df.Tensor:
+def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     """`x` as a tensor of `dtype`, cast if it has another; variables are read."""
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
@@ -91,17 +90,17 @@ def _dtype_of_number(x: bool | int | float) -> df.DType:
     return to_dtype(floatx())
 
 
-def convert_to_numpy(x: Any, dtype: Any = None) -> np.ndarray:
+def convert_to_numpy(x):
     """A NumPy array of its own, to be written to."""
     if isinstance(x, KerasVariable):
         x = x.value
     if isinstance(x, list | tuple):
         x = [convert_to_numpy(e) if is_tensor(e) or isinstance(e, KerasVariable) else e for e in x]
     array = x.numpy() if isinstance(x, df.TensorBase) else np.asarray(x)
-    return np.array(array, dtype=dtype)
+    return np.array(array)
 
 
-def cast(x: Any, dtype: Any) -> df.Tensor:
+def cast(x, dtype):
     return convert_to_tensor(x, dtype=dtype)
 
 

@@ -134,20 +134,24 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
     if parts.ndim < 2:
         raise ValueError("Input `x` must have at least 2 dimensions. Received shape: "
                          f"{parts.shape}")
-    weights = _window(window, sequence_length, fft_length, parts.dtype)
     count = parts.shape[-2]
     total = fft_length + sequence_stride * (count - 1)
     at = df.reshape(_starts(count, sequence_stride, fft_length), (-1,))
-
-    def added(rows: df.Tensor) -> df.Tensor:
-        return df.math.unsorted_segment_sum(rows, at, total)
-
+    if window is not None:
+        weights = _window(window, sequence_length, fft_length, parts.dtype)
+        parts = parts * (weights / _overlapping(weights * weights, sequence_stride))
     batch = parts.shape[:-2]
-    flat = df.reshape(parts * weights, (-1, count * fft_length))
-    made = df.transpose(added(df.transpose(flat)))
-    norm = added(df.tile(weights * weights, [count]))
-    made = made / df.where(norm > 1e-10, norm, df.ones_like(norm))
+    flat = df.transpose(df.reshape(parts, (-1, count * fft_length)))
+    made = df.transpose(df.math.unsorted_segment_sum(flat, at, total))
     made = df.reshape(made, (*batch, total))
     start = fft_length // 2 if center else 0
     stop = start + length if length is not None else total - fft_length // 2 if center else total
     return made[..., start:stop]
+
+
+def _overlapping(x: df.Tensor, stride: int) -> df.Tensor:
+    """At each place, the sum of what all sequences that overlap there have."""
+    n = x.shape[0]
+    times = -(-n // stride)
+    rows = df.reshape(df.pad(x, [[0, times * stride - n]]), (times, stride))
+    return df.tile(df.reduce_sum(rows, 0), [times])[:n]

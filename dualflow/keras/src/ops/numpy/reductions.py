@@ -95,7 +95,12 @@ def min(x, axis=None, keepdims=False, initial=None):
     return _extreme(df.reduce_min, df.minimum, x, axis, keepdims, initial)
 
 
-amax, amin = max, min
+def amax(x, axis=None, keepdims=False):
+    return max(x, axis, keepdims)
+
+
+def amin(x, axis=None, keepdims=False):
+    return min(x, axis, keepdims)
 
 
 def ptp(x, axis=None, keepdims=False):
