@@ -12,7 +12,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
 import dualflow as df
-from dualflow._core import current_graph
+from dualflow._core import SIZE_HINT, current_graph
 from dualflow.graph.trace.trace import Trace
 from dualflow.keras.src.ops.convert import (
     cast as cast,
@@ -28,10 +28,6 @@ SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_COMPLEX_DTYPES = False
 IS_THREAD_SAFE = True
-
-# Stands for an unknown size while shapes are inferred: it has many divisors, and hardly anything
-# else has this size.
-SIZE_HINT = 5040
 
 
 def shape(x):
