@@ -47,11 +47,14 @@ def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
 
 def randint(shape, minval, maxval, dtype="int32", seed=None):
     wanted = to_dtype(dtype)
-    low, high = (int(convert_to_tensor(x).item()) if not isinstance(x, int) else x
-                 for x in (minval, maxval))
     drawn = wanted if wanted in (df.int32, df.int64) else df.int32
-    return df.cast(df.random.stateless_uniform(_shape(shape), _seed(seed), low, high, drawn),
-                   wanted)
+    if isinstance(minval, int) and isinstance(maxval, int):
+        made = df.random.stateless_uniform(_shape(shape), _seed(seed), minval, maxval, drawn)
+    else:                                   # tensors, of a traced function perhaps
+        low, high = convert_to_tensor(minval, "int64"), convert_to_tensor(maxval, "int64")
+        many = df.random.stateless_uniform(_shape(shape), _seed(seed), 0, 2**62, df.int64)
+        made = low + df.math.floormod(many, high - low)
+    return df.cast(made, wanted)
 
 
 def categorical(logits, num_samples, dtype="int32", seed=None):
