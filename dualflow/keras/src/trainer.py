@@ -124,20 +124,12 @@ class Trainer(base_trainer.Trainer):
             validation_steps: int | None = None, validation_batch_size: int | None = None,
             validation_freq: Any = 1) -> Any:
         self._assert_compile_called("fit")
-        most = config.max_epochs()
-        if most and most < epochs:
-            warnings.warn(f"Limiting epochs to {most}", stacklevel=2)
-            epochs = most
+        epochs = _limited(epochs)
         self._eval_epoch_iterator: Any = None
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split)
-        validation: Any = None
-        if validation_data is not None:
-            val_x, val_y, val_weight = data_adapter_utils.unpack_x_y_sample_weight(
-                validation_data)
-            validation = dict(x=val_x, y=val_y, sample_weight=val_weight,
-                              batch_size=validation_batch_size or batch_size)
+        validation = _arguments(validation_data, validation_batch_size or batch_size)
         epoch_iterator = Batches(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size,
             steps_per_epoch=steps_per_epoch, shuffle=shuffle, class_weight=class_weight,
@@ -268,6 +260,23 @@ def _is_called(model: Any) -> bool:
     """Whether there is a call to make variables by: a step of one's own may do without."""
     own_step = type(model).train_step is not Trainer.train_step
     return not (own_step and type(model).call.__module__ == "keras.src.models.model")
+
+
+def _arguments(validation_data: Any, batch_size: Any) -> dict[str, Any] | None:
+    """Arguments of `evaluate` for the data to validate with, if there is any."""
+    if validation_data is None:
+        return None
+    x, y, weight = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
+    return dict(x=x, y=y, sample_weight=weight, batch_size=batch_size)
+
+
+def _limited(epochs: int) -> int:
+    """The number of epochs, at most what is configured for debugging."""
+    most = config.max_epochs()
+    if not most or most >= epochs:
+        return epochs
+    warnings.warn(f"Limiting epochs to {most}", stacklevel=3)
+    return int(most)
 
 
 def _rows(x: Any) -> Any:

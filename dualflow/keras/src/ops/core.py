@@ -145,25 +145,12 @@ def associative_scan(f, elems, reverse=False, axis=0):
         raise ValueError("Array inputs to associative_scan must have the same first dimension. "
                          f"(saw: {[e.shape for e in flat]})")
 
-    def part(x: Any, start: Any, stop: Any, step: int) -> Any:
-        at: list[Any] = [builtins.slice(None)] * x.ndim
-        at[axis] = builtins.slice(start, stop, step)
-        return x[tuple(at)]
-
     def parts(xs: list[Any], start: Any, stop: Any, step: int = 1) -> list[Any]:
-        return [part(x, start, stop, step) for x in xs]
+        return [_part(x, axis, start, stop, step) for x in xs]
 
     def combined(a: list[Any], b: list[Any]) -> list[Any]:
         return tree.flatten(_tensors(f(tree.pack_sequence_as(elems, a),
                                        tree.pack_sequence_as(elems, b))))
-
-    def interleaved(even: Any, odd: Any) -> Any:
-        along = axis % even.ndim
-        n = odd.shape[along]
-        pairs = df.stack([part(even, 0, n, 1), odd], along + 1)
-        sizes = [*odd.shape]
-        sizes[along] = 2 * n
-        return df.concat([df.reshape(pairs, sizes), part(even, n, None, 1)], along)
 
     def scanned(xs: list[Any]) -> list[Any]:
         n = xs[0].shape[axis]
@@ -175,7 +162,7 @@ def associative_scan(f, elems, reverse=False, axis=0):
             before = odd if n % 2 else parts(odd, 0, -1)
             even = [df.concat([first, rest], axis) for first, rest in
                     zip(even, combined(before, parts(xs, 2, None, 2)), strict=True)]
-        return [interleaved(e, o) for e, o in zip(even, odd, strict=True)]
+        return [_interleaved(e, o, axis) for e, o in zip(even, odd, strict=True)]
 
     if reverse:
         flat = [df.reverse(e, [axis]) for e in flat]
@@ -183,6 +170,22 @@ def associative_scan(f, elems, reverse=False, axis=0):
     if reverse:
         found = [df.reverse(e, [axis]) for e in found]
     return tree.pack_sequence_as(elems, found)
+
+
+def _part(x: Any, axis: int, start: Any, stop: Any, step: int = 1) -> Any:
+    at: list[Any] = [builtins.slice(None)] * x.ndim
+    at[axis] = builtins.slice(start, stop, step)
+    return x[tuple(at)]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """Elements of two tensors along an axis, by turns; the first may have one more."""
+    axis %= even.ndim
+    n = odd.shape[axis]
+    pairs = df.stack([_part(even, axis, 0, n), odd], axis + 1)
+    sizes = [*odd.shape]
+    sizes[axis] = 2 * n
+    return df.concat([df.reshape(pairs, sizes), _part(even, axis, n, None)], axis)
 
 
 # --- slices ---
