@@ -65,15 +65,17 @@ def test_options_of_optimizers_are_eager_as_traced(make):
     assert eager == traced and traced["loss"][1] < traced["loss"][0]
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad"])
-def test_fused_updates_are_those_of_keras(name, monkeypatch):
+@pytest.mark.parametrize("name, options", [
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("Adagrad", {}),
+    ("RMSprop", {}), ("RMSprop", {"momentum": 0.9}), ("RMSprop", {"centered": True})])
+def test_fused_updates_are_those_of_keras(name, options, monkeypatch):
     cls = getattr(keras.optimizers, name)
-    fused = fitted(4, optimizer=cls(0.05))["loss"]
+    fused = fitted(4, optimizer=cls(0.05, **options))["loss"]
     composed = cls.update_step.__closure__
     kerases = next(c.cell_contents for c in composed
                    if getattr(c.cell_contents, "__name__", "") == "update_step")
     monkeypatch.setattr(cls, "update_step", kerases)
-    assert np.allclose(fused, fitted(4, optimizer=cls(0.05))["loss"], rtol=1e-5)
+    assert np.allclose(fused, fitted(4, optimizer=cls(0.05, **options))["loss"], rtol=1e-5)
 
 
 def test_several_steps_per_execution_are_the_same_steps():

@@ -44,8 +44,25 @@ def _adagrad(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -
                          gradient, _rate(learning_rate, variable), optimizer.epsilon)
 
 
+# Stand for the momentum that an optimizer has not.
+NOTHING = {dtype: df.Variable(df.zeros([0], dtype), trainable=False, name="nothing")
+           for dtype in (df.float32, df.float64)}
+
+
+def _rmsprop(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    momentum = (_slot(optimizer, optimizer._momentums, variable) if optimizer.momentum > 0
+                else NOTHING[variable._value.dtype])
+    fused.rmsprop_update(
+        variable._value, _slot(optimizer, optimizer._velocities, variable), momentum, gradient,
+        _rate(learning_rate, variable), optimizer.rho, optimizer.momentum, optimizer.epsilon)
+
+
 def _always(optimizer: Any) -> bool:
     return True
+
+
+def _not_centered(optimizer: Any) -> bool:
+    return not optimizer.centered
 
 
 def _without_amsgrad(optimizer: Any) -> bool:
@@ -57,6 +74,7 @@ FUSED: dict[str, tuple[Callable[..., None], Callable[[Any], bool]]] = {
     "SGD": (_sgd, _always),
     "Adam": (_adam, _without_amsgrad),
     "Adagrad": (_adagrad, _always),
+    "RMSprop": (_rmsprop, _not_centered),
 }
 
 
