@@ -83,9 +83,8 @@ def nonzero(x):
 
 def unravel_index(indices, shape):
     indices = convert_to_tensor(indices)
-    if not indices.dtype.is_integer or indices.dtype.itemsize < 4:
-        indices = df.cast(indices, df.int32)
-    dtype = indices.dtype
+    dtype = indices.dtype if indices.dtype.is_integer else df.int32
+    indices = df.cast(indices, df.int64)
     total = 1
     for n in shape:
         total *= n

@@ -26,8 +26,9 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
 
 
 def matmul(x1, x2):
+    both = [convert_to_tensor(x).dtype for x in (x1, x2)]
     (x1, x2), dtype = _factors(x1, x2)
-    if dtype is df.int8:
+    if both == [df.int8, df.int8]:
         dtype = df.int32
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError(f"matmul: want no scalars, got shapes {x1.shape} and {x2.shape}")
