@@ -66,6 +66,26 @@ def categorical(logits, num_samples, dtype="int32", seed=None):
     return df.cast(df.argmax(df.expand_dims(logits, 1) + noise, 2, df.int32), to_dtype(dtype))
 
 
+def gamma(shape, alpha, dtype=None, seed=None):
+    return df.random.stateless_gamma(_shape(shape), _seed(seed), convert_to_tensor(alpha),
+                                     dtype=to_dtype(dtype or floatx()))
+
+
+def beta(shape, alpha, beta, dtype=None, seed=None):
+    """The share of one of two numbers of gamma distributions in their sum."""
+    drawn, dtype = _seed(seed), dtype or floatx()
+    other = drawn + convert_to_tensor([0, 1], "int64")
+    a = df.random.stateless_gamma(_shape(shape), drawn, convert_to_tensor(alpha))
+    b = df.random.stateless_gamma(_shape(shape), other, convert_to_tensor(beta))
+    return df.cast(a / (a + b), to_dtype(dtype))
+
+
+def binomial(shape, counts, probabilities, dtype=None, seed=None):
+    return df.random.stateless_binomial(
+        _shape(shape), _seed(seed), convert_to_tensor(counts), convert_to_tensor(probabilities),
+        to_dtype(dtype or floatx()))
+
+
 def dropout(inputs, rate, noise_shape=None, seed=None):
     x = convert_to_tensor(inputs)
     if rate == 1:

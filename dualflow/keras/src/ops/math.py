@@ -117,6 +117,10 @@ def erf(x):
     return df.math.erf(floating(x))
 
 
+def erfinv(x):
+    return df.math.erfinv(floating(x))
+
+
 def erfc(x):
     return df.math.erfc(floating(x))
 

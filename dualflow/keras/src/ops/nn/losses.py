@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import epsilon, floatx
 
 import dualflow as df
@@ -152,3 +153,14 @@ def _four(x: df.Tensor) -> df.Tensor:
     while x.ndim < 4:
         x = df.expand_dims(x, 1 if x.ndim == 3 else 0)
     return x
+
+
+# --- sequences ---
+
+def ctc_loss(target, output, target_length, output_length, mask_index=0):
+    logits = convert_to_tensor(output)
+    logits = convert_to_tensor(logits, result_type(logits.dtype.name, "float32"))
+    labels, lengths, steps = [convert_to_tensor(x, "int32")
+                              for x in (target, target_length, output_length)]
+    return df.nn.ctc_loss(labels, logits, lengths, steps, logits_time_major=False,
+                          blank_index=mask_index)

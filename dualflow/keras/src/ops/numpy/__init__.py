@@ -1,5 +1,11 @@
 """The functions of Keras's `numpy`, by family."""
 
+from dualflow.keras.src.ops.numpy.bits import (
+    gcd as gcd,
+    lcm as lcm,
+    nextafter as nextafter,
+    view as view,
+)
 from dualflow.keras.src.ops.numpy.creation import (
     arange as arange,
     array as array,

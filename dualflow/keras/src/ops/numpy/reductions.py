@@ -12,8 +12,6 @@ from dualflow.keras.src.ops.convert import convert_to_tensor, float_of, floating
 # What sums of narrow integers are computed in.
 WIDER = {"bool": "int32", "int8": "int32", "int16": "int32", "int64": "int32",
          "uint8": "uint32", "uint16": "uint32", "uint64": "uint32"}
-if not hasattr(df, "uint32"):
-    WIDER.update(uint8="int32", uint16="int32", uint64="int32")
 
 
 def _axes(axis: Any) -> Any:

@@ -1,0 +1,36 @@
+"""What the bits of numbers say: neighbours, other dtypes, common divisors."""
+
+import dualflow as df
+from dualflow.keras.src.ops.convert import convert_to_tensor, tensors, to_dtype
+from dualflow.keras.src.ops.numpy.elementwise import _float_of_all
+
+
+def gcd(x1, x2):
+    return df.math.gcd(*tensors(x1, x2))
+
+
+def lcm(x1, x2):
+    return df.math.lcm(*tensors(x1, x2))
+
+
+def nextafter(x1, x2):
+    return df.math.nextafter(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
+
+
+def view(x, dtype=None):
+    """The same bytes as numbers of another dtype; the last dimension becomes longer or shorter."""
+    x = convert_to_tensor(x)
+    wanted = x.dtype if dtype is None else to_dtype(dtype)
+    have, want = x.dtype.itemsize, wanted.itemsize
+    if have == want:
+        return df.bitcast(x, wanted)
+    if x.ndim == 0:
+        raise ValueError(f"view: a scalar of {x.dtype.name} as {wanted.name}, want dtypes of one "
+                         "size")
+    if have > want:
+        return df.reshape(df.bitcast(x, wanted), [*x.shape[:-1], x.shape[-1] * (have // want)])
+    times = want // have
+    if x.shape[-1] % times:
+        raise ValueError(f"view: {x.dtype.name} of shape {tuple(x.shape)} as {wanted.name}, want a "
+                         f"last dimension that {times} divides")
+    return df.bitcast(df.reshape(x, [*x.shape[:-1], x.shape[-1] // times, times]), wanted)

@@ -1,0 +1,47 @@
+"""Functions of Keras on ops of the core: numbers drawn, bits, divisors, aligned sequences."""
+
+import numpy as np
+import pytest
+
+from dualflow import keras
+from dualflow.keras import ops, random
+
+
+def test_numbers_of_distributions():
+    gamma = random.gamma((20_000,), 2., seed=1).numpy()
+    beta = random.beta((20_000,), 2., 3., seed=1).numpy()
+    heads = random.binomial((20_000,), 10, 0.3, seed=1).numpy()
+    assert abs(gamma.mean() - 2) < 0.05 and abs(gamma.var() - 2) < 0.15
+    assert abs(beta.mean() - 0.4) < 0.01 and 0 < beta.min() < beta.max() < 1
+    assert abs(heads.mean() - 3) < 0.05 and heads.max() <= 10
+    np.testing.assert_array_equal(random.beta((20_000,), 2., 3., seed=1), beta)
+
+
+def test_divisors_neighbours_and_bits():
+    a, b = np.array([12, 18, 0]), np.array([8, 27, 5])
+    np.testing.assert_array_equal(ops.gcd(a, b), np.gcd(a, b))
+    np.testing.assert_array_equal(ops.lcm(a, b), np.lcm(a, b))
+    np.testing.assert_array_equal(ops.nextafter([1., -1.], [2., 0.]),
+                                  np.nextafter(np.float32([1, -1]), np.float32([2, 0])))
+    x = np.arange(8, dtype=np.uint8)
+    for dtype in ("uint8", "int16", "uint32", "float32", "uint64"):
+        assert ops.view(x, dtype).numpy().tobytes() == x.tobytes()
+        assert ops.view(ops.view(x, dtype), "uint8").numpy().tolist() == x.tolist()
+    with pytest.raises(ValueError, match="last dimension that 2 divides"):
+        ops.view(x[:3], "int16")
+
+
+def test_unsigned_integers_keep_their_kind():
+    assert keras.backend.standardize_dtype(ops.sum(np.ones(3, "uint8")).dtype) == "uint32"
+    assert keras.backend.standardize_dtype(
+        ops.add(np.ones(2, "uint16"), np.ones(2, "uint8")).dtype) == "uint16"
+
+
+def test_the_loss_of_aligned_sequences_trains():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 6, 3)).astype("float32")
+    labels = np.array([[1, 2], [2, 1], [1, 1], [2, 2]])
+    model = keras.Sequential([keras.Input((6, 3)), keras.layers.Dense(3)])
+    model.compile(keras.optimizers.Adam(0.1), keras.losses.CTC())
+    losses = model.fit(x, labels, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] * 0.7
