@@ -236,7 +236,8 @@ def trace(x, offset=0, axis1=0, axis2=1):
     from_diagonal = diagonal(x, offset, axis1, axis2)
     name = from_diagonal.dtype.name
     if not from_diagonal.dtype.is_floating:
-        name = result_type(name, "int32") if name[0] != "u" else name
+        name = (result_type(name, "int32") if name[0] != "u"
+                else "uint32" if name in ("uint8", "uint16") else name)
     return df.reduce_sum(convert_to_tensor(from_diagonal, name), -1)
 
 
