@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from dualflow._core import Variable, current_graph, unwrapped
+from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError
 
 __all__ = ["Module"]
@@ -54,9 +55,9 @@ class Module:
     """
 
     def __init__(self, name: str | None = None) -> None:
-        if name is not None and not name.isidentifier():
-            raise InvalidArgumentError(f"{type(self).__name__}: name is {name!r}, want a Python "
-                                       "identifier")
+        if name is not None and not (isinstance(name, str) and name.isidentifier()):
+            raise InvalidArgumentError(f"{type(self).__name__}: name is {shown(name)}, want a "
+                                       "Python identifier")
         self._name = name
 
     @property

@@ -154,5 +154,9 @@ def variable_of(Tensor x):
 def variables_of(ids):
     """The variables, of those that are still alive, that have these ids, in the order in which they
     were made."""
-    found = [variables_by_id.get(id) for id in sorted(ids)]
-    return [v for v in found if v is not None]
+    found = []
+    for id in sorted(ids):
+        v = variables_by_id.get(id)
+        if v is not None:
+            found.append(v)
+    return found
