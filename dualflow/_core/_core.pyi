@@ -474,7 +474,8 @@ class Replaced(_Context):
 
 @final
 class OnTop(_Context):
-    def __init__(self, stack: list[Any], item: Any, result: Any = None) -> None: ...
+    def __init__(self, stack: list[Any], item: Any, result: Any = None,
+                 recording: Recording | None = None) -> None: ...
     def __enter__(self) -> Any: ...
 
 # --- the process --------------------------------------------------------------------------------

@@ -111,18 +111,25 @@ cdef class Replaced:
 
 @cython.final
 cdef class OnTop:
-    """Inside the block, `item` is the last of a list; the block gets `result`."""
+    """Inside the block, `item` is the last of a list; the block gets `result`. `recording`, if
+    given, is a context around it."""
     cdef list stack
     cdef object item, result
+    cdef Recording recording
 
-    def __cinit__(self, list stack not None, item, result=None):
+    def __cinit__(self, list stack not None, item, result=None, Recording recording=None):
         self.stack = stack
         self.item = item
         self.result = result
+        self.recording = recording
 
     def __enter__(self):
+        if self.recording is not None:
+            self.recording.__enter__()
         self.stack.append(self.item)
         return self.result
 
     def __exit__(self, kind, value, trace):
         self.stack.pop()
+        if self.recording is not None:
+            self.recording.__exit__(kind, value, trace)

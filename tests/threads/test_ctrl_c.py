@@ -11,7 +11,7 @@ from tests.threads.interrupt import interrupt, places
 
 # Where contexts are entered and left.
 FILES = ("tape.py", "trace.py", "printing.py", "graph.py", "names.py", "concrete.py",
-         "function.py", "contextlib.py", "test_ctrl_c.py")
+         "function.py", "contexts.py", "contextlib.py", "test_ctrl_c.py")
 made = []
 
 

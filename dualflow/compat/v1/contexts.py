@@ -1,40 +1,23 @@
-"""What is in force inside a ``with`` block."""
+"""What is in force inside a ``with`` block. The contexts are the core's: Ctrl-C finds no place
+between entering and the block."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Recording
+from dualflow._core import OnTop, Recording
 from dualflow.compat.v1.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from dualflow.compat.v1.graph import Graph
 
 
-class InForce:
+def in_force(graph: Graph, recording: Recording) -> AbstractContextManager[Graph]:
     """Inside the block, a graph is in force, and what `recording` says is done with ops."""
-
-    def __init__(self, graph: Graph, recording: Recording) -> None:
-        self.graph, self.recording = graph, recording
-
-    def __enter__(self) -> Graph:
-        self.recording.__enter__()
-        DEFAULTS.graphs.append(self.graph)
-        return self.graph
-
-    def __exit__(self, *raised: Any) -> None:
-        DEFAULTS.graphs.pop()
-        self.recording.__exit__(*raised)
+    return OnTop(DEFAULTS.graphs, graph, graph, recording)
 
 
-class OnDevice:
-    """Inside the block, operations say that they were asked to be on a device."""
-
-    def __init__(self, graph: Graph, name: str) -> None:
-        self.graph, self.name = graph, name
-
-    def __enter__(self) -> None:
-        self.before, self.graph.current_device = self.graph.current_device, self.name
-
-    def __exit__(self, *raised: Any) -> None:
-        self.graph.current_device = self.before
+def in_session(session: Any) -> AbstractContextManager[Any]:
+    """Inside the block, a session is the default."""
+    return OnTop(DEFAULTS.sessions, session, session)

@@ -17,12 +17,13 @@ from dualflow._core import (
     OnTop,
     Op,
     Recording,
+    Replaced,
     Symbol,
     Tensor,
     current_graph,
     symbol,
 )
-from dualflow.compat.v1.contexts import InForce, OnDevice
+from dualflow.compat.v1.contexts import in_force
 from dualflow.compat.v1.editions import Editions, mapped
 from dualflow.compat.v1.errors import ForeignTensorError
 from dualflow.compat.v1.face import TensorFace
@@ -97,8 +98,7 @@ class Graph(SizedTrace):
         self.unranked: dict[Symbol, None] = {}
         self.editions = Editions(self)
         self.operations: list[Operation] = []
-        self.collections = Collections()
-        self.drawn: list[Any] = []              # elements of iterators.py
+        self.collections, self.drawn = Collections(), list[Any]()   # drawn: by iterators.py
         self._calls = False                     # whether a function is called that records here
         self.variable_store: Any = None         # of variable_scope.py
         self._lookup = Lookup(self)
@@ -199,7 +199,7 @@ class Graph(SizedTrace):
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Ops of this thread are recorded here inside the ``with`` block."""
-        return InForce(self, Recording(self))
+        return in_force(self, Recording(self))
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
         """Nodes made in the ``with`` block get names that begin with `name/`."""
@@ -227,7 +227,7 @@ class Graph(SizedTrace):
 
     def device(self, name: Any) -> AbstractContextManager[None]:
         """Accepted; everything runs on the CPU."""
-        return OnDevice(self, name if isinstance(name, str) else "")
+        return Replaced(self, "current_device", name if isinstance(name, str) else "")
 
     # --- leaves ---
 

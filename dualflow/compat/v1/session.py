@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from dualflow._core import Recording, arrays_of, current_graph
-from dualflow.compat.v1.contexts import InForce
+from dualflow.compat.v1 import contexts
 from dualflow.compat.v1.defaults import DEFAULTS
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.in_force import get_default_graph
@@ -130,12 +131,12 @@ class Session:
 
     # --- contexts ---
 
-    def as_default(self) -> InForceSession:
+    def as_default(self) -> AbstractContextManager[Session]:
         """Inside the ``with`` block, `eval` and `run` of tensors and operations use the session."""
-        return InForceSession(self)
+        return contexts.in_session(self)
 
     def __enter__(self) -> Session:
-        self._entered += [in_force(self.graph), InForceSession(self)]
+        self._entered += [in_force(self.graph), contexts.in_session(self)]
         for context in self._entered[-2:]:
             context.__enter__()
         return self
@@ -146,24 +147,10 @@ class Session:
         self.close()
 
 
-class InForceSession:
-    """Inside the block, a session is the default."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def __enter__(self) -> Session:
-        DEFAULTS.sessions.append(self.session)
-        return self.session
-
-    def __exit__(self, *raised: Any) -> None:
-        DEFAULTS.sessions.pop()
-
-
-def in_force(graph: Graph) -> InForce:
+def in_force(graph: Graph) -> AbstractContextManager[Graph]:
     """Inside the block, functions record in a graph. Where ops were recorded in this graph by
     themselves they still are; elsewhere they run."""
-    return InForce(graph, Recording(graph if current_graph() is graph else None))
+    return contexts.in_force(graph, Recording(graph if current_graph() is graph else None))
 
 
 class InteractiveSession(Session):
