@@ -1,19 +1,6 @@
 /* Quotients, remainders, greatest common divisors. */
 #include "ops/elementwise.h"
 
-#define MAGNITUDE(x) (is_negative(x) ? -(uint64_t)(x) : (uint64_t)(x))
-
-/* By Euclid. */
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 #define TEMPLATE "ops/division_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

@@ -90,13 +90,25 @@ DF_INLINE T FN(floormod_1)(T a, T b)
     return r != 0 && is_negative(r) != is_negative(b) ? (T)(r + b) : r;
 }
 
-/* The greatest common divisor of the magnitudes, which for MIN only an unsigned number holds. */
-DF_INLINE T FN(gcd_1)(T a, T b) { return (T)common_divisor(MAGNITUDE(a), MAGNITUDE(b)); }
+/* For MIN only an unsigned number holds the magnitude. */
+DF_INLINE uint64_t FN(magnitude)(T x) { return is_negative(x) ? -(uint64_t)x : (uint64_t)x; }
+
+/* By Euclid. */
+DF_INLINE T FN(gcd_1)(T x, T y)
+{
+    uint64_t a = FN(magnitude)(x), b = FN(magnitude)(y);
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (T)a;
+}
 
 DF_INLINE T FN(lcm_1)(T a, T b)
 {
-    const uint64_t x = MAGNITUDE(a), y = MAGNITUDE(b), divisor = common_divisor(x, y);
-    return divisor == 0 ? 0 : (T)(x / divisor * y);
+    const uint64_t divisor = FN(magnitude)(FN(gcd_1)(a, b));
+    return divisor == 0 ? 0 : (T)(FN(magnitude)(a) / divisor * FN(magnitude)(b));
 }
 
 DF_INLINE V FN(gcd)(V a, V b) { return FN(lanewise2)(a, b, FN(gcd_1)); }
