@@ -44,7 +44,7 @@ static void FN(check_any)(void)
     FN(store)(out, again);
     for (int i = 0; i < LANES; i++) {
         CHECK(high[i] == (a[i] > b[i] ? a[i] : b[i]) && low[i] == (a[i] < b[i] ? a[i] : b[i]));
-        CHECK(positive[i] == (a[i] > 0 ? a[i] : 0) && size[i] == (T)(a[i] < 0 ? -a[i] : a[i]));
+        CHECK(positive[i] == (a[i] > 0 ? a[i] : 0) && size[i] == (a[i] > 0 ? a[i] : (T)(0 - a[i])));
         CHECK(bytes[i] == (a[i] < b[i]) && out[i] == low[i]);
     }
     FN(check_partial)();

@@ -177,7 +177,7 @@ def test_ctrl_c_while_waiting():
         it = iter(build(D.range(5)))
         next(it)
         main = threading.get_ident()
-        threading.Timer(.05, signal.pthread_kill, (main, signal.SIGINT)).start()
+        threading.Timer(.3, signal.pthread_kill, (main, signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             next(it)
         gate.set()
