@@ -57,7 +57,7 @@ cdef bint all_ints(tuple values):
 def as_index(value):
     """An integer for an attribute: an int, or a Dim. A traced tensor is one if its graph knows its
     number, as those do that follow from shapes alone."""
-    if type(value) is Dim:
+    if type(value) is int or type(value) is Dim:
         return value
     if hasattr(type(value), "__df_tensor__"):
         value = value.__df_tensor__()
