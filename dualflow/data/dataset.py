@@ -275,6 +275,13 @@ def made(stage: Stage) -> Dataset:
     return dataset
 
 
+def peek(dataset: Dataset) -> Any:
+    """The first element of the first pass, which stays to be taken."""
+    for element in dataset._stage.cursor(0):
+        return element
+    raise InvalidArgumentError("the dataset has no elements")
+
+
 def as_dataset(value: Any, who: str = "as_dataset") -> Dataset:
     """A dataset, or one of what any iterable gives."""
     return value if isinstance(value, Dataset) else made(stage_of(value, who))

@@ -8,9 +8,20 @@ from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
+from dualflow.data import Dataset
+from dualflow.keras.src.datasets import DatasetAdapter
+
 
 class Batches(EpochIterator):
     """An iterator over epochs that cuts batches out of plain arrays without detours."""
+
+    def __init__(self, x: Any, y: Any = None, sample_weight: Any = None,
+                 steps_per_epoch: int | None = None, class_weight: Any = None,
+                 **options: Any) -> None:
+        if isinstance(x, Dataset):
+            x = DatasetAdapter(x, y, sample_weight, class_weight, steps_per_epoch)
+        super().__init__(x, y, sample_weight, steps_per_epoch=steps_per_epoch,
+                         class_weight=class_weight, **options)
 
     def __next__(self) -> Any:
         begin_step, end_step, iterator = next(self._epoch_iterator)

@@ -17,6 +17,7 @@ from keras.src.utils.python_utils import pythonify_logs
 
 import dualflow as df
 from dualflow.keras.src.batches import Batches
+from dualflow.keras.src.datasets import DatasetAdapter
 from dualflow.keras.src.ops.convert import convert_to_numpy
 from dualflow.keras.src.optimizer import takes_rows
 from dualflow.keras.src.step import Step
@@ -102,8 +103,12 @@ class Trainer(base_trainer.Trainer):
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         """Makes all variables, unless the model is only a step of training that makes its own."""
-        if _is_called(self):
-            super()._symbolic_build(iterator, data_batch)
+        if not _is_called(self):
+            return
+        adapter = getattr(iterator, "data_adapter", None)
+        if isinstance(adapter, DatasetAdapter):
+            iterator = adapter.specs()
+        super()._symbolic_build(iterator, data_batch)
 
     def _callbacks(self, given: Any, epoch_iterator: Batches, verbose: Any,
                    **more: Any) -> Any:
