@@ -39,6 +39,9 @@ class DType:
     """
 
     __slots__ = ("index", "itemsize", "kind", "name")
+    index: int
+    itemsize: int
+    name: str
 
     def __init__(self, index: int, name: str, itemsize: int, kind: Kind) -> None:
         self.index, self.name, self.itemsize, self.kind = index, name, itemsize, kind
@@ -155,19 +158,19 @@ class DType:
 
 
 # In the order of df_dtype in csrc/base/dtype.h.
-bool_ = DType(0, "bool", 1, "bool")
-uint8 = DType(1, "uint8", 1, "int")
-uint16 = DType(2, "uint16", 2, "int")
-uint32 = DType(3, "uint32", 4, "int")
-uint64 = DType(4, "uint64", 8, "int")
-int8 = DType(5, "int8", 1, "int")
-int16 = DType(6, "int16", 2, "int")
-int32 = DType(7, "int32", 4, "int")
-int64 = DType(8, "int64", 8, "int")
-float16 = DType(9, "float16", 2, "float")
-bfloat16 = DType(10, "bfloat16", 2, "float")
-float32 = DType(11, "float32", 4, "float")
-float64 = DType(12, "float64", 8, "float")
+bool_: DType = DType(0, "bool", 1, "bool")
+uint8: DType = DType(1, "uint8", 1, "int")
+uint16: DType = DType(2, "uint16", 2, "int")
+uint32: DType = DType(3, "uint32", 4, "int")
+uint64: DType = DType(4, "uint64", 8, "int")
+int8: DType = DType(5, "int8", 1, "int")
+int16: DType = DType(6, "int16", 2, "int")
+int32: DType = DType(7, "int32", 4, "int")
+int64: DType = DType(8, "int64", 8, "int")
+float16: DType = DType(9, "float16", 2, "float")
+bfloat16: DType = DType(10, "bfloat16", 2, "float")
+float32: DType = DType(11, "float32", 4, "float")
+float64: DType = DType(12, "float64", 8, "float")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64)

@@ -147,4 +147,4 @@ def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", fi
 
 # A context: what threads outside it print, and anything without traced tensors, goes straight to
 # the original.
-printing_when_run = Replaced(builtins, "print", python_print)
+printing_when_run: Replaced = Replaced(builtins, "print", python_print)

@@ -53,12 +53,12 @@ class Carried:
         self.word = word
         self.value = value
         self.what = what
-        self.constant = constant
+        self.constant: bool = constant
         self.can_peel = can_peel
         self.dtypes: dict[int, Any] = {}        # that numbers take, by place
         self.shapes: dict[int, Any] = {}        # with None where a size changes
         self.replaced: set[int] = set()         # lists and dicts that give way to others
-        self.late = value is UNDEFINED          # whether it begins with what a round shows
+        self.late: bool = value is UNDEFINED          # whether it begins with what a round shows
         self.at_end: Any = None                 # the structure, with slots
         self.start: list[Any] = []
         self.numbers: list[bool] = []
@@ -68,7 +68,7 @@ class Carried:
         """The tensors it begins with."""
         self.start, self.numbers, self.given = [], [], []
         self._n_tensors = len([x for x in nest.flatten(self.value) if is_tensor(x)])
-        self.structure = self.value if self.value is UNDEFINED else nest.rebuild(
+        self.structure: Any = self.value if self.value is UNDEFINED else nest.rebuild(
             self.value, self._leaf)
         return self.start
 

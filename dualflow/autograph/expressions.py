@@ -54,7 +54,7 @@ class Expressions:
 
     def __init__(self, owner: str, first: str, fresh: Callable[[str], str],
                  scope: Callable[[Any], None]) -> None:
-        self.owner = owner.lstrip("_")
+        self.owner: str = owner.lstrip("_")
         self.first = first
         self.fresh = fresh
         self.scope = scope

@@ -40,8 +40,8 @@ class Items:
                  item: Callable[[list[Any], list[Any]], Any] = lambda rows, counters: rows[0],
                  ) -> None:
         self.count = count
-        self.rows = list(rows)
-        self.counters = list(counters)
+        self.rows: list[Any] = list(rows)
+        self.counters: list[tuple[Any, Any]] = list(counters)
         self.item = item            # an item, of a row of each tensor and a number of each counter
 
     def reversed(self) -> Items:

@@ -55,10 +55,13 @@ class Jumps:
         A name that the function does not use.
     """
 
+    region: Region
+    root: Region
+
     def __init__(self, fresh: Callable[[str], str]) -> None:
         self.fresh = fresh
-        self.result = ""        # the variable for what the function returns
-        self.done = ""          # the flag that it returns
+        self.result: str = ""        # the variable for what the function returns
+        self.done: str = ""          # the flag that it returns
         self.region = self.root = Region(None, "", False)
 
     def function(self, node: ast.FunctionDef) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from dualflow._core import as_tensor, current_graph
@@ -30,18 +30,23 @@ class Loop:
 
     what = "loop"
     size: Any = None
+    learning: bool
+    learned: bool
+    count: Any
+    rows: list[Any]
+    tested: bool
 
     def __init__(self, names: str, dead: str, flags: str, rows: str, boxes: str, attributes: str,
                  ) -> None:
-        self.words = names, dead, boxes, attributes
-        self.flags = flags.split()
-        self.row_names = rows.split()
-        self.traced = False
+        self.words: tuple[str, str, str, str] = names, dead, boxes, attributes
+        self.flags: list[str] = flags.split()
+        self.row_names: list[str] = rows.split()
+        self.traced: bool = False
         self.go_first: Any = None           # whether there is a first round
         self.rounds: Any = None
         self.body: Any = None
         self.finished: list[Any] | None = None
-        self.peeling = False
+        self.peeling: bool = False
         self.learning = self.learned = False    # which dtypes numbers take
 
     def __enter__(self) -> Loop:
@@ -71,10 +76,10 @@ class Loop:
               tested: bool, can_peel: bool = False) -> None:
         """Looks at the variables before the first round that the graph makes."""
         self.traced = True
-        self.place = frame.f_code, frame.f_lineno
-        self.state = State(frame, *self.words)
-        self.stacks = Stacks(frame, self.row_names, self.what)
-        self.before = self.state.read(frame)
+        self.place: tuple[CodeType, int | Any] = frame.f_code, frame.f_lineno
+        self.state: State = State(frame, *self.words)
+        self.stacks: Stacks = Stacks(frame, self.row_names, self.what)
+        self.before: list[Any] = self.state.read(frame)
         self.count, self.rows, self.tested = count, rows, tested
         self.carried: list[Any] = []
         for k, (word, value) in enumerate(zip(self.state.words, self.before, strict=True)):
@@ -96,10 +101,10 @@ class Loop:
         elif self.may_learn():
             guesses.open.append(self.place)
         left = iter(params)
-        self.params = [[next(left) for _ in c.start] for c in self.carried]
+        self.params: list[list[Any]] = [[next(left) for _ in c.start] for c in self.carried]
         self.stacks.begin()
         n = len(self.before)
-        self.inside = [c.at_first(p) if self.learning else c.inside(p)
+        self.inside: list[Any] = [c.at_first(p) if self.learning else c.inside(p)
                        for c, p in zip(self.carried, self.params, strict=True)]
         return rows, self.inside[n:]
 
@@ -198,7 +203,7 @@ class While(Loop):
             return again
         if not is_traced(value):
             return bool(value)
-        self.go_first = truth(value)
+        self.go_first: Any = truth(value)
         self.begin(sys._getframe(1), None, [], [], True)
         self.record()
         return True
@@ -212,7 +217,7 @@ class For(Loop):
     def __init__(self, items: Items, *words: str) -> None:
         super().__init__(*words)
         self.items = items
-        self.size = items.size
+        self.size: Any = items.size
         self.left: Any = False
 
     def more(self, left: Any) -> None:
@@ -226,7 +231,7 @@ class For(Loop):
             return
         can_peel = isinstance(items.count, int)
         while True:
-            self.go_first = self._not_left() if tested else None
+            self.go_first: Any = self._not_left() if tested else None
             self.begin(sys._getframe(1), items.count, items.rows,
                        [x for x, _ in items.counters], tested, can_peel)
             closed = False
@@ -245,7 +250,7 @@ class For(Loop):
             if self.left is True or (isinstance(items.count, int) and items.count == 1):
                 frame = sys._getframe(1)
                 state = State(frame, *self.words)
-                self.finished = [*state.read(frame)[:len(state.names)],
+                self.finished: list[Any] = [*state.read(frame)[:len(state.names)],
                                  *[frame.f_locals[x] for x in self.row_names]]
                 return
             items = items.rest()
@@ -262,7 +267,7 @@ class PlainFor:
 
     def __init__(self, items: Any) -> None:
         self.items = items
-        self.left = False
+        self.left: bool = False
 
     def __enter__(self) -> PlainFor:
         return self

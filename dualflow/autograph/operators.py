@@ -36,8 +36,8 @@ class PlainIf:
     traced = False
 
     def __init__(self, test: Any) -> None:
-        self.first = bool(test)
-        self.second = not self.first
+        self.first: bool = bool(test)
+        self.second: bool = not self.first
 
     def __enter__(self) -> PlainIf:
         return self
@@ -52,10 +52,10 @@ class If:
     traced = first = second = True
 
     def __init__(self, frame: FrameType, test: Any, *words: str) -> None:
-        self.where = _where(frame)
-        self.branches = current_graph().branches(truth(test))
-        self.state = State(frame, *words)
-        self.before = self.state.read(frame)
+        self.where: str = _where(frame)
+        self.branches: Any = current_graph().branches(truth(test))
+        self.state: State = State(frame, *words)
+        self.before: list[Any] = self.state.read(frame)
         self.results: list[list[Any]] = []
         self.open: Any = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 from dualflow.autograph.expressions import operator
 from dualflow.autograph.jumps import LOAD, STORE, Block, place
@@ -23,9 +24,9 @@ class Pieces:
     """
 
     def __init__(self, it: str, at: ast.AST, names: Sequence[str]) -> None:
-        self.place = place(at)
-        self.it = ast.Name(id=it, ctx=LOAD, **self.place)
-        self.traced = self.ask("traced")
+        self.place: Any = place(at)
+        self.it: ast.Name = ast.Name(id=it, ctx=LOAD, **self.place)
+        self.traced: ast.Attribute = self.ask("traced")
         self.targets: ast.Tuple | None = None
         self.take(names)
 

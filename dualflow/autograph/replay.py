@@ -25,12 +25,16 @@ class Fork(BaseException):
 class Ways:
     """The ways through a function that is traced."""
 
+    place: int
+    mark: Any
+    depth: Any
+
     def __init__(self) -> None:
-        self.count = 1
+        self.count: int = 1
         self.answers: tuple[bool, ...] = ()
         self.place = self.mark = self.depth = 0
         self.test: Symbol | None = None     # of the decision at which this way ended
-        self.where = ""
+        self.where: str = ""
 
     def ask(self, test: Symbol, where: str) -> bool | str:
         """The answer on this way, or why there is none. Raises Fork at a new decision."""

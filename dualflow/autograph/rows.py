@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from dualflow import nest
-from dualflow._core import as_tensor, unwrapped
+from dualflow._core import Tensor, as_tensor, unwrapped
 from dualflow.autograph.errors import not_stacked
 from dualflow.autograph.values import is_number, is_tensor, shape_of
 from dualflow.errors import TracedValueError
@@ -25,7 +25,7 @@ class Rows:
     """
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
+        self.tensor: Tensor = tensor
 
     __df_rows__ = True          # a function that returns it returns a list
 
@@ -59,7 +59,7 @@ class Stacks:
     def __init__(self, frame: FrameType, words: Sequence[str], what: str) -> None:
         self.words = words
         self.what = what
-        self.held = [frame.f_locals.get(x) for x in words]
+        self.held: list[Any | None] = [frame.f_locals.get(x) for x in words]
         self.before: list[Any] = []
 
     def begin(self) -> None:

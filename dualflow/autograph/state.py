@@ -25,8 +25,8 @@ class State:
 
     def __init__(self, frame: FrameType, names: str, dead: str, boxes: str, attributes: str,
                  ) -> None:
-        self.names = names.split()
-        self.dead = set(dead.split())
+        self.names: list[str] = names.split()
+        self.dead: set[str] = set(dead.split())
         self._attributes: dict[tuple[int, str], tuple[str, Any, str]] = {}
         for word in attributes.split():
             at, _, name = word.rpartition(".")
@@ -34,7 +34,7 @@ class State:
                 self._attributes[id(owner), name] = f"{said}.{name}", owner, name
         self._boxes = {id(x): (word, x) for path in boxes.split() for word, x in
                        _objects(frame, path) if isinstance(x, list | dict)}
-        self.words = [*[x.removeprefix(GLOBAL) for x in self.names],
+        self.words: list[str] = [*[x.removeprefix(GLOBAL) for x in self.names],
                       *[x[0] for x in self._attributes.values()],
                       *[x[0] for x in self._boxes.values()]]
 

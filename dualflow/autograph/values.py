@@ -41,7 +41,7 @@ class Held:
 
     def __init__(self, box: Any) -> None:
         self.box = box
-        self.value = nest.rebuild(box, lambda x: x)     # with copies of lists in it
+        self.value: Any = nest.rebuild(box, lambda x: x)     # with copies of lists in it
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Held) and other.box is self.box
@@ -226,7 +226,7 @@ class Guesses(threading.local):
             begin_anew()
 
 
-guesses = Guesses()
+guesses: Guesses = Guesses()
 
 
 class Slot:

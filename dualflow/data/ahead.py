@@ -52,9 +52,9 @@ class Shelf:
     def __init__(self, n: int) -> None:
         self.n = n
         self.items: deque[tuple[Any, BaseException | None, Any]] = deque()
-        self.changed = threading.Condition()
-        self.stopped = False
-        self.process = os.getpid()
+        self.changed: threading.Condition = threading.Condition()
+        self.stopped: bool = False
+        self.process: int = os.getpid()
 
     def stop(self) -> None:
         if self.process == os.getpid():     # in a fork the lock may be held, by nobody
@@ -98,11 +98,15 @@ def prepare(shelf: Shelf, cursor: Cursor) -> None:
 
 
 class AheadCursor(Cursor):
+    source: Stage
+    epoch: int
+    n: int
+
     def __init__(self, source: Stage, epoch: int, n: int) -> None:
         self.source, self.epoch, self.n = source, epoch, n
-        self.place = source.cursor(epoch).state()   # behind what was consumed
+        self.place: Any = source.cursor(epoch).state()   # behind what was consumed
         self.shelf: Shelf | None = None
-        self.ended = False
+        self.ended: bool = False
 
     def begin(self) -> Shelf:
         """Starts a thread at the place."""
@@ -147,7 +151,7 @@ class ParallelMap(Map):
 
     def __init__(self, source: Stage, function: Any, n: int, ordered: bool) -> None:
         super().__init__(source, function)
-        self.n = cpu_cores() if n == AUTOTUNE else n
+        self.n: int = cpu_cores() if n == AUTOTUNE else n
         self.ordered = ordered
 
     def describe(self) -> list[Any]:
@@ -161,6 +165,11 @@ class ParallelCursor(Cursor):
     """Calls are begun by the consumer, `n` ahead. `running` has those from the place of the state
     on, in order: the state behind each, and the call; None once its element was given."""
 
+    stage: ParallelMap
+    epoch: int
+    place: Any
+    early: list[int]
+
     def __init__(self, stage: ParallelMap, epoch: int) -> None:
         self.stage, self.epoch = stage, epoch
         self.begin(stage.source.cursor(epoch).state(), [])
@@ -169,11 +178,11 @@ class ParallelCursor(Cursor):
         self.place, self.early = place, given
         self.running: deque[list[Any]] = deque()
         self.calls: ThreadPoolExecutor | None = None
-        self.process = os.getpid()
-        self.ended = False                  # the source has
+        self.process: int = os.getpid()
+        self.ended: bool = False                  # the source has
 
     def start(self) -> ThreadPoolExecutor:
-        self.inner = self.stage.source.cursor(self.epoch)
+        self.inner: Cursor = self.stage.source.cursor(self.epoch)
         self.inner.restore(self.place)
         calls = self.calls = ThreadPoolExecutor(self.stage.n, "dualflow.data")
         weakref.finalize(self, end, calls, self.process)

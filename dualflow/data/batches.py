@@ -29,6 +29,9 @@ from dualflow.ops.slicing import pad
 class Batch(Stage):
     """Elements stacked, `n` at a time."""
 
+    n: int
+    drop: bool
+
     def __init__(self, source: Stage, n: int, drop_remainder: bool) -> None:
         super().__init__(source)
         self.n, self.drop = n, drop_remainder
@@ -54,9 +57,12 @@ class Batch(Stage):
 
 
 class BatchCursor(Cursor):
+    n: int
+    least: int
+
     def __init__(self, stage: Batch, epoch: int) -> None:
         self.n, self.least = stage.n, stage.n if stage.drop else 1
-        self.inner = stage.source.cursor(epoch)
+        self.inner: Cursor = stage.source.cursor(epoch)
 
     def __next__(self) -> Any:
         count, block = self.inner.many(self.n)
@@ -89,7 +95,7 @@ class PaddedBatch(Batch):
     def __init__(self, source: Stage, n: int, shapes: Any, values: Any,
                  drop_remainder: bool) -> None:
         super().__init__(source, n, drop_remainder)
-        self.padding = Padding(shapes, values)
+        self.padding: Padding = Padding(shapes, values)
 
     def options(self) -> dict[str, Any]:
         return super().options() | {"padded_shapes": self.padding.shown()}
@@ -113,7 +119,7 @@ class PaddedBatch(Batch):
 class PaddedCursor(BatchCursor):
     def __init__(self, stage: PaddedBatch, epoch: int) -> None:
         super().__init__(stage, epoch)
-        self.padding = stage.padding
+        self.padding: Padding = stage.padding
 
     def __next__(self) -> Any:
         elements = list(islice(self.inner, self.n))
@@ -124,6 +130,9 @@ class PaddedCursor(BatchCursor):
 
 class Padding:
     """To which shapes elements are padded, and with what; as users say it."""
+
+    shapes: Any
+    values: Any
 
     def __init__(self, shapes: Any, values: Any) -> None:
         self.shapes, self.values = shapes, values
@@ -215,9 +224,12 @@ class Unbatch(Stage):
 
 
 class UnbatchCursor(Cursor):
+    place: int
+    n: int
+
     def __init__(self, stage: Unbatch, epoch: int) -> None:
-        self.inner = stage.source.cursor(epoch)
-        self.before = self.inner.state()    # before the element whose rows are given
+        self.inner: Cursor = stage.source.cursor(epoch)
+        self.before: Any = self.inner.state()    # before the element whose rows are given
         self.element: Any = None
         self.place = self.n = 0
 

@@ -17,12 +17,15 @@ from dualflow.data.stage import Cursor, Stage
 class Cache(Stage):
     """A source whose elements are kept in memory."""
 
+    process: int
+
     def __init__(self, source: Stage) -> None:
         super().__init__(source)
         self.elements: list[Any] = []
         self.filling: Cursor | None = None
-        self.complete = False
-        self.lock, self.process = threading.RLock(), os.getpid()
+        self.complete: bool = False
+        self.process = os.getpid()
+        self.lock: Any = threading.RLock()
 
     @property
     def size(self) -> int:
@@ -69,6 +72,9 @@ class Cache(Stage):
 
 
 class CacheCursor(Cursor):
+    stage: Cache
+    place: int
+
     def __init__(self, stage: Cache) -> None:
         self.stage, self.place = stage, 0
 
@@ -103,7 +109,7 @@ class FileCache(Cache):
         if not self.complete and not self.elements and os.path.exists(self.path):
             with self.lock:
                 if not self.complete:
-                    self.elements = read(self.path, self.source)
+                    self.elements: list[Any] = read(self.path, self.source)
                     super().finish()
         return super().has(n)
 

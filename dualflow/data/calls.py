@@ -21,12 +21,15 @@ class UserFunction:
         The transformation.
     """
 
+    function: Callable[..., Any]
+    who: str
+
     def __init__(self, function: Callable[..., Any], who: str) -> None:
         if not callable(function):
             raise DTypeError(f"{who}: got {shown(function)}, want a function")
         frame, _ = user_frame(1)
         self.function, self.who = function, who
-        self.line = frame and f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self.line: str | None = frame and f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def __call__(self, *args: Any) -> Any:
         """What the function gives, as it is."""

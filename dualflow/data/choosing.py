@@ -3,6 +3,7 @@ repeat, concatenate, zip, and the promise how many there are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,14 @@ from dualflow.ops.creation import range as tensor_range
 class Selection(Stage):
     """Numbers `start`, `start + step`... before `stop` of a source; no `stop`: to the end."""
 
+    start: int
+    stop: int | None
+    step: int
+
     def __init__(self, source: Stage, start: int, stop: int | None, step: int) -> None:
         super().__init__(source)
         self.start, self.stop, self.step = start, stop, step
-        self.addressable = source.addressable
+        self.addressable: bool = source.addressable
 
     def options(self) -> dict[str, Any]:
         return {"start": self.start, "stop": self.stop, "step": self.step}
@@ -52,9 +57,12 @@ class Selection(Stage):
 
 
 class SelectionCursor(Cursor):
+    stage: Selection
+    inner: Cursor
+
     def __init__(self, stage: Selection, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
-        self.passed = 0                     # elements of the source
+        self.passed: int = 0                     # elements of the source
 
     def next_wanted(self) -> bool:
         """Goes to the next element that is wanted; False if there is none."""
@@ -127,6 +135,11 @@ class Repeat(Stage):
 
 
 class RepeatCursor(Cursor):
+    stage: Repeat
+    epoch: int
+    round: int
+    given: int
+
     def __init__(self, stage: Repeat, epoch: int) -> None:
         self.stage, self.epoch = stage, epoch
         self.begin(0)
@@ -135,7 +148,7 @@ class RepeatCursor(Cursor):
         """A pass counts as an epoch: those of a second iteration come after all of the first."""
         count = self.stage.count
         self.round, self.given = round_, 0          # `given`: elements of this round
-        self.inner = self.stage.source.cursor(
+        self.inner: Cursor = self.stage.source.cursor(
             self.epoch * (1 << 32 if count is None else count) + round_)
 
     def next_round(self) -> bool:
@@ -207,6 +220,11 @@ class Concatenate(Stage):
 
 
 class ConcatenateCursor(Cursor):
+    stage: Concatenate
+    epoch: int
+    part: int
+    inner: Cursor
+
     def __init__(self, stage: Concatenate, epoch: int) -> None:
         self.stage, self.epoch = stage, epoch
         self.begin(0)
@@ -255,10 +273,13 @@ class ConcatenateCursor(Cursor):
 class Zip(Stage):
     """Elements of several stages together, in a structure; ends with the shortest."""
 
+    template: Any
+
     def __init__(self, inputs: list[Stage], template: Any) -> None:
         super().__init__(*inputs)
-        self.template, self.pack = template, packer(template)
-        self.addressable = all([x.addressable for x in inputs])
+        self.template = template
+        self.pack: Callable[[Sequence[Any]], Any] = packer(template)
+        self.addressable: bool = all([x.addressable for x in inputs])
 
     @property
     def size(self) -> int:
@@ -287,9 +308,12 @@ class Zip(Stage):
 
 
 class ZipCursor(Cursor):
+    stage: Zip
+    inner: list[Cursor]
+
     def __init__(self, stage: Zip, epoch: int) -> None:
         self.stage, self.inner = stage, [x.cursor(epoch) for x in stage.inputs]
-        self.ended = False
+        self.ended: Any = False
 
     def __next__(self) -> Any:
         if self.ended:
@@ -336,6 +360,10 @@ class Promised(Stage):
 
 
 class PromisedCursor(Cursor):
+    stage: Promised
+    inner: Cursor
+    given: int
+
     def __init__(self, stage: Promised, epoch: int) -> None:
         self.stage, self.inner, self.given = stage, stage.source.cursor(epoch), 0
 

@@ -39,6 +39,9 @@ def matching(file_pattern: Any) -> list[str]:
 class Lines(Stage):
     """The lines of text files, one file after another."""
 
+    names: Sequence[str]
+    compression: str
+
     def __init__(self, names: Sequence[str], compression: str) -> None:
         super().__init__()
         self.names, self.compression = names, compression
@@ -64,6 +67,9 @@ class Lines(Stage):
 
 class LinesCursor(Cursor):
     """A place is a file and the number of its bytes that were read."""
+
+    number: int
+    read: int
 
     def __init__(self, stage: Lines) -> None:
         self.stage = stage

@@ -40,10 +40,13 @@ def length(value: Any) -> int:
 class Once:
     """An iterator, which can be gone through once. A look at its first element takes nothing."""
 
+    iterator: Iterator[Any]
+    who: str
+
     def __init__(self, iterator: Iterator[Any], who: str) -> None:
         self.iterator, self.who = iterator, who
         self.first: list[Any] = []
-        self.used = False
+        self.used: bool = False
 
     def check(self) -> None:
         if self.used:
@@ -82,6 +85,9 @@ def tuples(value: Any) -> Any:
 class Numbered(Stage):
     """The batches of a Keras PyDataset, which are got by their numbers."""
 
+    value: Any
+    who: str
+
     def __init__(self, value: Any, who: str) -> None:
         super().__init__()
         self.value, self.who = value, who
@@ -103,10 +109,13 @@ class Numbered(Stage):
 
 
 class NumberedCursor(Cursor):
+    stage: Numbered
+    place: int
+
     def __init__(self, stage: Numbered) -> None:
         self.stage, self.place = stage, 0
-        self.size = MANY if stage.size == INFINITE else stage.size
-        self.ended = False
+        self.size: int = MANY if stage.size == INFINITE else stage.size
+        self.ended: Any = False
 
     def __next__(self) -> Any:
         stage = self.stage

@@ -69,6 +69,9 @@ class MapCursor(Cursor):
     """Its state is that of a pass by several threads, which may have given a few elements out of
     their order: `given` are the numbers of those, counted from the place of `inner`."""
 
+    function: UserFunction
+    inner: Cursor
+
     def __init__(self, stage: Map, epoch: int) -> None:
         self.function, self.inner = stage.function, stage.source.cursor(epoch)
         self.given: list[int] = []
@@ -94,6 +97,9 @@ class Filter(Stage):
     """The elements of which a function says so; with `ends`, those before the first of which it
     does not."""
 
+    predicate: UserFunction
+    ends: bool
+
     def __init__(self, source: Stage, predicate: UserFunction, ends: bool) -> None:
         super().__init__(source)
         self.predicate, self.ends = predicate, ends
@@ -106,6 +112,10 @@ class Filter(Stage):
 
 
 class FilterCursor(Cursor):
+    stage: Filter
+    inner: Cursor
+    ended: Any
+
     def __init__(self, stage: Filter, epoch: int) -> None:
         self.stage, self.inner, self.ended = stage, stage.source.cursor(epoch), False
 

@@ -28,6 +28,11 @@ class Interleave(Stage):
         How many elements of each open dataset a thread of its own prepares; 0: none.
     """
 
+    function: UserFunction
+    cycle: int
+    block: int
+    ahead: int
+
     def __init__(self, source: Stage, function: UserFunction, cycle: int, block: int, ahead: int,
                  unwrap: Callable[[Any, str], Stage]) -> None:
         super().__init__(source)
@@ -59,15 +64,21 @@ class Opened:
         self.before = before
         made = stage.unwrap(stage.function.of(next(source)), stage.function.who)
         quick = made.quick or not stage.ahead
-        self.cursor = made.cursor(epoch) if quick else AheadCursor(made, epoch, stage.ahead)
+        self.cursor: Cursor = made.cursor(epoch) if quick else AheadCursor(made, epoch, stage.ahead)
 
 
 class InterleaveCursor(Cursor):
+    stage: Interleave
+    epoch: int
+    inner: Cursor
+    turn: int
+    given: int
+
     def __init__(self, stage: Interleave, epoch: int) -> None:
         self.stage, self.epoch, self.inner = stage, epoch, stage.source.cursor(epoch)
         self.cycle: list[Opened | None] = [None] * stage.cycle
         self.turn = self.given = 0          # whose turn it is, and elements of its block
-        self.ended = False                  # the source has
+        self.ended: Any = False                  # the source has
 
     def __next__(self) -> Any:
         while not self.ended or any(self.cycle):

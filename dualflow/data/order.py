@@ -29,11 +29,15 @@ class Shuffle(Stage):
         How many passes through it have begun, so that each has another order.
     """
 
+    window: int
+    given: int | None
+    reshuffle: bool
+
     def __init__(self, source: Stage, buffer_size: int, seed: int | None,
                  reshuffle: bool) -> None:
         super().__init__(source)
         self.window, self.given, self.reshuffle = buffer_size, seed, reshuffle
-        self.seed = drawn_seed() if seed is None else seed
+        self.seed: Any = drawn_seed() if seed is None else seed
         self.passes = 0
 
     def options(self) -> dict[str, Any]:
@@ -85,10 +89,19 @@ def signed(x: int) -> int:
 class PickedCursor(Cursor):
     """A pass through an addressable source: elements are picked by their numbers."""
 
+    stage: Shuffle
+    source: Stage
+    epoch: int
+    seed: Any
+    size: int
+    place: int
+    begin: int
+    end: int
+
     def __init__(self, stage: Shuffle, epoch: int) -> None:
         self.stage, self.source, self.epoch, self.seed = stage, stage.source, epoch, stage.seed
         self.size, self.place = stage.source.size, 0
-        self.window = max(1, min(stage.window, self.size))
+        self.window: int = max(1, min(stage.window, self.size))
         self.numbers: list[int] | None = None       # `order` as Python numbers
         self.begin = self.end = 0                   # of the window that is in order
 
@@ -98,7 +111,7 @@ class PickedCursor(Cursor):
         self.begin = number * self.window
         self.end = min(self.begin + self.window, self.size)
         order = self.stage.order(self.seed, self.epoch, number, self.end - self.begin)
-        self.order = order + self.begin if self.begin else order
+        self.order: Tensor | Any = order + self.begin if self.begin else order
         self.numbers = None
 
     def __next__(self) -> Any:
@@ -151,9 +164,15 @@ class PickedCursor(Cursor):
 class WindowCursor(Cursor):
     """A pass through any other source: a window is held in memory."""
 
+    stage: Shuffle
+    epoch: int
+    seed: Any
+    number: int
+    place: int
+
     def __init__(self, stage: Shuffle, epoch: int) -> None:
         self.stage, self.epoch, self.seed = stage, epoch, stage.seed
-        self.inner = stage.source.cursor(epoch)
+        self.inner: Cursor = stage.source.cursor(epoch)
         self.number, self.place = -1, 0             # of the window, and in it
         self.elements: list[Any] = []
         self.before: Any = None                     # the state of `inner` before the window
@@ -164,7 +183,7 @@ class WindowCursor(Cursor):
         self.elements = list(islice(self.inner, self.stage.window))
         self.number, self.place = self.number + 1, 0
         n = len(self.elements)
-        self.order = self.stage.order(self.seed, self.epoch, self.number, n).tolist()
+        self.order: Any = self.stage.order(self.seed, self.epoch, self.number, n).tolist()
 
     def __next__(self) -> Any:
         if self.place == len(self.elements):

@@ -68,10 +68,10 @@ class Slices(Stage):
 
     def __init__(self, element: Any, who: str) -> None:
         super().__init__()
-        self.columns = flatten(element)
-        self.n = common_length(element, self.columns, who)
-        self.all_tensors = all([isinstance(x, Tensor) for x in self.columns])
-        self.pack = packer(element)
+        self.columns: list[Any] = flatten(element)
+        self.n: int = common_length(element, self.columns, who)
+        self.all_tensors: bool = all([isinstance(x, Tensor) for x in self.columns])
+        self.pack: Callable[[Sequence[Any]], Any] = packer(element)
         self.template = element
 
     def options(self) -> dict[str, Any]:
@@ -134,8 +134,8 @@ class Range(Stage):
 
     def __init__(self, start: int, stop: int | None, step: int, dtype: DType) -> None:
         super().__init__()
-        self.endless = stop is None
-        self.numbers = range(start, MANY if stop is None else stop, step)
+        self.endless: bool = stop is None
+        self.numbers: range = range(start, MANY if stop is None else stop, step)
         self.dtype = dtype
 
     def options(self) -> dict[str, Any]:
@@ -186,6 +186,10 @@ class Iterated(Stage):
         Adds to an error of the iterator what there is to say.
     """
 
+    n: int
+    given: Any
+    who: str
+
     def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any, who: str,
                  noted: Callable[[Exception], Exception] | None = None) -> None:
         super().__init__()
@@ -225,10 +229,13 @@ def nothing_said(who: str) -> Exception:
 
 
 class IteratedCursor(Cursor):
+    stage: Iterated
+    place: int
+
     def __init__(self, stage: Iterated) -> None:
         self.stage, self.place = stage, 0
         self.iterator: Iterator[Any] | None = None
-        self.ended = False
+        self.ended: bool = False
 
     def __next__(self) -> Any:
         return self.stage.element(self.pull())

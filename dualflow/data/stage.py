@@ -104,9 +104,12 @@ class Stage:
 class Places(Cursor):
     """A pass through an addressable stage."""
 
+    stage: Stage
+    place: int
+
     def __init__(self, stage: Stage) -> None:
         self.stage, self.place = stage, 0
-        self.size = MANY if stage.size == INFINITE else stage.size
+        self.size: int = MANY if stage.size == INFINITE else stage.size
 
     def __next__(self) -> Any:
         place = self.place

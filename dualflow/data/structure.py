@@ -290,7 +290,7 @@ class Held:
     __slots__ = ("elements",)
 
     def __init__(self, elements: Sequence[Any]) -> None:
-        self.elements = tuple(elements)
+        self.elements: tuple[Any, ...] = tuple(elements)
 
 
 def as_json(state: Any) -> Any:

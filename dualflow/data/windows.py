@@ -46,6 +46,11 @@ class Window(Stage):
         Makes a dataset of a stage.
     """
 
+    n: int
+    shift: int
+    stride: int
+    drop: bool
+
     def __init__(self, source: Stage, n: int, shift: int, stride: int, drop_remainder: bool,
                  wrap: Callable[[Stage], Any]) -> None:
         super().__init__(source)
@@ -100,10 +105,13 @@ class DatasetSpec:
 
 
 class WindowCursor(Cursor):
+    stage: Window
+    inner: Cursor
+
     def __init__(self, stage: Window, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
         self.held: list[Any] = []           # elements of the next window that are there already
-        self.skip = 0                       # elements before it that are not there yet
+        self.skip: int = 0                       # elements before it that are not there yet
 
     def __next__(self) -> Any:
         stage = self.stage
@@ -133,6 +141,13 @@ class WindowCursor(Cursor):
 
 class Bucketed(Stage):
     """Batches of elements of similar length."""
+
+    length: UserFunction
+    boundaries: Sequence[int]
+    batch_sizes: Sequence[int]
+    padding: Padding | None
+    to_boundary: bool
+    drop: bool
 
     def __init__(self, source: Stage, length: UserFunction, boundaries: Sequence[int],
                  batch_sizes: Sequence[int], padding: Padding | None, to_boundary: bool,
@@ -183,10 +198,13 @@ class Bucketed(Stage):
 
 
 class BucketCursor(Cursor):
+    stage: Bucketed
+    inner: Cursor
+
     def __init__(self, stage: Bucketed, epoch: int) -> None:
         self.stage, self.inner = stage, stage.source.cursor(epoch)
         self.buckets: list[list[Any]] = [[] for _ in stage.batch_sizes]
-        self.next = 0                       # bucket to be emptied, after the last element
+        self.next: int = 0                       # bucket to be emptied, after the last element
 
     def __next__(self) -> Any:
         stage = self.stage

@@ -82,6 +82,9 @@ class Status:
         What the objects have and the checkpoint has not.
     """
 
+    unused: list[str]
+    unmatched: list[str]
+
     def __init__(self, path: str | None, unused: list[str], unmatched: list[str],
                  waiting: Callable[[], list[str]]) -> None:
         self.path = path
@@ -152,7 +155,7 @@ class Checkpoint:
     def __init__(self, **objects: Any) -> None:
         self._lock = threading.RLock()
         self._saving: Saving | None = None
-        self.save_counter = Variable(0, False, "save_counter", dtypes.int64)
+        self.save_counter: Variable = Variable(0, False, "save_counter", dtypes.int64)
         for name, x in objects.items():
             if name.startswith("_") or hasattr(self, name):
                 raise InvalidArgumentError(f"Checkpoint: {name} is no name for an object here")
@@ -310,10 +313,10 @@ class Difference:
 
     def __init__(self, found: Tracked, content: Content) -> None:
         have: dict[str, Any] = {**found.variables, **found.arrays}
-        self.path = content.path
-        self.missing = [name for name in have if name not in content.tensors]
+        self.path: str = content.path
+        self.missing: list[str] = [name for name in have if name not in content.tensors]
         self.missing += [name for name in found.states if name not in content.states]
-        self.extra = [name for name in content.states if name not in found.states]
+        self.extra: list[str] = [name for name in content.states if name not in found.states]
         self.other: list[str] = []
         self.kept: dict[str, dict[Any, dict[str, str]]] = {path: {} for path in found.optimizers}
         for name, (dtype, shape) in content.tensors.items():

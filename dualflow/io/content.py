@@ -32,12 +32,15 @@ class Content:
     states : dict of str to anything that JSON holds
     """
 
+    path: str
+
     def __init__(self, path: str, file: Any, kind: str) -> None:
         self.path, self._file = path, file
         said = manifest(path, file.metadata() or {}, kind)
         try:
             self._sums = {name: int(x[2]) for name, x in said["tensors"].items()}
-            self.tensors = {name: (str(x[0]), tuple(x[1])) for name, x in said["tensors"].items()}
+            self.tensors: dict[str, tuple[str, tuple[Any, ...]]] = {
+                name: (str(x[0]), tuple(x[1])) for name, x in said["tensors"].items()}
             self.states: dict[str, Any] = said["states"]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise damaged(path, f"its manifest makes no sense: {error!r}") from error

@@ -93,8 +93,9 @@ class Loading:
         for name, state in said["generators"].items():
             self.saved[name] = Generator(0)
             self.saved[name].__setstate__(state)
-        self.functions = [LoadedFunction(f, self.saved) for f in said["functions"]]
-        self.modules = [LoadedModule(tree["name"]) for tree in said["modules"]]
+        self.functions: list[LoadedFunction] = [LoadedFunction(f, self.saved)
+                                                for f in said["functions"]]
+        self.modules: list[LoadedModule] = [LoadedModule(tree["name"]) for tree in said["modules"]]
         for module, tree in zip(self.modules, said["modules"], strict=True):
             has = {name: self._made(x) for name, x in tree["has"].items()}
             functions = {name: x for name, x in has.items() if isinstance(x, LoadedFunction)}

@@ -35,9 +35,13 @@ class LoadedFunction:
     name : str
     """
 
+    name: Any
+    said: Any
+
     def __init__(self, said: Any, saved: dict[str, Any]) -> None:
         self.name, self._who = said["name"], said["who"]
-        self.said, self.saved = said, {**saved, GLOBAL: get_global_generator()}
+        self.said = said
+        self.saved: dict[str, Any] = {**saved, GLOBAL: get_global_generator()}
         parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
             default[0] if default else inspect.Parameter.empty))
             for name, kind, *default in said["parameters"]]
@@ -91,8 +95,9 @@ class LoadedTrace:
     """One trace of a function."""
 
     def __init__(self, name: str, said: Any, saved: dict[str, Any]) -> None:
-        self.skeleton = tuple([flatten(loaded(s, object), "", [], []) for s in said["arguments"]])
-        self.leaves = [leaf_of(*leaf) for leaf in said["leaves"]]
+        self.skeleton: tuple[Any, ...] = tuple([flatten(loaded(s, object), "", [], [])
+                                                for s in said["arguments"]])
+        self.leaves: list[Any] = [leaf_of(*leaf) for leaf in said["leaves"]]
         self._result, self._returned = said["result"], said["returned"]
         self._saved = saved
         given = [k for k, leaf in enumerate(self.leaves) if not isinstance(leaf, StaticLeaf)]

@@ -51,6 +51,8 @@ class CheckpointManager:
     ['ckpt-2', 'ckpt-3']
     """
 
+    checkpoint: Checkpoint
+
     def __init__(self, checkpoint: Checkpoint, directory: Any, max_to_keep: int | None,
                  keep_checkpoint_every_n_hours: float | None = None,
                  checkpoint_name: str = "ckpt", step_counter: Any = None,
@@ -67,7 +69,8 @@ class CheckpointManager:
         if checkpoint_interval is not None and step_counter is None:
             raise InvalidArgumentError("CheckpointManager: checkpoint_interval wants a "
                                        "step_counter")
-        self.checkpoint, self.directory = checkpoint, os.fspath(directory)
+        self.checkpoint = checkpoint
+        self.directory: str = os.fspath(directory)
         self._max_to_keep, self._prefix = max_to_keep, os.path.join(self.directory, checkpoint_name)
         hours = keep_checkpoint_every_n_hours
         self._every = None if hours is None else hours * 3600

@@ -52,6 +52,11 @@ class Replay:
         The arguments.
     """
 
+    name: str
+    graphs: list[Any]
+    saved: Mapping[str, Any]
+    leaves: Sequence[Any]
+
     def __init__(self, name: str, graphs: list[Any], saved: Mapping[str, Any],
                  leaves: Sequence[Any]) -> None:
         self.name, self.graphs, self.saved, self.leaves = name, graphs, saved, leaves

@@ -96,13 +96,13 @@ class Saved:
         self.generators: dict[str, Generator] = {}
         self.functions: list[Any] = []
         self._known: dict[int, int] = {}        # places of functions, by id
-        self.modules = [module, *module.submodules]
+        self.modules: list[Module] = [module, *module.submodules]
         self._places = {id(m): k for k, m in enumerate(self.modules)}
         for k, m in enumerate(self.modules):
             for path, x in leaves_of(m):
                 if isinstance(unwrapped(x), Variable | Generator):
                     self.name(unwrapped(x), f"{k}/{path}" if k else path)
-        self.trees = [self._tree(m) for m in self.modules]
+        self.trees: list[Any] = [self._tree(m) for m in self.modules]
 
     def name(self, x: Variable | Tensor | Generator, wanted: str = "") -> str:
         """The name of something that is not JSON."""

@@ -89,7 +89,7 @@ class Tracked:
             self._seen[key] = found.x
             if not self._take(found):
                 pending += self._inside(found)
-        self.names = {v: path for path, v in self.variables.items()}
+        self.names: dict[Variable, str] = {v: path for path, v in self.variables.items()}
         for path, optimizer in self.optimizers.items():
             self._take_slots(path, optimizer)
 

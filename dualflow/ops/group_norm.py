@@ -1,5 +1,7 @@
 """Normalization of channels in groups, image by image, with its gradients."""
 
+from typing import Any
+
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.arguments import REFUSED, channels_first, integer, named
 from dualflow.gradient_registry import gradient
@@ -14,7 +16,8 @@ from dualflow.ops.types import TensorLike
 __all__ = ["group_norm", "group_norm_grad", "instance_norm"]
 
 
-def channels_second_order(back, z, gg, g, x, scale, groups, channels_first, epsilon, batch=False):
+def channels_second_order(back: Any, z: Any, gg: Any, g: Any, x: Any, scale: Any, groups: int,
+                          channels_first: bool, epsilon: float, batch: bool = False) -> Any:
     """The gradients of second_order with all seen as (n, places, groups, channels) or, channels
     first, (n, groups, channels, places)."""
     n, c = x.shape[0], x.shape[1 if channels_first else -1]

@@ -167,7 +167,8 @@ def _(gg, out, g, x, *scale, ndim, epsilon):
     return second_order(back, gg, g, z, rate, scale, tuple(range(-ndim, 0)))
 
 
-def second_order(back, gg, g, z, rate, scale, axes, centred=True):
+def second_order(back: Any, gg: Any, g: Any, z: Any, rate: Any, scale: Any, axes: Any,
+                 centred: bool = True) -> Any:
     """Gradients to g, x and scale of <h, rate P(g scale)> + <to_scale, g z> + <to_offset, g>, where
     gg = (h, to_scale, to_offset) and back(v) = rate P(v); what flows to scale is not summed."""
     def mean(v):

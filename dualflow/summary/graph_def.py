@@ -60,7 +60,7 @@ class GraphDefWriter:
     """
 
     def __init__(self) -> None:
-        self.graph_def = proto("graph").GraphDef()
+        self.graph_def: Any = proto("graph").GraphDef()
         self.graph_def.versions.producer = 22
         self.names: dict[Node, str] = {}
         self._taken: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
@@ -12,43 +13,44 @@ from dualflow.compat.v1.ops import alike, convert, wrapped
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.dtypes import float32, int32
 
-boolean_mask = wrapped(df.boolean_mask, "boolean_mask")
-broadcast_to = wrapped(df.broadcast_to, "BroadcastTo")
-depth_to_space = wrapped(df.nn.depth_to_space, "DepthToSpace")
-expand_dims = wrapped(df.expand_dims, "ExpandDims", dim="axis")
-batch_to_space_nd = wrapped(df.batch_to_space, "BatchToSpaceND")
-gather_nd = wrapped(df.gather_nd, "GatherNd")
-matrix_band_part = wrapped(linalg.band_part, "MatrixBandPart")
-matrix_diag = wrapped(linalg.diag, "MatrixDiag")
-matrix_diag_part = wrapped(linalg.diag_part, "MatrixDiagPart")
-pad = wrapped(df.pad, "Pad")
-range = wrapped(df.range, "range")
-rank = wrapped(df.rank, "Rank")
-reverse = wrapped(df.reverse, "ReverseV2")
-scatter_nd = wrapped(df.scatter_nd, "ScatterNd")
-size = wrapped(df.size, "Size")
-sort = wrapped(df.sort, "sort")
-space_to_batch_nd = wrapped(df.space_to_batch, "SpaceToBatchND")
-space_to_depth = wrapped(df.nn.space_to_depth, "SpaceToDepth")
-split = wrapped(df.split, "split", split_dim="axis")
-squeeze = wrapped(df.squeeze, "Squeeze", squeeze_dims="axis")
-stop_gradient = wrapped(df.stop_gradient, "StopGradient")
-strided_slice = wrapped(df.strided_slice, "StridedSlice")
-tile = wrapped(df.tile, "Tile")
-ensure_shape = wrapped(df.ensure_shape, "EnsureShape")
-repeat = wrapped(df.repeat, "repeat")
-roll = wrapped(df.roll, "Roll")
-searchsorted = wrapped(df.searchsorted, "searchsorted")
-tensor_scatter_nd_add = wrapped(df.tensor_scatter_nd_add, "TensorScatterAdd")
-tensor_scatter_nd_max = wrapped(df.tensor_scatter_nd_max, "TensorScatterMax")
-tensor_scatter_nd_min = wrapped(df.tensor_scatter_nd_min, "TensorScatterMin")
-tensor_scatter_nd_sub = wrapped(df.tensor_scatter_nd_sub, "TensorScatterSub")
-tensor_scatter_nd_update = wrapped(df.tensor_scatter_nd_update, "TensorScatterUpdate")
+boolean_mask: Callable[..., Any] = wrapped(df.boolean_mask, "boolean_mask")
+broadcast_to: Callable[..., Any] = wrapped(df.broadcast_to, "BroadcastTo")
+depth_to_space: Callable[..., Any] = wrapped(df.nn.depth_to_space, "DepthToSpace")
+expand_dims: Callable[..., Any] = wrapped(df.expand_dims, "ExpandDims", dim="axis")
+batch_to_space_nd: Callable[..., Any] = wrapped(df.batch_to_space, "BatchToSpaceND")
+gather_nd: Callable[..., Any] = wrapped(df.gather_nd, "GatherNd")
+matrix_band_part: Callable[..., Any] = wrapped(linalg.band_part, "MatrixBandPart")
+matrix_diag: Callable[..., Any] = wrapped(linalg.diag, "MatrixDiag")
+matrix_diag_part: Callable[..., Any] = wrapped(linalg.diag_part, "MatrixDiagPart")
+pad: Callable[..., Any] = wrapped(df.pad, "Pad")
+range: Callable[..., Any] = wrapped(df.range, "range")
+rank: Callable[..., Any] = wrapped(df.rank, "Rank")
+reverse: Callable[..., Any] = wrapped(df.reverse, "ReverseV2")
+scatter_nd: Callable[..., Any] = wrapped(df.scatter_nd, "ScatterNd")
+size: Callable[..., Any] = wrapped(df.size, "Size")
+sort: Callable[..., Any] = wrapped(df.sort, "sort")
+space_to_batch_nd: Callable[..., Any] = wrapped(df.space_to_batch, "SpaceToBatchND")
+space_to_depth: Callable[..., Any] = wrapped(df.nn.space_to_depth, "SpaceToDepth")
+split: Callable[..., Any] = wrapped(df.split, "split", split_dim="axis")
+squeeze: Callable[..., Any] = wrapped(df.squeeze, "Squeeze", squeeze_dims="axis")
+stop_gradient: Callable[..., Any] = wrapped(df.stop_gradient, "StopGradient")
+strided_slice: Callable[..., Any] = wrapped(df.strided_slice, "StridedSlice")
+tile: Callable[..., Any] = wrapped(df.tile, "Tile")
+ensure_shape: Callable[..., Any] = wrapped(df.ensure_shape, "EnsureShape")
+repeat: Callable[..., Any] = wrapped(df.repeat, "repeat")
+roll: Callable[..., Any] = wrapped(df.roll, "Roll")
+searchsorted: Callable[..., Any] = wrapped(df.searchsorted, "searchsorted")
+tensor_scatter_nd_add: Callable[..., Any] = wrapped(df.tensor_scatter_nd_add, "TensorScatterAdd")
+tensor_scatter_nd_max: Callable[..., Any] = wrapped(df.tensor_scatter_nd_max, "TensorScatterMax")
+tensor_scatter_nd_min: Callable[..., Any] = wrapped(df.tensor_scatter_nd_min, "TensorScatterMin")
+tensor_scatter_nd_sub: Callable[..., Any] = wrapped(df.tensor_scatter_nd_sub, "TensorScatterSub")
+tensor_scatter_nd_update: Callable[..., Any] = wrapped(df.tensor_scatter_nd_update,
+                                                       "TensorScatterUpdate")
 tensor_scatter_add = tensor_scatter_nd_add
 tensor_scatter_sub = tensor_scatter_nd_sub
 tensor_scatter_update = tensor_scatter_nd_update
-unique = wrapped(df.unique, "Unique")
-unique_with_counts = wrapped(df.unique_with_counts, "UniqueWithCounts")
+unique: Callable[..., Any] = wrapped(df.unique, "Unique")
+unique_with_counts: Callable[..., Any] = wrapped(df.unique_with_counts, "UniqueWithCounts")
 
 reverse_v2 = reverse
 

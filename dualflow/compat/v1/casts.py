@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
@@ -12,7 +13,7 @@ from dualflow.dtypes import bfloat16, float32, float64, int32, int64
 
 __all__ = ["cast", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64"]
 
-saturate_cast = wrapped(df.saturate_cast, "saturate_cast")
+saturate_cast: Callable[..., Any] = wrapped(df.saturate_cast, "saturate_cast")
 
 
 @recorded

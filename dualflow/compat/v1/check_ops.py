@@ -122,12 +122,13 @@ def comparison(name: str, op: Callable[..., Any], sign: str,
     return recorded(compare)
 
 
-assert_equal = comparison("assert_equal", df.equal, "==", "1, 1")
-assert_none_equal = comparison("assert_none_equal", df.not_equal, "!=", "1, 2")
-assert_less = comparison("assert_less", df.less, "<", "1, 2")
-assert_less_equal = comparison("assert_less_equal", df.less_equal, "<=", "1, 2")
-assert_greater = comparison("assert_greater", df.greater, ">", "2, 1")
-assert_greater_equal = comparison("assert_greater_equal", df.greater_equal, ">=", "2, 1")
+assert_equal: Callable[..., Any] = comparison("assert_equal", df.equal, "==", "1, 1")
+assert_none_equal: Callable[..., Any] = comparison("assert_none_equal", df.not_equal, "!=", "1, 2")
+assert_less: Callable[..., Any] = comparison("assert_less", df.less, "<", "1, 2")
+assert_less_equal: Callable[..., Any] = comparison("assert_less_equal", df.less_equal, "<=", "1, 2")
+assert_greater: Callable[..., Any] = comparison("assert_greater", df.greater, ">", "2, 1")
+assert_greater_equal: Callable[..., Any] = comparison("assert_greater_equal", df.greater_equal,
+                                                      ">=", "2, 1")
 
 
 def sign_check(name: str, op: Callable[..., Any], sign: str,
@@ -162,10 +163,11 @@ def sign_check(name: str, op: Callable[..., Any], sign: str,
     return recorded(compare)
 
 
-assert_positive = sign_check("assert_positive", df.greater, ">", 1)
-assert_negative = sign_check("assert_negative", df.less, "<", -1)
-assert_non_negative = sign_check("assert_non_negative", df.greater_equal, ">=", 0)
-assert_non_positive = sign_check("assert_non_positive", df.less_equal, "<=", 0)
+assert_positive: Callable[..., Any] = sign_check("assert_positive", df.greater, ">", 1)
+assert_negative: Callable[..., Any] = sign_check("assert_negative", df.less, "<", -1)
+assert_non_negative: Callable[..., Any] = sign_check("assert_non_negative", df.greater_equal, ">=",
+                                                     0)
+assert_non_positive: Callable[..., Any] = sign_check("assert_non_positive", df.less_equal, "<=", 0)
 
 
 @recorded

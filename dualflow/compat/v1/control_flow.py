@@ -14,9 +14,9 @@ from dualflow.nest import map_structure
 
 __all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "while_loop"]
 
-foldl = wrapped(df.foldl, "foldl")
-foldr = wrapped(df.foldr, "foldr")
-map_fn = wrapped(df.map_fn, "map")
+foldl: Callable[..., Any] = wrapped(df.foldl, "foldl")
+foldr: Callable[..., Any] = wrapped(df.foldr, "foldr")
+map_fn: Callable[..., Any] = wrapped(df.map_fn, "map")
 
 
 @recorded

@@ -46,8 +46,10 @@ class StringType:
         return hash("string")
 
 
-bool = own.bool_
-double, half, string = own.float64, own.float16, StringType()
+bool: DType = own.bool_
+double: DType = own.float64
+half: DType = own.float16
+string: StringType = StringType()
 ALIASES: dict[Any, Any] = {"float": own.float32, "double": own.float64, "half": own.float16,
                            "string": string, str: string, bytes: string, string: string}
 

@@ -158,10 +158,12 @@ class Edition:
     graph : Graph
     """
 
+    editions: Editions
+
     def __init__(self, editions: Editions, ranks: Sequence[int]) -> None:
         base = editions.graph
         self.editions, self._done = editions, 0
-        self.graph = type(base)(base.name, base)
+        self.graph: Graph = type(base)(base.name, base)
         self.graph.editions.edition = self
         self.graph.variables, self.graph.versions = base.variables, base.versions
         self.graph.variable_store, self.graph.seed = base.variable_store, base.seed

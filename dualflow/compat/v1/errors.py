@@ -74,7 +74,7 @@ class ForeignTensorError(own.TracedValueError, ValueError):
     """A tensor is used in another graph than its own."""
 
 
-TRANSLATED = {own.OutOfRangeError: OutOfRangeError,
+TRANSLATED: dict[type[Exception], type[Exception]] = {own.OutOfRangeError: OutOfRangeError,
               own.ResourceExhaustedError: ResourceExhaustedError,
               own.UnimplementedError: UnimplementedError, own.CancelledError: CancelledError,
               own.InvalidArgumentError: InvalidArgumentError}

@@ -68,12 +68,14 @@ class Fetches:
         For the program, each once.
     """
 
+    structure: Any
+
     def __init__(self, graph: Any, structure: Any) -> None:
         self.graph = graph
         self.structure = structure = with_rows(structure)
-        self.single = not isinstance(structure, list | tuple | Mapping)
+        self.single: bool = not isinstance(structure, list | tuple | Mapping)
         items = [structure] if self.single else flatten(structure)
-        self.items = [self._element(item) for item in items]
+        self.items: list[Any] = [self._element(item) for item in items]
         self.tensors: dict[Symbol, int] = {}
         self.hosts: dict[HostTensor, None] = {}
         nodes: dict[Operation, None] = {}
@@ -84,9 +86,9 @@ class Fetches:
                 self._take(item)
         for host in self.hosts:
             nodes.update(dict.fromkeys(host.op.control_inputs))
-        self.wanted = (*self.tensors, *nodes)
-        self.in_python = any([isinstance(x, HostTensor | Known) for x in self.items])
-        self.is_first = self.single and isinstance(self.items[0], Symbol)
+        self.wanted: tuple[Symbol | Operation, ...] = (*self.tensors, *nodes)
+        self.in_python: bool = any([isinstance(x, HostTensor | Known) for x in self.items])
+        self.is_first: bool = self.single and isinstance(self.items[0], Symbol)
 
     def _element(self, item: Any) -> Any:
         if isinstance(item, Known):

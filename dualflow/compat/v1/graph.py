@@ -92,11 +92,11 @@ class Graph(SizedTrace):
         super().__init__(name, after)
         self.alive = 1
         self.names = ScopedNames()
-        self.finalized = False
+        self.finalized: bool = False
         self.seed: int | None = None
         self.current_device = ""
         self.unranked: dict[Symbol, None] = {}
-        self.editions = Editions(self)
+        self.editions: Editions = Editions(self)
         self.operations: list[Operation] = []
         self.collections, self.drawn = Collections(), list[Any]()   # drawn: by iterators.py
         self._calls = False                     # whether a function is called that records here
@@ -104,7 +104,7 @@ class Graph(SizedTrace):
         self._lookup = Lookup(self)
         self._control: list[tuple[Operation, ...] | None] = []
         self.defaults: dict[Symbol, Symbol] = {}    # fed or not: what stands for one that is
-        self.programs = Programs(self)
+        self.programs: Programs = Programs(self)
         self._runner = Runner(self)
 
     # --- recording ---

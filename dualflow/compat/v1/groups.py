@@ -37,7 +37,7 @@ class name_scope:
 
     def __init__(self, name: str | None, default_name: str | None = None,
                  values: Any = None) -> None:
-        self.name = default_name if name is None else name
+        self.name: str | None = default_name if name is None else name
 
     def __enter__(self) -> str:
         self._scope: Any = (nullcontext(f"{self.name}/") if runs_at_once()

@@ -57,7 +57,7 @@ class zeros_initializer(Initializer):
     """
 
     def __init__(self, dtype: Any = float32) -> None:
-        self.dtype = as_dtype(dtype)
+        self.dtype: Any = as_dtype(dtype)
 
     def make(self, shape: list[int], dtype: Any) -> Tensor:
         return zeros(shape, dtype)
@@ -89,6 +89,9 @@ class identity_initializer(Initializer):
     [[2.0, 0.0], [0.0, 2.0]]
     """
 
+    gain: float
+    dtype: Any
+
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
         self.gain, self.dtype = gain, as_dtype(dtype)
 
@@ -106,6 +109,9 @@ class constant_initializer(Initializer):
     ...     print(sess.run(tf.constant_initializer(0.5)([2])))
     [0.5 0.5]
     """
+
+    value: Any
+    dtype: Any
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         self.value, self.dtype = value, as_dtype(dtype)
@@ -126,10 +132,14 @@ class random_uniform_initializer(Initializer):
     np.True_
     """
 
+    minval: float
+    maxval: float | None
+    seed: int | None
+
     def __init__(self, minval: float = 0, maxval: float | None = None, seed: int | None = None,
                  dtype: Any = float32) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
-        self.dtype = as_dtype(dtype)
+        self.dtype: Any = as_dtype(dtype)
 
     def make(self, shape: list[int], dtype: Any) -> Tensor:
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
@@ -145,6 +155,11 @@ class random_normal_initializer(Initializer):
     ...     sess.run(tf.random_normal_initializer(stddev=0.1)([9])).shape
     (9,)
     """
+
+    mean: float
+    stddev: float
+    seed: int | None
+    dtype: Any
 
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None,
                  dtype: Any = float32) -> None:
@@ -188,6 +203,9 @@ class variance_scaling_initializer(Initializer):
     (4, 5)
     """
 
+    scale: float
+    seed: int | None
+
     def __init__(self, scale: float = 1.0, mode: str = "fan_in",
                  distribution: str = "truncated_normal", seed: int | None = None,
                  dtype: Any = float32) -> None:
@@ -198,8 +216,8 @@ class variance_scaling_initializer(Initializer):
             raise ValueError("Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). "
                              f"Received: {mode}")
         self.scale, self.mode, self.seed = scale, mode, seed
-        self.distribution = distribution.lower()
-        self.dtype = as_dtype(dtype)
+        self.distribution: str = distribution.lower()
+        self.dtype: Any = as_dtype(dtype)
 
     def make(self, shape: list[int], dtype: Any) -> Tensor:
         fan_in, fan_out = own.fans(shape)
@@ -224,6 +242,10 @@ class uniform_unit_scaling_initializer(Initializer):
     ...     sess.run(tf.uniform_unit_scaling_initializer()([4, 5])).shape
     (4, 5)
     """
+
+    factor: float
+    seed: int | None
+    dtype: Any
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.factor, self.seed, self.dtype = factor, seed, as_dtype(dtype)
@@ -274,6 +296,10 @@ class orthogonal_initializer(Initializer):
     >>> abs(q @ q.T - [[1, 0, 0], [0, 1, 0], [0, 0, 1]]).max() < 1e-5
     np.True_
     """
+
+    gain: float
+    seed: int | None
+    dtype: Any
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain, self.seed, self.dtype = gain, seed, as_dtype(dtype)

@@ -135,6 +135,9 @@ class Drawn:
     outputs : list of Symbol or HostTensor
     """
 
+    iterator: Iterator
+    outputs: list[Any]
+
     def __init__(self, iterator: Iterator, outputs: Sequence[Any]) -> None:
         self.iterator, self.outputs = iterator, list(outputs)
 

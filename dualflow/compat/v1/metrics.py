@@ -161,9 +161,11 @@ def of_errors(name: str, error: Callable[[Any], Any], does: str,
     return recorded(metric)
 
 
-mean_absolute_error = of_errors("mean_absolute_error", df.abs, "mean absolute error")
-mean_squared_error = of_errors("mean_squared_error", df.square, "mean squared error")
-root_mean_squared_error = of_errors("root_mean_squared_error", df.square,
+mean_absolute_error: Callable[..., Any] = of_errors("mean_absolute_error", df.abs,
+                                                    "mean absolute error")
+mean_squared_error: Callable[..., Any] = of_errors("mean_squared_error", df.square,
+                                                   "mean squared error")
+root_mean_squared_error: Callable[..., Any] = of_errors("root_mean_squared_error", df.square,
                                     "root of the mean squared error", df.sqrt)
 
 
@@ -222,17 +224,17 @@ def share(hits: Any, others: Any) -> Any:
     return math.divide_no_nan(hits, hits + others)
 
 
-true_positives = of_kinds("true_positives", ["true_positives"], df.identity,
+true_positives: Callable[..., Any] = of_kinds("true_positives", ["true_positives"], df.identity,
                           "How many labels and predictions are true")
-false_positives = of_kinds("false_positives", ["false_positives"], df.identity,
+false_positives: Callable[..., Any] = of_kinds("false_positives", ["false_positives"], df.identity,
                            "How many predictions alone are true")
-true_negatives = of_kinds("true_negatives", ["true_negatives"], df.identity,
+true_negatives: Callable[..., Any] = of_kinds("true_negatives", ["true_negatives"], df.identity,
                           "How many labels and predictions are false")
-false_negatives = of_kinds("false_negatives", ["false_negatives"], df.identity,
+false_negatives: Callable[..., Any] = of_kinds("false_negatives", ["false_negatives"], df.identity,
                            "How many labels alone are true")
-precision = of_kinds("precision", ["true_positives", "false_positives"], share,
+precision: Callable[..., Any] = of_kinds("precision", ["true_positives", "false_positives"], share,
                      "How many of those that are said to be true are")
-recall = of_kinds("recall", ["true_positives", "false_negatives"], share,
+recall: Callable[..., Any] = of_kinds("recall", ["true_positives", "false_negatives"], share,
                   "How many of those that are true are said to be")
 
 TINY, SMALL = 1e-7, 1e-6

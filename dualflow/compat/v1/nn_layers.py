@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
@@ -9,22 +10,25 @@ from dualflow import nn
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
 
-atrous_conv2d_transpose = wrapped(nn.atrous_conv2d_transpose, "conv2d_transpose")
-avg_pool1d = wrapped(nn.avg_pool1d, "AvgPool1d", value="input")
-avg_pool2d = wrapped(nn.avg_pool2d, "AvgPool", value="input")
-avg_pool3d = wrapped(nn.avg_pool3d, "AvgPool3D", value="input")
-conv1d_transpose = wrapped(nn.conv1d_transpose, "conv1d_transpose")
-conv2d_backprop_filter = wrapped(nn.conv2d_backprop_filter, "Conv2DBackpropFilter")
-conv2d_backprop_input = wrapped(nn.conv2d_backprop_input, "Conv2DBackpropInput",
+atrous_conv2d_transpose: Callable[..., Any] = wrapped(nn.atrous_conv2d_transpose,
+                                                      "conv2d_transpose")
+avg_pool1d: Callable[..., Any] = wrapped(nn.avg_pool1d, "AvgPool1d", value="input")
+avg_pool2d: Callable[..., Any] = wrapped(nn.avg_pool2d, "AvgPool", value="input")
+avg_pool3d: Callable[..., Any] = wrapped(nn.avg_pool3d, "AvgPool3D", value="input")
+conv1d_transpose: Callable[..., Any] = wrapped(nn.conv1d_transpose, "conv1d_transpose")
+conv2d_backprop_filter: Callable[..., Any] = wrapped(nn.conv2d_backprop_filter,
+                                                     "Conv2DBackpropFilter")
+conv2d_backprop_input: Callable[..., Any] = wrapped(nn.conv2d_backprop_input, "Conv2DBackpropInput",
                                 filter="filters")
-conv3d = wrapped(nn.conv3d, "Conv3D", filter="filters")
-conv3d_transpose = wrapped(nn.conv3d_transpose, "conv3d_transpose", value="input",
+conv3d: Callable[..., Any] = wrapped(nn.conv3d, "Conv3D", filter="filters")
+conv3d_transpose: Callable[..., Any] = wrapped(nn.conv3d_transpose, "conv3d_transpose",
+                                               value="input",
                            filter="filters")
-depthwise_conv2d_native = wrapped(nn.depthwise_conv2d, "DepthwiseConv2dNative")
-max_pool1d = wrapped(nn.max_pool1d, "MaxPool1d")
-max_pool2d = wrapped(nn.max_pool2d, "MaxPool")
-max_pool3d = wrapped(nn.max_pool3d, "MaxPool3D")
-max_pool_with_argmax = wrapped(nn.max_pool_with_argmax, "MaxPoolWithArgmax",
+depthwise_conv2d_native: Callable[..., Any] = wrapped(nn.depthwise_conv2d, "DepthwiseConv2dNative")
+max_pool1d: Callable[..., Any] = wrapped(nn.max_pool1d, "MaxPool1d")
+max_pool2d: Callable[..., Any] = wrapped(nn.max_pool2d, "MaxPool")
+max_pool3d: Callable[..., Any] = wrapped(nn.max_pool3d, "MaxPool3D")
+max_pool_with_argmax: Callable[..., Any] = wrapped(nn.max_pool_with_argmax, "MaxPoolWithArgmax",
                                Targmax="output_dtype")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
@@ -10,30 +11,30 @@ from dualflow.compat.v1 import random_ops
 from dualflow.compat.v1.in_force import recorded
 from dualflow.compat.v1.ops import alike, convert, either, wrapped
 
-atrous_conv2d = wrapped(nn.atrous_conv2d, "convolution")
-batch_normalization = wrapped(nn.batch_normalization, "batchnorm/add_1")
-bias_add = wrapped(nn.bias_add, "BiasAdd")
-depth_to_space = wrapped(nn.depth_to_space, "DepthToSpace")
-elu = wrapped(nn.elu, "Elu")
-fused_batch_norm = wrapped(nn.fused_batch_norm, "FusedBatchNorm")
-l2_loss = wrapped(nn.l2_loss, "L2Loss")
-leaky_relu = wrapped(nn.leaky_relu, "LeakyRelu")
-local_response_normalization = wrapped(nn.local_response_normalization, "LRN")
-log_softmax = wrapped(nn.log_softmax, "LogSoftmax", dim="axis")
-relu = wrapped(nn.relu, "Relu")
-relu6 = wrapped(nn.relu6, "Relu6")
-selu = wrapped(nn.selu, "Selu")
-separable_conv2d = wrapped(nn.separable_conv2d, "separable_conv2d")
-softmax = wrapped(nn.softmax, "Softmax", dim="axis")
-softplus = wrapped(nn.softplus, "Softplus")
-softsign = wrapped(nn.softsign, "Softsign")
-space_to_depth = wrapped(nn.space_to_depth, "SpaceToDepth")
-swish = wrapped(nn.swish, "swish")
-top_k = wrapped(nn.top_k, "TopKV2")
-zero_fraction = wrapped(nn.zero_fraction, "zero_fraction/fraction")
+atrous_conv2d: Callable[..., Any] = wrapped(nn.atrous_conv2d, "convolution")
+batch_normalization: Callable[..., Any] = wrapped(nn.batch_normalization, "batchnorm/add_1")
+bias_add: Callable[..., Any] = wrapped(nn.bias_add, "BiasAdd")
+depth_to_space: Callable[..., Any] = wrapped(nn.depth_to_space, "DepthToSpace")
+elu: Callable[..., Any] = wrapped(nn.elu, "Elu")
+fused_batch_norm: Callable[..., Any] = wrapped(nn.fused_batch_norm, "FusedBatchNorm")
+l2_loss: Callable[..., Any] = wrapped(nn.l2_loss, "L2Loss")
+leaky_relu: Callable[..., Any] = wrapped(nn.leaky_relu, "LeakyRelu")
+local_response_normalization: Callable[..., Any] = wrapped(nn.local_response_normalization, "LRN")
+log_softmax: Callable[..., Any] = wrapped(nn.log_softmax, "LogSoftmax", dim="axis")
+relu: Callable[..., Any] = wrapped(nn.relu, "Relu")
+relu6: Callable[..., Any] = wrapped(nn.relu6, "Relu6")
+selu: Callable[..., Any] = wrapped(nn.selu, "Selu")
+separable_conv2d: Callable[..., Any] = wrapped(nn.separable_conv2d, "separable_conv2d")
+softmax: Callable[..., Any] = wrapped(nn.softmax, "Softmax", dim="axis")
+softplus: Callable[..., Any] = wrapped(nn.softplus, "Softplus")
+softsign: Callable[..., Any] = wrapped(nn.softsign, "Softsign")
+space_to_depth: Callable[..., Any] = wrapped(nn.space_to_depth, "SpaceToDepth")
+swish: Callable[..., Any] = wrapped(nn.swish, "swish")
+top_k: Callable[..., Any] = wrapped(nn.top_k, "TopKV2")
+zero_fraction: Callable[..., Any] = wrapped(nn.zero_fraction, "zero_fraction/fraction")
 lrn = local_response_normalization
 
-depthwise_conv2d = wrapped(nn.depthwise_conv2d, "depthwise")
+depthwise_conv2d: Callable[..., Any] = wrapped(nn.depthwise_conv2d, "depthwise")
 
 
 def only_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:

@@ -61,11 +61,11 @@ class Operation(Node):
     def __init__(self, graph: Graph, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  name: str, line: Line | None, data: Any, label: str | None = None) -> None:
         super().__init__(op, inputs, attrs, (), name, line, data)
-        self.graph = graph
-        self.control_inputs = graph.control_inputs()
-        self.device = graph.current_device
-        self.label = label
-        self.in_order = False
+        self.graph: Graph = graph
+        self.control_inputs: tuple[Operation, ...] = graph.control_inputs()
+        self.device: str = graph.current_device
+        self.label: str | None = label
+        self.in_order: bool = False
         self.decisions: Mapping[tuple[Any, ...], Guard] = UNDECIDED
 
     @property
@@ -116,10 +116,10 @@ class HostTensor:
                  shape: Any = ()) -> None:
         self.graph = graph
         self.dtype = dtype
-        self.shape = TensorShape(shape)
-        self.inputs = tuple(inputs)
+        self.shape: TensorShape = TensorShape(shape)
+        self.inputs: tuple[Any, ...] = tuple(inputs)
         self.compute = compute
-        self.op = graph.outside_op(kind, name)
+        self.op: Operation = graph.outside_op(kind, name)
         self.op.outputs = (self,)       # type: ignore[assignment]
         self.op.control_inputs += tuple([x.op for x in self.inputs])
         self.value_index = 0

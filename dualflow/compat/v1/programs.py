@@ -51,10 +51,10 @@ class PartProgram:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.reads = read_first(graph)
-        self.compiled = Compiled(graph, Options())
+        self.reads: dict[Slot, Node] = read_first(graph)
+        self.compiled: Compiled = Compiled(graph, Options())
         written: list[Any] = [x.variable for x in self.compiled.spec.variables if x.written]
-        self.writes = {x for x in written if isinstance(x, Slot)}
+        self.writes: set[Slot] = {x for x in written if isinstance(x, Slot)}
 
 
 class Programs:

@@ -72,6 +72,10 @@ class RunMetadata:
 class Timed:
     """An executable that tells `metadata` its times."""
 
+    executable: Executable
+    compiled: Compiled
+    metadata: RunMetadata
+
     def __init__(self, executable: Executable, compiled: Compiled, metadata: RunMetadata) -> None:
         self.executable, self.compiled, self.metadata = executable, compiled, metadata
 

@@ -26,6 +26,7 @@ from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.programs import MAX_PROGRAMS, PartProgram, needed_for
 from dualflow.compat.v1.slot import Slot
 from dualflow.compat.v1.value_sizes import numbers_in
+from dualflow.dtypes import DType
 from dualflow.errors import DualflowError
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.creation import zeros
@@ -127,7 +128,7 @@ class Fit:
 
     def __init__(self, x: Symbol) -> None:
         self.x = x
-        self.dtype = x.dtype
+        self.dtype: DType = x.dtype
 
     def __call__(self, value: Any) -> Tensor:
         if isinstance(value, Symbol):
@@ -192,8 +193,9 @@ class Bound:
         self.runner = runner
         self.program = program
         self.executable: Executable = compiled.bound(runner.storage)
-        self.order = None if compiled.order == list(range(len(compiled.order))) else compiled.order
-        self.run = self.first
+        in_order = compiled.order == list(range(len(compiled.order)))
+        self.order: list[int] | None = None if in_order else compiled.order
+        self.run: Callable[..., Any] = self.first
 
     def first(self, leaves: list[Tensor]) -> list[Tensor]:
         """The first run: variables are checked, and are initialized afterwards."""
@@ -225,12 +227,13 @@ class Chosen:
 
     def __init__(self, runner: Runner, graph: Any, wanted: Any, fed: Sequence[Symbol], shapes: Any,
                  sizes: Sequence[Symbol]) -> None:
-        self.made_of = runner, graph, wanted, fed, shapes
+        self.made_of: tuple[Any, ...] = runner, graph, wanted, fed, shapes
         place = {x: k for k, x in enumerate(fed)}
-        self.given = [place[x] for x in sizes if x in place]
-        self.found = tuple([x for x in sizes if x not in place])
-        self.sizes = (*[x for x in sizes if x in place], *self.found)
-        self.before = bound_for(runner, graph, self.found, fed, shapes) if self.found else None
+        self.given: list[int] = [place[x] for x in sizes if x in place]
+        self.found: tuple[Symbol, ...] = tuple([x for x in sizes if x not in place])
+        self.sizes: tuple[Symbol, ...] = (*[x for x in sizes if x in place], *self.found)
+        self.before: Bound | Chosen | None = bound_for(runner, graph, self.found, fed,
+                                                       shapes) if self.found else None
         self.bound: dict[Any, Bound] = {}
 
     def run(self, leaves: list[Tensor]) -> list[Tensor]:
@@ -273,11 +276,11 @@ class Run:
         self.asked = asked
         self.drawn = drawn
         self.values = values
-        self.pack = asked.packer()
-        self.fed = tuple([x for x in fed if isinstance(x, Symbol)])
-        self.fits = [Fit(x) for x in self.fed]
-        self.dtypes = [x.dtype.index for x in self.fed]
-        self.is_first = asked.is_first      # what is asked for is the first of the values
+        self.pack: Callable[[list[Any]], Any] = asked.packer()
+        self.fed: tuple[Symbol, ...] = tuple([x for x in fed if isinstance(x, Symbol)])
+        self.fits: list[Fit] = [Fit(x) for x in self.fed]
+        self.dtypes: list[int] = [x.dtype.index for x in self.fed]
+        self.is_first: bool = asked.is_first      # what is asked for is the first of the values
         self.bound: dict[Any, Bound | Chosen] = {}
 
     def __call__(self, fed: Collection[Any]) -> Any:
@@ -330,8 +333,8 @@ class HostRun(Run):
     def __init__(self, runner: Runner, asked: Fetches, fed: Sequence[Any],
                  values: Values, drawn: Sequence[Any] = ()) -> None:
         super().__init__(runner, asked, fed, values, drawn)
-        self.is_host = [isinstance(x, HostTensor) for x in fed]
-        self.hosts = [x for x in fed if isinstance(x, HostTensor)]
+        self.is_host: list[bool] = [isinstance(x, HostTensor) for x in fed]
+        self.hosts: list[HostTensor] = [x for x in fed if isinstance(x, HostTensor)]
 
     def __call__(self, fed: Collection[Any]) -> Any:
         with suspended():

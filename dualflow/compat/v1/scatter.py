@@ -69,15 +69,22 @@ def writer(name: str, update: Update, does: str, rows: bool = True) -> Callable[
     return recorded(scatter)
 
 
-scatter_update = writer("scatter_update", df.tensor_scatter_nd_update, "Replaces rows")
-scatter_add = writer("scatter_add", df.tensor_scatter_nd_add, "Adds to rows")
-scatter_sub = writer("scatter_sub", df.tensor_scatter_nd_sub, "Subtracts from rows")
-scatter_max = writer("scatter_max", df.tensor_scatter_nd_max, "Takes the maximum with rows")
-scatter_min = writer("scatter_min", df.tensor_scatter_nd_min, "Takes the minimum with rows")
-scatter_nd_update = writer("scatter_nd_update", df.tensor_scatter_nd_update, "Replaces parts",
+scatter_update: Callable[..., Any] = writer("scatter_update", df.tensor_scatter_nd_update,
+                                            "Replaces rows")
+scatter_add: Callable[..., Any] = writer("scatter_add", df.tensor_scatter_nd_add, "Adds to rows")
+scatter_sub: Callable[..., Any] = writer("scatter_sub", df.tensor_scatter_nd_sub,
+                                         "Subtracts from rows")
+scatter_max: Callable[..., Any] = writer("scatter_max", df.tensor_scatter_nd_max,
+                                         "Takes the maximum with rows")
+scatter_min: Callable[..., Any] = writer("scatter_min", df.tensor_scatter_nd_min,
+                                         "Takes the minimum with rows")
+scatter_nd_update: Callable[..., Any] = writer("scatter_nd_update", df.tensor_scatter_nd_update,
+                                               "Replaces parts",
                            False)
-scatter_nd_add = writer("scatter_nd_add", df.tensor_scatter_nd_add, "Adds to parts", False)
-scatter_nd_sub = writer("scatter_nd_sub", df.tensor_scatter_nd_sub, "Subtracts from parts", False)
+scatter_nd_add: Callable[..., Any] = writer("scatter_nd_add", df.tensor_scatter_nd_add,
+                                            "Adds to parts", False)
+scatter_nd_sub: Callable[..., Any] = writer("scatter_nd_sub", df.tensor_scatter_nd_sub,
+                                            "Subtracts from parts", False)
 
 
 def of_rows(function: Callable[..., Any], variable: Any, delta: Any, name: str | None) -> Any:

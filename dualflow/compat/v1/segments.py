@@ -14,8 +14,8 @@ __all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum", "unsorte
            "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_sqrt_n",
            "unsorted_segment_sum"]
 
-segment_sum = wrapped(math.segment_sum, "SegmentSum")
-unsorted_segment_sum = wrapped(math.unsorted_segment_sum, "UnsortedSegmentSum")
+segment_sum: Callable[..., Any] = wrapped(math.segment_sum, "SegmentSum")
+unsorted_segment_sum: Callable[..., Any] = wrapped(math.unsorted_segment_sum, "UnsortedSegmentSum")
 
 
 def counts(x: Any, ids: Any, total: Callable[[Any], Any]) -> Any:

@@ -27,12 +27,17 @@ class Slot:
         What gives a session its first value unasked; None: it is uninitialized.
     """
 
+    graph: Graph
+    dtype: DType
+    shape: tuple[Any, ...]
+
     def __init__(self, graph: Graph, name: str, dtype: DType, shape: Sequence[Any],
                  begin: Callable[[], Any] | None = None) -> None:
-        self.graph, self.dtype, self.shape, self.begin = graph, dtype, tuple(shape), begin
+        self.graph, self.dtype, self.shape = graph, dtype, tuple(shape)
+        self.begin: Callable[[], Any] | None = begin
         self.leaf: Symbol = graph.leaf(VARIABLE, TensorSpec(self.shape, dtype), self.shape,
                                        self.shape, self, None, name)
-        self.name = self.leaf.node.name
+        self.name: Any = self.leaf.node.name
 
     def __df_tensor__(self) -> Symbol:
         """What a reader recorded now reads."""

@@ -40,11 +40,14 @@ def switch(name: str, does: str) -> Any:
     return turn
 
 
-disable_control_flow_v2 = switch("disable_control_flow_v2", "branches and loops are one thing here")
-disable_resource_variables = switch("disable_resource_variables", "there is one kind of variable")
-enable_resource_variables = switch("enable_resource_variables", "there is one kind of variable")
-disable_tensor_equality = switch("disable_tensor_equality", "`==` compares identities")
-disable_v2_tensorshape = switch("disable_v2_tensorshape", "shapes are those of TensorFlow 1")
+disable_control_flow_v2: Any = switch("disable_control_flow_v2",
+                                      "branches and loops are one thing here")
+disable_resource_variables: Any = switch("disable_resource_variables",
+                                         "there is one kind of variable")
+enable_resource_variables: Any = switch("enable_resource_variables",
+                                        "there is one kind of variable")
+disable_tensor_equality: Any = switch("disable_tensor_equality", "`==` compares identities")
+disable_v2_tensorshape: Any = switch("disable_v2_tensorshape", "shapes are those of TensorFlow 1")
 
 
 def resource_variables_enabled() -> bool:

@@ -169,6 +169,7 @@ def changed(function: Callable[[bytes], bytes], name: str, kind: str,
     return recorded(change)
 
 
-string_strip = changed(bytes.strip, "strip", "StringStrip", "without white space at both ends")
-string_lower = changed(bytes.lower, "lower", "StringLower", "in lower case")
-string_upper = changed(bytes.upper, "upper", "StringUpper", "in upper case")
+string_strip: Callable[..., Any] = changed(bytes.strip, "strip", "StringStrip",
+                                           "without white space at both ends")
+string_lower: Callable[..., Any] = changed(bytes.lower, "lower", "StringLower", "in lower case")
+string_upper: Callable[..., Any] = changed(bytes.upper, "upper", "StringUpper", "in upper case")

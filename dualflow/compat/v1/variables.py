@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dualflow._core import TensorBase, Variable as own_variable, unwrapped
+from dualflow._core import Tensor, TensorBase, Variable as own_variable, unwrapped
 from dualflow.compat.v1 import assign as writing, scatter
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.dtypes import as_dtype
@@ -83,9 +83,9 @@ class Variable:
         if not isinstance(collections, list | tuple | set | type(None)):
             raise ValueError("collections argument to Variable constructor must be a list, tuple, "
                              f"or set. Got {collections!r} of type {type(collections)}")
-        self.trainable = trainable is not False
+        self.trainable: bool = trainable is not False
         self.constraint = constraint
-        self.initial_value = initial_value
+        self.initial_value: Tensor = initial_value
         self._make(name or "Variable", None if dtype is None else as_dtype(dtype), shape)
         names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
@@ -94,11 +94,12 @@ class Variable:
 
     @recorded
     def _make(self, name: str, dtype: Any, shape: Any) -> None:
-        self.graph = graph = graph_in_force()
+        graph = graph_in_force()
+        self.graph: Any = graph
         self._initializer: Any = None
         with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
             if graph.n_open and callable(self.initial_value) and None not in (dtype, shape):
-                self.slot = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
+                self.slot: Slot = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
                 return                  # in a branch or a round; what it begins with is outside
             value = self._begin(dtype)
             found = TensorShape(value.shape)

@@ -180,10 +180,10 @@ class StaticLeaf:
     __slots__ = ("hash", "key", "value")
 
     def __init__(self, value: Any) -> None:
-        self.value = value
-        self.key = exact_key(value)
+        self.value: Any = value
+        self.key: int = exact_key(value)
         try:
-            self.hash = hash(self.key)
+            self.hash: int = hash(self.key)
         except TypeError:
             self.key, self.hash = id(value), id(value)
 
@@ -242,10 +242,10 @@ class Arguments:
     def __init__(self, function: Callable[..., Any], name: str,
                  signature: Sequence[Any] | None) -> None:
         self.name = name
-        self.signature = inspect.signature(function)
-        self.names = list(self.signature.parameters)
+        self.signature: inspect.Signature = inspect.signature(function)
+        self.names: list[str] = list(self.signature.parameters)
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
-        self.simple = all(p.kind in plain for p in self.signature.parameters.values())
+        self.simple: bool = all(p.kind in plain for p in self.signature.parameters.values())
         self.given = signature
         self.specs: list[Any] | None = None
         self.spec_paths: list[str] = []
@@ -262,7 +262,8 @@ class Arguments:
                 raise ShapeError(f"{name}: input_signature does not fit its arguments: "
                                  f"{error}") from None
             bound.apply_defaults()
-            self.spec_skeleton = tuple([flatten(spec, n, self.specs, self.spec_paths)
+            self.spec_skeleton: tuple[Any, ...] = tuple([flatten(spec, n, self.specs,
+                                                                 self.spec_paths)
                                         for n, spec in bound.arguments.items()])
 
     def _check_specs(self, signature: Sequence[Any]) -> None:

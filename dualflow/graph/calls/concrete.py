@@ -52,13 +52,14 @@ class ConcreteFunction:
         self.name = name
         self.arguments = arguments
         self.skeleton = skeleton
-        self.skeletons = {skeleton}             # with other orders of keys, which do not matter
-        self.leaves = tuple(leaves)
-        self.paths = tuple(paths)
+        # with other orders of keys, which do not matter
+        self.skeletons: set[Any] = {skeleton}
+        self.leaves: tuple[Any, ...] = tuple(leaves)
+        self.paths: tuple[str, ...] = tuple(paths)
         self.options = options
         self.cause = cause
-        self.ms = 0.0
-        self.trace = Trace(name)
+        self.ms: float = 0.0
+        self.trace: Trace = Trace(name)
         self._stand_ins: dict[int, Variable] = {}       # by the first leaf they stand for
         self._output: Any = None                # skeleton
         self._rest: list[Any] = []              # leaves of the output; None where it is a tensor

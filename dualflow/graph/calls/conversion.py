@@ -42,7 +42,7 @@ class Conversion:
     def __init__(self, function: Callable[..., Any], wanted: bool) -> None:
         self.function = function
         self.wanted = wanted
-        self.made_variables = False         # whether any trace did, the last one or not
+        self.made_variables: bool = False         # whether any trace did, the last one or not
         self._replaced: Any = None
 
     def through(self, call: Callable[..., Any], *args: Any) -> Any:

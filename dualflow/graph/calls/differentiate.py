@@ -60,6 +60,8 @@ class Call:
         If it exists already.
     """
 
+    stands_for: dict[Symbol, Symbol]
+
     def __init__(self, section: Section, options: Options, places: Mapping[Symbol, int],
                  shapes: Mapping[Symbol, Sequence[int | None]],
                  variables: Mapping[Variable, Variable],
@@ -67,10 +69,10 @@ class Call:
                  compiled: Compiled | None = None) -> None:
         self.section = section
         self.options = options
-        self.places = dict(places)
+        self.places: dict[Symbol, int] = dict(places)
         self.shapes = shapes
         self.variables = variables
-        self.known = known or {}
+        self.known: Mapping[Symbol, Symbol] | dict[Symbol, Symbol] = known or {}
         self._compiled = compiled
         self._graph, self.stands_for = self.specialize(section.outputs)
         # In the order of the section's sources, with the floating variables between them.
@@ -231,7 +233,8 @@ class Recording:
         self.n_leaves = n_leaves
         self._backs: dict[Any, Back] = {}
         log = section.log(groups)
-        self.targets = [y for y in dict.fromkeys(section.outputs) if self._on_tape(y, log)]
+        self.targets: list[Symbol] = [y for y in dict.fromkeys(section.outputs)
+                                      if self._on_tape(y, log)]
         self.needed: list[Symbol] = []
         more = self.targets
         if more:
@@ -245,7 +248,7 @@ class Recording:
             if not section.trace.may_lead_further:
                 break
         values = list(dict.fromkeys([*section.outputs, *self.needed]))
-        self.there = [x for x in values if self._is_there(x)]
+        self.there: list[Symbol] = [x for x in values if self._is_there(x)]
         there = set(self.there)
         made = [x for x in values if x not in there]
         own = {y for node in section.trace.nodes for y in node.outputs}
@@ -256,12 +259,13 @@ class Recording:
                     f"gradient itself does not (made at {x.node.line}); put the tapes inside the "
                     "function")
         owners = [section.trace.variable_of(x) for x in made]
-        self.versions = [(k, call.variable(v)) for k, v in enumerate(owners) if v is not None]
-        self.at = {x: k for k, x in enumerate([*made, *self.there])}
-        self.on_tape = [self.at[y] for y in self.targets]
-        self.outputs = [self.at[y] for y in section.outputs]
-        self.kept = {self.at[x] for x in self.needed}
-        self.compiled = Compiled(call.specialize(made)[0], call.options)
+        self.versions: list[tuple[int, Variable]] = [(k, call.variable(v)) for k,
+                                                     v in enumerate(owners) if v is not None]
+        self.at: dict[Symbol, int] = {x: k for k, x in enumerate([*made, *self.there])}
+        self.on_tape: list[int] = [self.at[y] for y in self.targets]
+        self.outputs: list[int] = [self.at[y] for y in section.outputs]
+        self.kept: set[int] = {self.at[x] for x in self.needed}
+        self.compiled: Compiled = Compiled(call.specialize(made)[0], call.options)
 
     def way_back(self, flows: list[bool], sums: list[Any], wanted: list[bool],
                  ) -> tuple[Back, list[Any], dict[int, IndexedSlices]]:

@@ -58,10 +58,10 @@ class Function(Inspection, Dispatcher):
             raise InvalidArgumentError(f"function: {python_function.__name__} is a generator or a "
                                        "coroutine; want one that returns, a list perhaps")
         self.python_function = python_function
-        self.name = name or str(getattr(python_function, "__name__",
+        self.name: str = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))
         self.input_signature = input_signature
-        self.options = Options(passes=passes, fast_math=fast_math)
+        self.options: Options = Options(passes=passes, fast_math=fast_math)
         self._settings = self.name, input_signature, fast_math, passes, autograph
         self._conversion = Conversion(python_function, autograph)
         self._lock = reentrant_lock()

@@ -19,8 +19,8 @@ class Method:
     __slots__ = ("__self__", "function")
 
     def __init__(self, bound: Any, instance: Any) -> None:
-        self.function = bound
-        self.__self__ = instance
+        self.function: Any = bound
+        self.__self__: Any = instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

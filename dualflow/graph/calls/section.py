@@ -48,14 +48,15 @@ class Section:
     def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol],
                  like: dict[Symbol, Symbol] | None = None) -> None:
         self.trace = trace
-        self.given = list(given)
-        self.outputs = list(outputs)
-        self.like = like or {}
-        self.variables = [node.outputs[0] for node in trace.nodes if node.op is VARIABLE]
+        self.given: list[Symbol] = list(given)
+        self.outputs: list[Symbol] = list(outputs)
+        self.like: dict[Symbol, Symbol] = like or {}
+        self.variables: list[Symbol] = [node.outputs[0] for node in trace.nodes
+                                        if node.op is VARIABLE]
         constants = dict.fromkeys(
             x for values in (*[node.inputs for node in trace.nodes], self.outputs)
             for x in values if x.node.op is CONSTANT)
-        self.sources = [x for x in (*self.given, *self.variables, *constants)
+        self.sources: list[Symbol] = [x for x in (*self.given, *self.variables, *constants)
                         if flows_into(x)]
         self._lock = reentrant_lock()
         self._gradients: dict[Any, Gradient] = {}
@@ -137,13 +138,13 @@ class Gradient(Section):
                                  maybe=True, shared=known_shared(aliases, known_as))
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
                        for group in groups]
-        self.places = [k for k, g in enumerate(results) if g is not None]
-        self.kinds = [kind_of(results[k]) for k in self.places]
+        self.places: list[int] = [k for k, g in enumerate(results) if g is not None]
+        self.kinds: list[str] = [kind_of(results[k]) for k in self.places]
         with trace.recording():
             trace.outputs = [x for k in self.places for x in components(results[k])]
         like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
         own = list(like)
-        self.reads = reads(trace, own, like.values(), of)
+        self.reads: list[Symbol] = reads(trace, own, like.values(), of)
         like |= {x: of.like[x] for x in self.reads if x in of.like}
         super().__init__(trace, [*self.reads, *own], trace.outputs, like)
 

@@ -118,7 +118,7 @@ class Profile:
 
     def __init__(self, name: str, rows: Sequence[Row], runs: int) -> None:
         self.name = name
-        self.rows = list(rows)
+        self.rows: list[Row] = list(rows)
         self.runs = runs
 
     @property

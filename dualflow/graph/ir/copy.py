@@ -53,10 +53,10 @@ class Copier:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph: Graph = graph
         self.stands_for: dict[Symbol, Symbol] = {}
         self.bound: dict[Symbol, Symbol] = {}
-        self.open = [Open(iter(()), graph)]
+        self.open: list[Open] = [Open(iter(()), graph)]
 
     def play(self, nodes: Sequence[Node]) -> None:
         """Plays nodes in their order."""

@@ -120,14 +120,14 @@ class Node:
     def __init__(self, op: Op, inputs: Sequence[Symbol], attrs: Attrs | None,
                  outputs: Iterable[Symbol] = (), name: str = "", line: Line | None = None,
                  data: Any = None, bodies: Sequence[Graph] = ()) -> None:
-        self.op = op
-        self.inputs = tuple(inputs)
-        self.attrs = attrs
-        self.outputs = tuple(outputs)
-        self.name = name
-        self.line = line
-        self.data = data
-        self.wave = 0
+        self.op: Op = op
+        self.inputs: tuple[Symbol, ...] = tuple(inputs)
+        self.attrs: Attrs | None = attrs
+        self.outputs: tuple[Symbol, ...] = tuple(outputs)
+        self.name: str = name
+        self.line: Line | None = line
+        self.data: Any = data
+        self.wave: int = 0
         self.bodies: tuple[Graph, ...] = ()
         self.writes: int = op.writes
         self.effect: bool = op.effect

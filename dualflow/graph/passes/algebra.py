@@ -29,6 +29,7 @@ A result must have the shape its node had: if a broadcast made that larger, noth
 import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from typing import Any
 
 from dualflow._core import Op, Symbol, constant, get_op
 from dualflow.dtypes import DType
@@ -284,7 +285,7 @@ def _small_power(make, x, n):
     return power(make, x, int(n)) if n in (1, 2, 3, 4) else None
 
 
-def power(make, x, n):
+def power(make: Callable[..., Any], x: Any, n: int) -> Any:
     """x^n by squaring; n at least 1."""
     found = x
     for bit in bin(n)[3:]:

@@ -65,12 +65,12 @@ class Writer:
 
     def __init__(self, graph: Graph, partition: Partition) -> None:
         self.graph = graph
-        self.old = graph.nodes
+        self.old: list[Node] = graph.nodes
         self.partition = partition
         self.stands_for: dict[Symbol, Symbol] = {}
         self.made: set[Node] = set()            # views that have been written
-        self.used = self._used()
-        self.tiny = few_in_rounds(graph)
+        self.used: set[Symbol] = self._used()
+        self.tiny: int = few_in_rounds(graph)
         self.shaped: dict[tuple[Symbol, Shape], Symbol] = {}
 
     def _used(self) -> set[Symbol]:

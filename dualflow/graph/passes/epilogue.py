@@ -110,11 +110,11 @@ class Finder:
     """Finds the epilogues of the products of a graph."""
 
     def __init__(self, graph: Graph) -> None:
-        self.nodes = graph.nodes
-        self.tiny = few_in_rounds(graph)
+        self.nodes: list[Node] = graph.nodes
+        self.tiny: int = few_in_rounds(graph)
         self.readers: dict[Symbol, list[int]] = {}
         self.overwritten: dict[Symbol, int] = {}
-        self.returned = set(graph.outputs)
+        self.returned: set[Symbol] = set(graph.outputs)
         self.taken: set[int] = set()
         self.facts: dict[Op, Facts] = {}
         for at, node in enumerate(graph.nodes):

@@ -58,10 +58,10 @@ class Group:
     __slots__ = ("ceiling", "into", "level", "members", "space")
 
     def __init__(self, level: int, members: list[int], space: Space | None = None) -> None:
-        self.level = level
+        self.level: int = level
         self.ceiling: float = inf
-        self.members = members
-        self.space = space
+        self.members: list[int] = members
+        self.space: Space | None = space
         self.into: Group | None = None
 
     def root(self) -> Group:
@@ -140,8 +140,8 @@ class Partition:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.nodes = graph.nodes
-        self.views = Views()
+        self.nodes: list[Node] = graph.nodes
+        self.views: Views = Views()
         self.home: dict[Symbol, Group] = {}
         self.group_of: list[Group | None] = []
         self.readings: list[Reading | None] = []

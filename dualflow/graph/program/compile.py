@@ -56,14 +56,14 @@ class Compiled:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        self.graph = optimize(traced, options)
+        self.graph: Graph = optimize(traced, options)
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
-        self.spec = lower(self.plan, self.graph)
-        self.program = Program(self.spec, self.locate)
+        self.spec: ProgramSpec = lower(self.plan, self.graph)
+        self.program: Program = Program(self.spec, self.locate)
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
-        self.order = [distinct[x] for x in self.graph.outputs]
-        self.renewed = stand_in(traced, self.graph)
-        self.ms = (time.perf_counter() - start) * 1e3
+        self.order: list[int] = [distinct[x] for x in self.graph.outputs]
+        self.renewed: dict[int, int] = stand_in(traced, self.graph)
+        self.ms: float = (time.perf_counter() - start) * 1e3
 
     @functools.cached_property
     def executable(self) -> Executable:

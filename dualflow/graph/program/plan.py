@@ -156,13 +156,13 @@ class Planner:
         self.in_place = in_place
         self.is_body = is_body
         self.carried = carried
-        self.before = {graph.outputs[k]: x for k, x in carried.items()}
-        self.plan = Plan(graph)
-        self.spans = wave_spans(graph)
-        self.last = last_uses(graph, self.spans)
+        self.before: dict[Symbol, Symbol] = {graph.outputs[k]: x for k, x in carried.items()}
+        self.plan: Plan = Plan(graph)
+        self.spans: list[tuple[int, int]] = wave_spans(graph)
+        self.last: dict[Symbol, int] = last_uses(graph, self.spans)
         self.writes: dict[Variable | Symbol, list[int]] = {}         # times, ascending
         refusing = [node.may_refuse for node in graph.nodes]
-        self.n_refusing = list(accumulate(refusing, initial=0))     # before time k
+        self.n_refusing: list[int] = list(accumulate(refusing, initial=0))  # before time k
         self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 

@@ -62,18 +62,19 @@ class Body:
     def __init__(self, trace: Trace, name: str, f: Callable[..., Any],
                  params: Sequence[Symbol], rounds: bool = False) -> None:
         self.name = name
-        self.params = list(params)
+        self.params: list[Symbol] = list(params)
         self.rounds = rounds
         self.same_tensors = False
         self.rows: dict[Symbol, Symbol] = {}
         self.outputs: list[Symbol] = []
         mark, before = trace.mark, dict(trace.variables)
-        self.stand_ins = {v: stand_in(trace, v) for v in before} if rounds else {}
+        self.stand_ins: dict[Any, Symbol] = {v: stand_in(trace, v)
+                                             for v in before} if rounds else {}
         trace.variables.update(self.stand_ins)
         trace.n_open += 1
         try:
             with trace.recording():     # and by no tape that was active before
-                self.result = f(*params)
+                self.result: Any = f(*params)
                 self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
         finally:
             trace.n_open -= 1
@@ -83,7 +84,7 @@ class Body:
         """Takes what was recorded since a mark out of the trace. Leaves stay, and variables are as
         they were."""
         added = trace.nodes[mark:]
-        self.nodes = [node for node in added if node.op not in LEAVES]
+        self.nodes: list[Node] = [node for node in added if node.op not in LEAVES]
         trace.nodes[mark:] = [node for node in added if node.op in LEAVES]
         self.written: dict[Variable, tuple[Symbol, Symbol]] = {}
         around, same = {}, {}

@@ -195,8 +195,8 @@ class Way:
         self.so_far = so_far
         self.want = want
         self.enclosed = trace.enclosed
-        self.inputs = [self.enclosed.recorded(x) for x in node.inputs]
-        self.name = f"{node.name}/gradient"
+        self.inputs: list[Symbol] = [self.enclosed.recorded(x) for x in node.inputs]
+        self.name: str = f"{node.name}/gradient"
         self.found: Flows = {}
 
     def declared(self) -> list[tuple[int, Any]]:

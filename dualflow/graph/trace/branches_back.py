@@ -40,6 +40,9 @@ def flag_for(g: Any, x: Symbol) -> Any:
 class Branches(Way):
     """The way back through branches: branches on the same predicate."""
 
+    outs: list[tuple[int, Any]]
+    more: list[tuple[int, Any]]
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         node = self.node

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from dualflow._core import Dim, Symbol, symbol_like, twin
 from dualflow.errors import TracedValueError
@@ -53,13 +54,13 @@ class Enclosed:
         self.recorded_as: dict[Symbol, Symbol] = {}
         self.question: Callable[[Symbol | None], str | bool] | None = None
         self.left = False
-        self.lock = reentrant_lock()
+        self.lock: Any = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
         self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
         self.row_of: dict[Symbol, Symbol] = {}          # stacked flags: a row of them
         self._open: list[Node] = []                     # what is being differentiated
-        self.aliases = Aliases(self)
+        self.aliases: Aliases = Aliases(self)
 
     def __bool__(self) -> bool:
         return bool(self._owner)

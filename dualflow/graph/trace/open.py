@@ -30,15 +30,16 @@ class OpenBody(Body):
                  rounds: bool = False) -> None:
         self.trace = trace
         self.name = name
-        self.params = list(params)
-        self.result = None
+        self.params: list[Symbol] = list(params)
+        self.result: None = None
         self.rounds = rounds
         self.same_tensors = True
-        self.rows = {}
-        self.outputs = []
+        self.rows: dict[Symbol, Symbol] = {}
+        self.outputs: list[Symbol] = []
         self._mark, self._before = trace.mark, dict(trace.variables)
         self._guards = dict(trace.guards)
-        self.stand_ins = {v: stand_in(trace, v) for v in self._before} if rounds else {}
+        self.stand_ins: dict[Any, Symbol] = {v: stand_in(trace, v)
+                                             for v in self._before} if rounds else {}
         trace.variables.update(self.stand_ins)
         trace.n_open += 1
         self._recording = trace.recording()     # and by no tape that was active before
@@ -173,8 +174,8 @@ class Rounds:
              shapes: Sequence[Sequence[int | None]]) -> tuple[list[Symbol], list[Symbol]]:
         """Begins a round: what it is given of what is carried, which has the given shapes from
         round to round, and of the tensors it sees a row of."""
-        self.start = self.trace.adopt(None, list(start))
-        self.rows = self.trace.adopt(None, list(rows))
+        self.start: list[Symbol] = self.trace.adopt(None, list(start))
+        self.rows: list[Symbol] = self.trace.adopt(None, list(rows))
         carried = [param(self.trace, x, f"{self.name}/{k}",
                          shape=None if tuple(shape) == x.known_shape else shape)
                    for k, (x, shape) in enumerate(zip(self.start, shapes, strict=True))]
@@ -184,7 +185,8 @@ class Rounds:
         for x, c in zip(self.start, carried, strict=True):
             if c.dtype.is_floating and is_alike(c, x):
                 self.trace.enclosed.aliases.add(c, [self._is(c, x, self._flag())], [])
-        self.body = OpenBody(self.trace, f"{self.name}/body", [*carried, *seen], rounds=True)
+        self.body: OpenBody = OpenBody(self.trace, f"{self.name}/body", [*carried, *seen],
+                                       rounds=True)
         return carried, seen
 
     def _flag(self) -> Symbol:

@@ -9,7 +9,7 @@ from dualflow._core import Maybe, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, total
 from dualflow.autodiff.maybe import clean, flag_of, zeroed
 from dualflow.dtypes import int64
-from dualflow.graph.ir import LOOP, Node, loop_attrs, loop_parts
+from dualflow.graph.ir import LOOP, LoopParts, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.aliases import only
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import (
@@ -42,24 +42,28 @@ class Rounds(Way):
     what flows into sliced inputs; and stacks what flows into those.
     """
 
+    outs: list[tuple[int, Any]]
+    more: list[tuple[int, Any]]
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         node, body = self.node, self.node.bodies[0]
-        self.parts = parts = loop_parts(node)
-        self.always = not parts.tested and type(parts.times) is int and parts.times > 0
+        self.parts: LoopParts = loop_parts(node)
+        parts = self.parts
+        self.always: bool = not parts.tested and type(parts.times) is int and parts.times > 0
         self.body = body
-        self.carried = body.inputs[parts.carried]
-        self.sliced = body.inputs[parts.sliced]
-        self.next = body.outputs[parts.first:parts.first + parts.n_carried]
+        self.carried: list[Symbol] = body.inputs[parts.carried]
+        self.sliced: list[Symbol] = body.inputs[parts.sliced]
+        self.next: list[Symbol] = body.outputs[parts.first:parts.first + parts.n_carried]
         ids = {tensor_id(x): x for x in self.inputs[parts.captured]}
         aliases = self.enclosed.aliases
         ids |= aliases.targets(aliases.values(node.inputs))
         ids |= {tensor_id(x): x for c, x in zip(self.carried, self.inputs[parts.carried],
                                                 strict=True) if aliases.handled(c)}
-        self.captured = {i: x for i, x in ids.items() if i in self.want}
-        self.rows = [k for k, x in enumerate(self.inputs[parts.sliced])
+        self.captured: dict[int, Symbol] = {i: x for i, x in ids.items() if i in self.want}
+        self.rows: list[int] = [k for k, x in enumerate(self.inputs[parts.sliced])
                      if tensor_id(x) in self.want]
-        self.watched = self._watched()
+        self.watched: list[int] = self._watched()
         self.outs, self.more = self.declared(), self.inside()
         self.flags: dict[Any, Symbol] = {}
         self._begin()

@@ -96,20 +96,21 @@ class Specializer(Copier):
                  known: Mapping[Symbol, Symbol] | None = None) -> None:
         super().__init__(Graph(trace.name))
         self.trace = trace
-        self.root = self.graph
+        self.root: Graph = self.graph
         self.shapes = shapes
         self.variables = variables
         self.given = given
         self.broken: Guard | None = None        # the one that does not hold
         self.stands_for.update(known or {})
         self.sized: dict[Symbol, Symbol] = {}   # for a value elsewhere: one here of the same size
-        self.numbers = Numbers(self.root, self.size, self._tensor)      # in the current graph
+        # in the current graph
+        self.numbers: Numbers = Numbers(self.root, self.size, self._tensor)
         self._numbers = {self.root: self.numbers}
         self.arguments: dict[Any, Symbol] = {}  # parameters that are numbers of the call
         self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
         self._taken: dict[Graph, dict[Symbol, Symbol]] = {}     # additional inputs of bodies
         self._sized: dict[Graph, dict[Symbol, Symbol]] = {self.root: {}}    # `sized`, in bodies
-        self.waiting = by_last_leaf(trace)
+        self.waiting: dict[Node | None, list[Guard]] = by_last_leaf(trace)
 
     def size(self, d: Dim) -> Any:
         """The value of a leaf of a Dim: a size, an element or a given number."""

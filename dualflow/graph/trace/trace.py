@@ -113,7 +113,7 @@ class Trace(Graph):
         self.owner: Callable[[], Any] = lambda: None    # the function that runs it, while it lives
         self._captured: dict[int, tuple[Tensor, Symbol]] = {}
         self._numbers: dict[tuple[int, DType], tuple[Dim, Symbol]] = {}
-        self.names = Names()
+        self.names: Names = Names()
         self._gradient_of: tuple[str, bool] = "", False
         self._n_recorded = 0
         self.enclosed: Enclosed = Enclosed() if after is None else after.enclosed
@@ -188,11 +188,9 @@ class Trace(Graph):
         """Makes what was recorded since a mark the body of a call."""
         self._enclose(mark, name, None, ())
 
-    def _enclose(self, mark: int, name: str, rule: Rule | None,
-                 outputs: Sequence[Symbol]) -> Node:
+    def _enclose(self, mark: int, name: str, rule: Rule | None, outputs: Sequence[Symbol]) -> Node:
         call = self.node(CALL, (), None, name, rule)
-        self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call,
-                              outputs)
+        self.enclosed.enclose(self, mark if self.encloses else self.mark, name, call, outputs)
         for before, after in call.written:
             variable = self.versions[self.enclosed.recorded(before)]
             self.variables[variable] = after
@@ -221,9 +219,12 @@ class Trace(Graph):
         return any([isinstance(node.data, Rule | Owned) for node in walk(self.nodes)])
 
     # branches and loops (called by ops)
-    cond, while_loop, scan, try_out = (control.cond, control.while_loop, control.scan,
-                                       control.try_out)
-    branches, rounds = branches, rounds
+    cond: Callable[..., Any] = control.cond
+    while_loop: Callable[..., Any] = control.while_loop
+    scan: Callable[..., Any] = control.scan
+    try_out: Callable[..., Any] = control.try_out
+    branches: Callable[..., Any] = branches
+    rounds: Callable[..., Any] = rounds
 
     # --- variables and other leaves ---
 

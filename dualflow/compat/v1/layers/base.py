@@ -54,6 +54,9 @@ class Layer:
     ['scale/factor:0']
     """
 
+    trainable: bool
+    built: bool
+
     def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None,
                  _scope: Any = None, _reuse: Any = None, **ignored: Any) -> None:
         self.trainable, self.built, self._reuse = trainable, False, _reuse

@@ -24,6 +24,11 @@ class Conv2D(WithKernel):
     (1, 3, 3, 8) (3, 3, 2, 8)
     """
 
+    kernel_size: list[int]
+    strides: list[int]
+    padding: str
+    data_format: str
+
     def __init__(self, filters: int, kernel_size: Any, strides: Any = (1, 1),
                  padding: str = "valid", data_format: str = "channels_last",
                  dilation_rate: Any = (1, 1), activation: Activation = None,
@@ -35,9 +40,9 @@ class Conv2D(WithKernel):
         super().__init__(activation, use_bias, kernel_initializer, bias_initializer,
                          kernel_regularizer, bias_regularizer, activity_regularizer,
                          kernel_constraint, bias_constraint, trainable, name, **options)
-        self.filters = int(filters)
+        self.filters: int = int(filters)
         self.kernel_size, self.strides = pair(kernel_size, "kernel_size"), pair(strides, "strides")
-        self.dilation_rate = pair(dilation_rate, "dilation_rate")
+        self.dilation_rate: list[int] = pair(dilation_rate, "dilation_rate")
         self.padding, self.data_format = padding_of(padding), format_of(data_format)
 
     def build(self, input_shape: Any) -> None:

@@ -12,6 +12,7 @@ from dualflow.compat.v1 import nn_ops
 from dualflow.compat.v1.control_flow import cond, condition
 from dualflow.compat.v1.layers.base import ZEROS, Layer, known, shape_of
 from dualflow.compat.v1.ops import convert
+from dualflow.compat.v1.variables import Variable
 
 __all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
 
@@ -21,12 +22,15 @@ Activation = Callable[[Any], Any] | None
 class WithKernel(Layer):
     """Base: a kernel, a bias, and an activation."""
 
+    use_bias: bool
+
     def __init__(self, activation: Activation, use_bias: bool, kernel_initializer: Any,
                  bias_initializer: Any, kernel_regularizer: Any, bias_regularizer: Any,
                  activity_regularizer: Any, kernel_constraint: Any, bias_constraint: Any,
                  trainable: bool, name: str | None, **options: Any) -> None:
         super().__init__(trainable, name, **options)
-        self.activation, self.use_bias = activation, use_bias
+        self.use_bias = use_bias
+        self.activation: Any = activation
         self.activity_regularizer = activity_regularizer
         self._kernel = kernel_initializer, kernel_regularizer, kernel_constraint
         self._bias = bias_initializer, bias_regularizer, bias_constraint
@@ -34,7 +38,7 @@ class WithKernel(Layer):
 
     def make(self, kernel: list[int], bias: int) -> None:
         """Makes the variables, of these sizes."""
-        self.kernel = self.add_weight("kernel", kernel, *self._kernel)
+        self.kernel: Variable = self.add_weight("kernel", kernel, *self._kernel)
         if self.use_bias:
             self.bias = self.add_weight("bias", [bias], *self._bias)
 
@@ -71,7 +75,7 @@ class Dense(WithKernel):
         super().__init__(activation, use_bias, kernel_initializer, bias_initializer,
                          kernel_regularizer, bias_regularizer, activity_regularizer,
                          kernel_constraint, bias_constraint, trainable, name, **options)
-        self.units = int(units)
+        self.units: int = int(units)
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
@@ -135,6 +139,10 @@ class Dropout(Layer):
     ...     print(sess.run(tf.layers.Dropout(0.5)(tf.ones([3]))))
     [1. 1. 1.]
     """
+
+    rate: Any
+    noise_shape: Any
+    seed: int | None
 
     def __init__(self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None,
                  name: str | None = None, **options: Any) -> None:

@@ -9,6 +9,7 @@ from dualflow import nn
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.layers.base import ONES, ZEROS, Layer, known
 from dualflow.compat.v1.layers.core import chosen, flag
+from dualflow.compat.v1.variables import Variable
 
 __all__ = ["BatchNormalization", "batch_normalization"]
 
@@ -27,6 +28,11 @@ class BatchNormalization(Layer):
     4 2
     """
 
+    momentum: float
+    epsilon: float
+    center: bool
+    scale: bool
+
     def __init__(self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3,
                  center: bool = True, scale: bool = True,
                  beta_initializer: Any = ZEROS,
@@ -38,7 +44,7 @@ class BatchNormalization(Layer):
                  trainable: bool = True, fused: bool | None = None, name: str | None = None,
                  **options: Any) -> None:
         super().__init__(trainable, name, **options)
-        self.axis = axis[0] if isinstance(axis, list | tuple) and len(axis) == 1 else axis
+        self.axis: Any = axis[0] if isinstance(axis, list | tuple) and len(axis) == 1 else axis
         if not isinstance(self.axis, int):
             raise TypeError(f"batch_normalization: axis is {axis!r}, want one dimension")
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
@@ -50,11 +56,14 @@ class BatchNormalization(Layer):
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
         shape = [known(input_shape, self.axis, "BatchNormalization")]
-        self.gamma = self.add_weight("gamma", shape, *self._gamma) if self.scale else None
-        self.beta = self.add_weight("beta", shape, *self._beta) if self.center else None
+        self.gamma: Variable | None = self.add_weight("gamma", shape,
+                                                      *self._gamma) if self.scale else None
+        self.beta: Variable | None = self.add_weight("beta", shape,
+                                                     *self._beta) if self.center else None
         mean, variance = self._moving
-        self.moving_mean = self.add_weight("moving_mean", shape, mean, trainable=False)
-        self.moving_variance = self.add_weight("moving_variance", shape, variance, trainable=False)
+        self.moving_mean: Variable = self.add_weight("moving_mean", shape, mean, trainable=False)
+        self.moving_variance: Variable = self.add_weight("moving_variance", shape, variance,
+                                                         trainable=False)
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Any:
         """What it gives for tensors."""

@@ -41,6 +41,10 @@ class Pooling2D(Layer):
     """Base: windows, and what is done to them."""
 
     pool: Callable[..., Any]
+    pool_size: list[int]
+    strides: list[int]
+    padding: str
+    data_format: str
 
     def __init__(self, pool_size: Any, strides: Any, padding: str = "valid",
                  data_format: str = "channels_last", name: str | None = None,

@@ -39,6 +39,9 @@ class Conv1D(WithKernel):
     (1, 3, 8) (3, 2, 8)
     """
 
+    padding: str
+    data_format: str
+
     def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
                  data_format: str = "channels_last", dilation_rate: Any = 1,
                  activation: Activation = None, use_bias: bool = True,
@@ -50,10 +53,10 @@ class Conv1D(WithKernel):
         super().__init__(activation, use_bias, kernel_initializer, bias_initializer,
                          kernel_regularizer, bias_regularizer, activity_regularizer,
                          kernel_constraint, bias_constraint, trainable, name, **options)
-        self.filters = int(filters)
-        self.kernel_size = single(kernel_size, "kernel_size")
-        self.strides = single(strides, "strides")
-        self.dilation_rate = single(dilation_rate, "dilation_rate")
+        self.filters: int = int(filters)
+        self.kernel_size: int = single(kernel_size, "kernel_size")
+        self.strides: int = single(strides, "strides")
+        self.dilation_rate: int = single(dilation_rate, "dilation_rate")
         self.padding, self.data_format = padding_of(padding), sequence_format(data_format)
 
     def build(self, input_shape: Any) -> None:
@@ -73,6 +76,10 @@ class Pooling1D(Layer):
     """Base: windows, and what is done to them."""
 
     pool: Callable[..., Any]
+    pool_size: int
+    strides: int
+    padding: str
+    data_format: str
 
     def __init__(self, pool_size: Any, strides: Any, padding: str = "valid",
                  data_format: str = "channels_last", name: str | None = None,

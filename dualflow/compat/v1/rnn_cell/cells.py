@@ -10,6 +10,7 @@ from dualflow import nn
 from dualflow.compat.v1.init_ops import constant_initializer
 from dualflow.compat.v1.layers.base import ZEROS, known
 from dualflow.compat.v1.rnn_cell.base import LSTMStateTuple, RNNCell
+from dualflow.compat.v1.variables import Variable
 
 __all__ = ["BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell"]
 
@@ -61,8 +62,8 @@ class BasicRNNCell(RNNCell):
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
         n = known(input_shape, -1, type(self).__name__) + self._num_units
-        self.kernel = self.add_weight("kernel", [n, self._num_units])
-        self.bias = self.add_weight("bias", [self._num_units], ZEROS)
+        self.kernel: Variable = self.add_weight("kernel", [n, self._num_units])
+        self.bias: Variable = self.add_weight("bias", [self._num_units], ZEROS)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         """The output and the new state."""
@@ -106,10 +107,10 @@ class GRUCell(BasicRNNCell):
         units = self._num_units
         n = known(input_shape, -1, "GRUCell") + units
         gates = constant_initializer(1.0) if self._bias is None else self._bias
-        self.gate_kernel = self.add_weight("gates/kernel", [n, 2 * units], self._kernel)
-        self.gate_bias = self.add_weight("gates/bias", [2 * units], gates)
-        self.kernel = self.add_weight("candidate/kernel", [n, units], self._kernel)
-        self.bias = self.add_weight("candidate/bias", [units],
+        self.gate_kernel: Variable = self.add_weight("gates/kernel", [n, 2 * units], self._kernel)
+        self.gate_bias: Variable = self.add_weight("gates/bias", [2 * units], gates)
+        self.kernel: Variable = self.add_weight("candidate/kernel", [n, units], self._kernel)
+        self.bias: Variable = self.add_weight("candidate/bias", [units],
                                     ZEROS if self._bias is None else self._bias)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
@@ -163,8 +164,8 @@ class BasicLSTMCell(BasicRNNCell):
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
         n = known(input_shape, -1, type(self).__name__) + self._num_units
-        self.kernel = self.add_weight("kernel", [n, 4 * self._num_units])
-        self.bias = self.add_weight("bias", [4 * self._num_units], ZEROS)
+        self.kernel: Variable = self.add_weight("kernel", [n, 4 * self._num_units])
+        self.bias: Variable = self.add_weight("bias", [4 * self._num_units], ZEROS)
 
     def call(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         """The output and the new state."""
@@ -248,8 +249,8 @@ class LSTMCell(BasicLSTMCell):
         """Makes the variables."""
         units, init = self._num_units, self._initializer
         n = known(input_shape, -1, "LSTMCell") + self.output_size
-        self.kernel = self.add_weight("kernel", [n, 4 * units], init)
-        self.bias = self.add_weight("bias", [4 * units], ZEROS)
+        self.kernel: Variable = self.add_weight("kernel", [n, 4 * units], init)
+        self.bias: Variable = self.add_weight("bias", [4 * units], ZEROS)
         if self._peepholes:
             self._f, self._i, self._o = [
                 self.add_weight(f"w_{gate}_diag", [units], init) for gate in "fio"]

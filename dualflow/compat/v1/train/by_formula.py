@@ -78,7 +78,7 @@ class AdadeltaOptimizer(ByFormula):
     2.9553
     """
 
-    slots = ("accum", "accum_update")
+    slots: tuple[str, ...] = ("accum", "accum_update")
 
     def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8,
                  use_locking: bool = False, name: str = "Adadelta") -> None:
@@ -133,7 +133,7 @@ class FtrlOptimizer(ByFormula):
     0.0
     """
 
-    slots = ("accum", "linear")
+    slots: tuple[str, ...] = ("accum", "linear")
 
     def __init__(self, learning_rate: Any, learning_rate_power: float = -0.5,
                  initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
@@ -240,7 +240,7 @@ class ProximalAdagradOptimizer(ByFormula):
     2.5
     """
 
-    slots = ("accumulator",)
+    slots: tuple[str, ...] = ("accumulator",)
 
     def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1,
                  l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,
