@@ -270,10 +270,12 @@ if _typing.TYPE_CHECKING:
         Graph as Graph,
         name_scope as name_scope,
     )
+    from dualflow.graph.calls.decorator import (
+        function as function,
+    )
     from dualflow.graph.calls.function import (
         ConcreteFunction as ConcreteFunction,
         Function as Function,
-        function as function,
     )
     from dualflow.io.load import (
         load as load,
@@ -284,16 +286,22 @@ if _typing.TYPE_CHECKING:
     from dualflow.modules import (
         Module as Module,
     )
+    from dualflow.ops.types import (
+        DTypeLike as DTypeLike,
+        TensorLike as TensorLike,
+    )
 
 __version__ = "0.1.0"
 
 # Names that few programs need, and where they are.
 _LATE = {
     "ConcreteFunction": "dualflow.graph.calls.function",
+    "DTypeLike": "dualflow.ops.types",
     "Function": "dualflow.graph.calls.function",
     "Graph": "dualflow.compat.v1.graph",
     "Module": "dualflow.modules",
-    "function": "dualflow.graph.calls.function",
+    "TensorLike": "dualflow.ops.types",
+    "function": "dualflow.graph.calls.decorator",
     "gradients": "dualflow.compat.v1.gradients",
     "load": "dualflow.io.load",
     "name_scope": "dualflow.compat.v1.graph",
@@ -311,14 +319,15 @@ __all__ = sorted({*_LATE, *_PACKAGES, *globals()} - _INTERNAL)
 __all__ = [name for name in __all__ if not name.startswith("_")]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    if name in _PACKAGES:
-        return _importlib.import_module(f"dualflow.{name}")
-    if name not in _LATE:
-        raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-    value = getattr(_importlib.import_module(_LATE[name]), name)
-    globals()[name] = value
-    return value
+if not _typing.TYPE_CHECKING:       # to type checkers what is not imported above is an error
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _PACKAGES:
+            return _importlib.import_module(f"dualflow.{name}")
+        if name not in _LATE:
+            raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
+        value = getattr(_importlib.import_module(_LATE[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

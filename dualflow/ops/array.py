@@ -59,7 +59,7 @@ def same_shape(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(a) == len(b) and all([same_size(m, n) for m, n in zip(a, b, strict=True)])
 
 
-def ints(value: TensorLike, what: str) -> tuple[int, ...]:
+def ints(value: Any, what: str) -> tuple[int, ...]:
     """The integers of an argument like `shape`: one int, a sequence of them, or a tensor.
 
     `what` names op and argument in the message for anything else.

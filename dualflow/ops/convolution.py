@@ -30,8 +30,8 @@ class Geometry(NamedTuple):
     first: bool                     # channels come before the spatial dimensions
 
 
-def geometry(op: str, n: int, strides: TensorLike, padding: Padding, data_format: str | None,
-             dilations: TensorLike) -> Geometry:
+def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data_format: str | None,
+             dilations: TensorLike | None) -> Geometry:
     """Checked arguments of a convolution over n dimensions."""
     known = FORMATS[n]
     data_format = known[0] if data_format is None else data_format
@@ -51,7 +51,7 @@ def _spatial(items: Sequence[Any], first: bool) -> tuple[list[Any], list[Any]]:
     return list(inside), [items[0], items[1 if first else -1]]
 
 
-def _per_dimension(op: str, what: str, value: TensorLike, n: int, first: bool) -> list[int]:
+def _per_dimension(op: str, what: str, value: TensorLike | None, n: int, first: bool) -> list[int]:
     listed = [1] if value is None else list(ints(value, f"{op}: {what}"))
     others = [1]
     if len(listed) == 1:
@@ -114,8 +114,8 @@ def image_sizes(op: str, what: str, value: TensorLike, n: int, given: Geometry) 
     return (sizes[0], *sizes[2:], sizes[1]) if given.first else sizes
 
 
-def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: TensorLike,
-             padding: Padding, data_format: str | None, dilations: TensorLike,
+def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: TensorLike | None,
+             padding: Padding, data_format: str | None, dilations: TensorLike | None,
              name: str | None) -> Tensor:
     """The convolution over n dimensions; more dimensions before them are all batch."""
     x, w = as_tensor(input, None, op), as_tensor(filters, None, op)
@@ -171,7 +171,7 @@ def _(gg, y, x, g, shape, strides, dilations, same, pads, exact):
 
 
 def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: Padding,
-           data_format: str = "NWC", dilations: TensorLike = None,
+           data_format: str = "NWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
     """Sums of products of `filters` with the windows of `input` along one dimension.
 
@@ -203,7 +203,7 @@ def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: 
 
 
 def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
-           data_format: str = "NHWC", dilations: TensorLike = None,
+           data_format: str = "NHWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
     """Sums of products of `filters` with the windows of images.
 
@@ -257,7 +257,7 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
 
 def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding: Padding,
-           data_format: str = "NDHWC", dilations: TensorLike = None,
+           data_format: str = "NDHWC", dilations: TensorLike | None = None,
            name: str | None = None) -> Tensor:
     """Sums of products of `filters` with the windows of volumes.
 
@@ -287,9 +287,9 @@ def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
     return convolve("conv3d", 3, input, filters, strides, padding, data_format, dilations, name)
 
 
-def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike = None,
+def convolution(input: TensorLike, filters: TensorLike, strides: TensorLike | None = None,
                 padding: Padding = "VALID", data_format: str | None = None,
-                dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """`conv1d`, `conv2d` or `conv3d`, whichever the rank of `filters` asks for.
 
     Parameters

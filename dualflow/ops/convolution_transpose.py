@@ -25,8 +25,8 @@ __all__ = ["atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filte
 
 
 def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: TensorLike,
-                    strides: TensorLike, padding: Padding, data_format: str | None,
-                    dilations: TensorLike, name: str | None, what: str, of: str) -> Tensor:
+                    strides: TensorLike | None, padding: Padding, data_format: str | None,
+                    dilations: TensorLike | None, name: str | None, what: str, of: str) -> Tensor:
     """`what` and `of` are the names of `sizes` and `g`."""
     w, g = as_tensor(filters, None, op), as_tensor(g, None, op)
     given = geometry(op, n, strides, padding, data_format, dilations)
@@ -45,7 +45,7 @@ def _backprop_input(op: str, n: int, sizes: TensorLike, filters: TensorLike, g: 
 
 def conv1d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NWC",
-                     dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                     dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """The transpose of `conv1d`: each element of `input` adds its multiple of `filters`.
 
     Parameters
@@ -75,7 +75,7 @@ def conv1d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 
 def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NHWC",
-                     dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                     dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """The transpose of `conv2d`: each pixel of `input` adds its multiple of `filters`.
 
     Parameters
@@ -110,7 +110,7 @@ def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 
 def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                      strides: TensorLike, padding: Padding = "SAME", data_format: str = "NDHWC",
-                     dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                     dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """The transpose of `conv3d`: each element of `input` adds its multiple of `filters`.
 
     Parameters
@@ -139,7 +139,7 @@ def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: Tenso
 
 def conv_transpose(input: TensorLike, filters: TensorLike, output_shape: TensorLike,
                    strides: TensorLike, padding: Padding = "SAME", data_format: str | None = None,
-                   dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                   dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of `filters`.
 
     Parameters
@@ -197,8 +197,8 @@ def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape
 
 
 def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_backprop: TensorLike,
-                          strides: TensorLike, padding: Padding, data_format: str = "NHWC",
-                          dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                          strides: TensorLike | None, padding: Padding, data_format: str = "NHWC",
+                          dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """The gradient of `conv2d` with respect to its input.
 
     Parameters
@@ -228,8 +228,8 @@ def conv2d_backprop_input(input_sizes: TensorLike, filters: TensorLike, out_back
 
 
 def conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike, out_backprop: TensorLike,
-                           strides: TensorLike, padding: Padding, data_format: str = "NHWC",
-                           dilations: TensorLike = None, name: str | None = None) -> Tensor:
+                           strides: TensorLike | None, padding: Padding, data_format: str = "NHWC",
+                           dilations: TensorLike | None = None, name: str | None = None) -> Tensor:
     """The gradient of `conv2d` with respect to its filters.
 
     Parameters

@@ -168,7 +168,7 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None,
 
 
 def _full_like(input: TensorLike, value: int, dtype: DTypeLike | None, name: str | None) -> Tensor:
-    x = input if hasattr(input, "shape") and hasattr(input, "dtype") else as_tensor(input)
+    x: Any = input if hasattr(input, "shape") and hasattr(input, "dtype") else as_tensor(input)
     wanted = as_dtype(x.dtype if dtype is None else dtype)
     return broadcast_to(_core.constant(value, wanted), static_shape(x), name=name)
 

@@ -59,7 +59,7 @@ def _depthwise(op: str, x: TensorBase, filter: TensorLike, given: Geometry,
 
 
 def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike, padding: Padding,
-                     data_format: str | None = None, dilations: TensorLike = None,
+                     data_format: str | None = None, dilations: TensorLike | None = None,
                      name: str | None = None) -> Tensor:
     """Sums of products of filters with the windows of each channel of images.
 
@@ -111,9 +111,9 @@ def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: TensorLike,
 
 
 def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
-                                    out_backprop: TensorLike, strides: TensorLike,
+                                    out_backprop: TensorLike, strides: TensorLike | None,
                                     padding: Padding, data_format: str = "NHWC",
-                                    dilations: TensorLike = None,
+                                    dilations: TensorLike | None = None,
                                     name: str | None = None) -> Tensor:
     """The gradient of `depthwise_conv2d` with respect to its input.
 
@@ -152,9 +152,9 @@ def depthwise_conv2d_backprop_input(input_sizes: TensorLike, filter: TensorLike,
 
 
 def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike,
-                                     out_backprop: TensorLike, strides: TensorLike,
+                                     out_backprop: TensorLike, strides: TensorLike | None,
                                      padding: Padding, data_format: str = "NHWC",
-                                     dilations: TensorLike = None,
+                                     dilations: TensorLike | None = None,
                                      name: str | None = None) -> Tensor:
     """The gradient of `depthwise_conv2d` with respect to its filter.
 
@@ -193,7 +193,7 @@ def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: TensorLike
 
 def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike,
                      pointwise_filter: TensorLike, strides: TensorLike, padding: Padding,
-                     data_format: str | None = None, dilations: TensorLike = None,
+                     data_format: str | None = None, dilations: TensorLike | None = None,
                      name: str | None = None) -> Tensor:
     """`depthwise_conv2d`, then a product that mixes its channels.
 

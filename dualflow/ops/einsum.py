@@ -374,7 +374,7 @@ def _arrangement(term: _Term, order: Labels, groups: list[Labels]) -> _Arrange:
 
 # --- carrying them out --------------------------------------------------------------------------
 
-def _arrange(x: TensorLike, how: _Arrange) -> Tensor:
+def _arrange(x: Any, how: _Arrange) -> Any:
     if how.perm is not None:
         x = transpose(x, how.perm)
     return x if how.shape is None else reshape(x, how.shape)

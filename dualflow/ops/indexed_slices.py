@@ -66,9 +66,10 @@ class IndexedSlices(Composite):
     _fields = ("values", "indices", "dense_shape")
     __array_priority__ = 1000           # so that NumPy leaves operators to it
 
-    def __init__(self, values: TensorLike, indices: TensorLike,
+    def __init__(self, values: TensorLike | None, indices: TensorLike | None,
                  dense_shape: Sequence[int] | None = None) -> None:
-        self._values, self._indices = values, indices
+        self._values: Any = values
+        self._indices: Any = indices
         self._dense_shape = None if dense_shape is None else tuple(dense_shape)
         # The two that it is the sum of, while that has not been written out.
         self._parts: tuple[IndexedSlices, IndexedSlices] | None = None

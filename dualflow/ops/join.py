@@ -1,6 +1,7 @@
 """Joining tensors along an axis, and taking them apart, with their gradients."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
 from dualflow.errors import InvalidArgumentError
@@ -11,7 +12,7 @@ from dualflow.ops.types import TensorLike
 __all__ = ["concat", "split", "stack", "unstack"]
 
 
-def _parts(values: Sequence[TensorLike] | TensorLike, op: str) -> Sequence[TensorLike]:
+def _parts(values: Any, op: str) -> Sequence[TensorLike]:
     values = unwrapped(values)
     if isinstance(values, TensorBase):
         return unstack(values)

@@ -1,5 +1,7 @@
 """Functions of neural networks that are composed of other ops; their gradients follow."""
 
+from typing import Any
+
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import REFUSED, channels_first, named
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -137,6 +139,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
         raise InvalidArgumentError(f"dropout: rate is {rate}, want 0 <= rate < 1")
     if rate == 0:
         return x
-    drawn = random_generator.uniform(x.shape if noise_shape is None else noise_shape, seed=seed)
+    shape: Any = x.shape if noise_shape is None else noise_shape
+    drawn = random_generator.uniform(shape, seed=seed)
     kept = cast(greater_equal(drawn, rate), x.dtype)
     return multiply(x * (1 / (1 - rate)), kept, name)

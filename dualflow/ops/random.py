@@ -87,17 +87,18 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
             raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, want a maxval")
         return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
-    maxval = 1.0 if maxval is None else maxval
+    low: Any = minval
+    high: Any = 1.0 if maxval is None else maxval
     digits = _HALF_DIGITS.get(as_dtype(dtype))
-    if digits or isinstance(minval, TensorBase) or isinstance(maxval, TensorBase):
+    if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
         x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
                   maxval=1.0)
         if digits:                      # cut, so that nothing rounds up to 1
             x = apply("floor", x * 2.0**digits) * 2.0**-digits
-        x = x * (maxval - minval) + minval
+        x = x * (high - low) + low
     else:
         x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn,
-                  minval=minval, maxval=maxval)
+                  minval=low, maxval=high)
     return _in_dtype(x, as_dtype(dtype))
 
 

@@ -2,7 +2,7 @@
 and equal numbers keep their order."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32
@@ -50,7 +50,7 @@ def _descending(direction: str, op: str) -> bool:
     return direction == "DESCENDING"
 
 
-def _along(values: TensorLike, axis: int, op: str, function: Callable[[Tensor], Tensor],
+def _along(values: TensorLike, axis: int, op: str, function: Callable[[Any], Tensor],
            name: str | None) -> Tensor:
     """Applies `function`, which works along the last axis, along another one."""
     values = values if isinstance(values, TensorBase) else as_tensor(values, None, op)

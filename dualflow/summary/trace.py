@@ -103,7 +103,8 @@ def trace_off() -> None:
     set_fast_calls(not config.functions_run_eagerly())
 
 
-def trace_export(name: str, step: TensorLike = None, profiler_outdir: str | None = None) -> None:
+def trace_export(name: str, step: TensorLike | None = None,
+                 profiler_outdir: str | None = None) -> None:
     """Writes what has run since `trace_on`, to the default writer, and stops.
 
     Parameters

@@ -53,7 +53,7 @@ def emit(name: str, kind: str, values: list[Any], step: Any, make: Callable[...,
     return call_python(kind, write, inputs, [(bool_, ())], None, name)[0]
 
 
-def scalar(name: str, data: TensorLike, step: TensorLike = None,
+def scalar(name: str, data: TensorLike, step: TensorLike | None = None,
            description: str | None = None) -> Any:
     """Writes a number.
 
@@ -100,8 +100,8 @@ def scalar(name: str, data: TensorLike, step: TensorLike = None,
     return emit(name, "scalar", [x], step, make)
 
 
-def histogram(name: str, data: TensorLike, step: TensorLike = None, buckets: int | None = None,
-              description: str | None = None) -> Any:
+def histogram(name: str, data: TensorLike, step: TensorLike | None = None,
+              buckets: int | None = None, description: str | None = None) -> Any:
     """Writes how the elements of a tensor are distributed.
 
     Parameters
@@ -131,7 +131,7 @@ def histogram(name: str, data: TensorLike, step: TensorLike = None, buckets: int
     return emit(name, "histogram", [data], step, make)
 
 
-def image(name: str, data: TensorLike, step: TensorLike = None, max_outputs: int = 3,
+def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outputs: int = 3,
           description: str | None = None) -> Any:
     """Writes images.
 
@@ -201,7 +201,8 @@ def png(pixels: Any) -> bytes:
             + chunk(b"IEND", b""))
 
 
-def text(name: str, data: Any, step: TensorLike = None, description: str | None = None) -> Any:
+def text(name: str, data: Any, step: TensorLike | None = None,
+         description: str | None = None) -> Any:
     """Writes text, which TensorBoard shows as Markdown.
 
     Parameters
@@ -249,7 +250,7 @@ def write_bytes(tag: str, data: bytes, step: Any, metadata: Any) -> Any:
     return emit(tag, "write", [], step, lambda: tensor_summary(tag, data, metadata))
 
 
-def write(tag: str, tensor: TensorLike, step: TensorLike = None, metadata: Any = None,
+def write(tag: str, tensor: TensorLike, step: TensorLike | None = None, metadata: Any = None,
           name: str | None = None) -> Any:
     """Writes a tensor under a tag, for a plugin of TensorBoard.
 

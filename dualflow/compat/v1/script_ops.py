@@ -43,7 +43,7 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     ...     print(sess.run(tf.py_func(np.sort, [tf.constant([2., 1.])], tf.float32)))
     [1. 2.]
     """
-    xs = [x if isinstance(x, HostTensor) else convert(x) for x in inp]
+    xs: list[Any] = [x if isinstance(x, HostTensor) else convert(x) for x in inp]
     if Tout is string:
         return HostTensor(graph_in_force(), "PyFunc", name or "PyFunc", string, xs,
                           lambda session, *values: as_bytes(func(*values)))

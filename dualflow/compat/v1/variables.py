@@ -99,7 +99,7 @@ class Variable:
         self._initializer: Any = None
         with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
             if graph.n_open and callable(self.initial_value) and None not in (dtype, shape):
-                self.slot: Slot = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
+                self.slot: Any = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
                 return                  # in a branch or a round; what it begins with is outside
             value = self._begin(dtype)
             found = TensorShape(value.shape)

@@ -8,7 +8,7 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from dualflow import config
 from dualflow._core import Dispatcher, Unfit, current_graph, current_log
@@ -37,7 +37,7 @@ from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Guard
 
-__all__ = ["ConcreteFunction", "Function", "function"]
+__all__ = ["ConcreteFunction", "Function"]
 
 MAX_TRACES = 64           # of one function; the oldest is dropped
 WARN_TRACES = 12
@@ -45,10 +45,18 @@ MAKES_VARIABLE = ("makes a Variable on a call that is not its first: make it out
                   "and make it only once; an optimizer makes its own beforehand by build()")
 
 
-class Function(Inspection, Dispatcher):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R", covariant=True)
+
+
+class Function(Inspection, Dispatcher, Generic[P, R]):
     """A Python function that runs as a program; made by `dualflow.function`."""
 
-    def __init__(self, python_function: Callable[..., Any], name: str | None = None,
+    if TYPE_CHECKING:           # the core's, with the types of the Python function
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __init__(self, python_function: Callable[P, R], name: str | None = None,
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
                  passes: bool = True, autograph: bool = True) -> None:
         if not callable(python_function):
@@ -313,6 +321,13 @@ class Function(Inspection, Dispatcher):
         head = f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"
         return "\n".join([head, *[f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)]])
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self: Function[Concatenate[Any, Q], R], instance: object,
+                owner: type | None = None) -> Method[Q, R]: ...
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: each instance has traces of its own, which live as long as it does."""
         if instance is None:
@@ -336,64 +351,3 @@ class Function(Inspection, Dispatcher):
 
     def __repr__(self) -> str:
         return f"<dualflow.Function {self.name}>"
-
-
-@overload
-def function(func: Callable[..., Any], input_signature: Sequence[Any] | None = None, *,
-             name: str | None = None, fast_math: bool = False, passes: bool = True,
-             autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False) -> Function: ...
-
-
-@overload
-def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
-             name: str | None = None, fast_math: bool = False, passes: bool = True,
-             autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False) -> Callable[[Callable[..., Any]], Function]: ...
-
-
-def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
-             *, name: str | None = None, fast_math: bool = False, passes: bool = True,
-             autograph: bool = True, jit_compile: bool | None = None,
-             reduce_retracing: bool = False, experimental_compile: bool | None = None,
-             experimental_relax_shapes: bool | None = None) -> Any:
-    """A function that is traced to a graph once and then runs as one program.
-
-    Parameters
-    ----------
-    func : callable, optional
-        A function of tensors and Python values; without it, a decorator is returned.
-    input_signature : sequence of nested TensorSpec, optional
-        Dtypes and shapes of the positional arguments; None in a shape admits any size. Without it
-        each combination of dtypes, shapes and values is traced; sizes that change become unknown.
-    name : str, optional
-    fast_math : bool, default False
-        Whether rewrites may change the last bits of results.
-    passes : bool, default True
-        False: the graph runs as it was traced.
-    autograph : bool, default True
-        Whether `if`, `while` and `for` on traced tensors are converted.
-    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : ignored
-
-    Returns
-    -------
-    Function
-
-    Notes
-    -----
-    Python runs only while tracing: its side effects do not repeat. Tensors and variables it reaches
-    are captured, variables by reference. Results are those of eager mode bit for bit.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> @df.function
-    ... def norm(x):
-    ...     return df.sqrt(df.reduce_sum(x * x))
-    >>> norm(df.constant([3., 4.])).item()
-    5.0
-    """
-    if func is None:
-        return functools.partial(function, input_signature=input_signature, name=name,
-                                 fast_math=fast_math, passes=passes, autograph=autograph)
-    return Function(func, name, input_signature, fast_math, passes, autograph)

@@ -6,14 +6,16 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 MAX_KEPT = 64             # instances that cannot have a weak reference; the oldest is dropped
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 
-class Method:
+class Method(Generic[P, R]):
     """A Function bound to an instance."""
 
     __slots__ = ("__self__", "function")
@@ -22,7 +24,7 @@ class Method:
         self.function: Any = bound
         self.__self__: Any = instance
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

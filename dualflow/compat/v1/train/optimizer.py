@@ -227,7 +227,7 @@ class Optimizer:
         return self._others[key]
 
     @recorded
-    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Variable | None:
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
         """A variable that it keeps besides slots, or None."""
         return self._others.get((name, graph or home()))
 

@@ -1,0 +1,81 @@
+"""`dualflow.function`, which keeps the types of what it decorates."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from dualflow.graph.calls.function import Function
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Decorator(Protocol):
+    """What makes a Function of a Python function."""
+
+    def __call__(self, func: Callable[P, R], /) -> Function[P, R]: ...
+
+
+@overload
+def function(func: Callable[P, R], input_signature: Sequence[Any] | None = None, *,
+             name: str | None = None, fast_math: bool = False, passes: bool = True,
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False, experimental_compile: bool | None = None,
+             experimental_relax_shapes: bool | None = None) -> Function[P, R]: ...
+
+
+@overload
+def function(func: None = None, input_signature: Sequence[Any] | None = None, *,
+             name: str | None = None, fast_math: bool = False, passes: bool = True,
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False, experimental_compile: bool | None = None,
+             experimental_relax_shapes: bool | None = None) -> Decorator: ...
+
+
+def function(func: Callable[..., Any] | None = None, input_signature: Sequence[Any] | None = None,
+             *, name: str | None = None, fast_math: bool = False, passes: bool = True,
+             autograph: bool = True, jit_compile: bool | None = None,
+             reduce_retracing: bool = False, experimental_compile: bool | None = None,
+             experimental_relax_shapes: bool | None = None) -> Any:
+    """A function that is traced to a graph once and then runs as one program.
+
+    Parameters
+    ----------
+    func : callable, optional
+        A function of tensors and Python values; without it, a decorator is returned.
+    input_signature : sequence of nested TensorSpec, optional
+        Dtypes and shapes of the positional arguments; None in a shape admits any size. Without it
+        each combination of dtypes, shapes and values is traced; sizes that change become unknown.
+    name : str, optional
+    fast_math : bool, default False
+        Whether rewrites may change the last bits of results.
+    passes : bool, default True
+        False: the graph runs as it was traced.
+    autograph : bool, default True
+        Whether `if`, `while` and `for` on traced tensors are converted.
+    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : ignored
+
+    Returns
+    -------
+    Function
+
+    Notes
+    -----
+    Python runs only while tracing: its side effects do not repeat. Tensors and variables it reaches
+    are captured, variables by reference. Results are those of eager mode bit for bit.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.function
+    ... def norm(x):
+    ...     return df.sqrt(df.reduce_sum(x * x))
+    >>> norm(df.constant([3., 4.])).item()
+    5.0
+    """
+    if func is None:
+        return functools.partial(function, input_signature=input_signature, name=name,
+                                 fast_math=fast_math, passes=passes, autograph=autograph)
+    return Function(func, name, input_signature, fast_math, passes, autograph)

@@ -1,0 +1,76 @@
+"""What type checkers say of programs that use the package, in their strict modes."""
+
+import importlib.util
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent / "typed"
+ROOT = HERE.parent.parent
+
+
+def marked():
+    lines = (HERE / "mistakes.py").read_text().split("\n")
+    return {k for k, line in enumerate(lines, 1) if line.endswith("# error")}
+
+
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Lines with errors, by file."""
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    told = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent",
+         f"--cache-dir={tmp_path_factory.mktemp('mypy')}", "programs.py", "mistakes.py"], cwd=HERE,
+        capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT)})
+    found = {"programs.py": {}, "mistakes.py": {}}
+    for name, line, kind, said in re.findall(r"^(\w+\.py):(\d+): (\w+): (.*)$", told.stdout, re.M):
+        if kind == "error":
+            found[name][int(line)] = said
+    assert told.returncode in (0, 1), told.stdout + told.stderr
+    return found
+
+
+def test_mypy_passes_programs(mypy):
+    assert mypy["programs.py"] == {}
+
+
+def test_mypy_finds_mistakes(mypy):
+    assert set(mypy["mistakes.py"]) == marked()
+
+
+@pytest.fixture(scope="module")
+def pyright(tmp_path_factory):
+    """Lines with errors, by file."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed")
+    place = tmp_path_factory.mktemp("pyright")
+    for name in ("programs.py", "mistakes.py"):
+        shutil.copy(HERE / name, place)
+    (place / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    told = subprocess.run([sys.executable, "-m", "pyright", "--outputjson", "--pythonpath",
+                           sys.executable], cwd=place, capture_output=True, text=True)
+    found = {"programs.py": {}, "mistakes.py": {}}
+    for one in json.loads(told.stdout)["generalDiagnostics"]:
+        if one["severity"] == "error":
+            found[Path(one["file"]).name][one["range"]["start"]["line"] + 1] = one["message"]
+    return found
+
+
+def test_pyright_passes_programs(pyright):
+    assert pyright["programs.py"] == {}
+
+
+def test_pyright_finds_mistakes(pyright):
+    assert set(pyright["mistakes.py"]) == marked()
+
+
+def test_programs_run():
+    runpy.run_path(str(HERE / "programs.py"))
