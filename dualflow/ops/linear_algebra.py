@@ -117,7 +117,7 @@ def _lu_factors(x: Tensor) -> tuple[Any, Any]:
     lapack_of_scipy = scipy("linalg", "lu")
     for at in np.ndindex(a.shape[:-2]):
         factors[at], swaps = lapack_of_scipy.lu_factor(a[at])
-        rows = np.arange(len(swaps))
+        rows = np.arange(a.shape[-2])
         for i, j in enumerate(swaps):
             rows[[i, j]] = rows[[j, i]]
         order[at] = rows
@@ -132,13 +132,13 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating, shape (..., m, n)
 
     Returns
     -------
     lu : Tensor, shape and dtype of `input`
         U, and below the diagonal L, whose diagonal is 1.
-    p : Tensor, int32, shape (..., n)
+    p : Tensor, int32, shape (..., m)
         ``input[p]`` is ``L @ U``.
 
     Notes
@@ -152,7 +152,7 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> factors.tolist(), p.tolist()
     ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
     """
-    factors, p = _lu(matrices("lu", input, True), name=name)
+    factors, p = _lu(matrices("lu", input), name=name)
     return like(factors, input), p
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dualflow as df
 from dualflow import keras
 from dualflow.keras import ops, random
 
@@ -45,3 +46,40 @@ def test_the_loss_of_aligned_sequences_trains():
     model.compile(keras.optimizers.Adam(0.1), keras.losses.CTC())
     losses = model.fit(x, labels, epochs=30, verbose=0).history["loss"]
     assert losses[-1] < losses[0] * 0.7
+
+
+UNIQUE = {"numbers": (np.array([3, 1, 2, 1, 3]), {}),
+          "nothing": (np.zeros((0, 3), "float32"), {"axis": 0}),
+          "NaNs": (np.array([1, np.nan, 0, np.nan, 1], "float32"), {}),
+          "bools": (np.array([[True, True], [False, True]]), {}),
+          "rows": (np.array([[1, 0], [0, 1], [1, 0], [0, 0]]), {"axis": 0}),
+          "columns": (np.array([[[1, 2, 1]], [[0, 0, 0]]], "uint8"), {"axis": -1})}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_what_there_is_once(name):
+    x, options = UNIQUE[name]
+    every = {"return_index": True, "return_inverse": True, "return_counts": True, **options}
+    wanted = np.unique(x, equal_nan=False, **every)
+    for run in (ops.unique, df.function(ops.unique)):
+        for got, want in zip(run(df.constant(x), **every), wanted, strict=True):
+            np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_what_there_is_once_in_a_size():
+    x = df.constant([3, 1, 2, 1])
+    for run in (ops.unique, df.function(ops.unique)):
+        got = run(x, size=5, fill_value=-1, return_index=True, return_counts=True)
+        assert [part.tolist() for part in got] == [[1, 2, 3, -1, -1], [1, 2, 0, 1, 1],
+                                                   [2, 1, 1, 0, 0]]
+        assert run(x, size=2).tolist() == [1, 2]
+        assert run(x, size=4).tolist() == [1, 2, 3, 1]
+
+
+def test_segments():
+    data, ids = df.constant([1., 2., 3., 4.]), df.constant([0, 2, -1, 2])
+    for op, want in ((ops.segment_sum, [1, 0, 6]), (ops.segment_max, [1, -np.inf, 4]),
+                     (ops.segment_min, [1, np.inf, 2])):
+        assert op(data, ids).tolist() == op(data, ids, 3).tolist() == want
+    with pytest.raises(df.errors.OutOfRangeError, match="index < 2"):
+        ops.segment_max(data, ids, 2)

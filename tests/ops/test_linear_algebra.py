@@ -191,10 +191,13 @@ def test_gradients(name, order):
 
 
 def test_other_factors():
-    factors, p = L.lu(SQUARE)
-    for a, f, order in zip(SQUARE, factors.numpy(), p.numpy(), strict=True):
-        np.testing.assert_allclose(a[order], (np.tril(f, -1) + np.eye(4)) @ np.triu(f))
-    assert p.dtype is df.int32
+    for x in (SQUARE, TALL, WIDE):
+        factors, p = L.lu(x)
+        k = min(x.shape[-2:])
+        for a, f, order in zip(x, factors.numpy(), p.numpy(), strict=True):
+            lower = np.tril(f, -1)[:, :k] + np.eye(len(a), k)
+            np.testing.assert_allclose(a[order], lower @ np.triu(f)[:k], atol=1e-12)
+        assert p.dtype is df.int32
     e, v = L.eig(np.triu(SQUARE))
     np.testing.assert_allclose(np.triu(SQUARE) @ v.numpy(), v.numpy() * e.numpy()[:, None, :])
     np.testing.assert_array_equal(L.eigvals(np.triu(SQUARE)).numpy(), e.numpy())

@@ -58,12 +58,9 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
 
 
 def categorical(logits, num_samples, dtype="int32", seed=None):
-    """The class whose logit, with noise of Gumbel's distribution, is the largest."""
-    logits = convert_to_tensor(logits)
-    rows, classes = logits.shape
-    drawn = df.random.stateless_uniform((rows, num_samples, classes), _seed(seed), 1e-20, 1.0)
-    noise = df.cast(-df.log(-df.log(drawn)), logits.dtype)
-    return df.cast(df.argmax(df.expand_dims(logits, 1) + noise, 2, df.int32), to_dtype(dtype))
+    drawn = df.random.stateless_categorical(convert_to_tensor(logits), num_samples, _seed(seed),
+                                            df.int32)
+    return df.cast(drawn, to_dtype(dtype))
 
 
 def gamma(shape, alpha, dtype=None, seed=None):

@@ -1,43 +1,52 @@
 """Files that are whole or not there: Keras's saving, beside the file that it is to replace."""
 
 import functools
+import inspect
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
-ENDINGS = (".keras", ".weights.h5")
+from dualflow.io.files import write_atomically
 
 
 def install(saving_lib: Any) -> None:
     """Has Keras write models and weights atomically."""
-    for name in ("save_model", "save_weights_only"):
-        setattr(saving_lib, name, _atomic(getattr(saving_lib, name)))
+    saving_lib.save_model = _atomic(saving_lib.save_model, ".keras", _model)
+    saving_lib.save_weights_only = _atomic(saving_lib.save_weights_only, ".weights.h5", _weights)
 
 
-def _atomic(save: Callable[..., Any]) -> Callable[..., Any]:
+Save = Callable[..., Any]           # takes a model and a path
+Options = dict[str, Any]
+
+
+def _model(save: Save, model: Any, name: str, options: Options, file: BinaryIO) -> None:
+    save(model, file, **options)
+
+
+def _weights(save: Save, model: Any, name: str, options: Options, file: BinaryIO) -> None:
+    """HDF5 wants a path, and locks what it opens, which a file that is being made already is."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = os.path.join(folder, name)
+        save(model, made, **options)
+        with open(made, "rb") as whole:
+            shutil.copyfileobj(whole, file)
+
+
+def _atomic(save: Save, ending: str, into: Callable[..., None]) -> Save:
+    signature = inspect.signature(save)
+
     @functools.wraps(save)
     def call(model: Any, filepath: Any, *args: Any, **kwargs: Any) -> Any:
+        options = signature.bind(model, filepath, *args, **kwargs).arguments
+        del options["model"], options["filepath"]
         local = isinstance(filepath, str | os.PathLike) and "://" not in str(filepath)
         path = os.path.abspath(filepath) if local else ""
         folder, name = os.path.split(path)
-        if not (name.endswith(ENDINGS) and os.path.isdir(folder)) or kwargs.get("max_shard_size"):
+        one = options.get("zipped", True) and options.get("max_shard_size") is None
+        if not (one and name.endswith(ending) and os.path.isdir(folder)):
             return save(model, filepath, *args, **kwargs)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as beside:
-            made = os.path.join(beside, name)
-            save(model, made, *args, **kwargs)
-            _sync(made)
-            os.replace(made, path)
-        _sync(folder)
-        return None
+        return write_atomically(path, lambda file: into(save, model, name, options, file))
 
     return call
-
-
-def _sync(path: str) -> None:
-    """Waits until a file, or what a folder lists, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

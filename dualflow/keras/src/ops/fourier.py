@@ -1,25 +1,10 @@
-"""Fourier transforms on NumPy's pocketfft. Keras passes complex numbers as pairs of tensors."""
+"""Fourier transforms. Keras passes complex numbers as pairs of tensors, as `df.signal` does."""
 
 import math
 from typing import Any
 
-import numpy as np
-
 import dualflow as df
-from dualflow.keras.src.ops.convert import convert_to_tensor, floating
-
-
-def _transformed(real: df.Tensor, imag: df.Tensor, forward: bool) -> Any:
-    x = real.numpy() + 1j * imag.numpy()
-    found = np.fft.fft(x) if forward else np.fft.ifft(x, norm="forward")
-    return [np.asarray(part, real.dtype.name) for part in (found.real, found.imag)]
-
-
-# The sum over n of x[n] e^(-+ 2 pi i k n / N), along the last axis. What flows back goes through
-# the other one of the two.
-transform: Any = df.register_op(
-    "fourier", _transformed, infer=lambda real, imag, forward: [real, imag],
-    gradient=lambda g, y, real, imag, forward: transform(*g, forward=not forward))
+from dualflow.keras.src.ops.convert import convert_to_tensor, floating, tensors
 
 
 def _pair(x: Any) -> tuple[df.Tensor, df.Tensor]:
@@ -34,58 +19,28 @@ def _pair(x: Any) -> tuple[df.Tensor, df.Tensor]:
     if not (real.dtype.is_floating and imag.dtype.is_floating):
         raise ValueError("At least one tensor in input `x` is not of type float. "
                          f"Received: x={x}.")
-    return _wide(real), _wide(imag)
-
-
-def _wide(x: df.Tensor) -> df.Tensor:
-    return df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
-
-
-def _swapped(pair: Any) -> Any:
-    """The last two axes exchanged."""
-    n = pair[0].ndim
-    return [df.transpose(p, [*range(n - 2), n - 1, n - 2]) for p in pair]
+    real, imag = tensors(real, imag)
+    return real, imag
 
 
 def fft(x):
-    return tuple(transform(*_pair(x), forward=True))
+    return df.signal.fft(_pair(x))
 
 
 def fft2(x):
-    rows = transform(*_pair(x), forward=True)
-    return tuple(_swapped(transform(*_swapped(rows), forward=True)))
+    return df.signal.fft2d(_pair(x))
 
 
 def ifft2(x):
-    rows = transform(*_pair(x), forward=False)
-    real, imag = _swapped(transform(*_swapped(rows), forward=False))
-    count = real.shape[-1] * real.shape[-2]
-    return real / count, imag / count
-
-
-def _of_length(x: df.Tensor, n: Any) -> df.Tensor:
-    """`x` cut, or filled with zeros, along its last axis."""
-    if x.shape[-1] >= n:
-        return x[..., :n]
-    return df.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, n - x.shape[-1]]])
+    return df.signal.ifft2d(_pair(x))
 
 
 def rfft(x, fft_length=None):
-    x = _wide(floating(x))
-    n = x.shape[-1] if fft_length is None else fft_length
-    x = _of_length(x, n)
-    real, imag = transform(x, df.zeros_like(x), forward=True)
-    return real[..., :n // 2 + 1], imag[..., :n // 2 + 1]
+    return df.signal.rfft(floating(x), fft_length)
 
 
 def irfft(x, fft_length=None):
-    real, imag = _pair(x)
-    n = 2 * (real.shape[-1] - 1) if fft_length is None else fft_length
-    real, imag = (_of_length(p, n // 2 + 1) for p in (real, imag))
-    other = n - n // 2                              # the rest is the conjugate of those before
-    real = df.concat([real, df.reverse(real[..., 1:other], [-1])], -1)
-    imag = df.concat([imag, -df.reverse(imag[..., 1:other], [-1])], -1)
-    return transform(real, imag, forward=False)[0] / n
+    return df.signal.irfft(_pair(x), fft_length)
 
 
 # --- short times ---

@@ -2,38 +2,40 @@
 
 from typing import Any
 
+import numpy as np
 from keras.src import tree
+from keras.src.backend.common.dtypes import result_type
 
 import dualflow as df
-from dualflow.keras.src.ops.convert import convert_to_tensor, float_of, to_dtype
-from dualflow.keras.src.ops.factorizations import (
-    cholesky_factor,
-    determinant,
-    eigen,
-    in_dtype,
-    inverse,
-    lower_upper,
-    qr_factors,
-    singular,
-    singular_values,
-    solution,
-    transposed,
-    triangular_solution,
-    wide,
+from dualflow.keras.src.ops.convert import (
+    convert_to_tensor,
+    dtype_of,
+    floating,
+    tensors,
 )
 
 
+def _floats(*xs: Any) -> Any:
+    """Matrices as tensors of the floating dtype that Keras's rules give them."""
+    xs = tuple(map(convert_to_tensor, xs))
+    return tensors(*xs, dtype=result_type(*map(dtype_of, xs), float))
+
+
+def _transposed(x: df.Tensor) -> df.Tensor:
+    return df.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+# --- norms ---
+
 def norm(x, ord=None, axis=None, keepdims=False):
-    x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
-        x = df.cast(x, to_dtype(float_of(x.dtype)))
+    x = floating(x)
     axes = [axis] if isinstance(axis, int) else list(range(x.ndim)) if axis is None else list(axis)
     if axis is None and ord is not None and x.ndim > 2:
         raise ValueError(f"norm: x has {x.ndim} dimensions, want an axis where `ord` is given")
     if any(not -x.ndim <= a < x.ndim for a in axes):
         raise ValueError(f"norm: axis is {axis}, x has {x.ndim} dimensions")
     if len(axes) > 2 or (ord is None and len(axes) != 1):
-        return df.sqrt(df.reduce_sum(x * x, axes, keepdims))
+        return df.math.reduce_euclidean_norm(x, axes, keepdims)
     return _vectors(x, 2 if ord is None else ord, axes[0], keepdims) if len(axes) == 1 else \
         _matrices(x, ord, axes, keepdims)
 
@@ -51,17 +53,18 @@ def _vectors(x: df.Tensor, ord: Any, axis: int, keepdims: bool) -> df.Tensor:
     if ord == 1:
         return df.reduce_sum(size, axis, keepdims)
     if ord == 2:
-        return df.sqrt(df.reduce_sum(x * x, axis, keepdims))
+        return df.math.reduce_euclidean_norm(x, axis, keepdims)
     return df.pow(df.reduce_sum(df.pow(size, ord), axis, keepdims), 1 / ord)
 
 
 def _matrices(x: df.Tensor, ord: Any, axes: list[int], keepdims: bool) -> df.Tensor:
     row, column = (a % x.ndim for a in axes)
     if ord == "fro":
-        return df.sqrt(df.reduce_sum(x * x, [row, column], keepdims))
+        return df.math.reduce_euclidean_norm(x, [row, column], keepdims)
     if ord in ("nuc", 2, -2):
-        values = singular_values(df.transpose(
-            x, [*[a for a in range(x.ndim) if a not in (row, column)], row, column]))
+        matrices = df.transpose(
+            x, [*[a for a in range(x.ndim) if a not in (row, column)], row, column])
+        values = df.linalg.svd(matrices, compute_uv=False)
         reduce = {"nuc": df.reduce_sum, 2: df.reduce_max, -2: df.reduce_min}[ord]
         found = reduce(values, -1)
         for axis in sorted((row, column)) if keepdims else ():
@@ -78,78 +81,113 @@ def _matrices(x: df.Tensor, ord: Any, axes: list[int], keepdims: bool) -> df.Ten
 # --- factorisations ---
 
 def cholesky(a, upper=False):
-    found = in_dtype(cholesky_factor, a)
-    return transposed(found) if upper else found
+    a, = _floats(a)
+    found = df.linalg.cholesky(a)
+    return _transposed(found) if upper else found
 
 
 def cholesky_inverse(a, upper=False):
-    (a,), dtype = wide(a)
-    back = inverse(transposed(df.linalg.triu(a)) if upper else df.linalg.tril(a))
-    return df.cast(transposed(back) @ back, dtype)
+    a, = _floats(a)
+    back = df.linalg.inv(_transposed(df.linalg.triu(a)) if upper else df.linalg.tril(a))
+    return _transposed(back) @ back
 
 
 def qr(x, mode="reduced"):
     if mode not in ("reduced", "complete"):
         raise ValueError("`mode` argument value not supported. Expected one of "
                          f"{{'reduced', 'complete'}}. Received: mode={mode}")
-    return in_dtype(qr_factors, x, mode=mode)
+    x, = _floats(x)
+    return df.linalg.qr(x, full_matrices=mode == "complete")
 
 
 def eigh(x):
-    return in_dtype(eigen, x)
+    x, = _floats(x)
+    return df.linalg.eigh(x)
 
 
 def svd(x, full_matrices=True, compute_uv=True):
+    x, = _floats(x)
     if not compute_uv:
-        return in_dtype(singular_values, x)
-    return in_dtype(singular, x, full_matrices=full_matrices)
+        return df.linalg.svd(x, compute_uv=False)
+    s, u, v = df.linalg.svd(x, full_matrices)
+    return u, s, _transposed(v)
+
+
+def _swaps(order: df.Tensor, n: int) -> np.ndarray:
+    """Which row each of the first `n` changes places with, one after another, to get an order."""
+    rows = order.numpy()
+    swaps = np.empty((*rows.shape[:-1], n), "int32")
+    for at in np.ndindex(rows.shape[:-1]):
+        now = np.arange(rows.shape[-1])
+        for k in range(n):
+            swaps[*at, k] = j = np.flatnonzero(now == rows[*at, k])[0]
+            now[[k, j]] = now[[j, k]]
+    return swaps
+
+
+_pivots = df.register_op("lu_pivots", _swaps,
+                         infer=lambda order, n: ((*order.shape[:-1], n), df.int32))
 
 
 def lu_factor(x):
-    (x,), dtype = wide(x)
-    factors, pivots = lower_upper(x)
-    return df.cast(factors, dtype), pivots
+    x, = _floats(x)
+    factors, order = df.linalg.lu(x)
+    return factors, _pivots(order, n=min(x.shape[-2:]))
 
 
 # --- equations ---
 
 def inv(a):
-    return in_dtype(inverse, a)
+    a, = _floats(a)
+    return df.linalg.inv(a)
 
 
 def det(a):
-    return in_dtype(determinant, a)
+    a, = _floats(a)
+    return df.linalg.det(a)
+
+
+def slogdet(x):
+    x, = _floats(x)
+    return df.linalg.slogdet(x)
 
 
 def _solved(op: Any, a: Any, b: Any, **attrs: Any) -> df.Tensor:
-    (a, b), dtype = wide(a, b)
+    a, b = _floats(a, b)
     if b.ndim == a.ndim - 1:
-        return df.cast(df.squeeze(op(a, df.expand_dims(b, -1), **attrs), -1), dtype)
-    return df.cast(op(a, b, **attrs), dtype)
+        return df.squeeze(op(a, df.expand_dims(b, -1), **attrs), -1)
+    found: df.Tensor = op(a, b, **attrs)
+    return found
 
 
 def solve(a, b):
-    return _solved(solution, a, b)
+    return _solved(df.linalg.solve, a, b)
 
 
 def solve_triangular(a, b, lower=False):
-    return _solved(triangular_solution, a, b, lower=lower)
+    return _solved(df.linalg.triangular_solve, a, b, lower=lower)
+
+
+def _wide(x: df.Tensor) -> df.Tensor:
+    """The dtype in which singular values are compared."""
+    return df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
 
 
 def pinv(x, rcond=None):
-    (x,), dtype = wide(x)
-    u, s, v = singular(x, full_matrices=False)
-    least = 10 * max(x.shape[-2:]) * EPSILON[x.dtype.name] if rcond is None else rcond
+    x, = _floats(x)
+    s, u, v = df.linalg.svd(_wide(x))
+    least = 10 * max(x.shape[-2:]) * EPSILON[s.dtype.name] if rcond is None else rcond
     kept = s > least * df.reduce_max(s, -1, True)
     back = df.where(kept, 1 / df.where(kept, s, df.ones_like(s)), df.zeros_like(s))
-    return df.cast((transposed(v) * df.expand_dims(back, -2)) @ transposed(u), dtype)
+    return df.cast((v * df.expand_dims(back, -2)) @ _transposed(u), x.dtype)
 
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
 def lstsq(a, b, rcond=None):
-    (a, b), dtype = wide(a, b)
+    a, b = _floats(a, b)
+    dtype, a, b = a.dtype, _wide(a), _wide(b)
     least = EPSILON[a.dtype.name] * max(a.shape[-2:]) if rcond is None else rcond
     flat = b.ndim == 1
     found = pinv(a, least) @ (df.expand_dims(b, -1) if flat else b)
@@ -157,10 +195,10 @@ def lstsq(a, b, rcond=None):
 
 
 def matrix_rank(x, tol=None):
-    (x,), _ = wide(x)
-    s = singular_values(x)
-    least = max(x.shape[-2:]) * EPSILON[x.dtype.name] * df.reduce_max(s, -1, True)
-    return df.reduce_sum(df.cast(s > (least if tol is None else tol), df.int32), -1)
+    x, = _floats(x)
+    s = df.linalg.svd(_wide(x), compute_uv=False)
+    least = max(x.shape[-2:]) * EPSILON[s.dtype.name] * df.reduce_max(s, -1, True)
+    return df.math.count_nonzero(s > (least if tol is None else tol), -1, dtype=df.int32)
 
 
 def jvp(fun, primals, tangents, has_aux=False):

@@ -1,12 +1,9 @@
 """Segments, the largest elements, error functions, sequences cut from signals."""
 
-from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, floating, tensors
-from dualflow.keras.src.ops.core import scatter_update
-from dualflow.keras.src.ops.factorizations import in_dtype, sign_and_log
 from dualflow.keras.src.ops.fourier import (
     fft as fft,
     fft2 as fft2,
@@ -16,6 +13,7 @@ from dualflow.keras.src.ops.fourier import (
     rfft as rfft,
     stft as stft,
 )
+from dualflow.keras.src.ops.linalg import slogdet
 from dualflow.keras.src.ops.numpy.indexing import take_along_axis
 from dualflow.keras.src.ops.numpy.reductions import _axes
 
@@ -38,36 +36,17 @@ def segment_sum(data, segment_ids, num_segments=None, sorted=False):
     return df.math.unsorted_segment_sum(*_segments("segment_sum", data, segment_ids, num_segments))
 
 
-def _scattered(op: Callable[..., df.Tensor], start: float, data: df.Tensor, ids: df.Tensor,
-               n: Any) -> df.Tensor:
-    """Rows of `data` gathered into `n` rows that hold `start` first."""
-    held = df.fill((n, *data.shape[1:]), convert_to_tensor(start, data.dtype))
-    inside = df.logical_and(ids >= 0, ids < n)
-    rows = df.boolean_mask(data, inside) if not hasattr(ids, "known_shape") else data
-    ids = df.boolean_mask(ids, inside) if not hasattr(ids, "known_shape") else ids
-    return op(held, df.expand_dims(ids, 1), rows)
-
-
 def segment_max(data, segment_ids, num_segments=None, sorted=False):
-    data, ids, n = _segments("segment_max", data, segment_ids, num_segments)
-    return _scattered(df.tensor_scatter_nd_max, _limits(data.dtype)[0], data, ids, n)
+    return df.math.unsorted_segment_max(*_segments("segment_max", data, segment_ids, num_segments))
 
 
 def segment_min(data, segment_ids, num_segments=None, sorted=False):
-    data, ids, n = _segments("segment_min", data, segment_ids, num_segments)
-    return _scattered(df.tensor_scatter_nd_min, _limits(data.dtype)[1], data, ids, n)
-
-
-def _limits(dtype: df.DType) -> tuple[float, float]:
-    if dtype.is_floating:
-        return float("-inf"), float("inf")
-    bits = 8 * dtype.itemsize
-    return (0, 2**bits - 1) if dtype.name[0] == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
+    return df.math.unsorted_segment_min(*_segments("segment_min", data, segment_ids, num_segments))
 
 
 def segment_prod(data, segment_ids, num_segments=None, sorted=False):
-    data, ids, n = _segments("segment_prod", data, segment_ids, num_segments)
-    return _scattered(lambda held, at, rows: scatter_update(held, at, rows, "mul"), 1, data, ids, n)
+    return df.math.unsorted_segment_prod(*_segments("segment_prod", data, segment_ids,
+                                                    num_segments))
 
 
 # --- the largest ---
@@ -106,7 +85,7 @@ def cdist(x, y):
 # --- elements ---
 
 def logdet(x):
-    return in_dtype(sign_and_log, x)[1]
+    return slogdet(x)[1]
 
 
 def rsqrt(x):

@@ -124,7 +124,6 @@ from dualflow.keras.src.ops.numpy.indexing import (
     take_along_axis as take_along_axis,
     trace as trace,
     trapezoid as trapezoid,
-    unique as unique,
     unravel_index as unravel_index,
     vectorize as vectorize,
     where as where,
@@ -222,6 +221,7 @@ from dualflow.keras.src.ops.numpy.shapes import (
     vsplit as vsplit,
     vstack as vstack,
 )
+from dualflow.keras.src.ops.numpy.unique import unique as unique
 from dualflow.keras.src.ops.numpy.without_nans import (
     nanargmax as nanargmax,
     nanargmin as nanargmin,

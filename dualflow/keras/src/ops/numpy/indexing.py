@@ -3,13 +3,11 @@
 import builtins
 from typing import Any
 
-import numpy as np
 from keras.src.backend.common.backend_utils import canonicalize_axis, vectorize_impl
 from keras.src.backend.common.dtypes import result_type
 
 import dualflow as df
 from dualflow.keras.src.ops.convert import (
-    convert_to_numpy,
     convert_to_tensor,
     dtype_of,
     tensors,
@@ -176,48 +174,6 @@ def histogram(x, bins=10, range=None):
     counts = df.math.unsorted_segment_sum(
         df.cast(inside, df.int32), df.clip_by_value(place, 0, n - 1), n)
     return counts, edges
-
-
-def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False,
-           axis=None, size=None, fill_value=None):
-    """What there is once; its number depends on the values, so it is found outside of graphs."""
-    x = convert_to_tensor(x)
-    find: Any = np.unique
-    found = find(convert_to_numpy(x), return_index=return_index, return_inverse=return_inverse,
-                 return_counts=return_counts, axis=axis, equal_nan=False)
-    parts = list(found) if isinstance(found, tuple) else [found]
-    if size is not None:
-        parts = _of_size(parts, size, fill_value, axis, return_index, return_inverse)
-    made = [convert_to_tensor(parts[0], x.dtype), *[convert_to_tensor(p, "int32")
-                                                    for p in parts[1:]]]
-    return tuple(made) if len(made) > 1 else made[0]
-
-
-def _of_size(parts: list[Any], size: int, fill_value: Any, axis: int | None, with_index: bool,
-             with_inverse: bool) -> list[Any]:
-    """Results of `unique` cut or filled to a size; the inverse has the size of what was given."""
-    along = 0 if axis is None else axis
-    values, *rest = parts
-    missing = size - values.shape[along]
-    out = []
-    for k, part in enumerate([values, *rest]):
-        inverse = k and with_inverse and k == (2 if with_index else 1)
-        if inverse:
-            out.append(part)
-            continue
-        at = along if k == 0 else 0
-        part = np.take(part, range(builtins.min(size, part.shape[at])), at)
-        if missing > 0:
-            widths = [(0, 0)] * part.ndim
-            widths[at] = (0, missing)
-            if k == 0 and fill_value is None:
-                part = np.concatenate([part, np.repeat(part.min(at, keepdims=True), missing, at)],
-                                      at)
-            else:
-                fill = part[0] if with_index and k == 1 else 0
-                part = np.pad(part, widths, constant_values=fill_value if k == 0 else fill)
-        out.append(part)
-    return out
 
 
 # --- diagonals ---

@@ -13,7 +13,7 @@ from dualflow.keras.src.ops.convert import (
     tensors,
     to_dtype,
 )
-from dualflow.keras.src.ops.factorizations import in_dtype, sign_and_log
+from dualflow.keras.src.ops.linalg import slogdet as slogdet
 
 
 def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
@@ -111,10 +111,6 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
     az, bz = a[2] if len(a) == 3 else zero, b[2] if len(b) == 3 else zero
     parts = [a[1] * bz - az * b[1], az * b[0] - a[0] * bz, last]
     return df.stack(parts, axisc)
-
-
-def slogdet(x):
-    return in_dtype(sign_and_log, x)
 
 
 def corrcoef(x):
