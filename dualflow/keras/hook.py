@@ -151,6 +151,7 @@ def load() -> ModuleType:
     _open_sizes()
     _assert_ours(keras)
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
+    importlib.import_module("dualflow.keras.src.rnn").install(keras.layers)
     importlib.import_module("dualflow.keras.src.saving").install(
         importlib.import_module("keras.src.saving.saving_lib"))
     return keras

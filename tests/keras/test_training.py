@@ -232,6 +232,36 @@ def test_kernels_of_recurrent_layers_are_their_cells():
                 assert np.allclose(a, b, atol=1e-5)
 
 
+MASKS = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0],
+                  [0, 1, 0, 0, 1, 0]], bool)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("made", [layers.LSTM, layers.GRU])
+def test_kernels_leave_out_what_cells_leave_out(made, back, zeros):
+    x = df.constant(np.random.default_rng(2).normal(size=(*MASKS.shape, 3)).astype("float32"))
+    start = [df.ones((5, 4)) * k for k in (1., 2.)][:1 + (made is layers.LSTM)]
+    for sequences in (False, True):
+        options = {"return_sequences": sequences, "return_state": True, "go_backwards": back,
+                   "zero_output_for_mask": zeros}
+        fast, slow = made(4, **options), made(4, **options, use_cudnn=False)
+        fast.build(x.shape), slow.build(x.shape)
+        slow.set_weights(fast.get_weights())
+        slopes = []
+        for layer in (fast, slow):
+            with df.GradientTape() as tape:
+                tape.watch(x)
+                parts = layer(x, initial_state=start, mask=MASKS)
+                loss = df.add_n([df.reduce_sum(part * part) for part in parts])
+            slopes.append([*parts, *tape.gradient(loss, [x, *layer.trainable_variables])])
+        for a, b in zip(*slopes, strict=True):
+            assert np.allclose(a, b, atol=1e-5)
+        traced = df.function(lambda x, layer=fast: layer(x, initial_state=start, mask=MASKS))
+        for a, b in zip(traced(x), fast(x, initial_state=start, mask=MASKS), strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
 def test_rows_of_embeddings_give_what_dense_gradients_give(monkeypatch):
     from dualflow.keras.src import trainer
 

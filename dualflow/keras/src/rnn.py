@@ -1,5 +1,6 @@
 """Recurrent layers: on the kernels of whole sequences where these do what is asked, else a loop."""
 
+import functools
 from typing import Any
 
 from keras.src import tree
@@ -96,43 +97,99 @@ def cudnn_ok(activation, recurrent_activation, unroll, use_bias=True):
             and not unroll)
 
 
-def _check(mask: Any, activation: Any, recurrent_activation: Any, unroll: bool) -> None:
-    if mask is not None or not cudnn_ok(activation, recurrent_activation, unroll):
+def _check(activation: Any, recurrent_activation: Any, unroll: bool) -> None:
+    if not cudnn_ok(activation, recurrent_activation, unroll):
         raise NotImplementedError           # Keras then takes `rnn`
-
-
-def _results(y: df.Tensor, last: df.Tensor, states: list[df.Tensor], return_sequences: bool,
-             ) -> tuple[Any, Any, Any]:
-    return last, y if return_sequences else df.expand_dims(last, 1), states
 
 
 def lstm(inputs, initial_state_h, initial_state_c, mask, kernel, recurrent_kernel, bias,
          activation, recurrent_activation, return_sequences=False, go_backwards=False,
          unroll=False):
-    _check(mask, activation, recurrent_activation, unroll)
-    x, kernel, recurrent_kernel, bias = _all(inputs, kernel, recurrent_kernel, bias)
+    _check(activation, recurrent_activation, unroll)
+    kernel, recurrent_kernel, bias = _all(kernel, recurrent_kernel, bias)
     h, c = _all(initial_state_h, initial_state_c)
-    y, (h, c) = df.nn.lstm(x, kernel, recurrent_kernel, bias, (h, c), go_backwards=go_backwards)
-    return _results(_in_order(y, go_backwards), h, [h, c], return_sequences)
+
+    def run(x: df.Tensor, lengths: df.Tensor | None) -> tuple[df.Tensor, list[df.Tensor]]:
+        y, (last_h, last_c) = df.nn.lstm(x, kernel, recurrent_kernel, bias, (h, c), lengths,
+                                         go_backwards=go_backwards)
+        return y, [last_h, last_c]
+
+    return _over(run, inputs, h, mask, return_sequences, go_backwards)
+
+
+def gru(inputs, initial_state, mask, kernel, recurrent_kernel, bias, activation,
+        recurrent_activation, return_sequences=False, go_backwards=False, unroll=False,
+        reset_after=True):
+    _check(activation, recurrent_activation, unroll)
+    kernel, recurrent_kernel, bias = _all(kernel, recurrent_kernel, bias)
+    h = convert_to_tensor(initial_state)
+
+    def run(x: df.Tensor, lengths: df.Tensor | None) -> tuple[df.Tensor, list[df.Tensor]]:
+        y, last = df.nn.gru(x, kernel, recurrent_kernel, bias, h, lengths, reset_after,
+                            go_backwards=go_backwards)
+        return y, [last]
+
+    return _over(run, inputs, h, mask, return_sequences, go_backwards)
 
 
 def _all(*xs: Any) -> Any:
     return [None if x is None else convert_to_tensor(x) for x in xs]
 
 
-def _in_order(y: df.Tensor, go_backwards: bool) -> df.Tensor:
-    """Outputs in the order in which they were made, as Keras has them."""
-    return df.reverse(y, [1]) if go_backwards else y
+def _over(run: Any, inputs: Any, h: df.Tensor, mask: Any, return_sequences: bool,
+          go_backwards: bool) -> tuple[Any, Any, Any]:
+    """Last output, outputs in the order in which they are made, and states of a kernel.
+
+    Steps that a mask leaves out, anywhere in a row, are put behind the others, and the kernel told
+    how many these are. The output of one left out is that of the step before.
+    """
+    x = convert_to_tensor(inputs)
+    if mask is None:
+        y, states = run(x, None)
+    else:
+        there = _there(mask)
+        x = df.gather(x, df.argsort(df.logical_not(there), 1, stable=True), batch_dims=1)
+        seen = df.cumsum(df.cast(there, df.int32), 1)
+        y, states = run(x, seen[:, -1])
+        if return_sequences:
+            at = seen - df.cast(there, df.int32) if go_backwards else seen - 1
+            none = df.equal(at, seen[:, -1:]) if go_backwards else at < 0
+            y = df.gather(y, df.clip_by_value(at, 0, y.shape[1] - 1), batch_dims=1)
+            y = df.where(df.expand_dims(none, 2), df.expand_dims(h, 1), y)
+    last = states[0]
+    if not return_sequences:
+        return last, df.expand_dims(last, 1), states
+    return last, df.reverse(y, [1]) if go_backwards else y, states
 
 
-def gru(inputs, initial_state, mask, kernel, recurrent_kernel, bias, activation,
-        recurrent_activation, return_sequences=False, go_backwards=False, unroll=False,
-        reset_after=True):
-    _check(mask, activation, recurrent_activation, unroll)
-    x, kernel, recurrent_kernel, bias = _all(inputs, kernel, recurrent_kernel, bias)
-    y, h = df.nn.gru(x, kernel, recurrent_kernel, bias, convert_to_tensor(initial_state),
-                     reset_after=reset_after, go_backwards=go_backwards)
-    return _results(_in_order(y, go_backwards), h, [h], return_sequences)
+def _there(mask: Any) -> df.Tensor:
+    mask = convert_to_tensor(mask, "bool")
+    return df.squeeze(mask, -1) if mask.ndim == 3 else mask
+
+
+def install(layers: Any) -> None:
+    """Has layers on kernels, which are not told of it, obey `zero_output_for_mask`."""
+    for kind in (layers.LSTM, layers.GRU):
+        kind.inner_loop = _obeying(kind.inner_loop)
+
+
+def _obeying(inner_loop: Any) -> Any:
+    @functools.wraps(inner_loop)
+    def call(self: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False,
+             ) -> tuple[Any, Any, Any]:
+        last, outputs, states = inner_loop(self, sequences, initial_state, mask, training)
+        mask = mask[0] if tree.is_nested(mask) else mask
+        if mask is None or not self.zero_output_for_mask:
+            return last, outputs, states
+        there = _there(mask)
+        there = df.reverse(there, [1]) if self.go_backwards else there
+        last = df.where(there[:, -1:], last, df.zeros_like(last))
+        if not self.return_sequences:
+            return last, df.expand_dims(last, 1), states
+        outputs = df.where(df.expand_dims(there, 2), outputs, df.zeros_like(outputs))
+        return last, outputs, states
+
+    return call
 
 
 def bidirectional_lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, bwd_initial_state_h,
