@@ -29,7 +29,11 @@ from dualflow.ops.convolution_transpose import (
     conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
 )
-from dualflow.ops.ctc import ctc_greedy_decoder as ctc_greedy_decoder, ctc_loss as ctc_loss
+from dualflow.ops.ctc import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    ctc_loss as ctc_loss,
+)
 from dualflow.ops.depthwise import (
     depthwise_conv2d as depthwise_conv2d,
     depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,

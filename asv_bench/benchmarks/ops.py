@@ -187,6 +187,8 @@ OTHERS = {
                                                    floats(ROWS)], {}),
     "ctc_loss": labelled(),
     "ctc_loss_grad": labelled(True),
+    "ctc_beam_search": lambda: ([floats(100, 32, 28), df.fill([32], 100)],
+                                {"blank_index": 0, "beam_width": 10, "top_paths": 1}),
     "layer_norm": normalized(COLUMNS, COLUMNS, epsilon=1e-5),
     "layer_norm_grad": normalized(None, COLUMNS, epsilon=1e-5),
     "rms_norm": normalized(COLUMNS, epsilon=1e-6),

@@ -8,10 +8,9 @@
  *
  * Shared memory may be written by its owner after labels and lengths have been checked, so they
  * are kept in range where they are read for use. */
+#include "ops/ctc.h"
 #include "ops/in_float.h"
 #include "ops/indices.h"
-
-#include <math.h>
 
 enum { BLANK, TIME_MAJOR };
 enum { LABELS, LOGITS, LABEL_LENGTH, LOGIT_LENGTH, G };
@@ -31,11 +30,6 @@ typedef struct {
     int64_t row, steps, states;
     double *log_sum; /* of a step's exponentials */
 } sequence;
-
-static double number(const df_tensor *x, int64_t i)
-{
-    return x->dtype == DF_F32 ? (double)((const float *)x->data)[i] : ((const double *)x->data)[i];
-}
 
 static int64_t place(const sequence *s, int64_t t)
 {
@@ -59,24 +53,6 @@ static double log_probability(const sequence *s, int64_t t, int64_t c)
 {
     return number(s->j->logits, place(s, t) + c) - s->log_sum[t];
 }
-
-/* log(e^a + e^b) */
-static double log_add(double a, double b)
-{
-    if (a == b) return a + M_LN2;
-    return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
-}
-
-static double log_sum_exp(const df_tensor *x, int64_t at, int64_t n)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < n; c++) most = fmax(most, number(x, at + c));
-    if (isinf(most)) return most;
-    for (int64_t c = 0; c < n; c++) sum += exp(number(x, at + c) - most);
-    return most + log(sum);
-}
-
-static int64_t within(int64_t n, int64_t most) { return df_min(df_max(n, 0), most); }
 
 static sequence begin_sequence(const job *j, int64_t row, double *workspace)
 {
@@ -118,12 +94,6 @@ static double log_likelihood(const sequence *s, const double *last)
     if (s->steps == 0) return s->states == 1 ? 0 : -INFINITY;
     if (s->states == 1) return last[0];
     return log_add(last[s->states - 1], last[s->states - 2]);
-}
-
-static void put(df_tensor *out, int64_t i, double x)
-{
-    if (out->dtype == DF_F32) ((float *)out->data)[i] = (float)x;
-    else ((double *)out->data)[i] = x;
 }
 
 static void loss_task(void *context, int64_t begin, int64_t end)

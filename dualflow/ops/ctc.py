@@ -3,7 +3,7 @@
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import ShapeError, UnimplementedError
-from dualflow.gradient_registry import gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import expand_dims, static_shape, transpose
 from dualflow.ops.bitwise import logical_and, logical_not
 from dualflow.ops.cast import cast
@@ -11,12 +11,12 @@ from dualflow.ops.compare import equal, less, not_equal, where
 from dualflow.ops.creation import fill, range as range_, zeros_like
 from dualflow.ops.cumulative import cumsum
 from dualflow.ops.gather import tensor_scatter_nd_max
-from dualflow.ops.join import concat, stack
+from dualflow.ops.join import concat, stack, unstack
 from dualflow.ops.reduce import reduce_max, reduce_sum
 from dualflow.ops.reduce_arg import argmax
 from dualflow.ops.types import TensorLike
 
-__all__ = ["ctc_greedy_decoder", "ctc_loss"]
+__all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
 
 
 def ctc_loss(labels: TensorLike, logits: TensorLike, label_length: TensorLike,
@@ -143,3 +143,58 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
     found = tensor_scatter_nd_max(empty, at, transpose(where(kept, best, -1)))
     total = reduce_sum(where(counts, reduce_max(logits, -1), 0), 0)
     return [found[:, :n_steps]], expand_dims(-total, 1)
+
+
+def ctc_beam_search_decoder(inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100,
+                            top_paths: int = 1, blank_index: int | None = None,
+                            name: str | None = None) -> tuple[list[Tensor], Tensor]:
+    """The most likely labels, over all ways to place them in time, found by beam search.
+
+    Parameters
+    ----------
+    inputs : Tensor, floating, shape (time, batch, classes)
+        Logits.
+    sequence_length : Tensor, int32 or int64, shape (batch,)
+        How many steps of each row count.
+    beam_width : int
+        How many sequences of labels are kept after each step.
+    top_paths : int, at most `beam_width`
+        How many sequences to give.
+    blank_index : int, optional
+        The class that stands for no label, by default the last; a negative one counts from the end.
+
+    Returns
+    -------
+    decoded : list of `top_paths` Tensors, int64 (batch, time)
+        The labels of each row, then -1, the most likely ones first. (TensorFlow's are sparse.)
+    log_probabilities : Tensor, dtype of `inputs`, (batch, top_paths)
+        -inf where there are fewer sequences.
+
+    Raises
+    ------
+    OutOfRangeError
+        If a length is not in 0 to time.
+
+    Notes
+    -----
+    The probability of labels is summed over the ways that the beams hold; with enough of them it is
+    ``exp(-ctc_loss)``. Of equally likely labels those found first are taken. Computed in float64
+    logarithms; the same bits on any number of threads. No gradient. Source: A. Graves, "Sequence
+    transduction with recurrent neural networks", 2012, algorithm 1.
+
+    Examples
+    --------
+    Blank is the best class of both steps, and yet label 0 is likelier than none:
+
+    >>> import dualflow as df
+    >>> decoded, log_p = df.nn.ctc_beam_search_decoder(df.math.log([[[.4, .6]], [[.4, .6]]]), [2])
+    >>> decoded[0].tolist(), round(df.exp(log_p).item(), 2)
+    ([[0, -1]], 0.64)
+    """
+    paths, log_p = apply("ctc_beam_search", inputs, sequence_length, name=name,
+                         blank_index=-1 if blank_index is None else blank_index,
+                         beam_width=beam_width, top_paths=top_paths)
+    return list(unstack(paths)), log_p
+
+
+no_gradient("ctc_beam_search", why="integer result, and which labels are kept is a choice")

@@ -8,6 +8,11 @@ from dualflow import keras
 from dualflow.keras import ops, random
 
 
+def since(name):
+    """Functions that Keras has not always had."""
+    return pytest.mark.skipif(not hasattr(ops, name), reason=f"this Keras has no {name}")
+
+
 def test_numbers_of_distributions():
     gamma = random.gamma((20_000,), 2., seed=1).numpy()
     beta = random.beta((20_000,), 2., 3., seed=1).numpy()
@@ -18,6 +23,7 @@ def test_numbers_of_distributions():
     np.testing.assert_array_equal(random.beta((20_000,), 2., 3., seed=1), beta)
 
 
+@since("nextafter")
 def test_divisors_neighbours_and_bits():
     a, b = np.array([12, 18, 0]), np.array([8, 27, 5])
     np.testing.assert_array_equal(ops.gcd(a, b), np.gcd(a, b))
@@ -56,6 +62,7 @@ UNIQUE = {"numbers": (np.array([3, 1, 2, 1, 3]), {}),
           "columns": (np.array([[[1, 2, 1]], [[0, 0, 0]]], "uint8"), {"axis": -1})}
 
 
+@since("unique")
 @pytest.mark.parametrize("name", UNIQUE)
 def test_what_there_is_once(name):
     x, options = UNIQUE[name]
@@ -66,6 +73,7 @@ def test_what_there_is_once(name):
             np.testing.assert_array_equal(got.numpy(), want)
 
 
+@since("unique")
 def test_what_there_is_once_in_a_size():
     x = df.constant([3, 1, 2, 1])
     for run in (ops.unique, df.function(ops.unique)):
@@ -76,6 +84,7 @@ def test_what_there_is_once_in_a_size():
         assert run(x, size=4).tolist() == [1, 2, 3, 1]
 
 
+@since("segment_min")
 def test_segments():
     data, ids = df.constant([1., 2., 3., 4.]), df.constant([0, 2, -1, 2])
     for op, want in ((ops.segment_sum, [1, 0, 6]), (ops.segment_max, [1, -np.inf, 4]),
@@ -83,3 +92,15 @@ def test_segments():
         assert op(data, ids).tolist() == op(data, ids, 3).tolist() == want
     with pytest.raises(df.errors.OutOfRangeError, match="index < 2"):
         ops.segment_max(data, ids, 2)
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam_search"])
+def test_labels_are_decoded(strategy):
+    """Confident logits say 1 1 0 1 2, then 2 2 0 and nothing that counts."""
+    best = np.array([[1, 1, 0, 1, 2], [2, 2, 0, 1, 1]])
+    logits = 9 * np.eye(3, dtype="float32")[best]
+    for run in (ops.ctc_decode, df.function(ops.ctc_decode)):
+        decoded, _ = run(df.constant(logits), df.constant([5, 3]), strategy=strategy)
+        assert decoded.tolist() == [[[1, 1, 2, -1, -1], [2, -1, -1, -1, -1]]]
+    with pytest.raises(ValueError, match="Invalid strategy"):
+        ops.ctc_decode(logits, np.array([5, 3]), strategy="best")

@@ -7,7 +7,7 @@ import pytest
 import dualflow as df
 from dualflow.errors import OutOfRangeError, ShapeError, UnimplementedError
 from tests.ops import harness
-from tests.ops.cases.ctc import of_all_paths
+from tests.ops.cases.ctc import labels_by_loss, of_all_paths
 
 T, B, C = 12, 4, 6
 t, b, c = np.ogrid[:T, :B, :C]
@@ -158,3 +158,80 @@ def test_greedy_decoder(mode):
     assert decoded.tolist() == [
         [1, 3, 4, 2, 1, 3, 2, 2, 1, 0] + rest, [0, 4, 2, 2, 1, 4, 2, 1, -1, -1] + rest,
         [2, 2, 1, 0, 4, 2, 2, -1, -1, -1] + rest, [1, 3, 4] + [-1] * 7 + rest]
+
+
+# --- beam search ---
+
+def brute(x, steps, blank, k):
+    return [path for _, path in labels_by_loss(x, steps, blank, x.shape[-1])[:k]]
+
+
+def test_beams_find_the_likeliest_labels():
+    """With room for all, the order is that of the loss; with less, close to it."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        x = rng.normal(size=(4, 1, 3))
+        decoded, log_p = df.nn.ctc_beam_search_decoder(x, [4], top_paths=4)
+        paths = [tuple(c for c in row.numpy()[0] if c >= 0) for row in decoded]
+        assert paths == brute(x[:, 0], 4, 2, 4)
+        losses = [df.nn.ctc_loss([p + (0,) * (4 - len(p))], x, [len(p)], [4], blank_index=2).item()
+                  for p in paths]
+        np.testing.assert_allclose(log_p.numpy()[0], np.negative(losses), rtol=1e-12)
+
+
+def test_one_beam_is_greedy_where_one_class_is_sure():
+    best = np.array([[1, 1, 3, 0, 2, 2, 2, 3, 2]])
+    x = 30 * np.eye(4)[best.T]
+    for width in (1, 5):
+        decoded, log_p = df.nn.ctc_beam_search_decoder(x, [9], width)
+        assert decoded[0].tolist() == df.nn.ctc_greedy_decoder(x, [9])[0][0].tolist()
+        assert -1e-9 < log_p.item() <= 0
+
+
+def test_sequences_that_left_the_beams_are_the_same_when_they_return():
+    """Against the same search with sequences as tuples, narrow beams and many steps."""
+    rng = np.random.default_rng(6)
+    for width in (2, 3, 7):
+        x = rng.normal(size=(30, 3, 4))
+        decoded, log_p = df.nn.ctc_beam_search_decoder(x, [30, 20, 0], width, min(width, 3))
+        for row, steps in enumerate((30, 20, 0)):
+            found = search(x[:steps, row], width)
+            for k, (path, total) in enumerate(found[:min(width, 3)]):
+                assert tuple(c for c in decoded[k].numpy()[row] if c >= 0) == path
+                assert abs(log_p.numpy()[row, k] - total) < 1e-10
+    assert log_p.numpy()[2].tolist() == [0, -np.inf, -np.inf]
+
+
+def search(x, width):
+    """Prefix beam search in a few lines; the last class is blank."""
+    p = x - np.logaddexp.reduce(x, -1, keepdims=True)
+    beams = {(): (0.0, -np.inf)}
+    for row in p:
+        made = {}
+        for path, (blank, label) in beams.items():
+            total = np.logaddexp(blank, label)
+            b, n = made.get(path, (-np.inf, -np.inf))
+            made[path] = (np.logaddexp(b, total + row[-1]),
+                          np.logaddexp(n, label + row[path[-1]]) if path else n)
+            for c in range(len(row) - 1):
+                b, n = made.get((*path, c), (-np.inf, -np.inf))
+                more = blank if path and path[-1] == c else total
+                made[(*path, c)] = b, np.logaddexp(n, more + row[c])
+        beams = dict(sorted(made.items(), key=lambda item: -np.logaddexp(*item[1]))[:width])
+    return [(path, np.logaddexp(*parts)) for path, parts in beams.items()]
+
+
+def test_impossible_classes_and_bad_input_of_beams():
+    x = np.full((3, 1, 3), -np.inf)
+    x[:, :, 2] = 0                                      # all blank
+    decoded, log_p = df.nn.ctc_beam_search_decoder(x, [3], 5, 2)
+    assert [d.tolist() for d in decoded] == [[[-1] * 3]] * 2
+    assert log_p.tolist() == [[0.0, -np.inf]]
+    df.nn.ctc_beam_search_decoder(np.full((3, 1, 3), np.nan), [3], 5, 2)
+    for length, options, error, message in (
+            ([4], {}, OutOfRangeError, r"sequence_length\[0\] is 4, want 0 to 3"),
+            ([1, 2], {}, ShapeError, "want .time, batch, classes."),
+            ([3], {"beam_width": 2, "top_paths": 3}, ValueError, "1 <= top_paths <= beam_width"),
+            ([3], {"blank_index": 3}, OutOfRangeError, "no one of 3 classes")):
+        with pytest.raises(error, match=message):
+            df.nn.ctc_beam_search_decoder(x, length, **options)

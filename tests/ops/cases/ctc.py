@@ -1,4 +1,5 @@
-"""The loss by the forward recurrence in NumPy; its gradient by the sum over all paths."""
+"""The loss by the forward recurrence in NumPy; its gradient by the sum over all paths; labels
+by their loss, each in turn."""
 
 import itertools
 
@@ -64,3 +65,32 @@ for given, time_major in ((X, True), (X.swapaxes(0, 1).copy(), False)):
     case("ctc_loss_grad", args=[LABELS, given, *LENGTHS, np.array([2.0, -0.5]), 0, time_major],
          ref=np_ctc_grad, function="ops.ctc.ctc_loss_grad", dtypes=("float64",), grad=(),
          rel=1e-13)
+
+
+def labels_by_loss(x, steps, blank, classes):
+    """All sequences of labels of one row that have a path, the most likely first."""
+    labels = [c for c in range(classes) if c != blank]
+    found = []
+    for n in range(steps + 1):
+        for path in itertools.product(labels, repeat=n):
+            loss = np_ctc(np.array([path], int).reshape(1, n), x[:, None], [n], [steps],
+                          blank_index=blank)[0]
+            found.append((loss, path))
+    return sorted(f for f in found if np.isfinite(f[0]))
+
+
+def np_beam_search(logits, lengths, blank_index, beam_width, top_paths):
+    n, rows, classes = logits.shape
+    paths, log_p = np.full((top_paths, rows, n), -1), np.full((rows, top_paths), -np.inf)
+    for row, steps in enumerate(lengths):
+        found = labels_by_loss(logits[:, row], steps, blank_index % classes, classes)
+        for k, (loss, path) in enumerate(found[:top_paths]):
+            paths[k, row, :len(path)], log_p[row, k] = path, -loss
+    return paths, log_p
+
+
+for kwargs in ({"top_paths": 3}, {"blank_index": 0, "beam_width": 40}):
+    case("ctc_beam_search", args=[normal(4, 2, 3), np.array([4, 3])], kwargs=kwargs,
+         ref=lambda x, n, blank_index=-1, beam_width=100, top_paths=1: [
+             *(p := np_beam_search(x, n, blank_index, beam_width, top_paths))[0], p[1]],
+         function="nn.ctc_beam_search_decoder", grad=(), rel=1e-6)

@@ -47,6 +47,7 @@ from dualflow.keras.src.ops.nn.losses import (
     batch_normalization as batch_normalization,
     binary_crossentropy as binary_crossentropy,
     categorical_crossentropy as categorical_crossentropy,
+    ctc_decode as ctc_decode,
     ctc_loss as ctc_loss,
     dot_product_attention as dot_product_attention,
     moments as moments,

@@ -164,3 +164,19 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
                               for x in (target, target_length, output_length)]
     return df.nn.ctc_loss(labels, logits, lengths, steps, logits_time_major=False,
                           blank_index=mask_index)
+
+
+def ctc_decode(inputs, sequence_lengths, strategy="greedy", beam_width=100, top_paths=1,
+               merge_repeated=True, mask_index=0):
+    logits = convert_to_tensor(inputs)
+    logits = convert_to_tensor(logits, result_type(logits.dtype.name, "float32"))
+    logits, lengths = df.transpose(logits, [1, 0, 2]), convert_to_tensor(sequence_lengths, "int32")
+    if strategy == "greedy":
+        decoded, scores = df.nn.ctc_greedy_decoder(logits, lengths, merge_repeated, mask_index)
+    elif strategy == "beam_search":
+        decoded, scores = df.nn.ctc_beam_search_decoder(logits, lengths, beam_width, top_paths,
+                                                        mask_index)
+    else:
+        raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and "
+                         "'beam_search'.")
+    return df.cast(df.stack(decoded), df.int32), scores
