@@ -193,7 +193,8 @@ class Iterated(Stage):
     def __init__(self, begin: Callable[[], Iterable[Any]], size: int, spec: Any, who: str,
                  noted: Callable[[Exception], Exception] | None = None) -> None:
         super().__init__()
-        self.begin, self.n, self.given, self.who = begin, size, spec, who
+        self.begin: Callable[[], Iterable[Any]] = begin
+        self.n, self.given, self.who = size, spec, who
         self.noted = noted
 
     def options(self) -> dict[str, Any]:

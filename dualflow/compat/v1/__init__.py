@@ -165,6 +165,11 @@ from dualflow.compat.v1.functions import (
     hessians as hessians,
     make_template as make_template,
 )
+from dualflow.compat.v1.get_variable import (
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+    no_regularizer as no_regularizer,
+)
 from dualflow.compat.v1.gradients import (
     gradients as gradients,
 )
@@ -366,10 +371,7 @@ from dualflow.compat.v1.scatter import (
 from dualflow.compat.v1.scopes import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
-    get_local_variable as get_local_variable,
-    get_variable as get_variable,
     get_variable_scope as get_variable_scope,
-    no_regularizer as no_regularizer,
     variable_op_scope as variable_op_scope,
     variable_scope as variable_scope,
 )

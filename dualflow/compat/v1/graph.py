@@ -83,7 +83,7 @@ class Graph(SizedTrace):
     for_any_size = True
     encloses = False            # any node can be asked for by name
     is_open = True
-    face = TensorFace
+    face: type | None = TensorFace
     names: ScopedNames
 
     def __init__(self, name: str = "graph", after: Graph | None = None) -> None:

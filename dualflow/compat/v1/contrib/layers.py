@@ -9,6 +9,7 @@ from typing import Any
 import dualflow as df
 from dualflow import nn
 from dualflow.compat.v1.dtypes import float32
+from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
@@ -20,7 +21,7 @@ from dualflow.compat.v1.init_ops import (
 from dualflow.compat.v1.layers.base import ZEROS, known, shape_of
 from dualflow.compat.v1.layers.core import flatten as own_flatten
 from dualflow.compat.v1.ops import convert
-from dualflow.compat.v1.scopes import get_variable, variable_scope
+from dualflow.compat.v1.scopes import variable_scope
 
 __all__ = ["flatten", "fully_connected", "l1_regularizer", "l2_regularizer",
            "variance_scaling_initializer", "xavier_initializer"]

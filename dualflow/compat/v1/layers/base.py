@@ -7,12 +7,13 @@ import re
 from typing import Any
 
 from dualflow.compat.v1.dtypes import as_dtype
+from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
 from dualflow.compat.v1.init_ops import ones_initializer, zeros_initializer
 from dualflow.compat.v1.ops import convert
-from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
+from dualflow.compat.v1.scopes import VariableScope, variable_scope
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.compat.v1.variables import Variable
 

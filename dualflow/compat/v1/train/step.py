@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.compat.v1.defaults import default_session
+from dualflow.compat.v1.get_variable import get_variable
 from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.in_force import graph_in_force, runs_at_once
 from dualflow.compat.v1.init_ops import zeros_initializer
-from dualflow.compat.v1.scopes import get_variable, variable_scope
+from dualflow.compat.v1.scopes import variable_scope
 from dualflow.compat.v1.variables import Variable
 from dualflow.dtypes import int64
 
