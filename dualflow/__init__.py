@@ -34,8 +34,13 @@ from dualflow.autodiff import (
     UnconnectedGradients as UnconnectedGradients,
     custom_gradient as custom_gradient,
     grad as grad,
+    hvp as hvp,
+    jvp as jvp,
     py_function as py_function,
+    recompute_grad as checkpoint,
+    recompute_grad as recompute_grad,
     value_and_grad as value_and_grad,
+    vjp as vjp,
 )
 from dualflow.dtypes import (
     DType as DType,
@@ -283,6 +288,12 @@ if _typing.TYPE_CHECKING:
     from dualflow.io.save import (
         save as save,
     )
+    from dualflow.transforms import (
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacrev as jacrev,
+        vmap as vmap,
+    )
     from dualflow.modules import (
         Module as Module,
     )
@@ -303,9 +314,13 @@ _LATE = {
     "TensorLike": "dualflow.ops.types",
     "function": "dualflow.graph.calls.decorator",
     "gradients": "dualflow.compat.v1.gradients",
+    "hessian": "dualflow.transforms",
+    "jacfwd": "dualflow.transforms",
+    "jacrev": "dualflow.transforms",
     "load": "dualflow.io.load",
     "name_scope": "dualflow.compat.v1.graph",
     "save": "dualflow.io.save",
+    "vmap": "dualflow.transforms",
 }
 
 # Packages that are loaded when they are first used.

@@ -23,7 +23,7 @@ FLOORS = [
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal", "summary",
-     "testing", "initializers", "experimental", "debugging", "modules"},
+     "testing", "initializers", "experimental", "debugging", "modules", "transforms"},
     {"data", "io", "train"},
     {"compat", "keras"},
 ]

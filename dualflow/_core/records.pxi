@@ -135,14 +135,14 @@ cdef class RecordLog:
     auto_watch : bool
         Whether values of trainable variables are watched as soon as an op reads them.
     keeps : bool
-        Whether it keeps records; False: it only notes variables.
+        Whether it keeps records; False: it only notes what is read that was there before.
     """
     cdef df_log c
     cdef bint auto_watch
-    cdef readonly list met              # values of variables it noted, or None where it keeps
+    cdef readonly list met              # what was read that was there before; None where it keeps
     cdef readonly bint active
     cdef int walks                      # walkers that look at the entries
-    cdef RecordLog outer                # the log around this one on the thread's stack
+    cdef readonly RecordLog outer       # the log around this one on the thread's stack
     cdef readonly set watched           # ids somebody asked to watch, and variables met
     cdef readonly dict blocked          # op name -> why nothing flows through it: ops met
     cdef list functions                 # ops of entries that only the log knows
@@ -242,6 +242,9 @@ cdef class RecordLog:
                 if self.met is not None:
                     self.met.append(x)
                 touched = True
+            elif self.met is not None and x.id < self.c.ids.base and df_is_float(x.t.dtype):
+                keep_id(&self.c.ids, x.id)
+                self.met.append(x)
         return touched
 
     cdef int append(self, Op op, Attrs attrs, PyObject **ins, int n_in, PyObject **outs,

@@ -26,6 +26,7 @@ from dualflow.ops.distributions import (
     stateless_gamma,
     stateless_poisson,
 )
+from dualflow.ops.draws import drawn
 from dualflow.ops.gather import gather
 from dualflow.ops.random import (
     Shape,
@@ -125,7 +126,7 @@ class Generator:
         graph = current_graph()
         if graph is None or graph is self._graph:
             self._check_place(graph)
-            return self._next()
+            return drawn(self._next)
         if graph.n_open or (self._state is not None and self._state in graph.variables):
             key: Tensor = apply("next_key", self._carried())
             return key

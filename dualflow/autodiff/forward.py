@@ -1,0 +1,299 @@
+"""Forward mode: derivatives along a direction, by the reverse rules.
+
+What flows back through a function is linear in what flows in. Its own gradient with respect to that,
+taken along a direction of the inputs, is the derivative of the outputs along it: the reverse pass,
+transposed. So every op that has a gradient rule has this derivative, of any order, and there is no
+second table of rules. Whatever flows into the first reverse pass does not matter, only what it meets
+on the way; in a graph, that pass is dead code except for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Recorder, RecordLog, Tensor, TensorBase, as_tensor, tensor_id
+from dualflow.arguments import shown
+from dualflow.autodiff.backward import backward, fit, zeros
+from dualflow.autodiff.functional import fresh
+from dualflow.autodiff.tape import GradientTape, UnconnectedGradients, wants_zero
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.nest import (
+    flatten_tensors,
+    flatten_up_to,
+    is_numbers,
+    pack_sequence_as,
+    rebuild,
+)
+from dualflow.ops.array import same_shape
+from dualflow.ops.indexed_slices import IndexedSlices
+
+__all__ = ["ForwardAccumulator", "hvp", "jvp", "vjp"]
+
+
+class ForwardAccumulator(Recorder):
+    """Computes derivatives along a direction: Jacobian-vector products.
+
+    Parameters
+    ----------
+    primals : Tensor, Variable, or nested lists, tuples, dicts of them
+        Where to differentiate.
+    tangents : the same structure of tensors
+        The direction.
+
+    Notes
+    -----
+    It records what runs in its ``with`` block, as a tape does, and computes the derivative when asked:
+    the reverse pass, differentiated along the direction. That takes the time of two to three times
+    the function eagerly; in a graph, of the function and its derivative. Accumulators nest, and
+    tapes around one record what it computes.
+
+    See Also
+    --------
+    dualflow.jvp : of a function.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([2., 3.])
+    >>> with df.autodiff.ForwardAccumulator(x, df.constant([1., 0.])) as acc:
+    ...     y = x * x
+    >>> acc.jvp(y).tolist()
+    [4.0, 0.0]
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self._primals = flatten_tensors(primals)
+        self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
+        self._log = RecordLog(False)
+        for x in self._primals:
+            if not isinstance(x, TensorBase) or not x.dtype.is_floating:
+                raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, want a tensor of a "
+                                 "floating dtype")
+            self._log.watch(x)
+
+    def jvp(self, primals: Any, unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
+        """The derivative of something computed in the block, along the direction.
+
+        Parameters
+        ----------
+        primals : Tensor, or nested lists, tuples, dicts of them
+        unconnected_gradients : {"none", "zero"}
+            What stands for the derivative of what does not depend on the accumulator's primals.
+
+        Returns
+        -------
+        The structure of `primals`, of tensors with their shapes and dtypes
+        """
+        zero = wants_zero(unconnected_gradients)
+        active = self._log.active
+        if active:
+            self._log.pop()
+        try:
+            found = [self._along(y) for y in flatten_tensors(primals)]
+        finally:
+            if active:
+                self._log.push()
+        return pack_sequence_as(primals, [zeros(y) if t is None and zero else t for t, y in
+                                          zip(found, flatten_tensors(primals), strict=True)])
+
+    def _along(self, y: Any) -> Tensor | None:
+        """The derivative of one tensor; None if it does not depend on the primals."""
+        if not isinstance(y, TensorBase):
+            raise DTypeError(f"ForwardAccumulator.jvp: got {shown(y)}, want a tensor")
+        if not y.dtype.is_floating:
+            return None
+        ids = [tensor_id(x) for x in self._primals]
+        inner = GradientTape(watch_accessed_variables=False)
+        with inner:
+            into = zeros(y)
+            inner.watch(into)
+            found = backward(self._log, {tensor_id(y): into}, ids)
+        pairs = [(found[key], t) for key, t in zip(ids, self._tangents, strict=True)
+                 if key in found]
+        if not pairs:
+            return None
+        return inner.gradient([g for g, _ in pairs], into, [t for _, t in pairs],
+                              UnconnectedGradients.ZERO)
+
+
+def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> list[Tensor]:
+    """Tensors given for others, checked to be like them."""
+    try:
+        leaves = flatten_up_to(structure, given)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{what}s are not built like what they are for: {error}") from None
+    found = []
+    for x, t in zip(values, leaves, strict=True):
+        t = as_tensor(t)
+        if not t.dtype.is_floating or not same_shape(t.shape, x.shape):
+            raise ShapeError(f"{what} is {t.dtype} {t.shape}, want {x.dtype} {x.shape}")
+        found.append(fit(t, x))
+    return found
+
+
+def as_sources(who: str, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments with tensors of an identity of their own."""
+    return tuple([rebuild(a, lambda x: fresh(who, x), is_numbers) for a in args])
+
+
+def as_tensors(result: Any) -> Any:
+    """What a function returned, with tensors in place of numbers."""
+    return rebuild(result, as_tensor, lambda x: isinstance(x, IndexedSlices) or is_numbers(x))
+
+
+def numbers_as_tensors(items: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments, with nested lists of numbers as the tensors that they stand for."""
+    return tuple([rebuild(x, as_tensor, is_numbers) for x in items])
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> Any:
+    """What a function returns, and its derivative along a direction.
+
+    Parameters
+    ----------
+    f : callable
+        Returns a tensor, or nested tensors.
+    primals : list or tuple
+        The arguments of `f`: nested tensors of floating dtypes.
+    tangents : list or tuple
+        The direction: a tensor for each of theirs, of the same shape.
+    has_aux : bool, default False
+        Whether `f` returns a pair, of which only the first is differentiated.
+
+    Returns
+    -------
+    (result, tangent), or (result, tangent, aux): the tangent is built like the result; zeros where
+    that does not depend on the arguments, or is not floating
+
+    Raises
+    ------
+    InvalidArgumentError, ShapeError, DTypeError
+        If the tangents do not fit the primals, or those are not floating.
+
+    Notes
+    -----
+    See `autodiff.ForwardAccumulator` for how it is computed, and what it costs.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> y, slope = df.jvp(lambda x: x * x, (3.,), (1.,))
+    >>> y.item(), slope.item()
+    (9.0, 6.0)
+    """
+    arguments("jvp", f, primals)
+    arguments("jvp", f, tangents)
+    given = as_sources("jvp", primals)
+    with ForwardAccumulator(given, numbers_as_tensors(tangents)) as forward:
+        out, aux = with_aux("jvp", f(*given), has_aux)
+    made = forward.jvp(out, UnconnectedGradients.ZERO)
+    return (out, made, aux) if has_aux else (out, made)
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """What a function returns, and a function of what flows back through it.
+
+    Parameters
+    ----------
+    f : callable
+        Returns a tensor, or nested tensors.
+    *primals : nested tensors of floating dtypes
+        Its arguments.
+    has_aux : bool, default False
+        Whether `f` returns a pair, of which only the first is differentiated.
+
+    Returns
+    -------
+    (result, back), or (result, back, aux): `back` takes a gradient for each tensor of the result,
+    built like it, and returns a tuple of those of the arguments. It may be called many times, and
+    keeps what the gradient reads alive.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> y, back = df.vjp(lambda a, b: a * b, [1., 2.], [3., 4.])
+    >>> [g.tolist() for g in back([1., 10.])]
+    [[3.0, 40.0], [1.0, 20.0]]
+    """
+    arguments("vjp", f, primals)
+    given = as_sources("vjp", primals)
+    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    with tape:
+        tape.watch(given)
+        out, aux = with_aux("vjp", f(*given), has_aux)
+
+    def back(gradients: Any) -> Any:
+        if isinstance(out, TensorBase):
+            gradients = as_tensor(gradients)
+        seeds = fitting(out, flatten_tensors(out), gradients, "vjp: a gradient")
+        found = tape.gradient(out, given, pack_sequence_as(out, seeds), UnconnectedGradients.ZERO)
+        return rebuild(found, as_tensor, lambda g: isinstance(g, IndexedSlices))
+
+    return (out, back, aux) if has_aux else (out, back)
+
+
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The Hessian of a function that returns one number, times a vector.
+
+    Parameters
+    ----------
+    f : callable
+        Returns one number: a tensor with one element.
+    primals, tangents : list or tuple
+        The arguments of `f`, and the vector: built alike.
+
+    Returns
+    -------
+    tuple, built like `primals`
+
+    Notes
+    -----
+    The gradient of the gradient's product with the vector: two reverse passes, no matrix.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> cubes = lambda x: df.reduce_sum(x * x * x)
+    >>> df.hvp(cubes, ([1., 2.],), ([1., 10.],))[0].tolist()
+    [6.0, 120.0]
+    """
+    arguments("hvp", f, primals)
+    arguments("hvp", f, tangents)
+    given = as_sources("hvp", primals)
+    along = fitting(given, flatten_tensors(given), numbers_as_tensors(tangents),
+                    "hvp: a tangent")
+    outer = GradientTape(watch_accessed_variables=False)
+    with outer:
+        outer.watch(given)
+        with GradientTape(watch_accessed_variables=False) as inner:
+            inner.watch(given)
+            value = as_tensor(f(*given))
+        if value.size != 1:
+            raise ShapeError(f"hvp: the function gave a tensor of shape {value.shape}, want one "
+                             "number")
+        gradients = inner.gradient(value, given, unconnected_gradients=UnconnectedGradients.ZERO)
+    made = outer.gradient(gradients, given, pack_sequence_as(given, along),
+                          UnconnectedGradients.ZERO)
+    return rebuild(made, as_tensor, lambda g: isinstance(g, IndexedSlices))
+
+
+def arguments(who: str, f: Any, items: Any) -> None:
+    """Raises unless these are a function and a list or tuple of its arguments."""
+    if not callable(f):
+        raise InvalidArgumentError(f"{who}: f is {shown(f)}, want a function")
+    if not isinstance(items, list | tuple):
+        raise InvalidArgumentError(f"{who}: got {shown(items)}, want a tuple with an item for each "
+                                   "argument of the function")
+
+
+def with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What is differentiated of what a function returned, and what is not."""
+    if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+        raise InvalidArgumentError(f"{who}: with has_aux the function has to give a pair, got "
+                                   f"{type(result).__name__}")
+    out, aux = result if has_aux else (result, None)
+    return as_tensors(out), aux
+
+

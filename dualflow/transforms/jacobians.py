@@ -1,0 +1,180 @@
+"""Jacobians and Hessians, all rows or columns at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import as_tensor
+from dualflow.autodiff import grad, jvp, vjp
+from dualflow.errors import InvalidArgumentError
+from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
+from dualflow.ops.array import product, reshape, static_shape
+from dualflow.ops.creation import one_hot, range as range_, zeros_like
+from dualflow.transforms.vmap import vmap
+
+Argnums = int | tuple[int, ...]
+
+
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that computes all derivatives of what `f` returns, a column at a time.
+
+    It is the better choice where `f` returns more numbers than it takes.
+
+    Parameters
+    ----------
+    f : callable
+        Returns nested tensors; its arguments may be nested tensors, too.
+    argnums : int or tuple of int, default 0
+        Which positional arguments to differentiate with respect to.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns a
+        tensor of shape (t..., s...); in the structure of the result, of that of the argument; of
+        tuples, if `argnums` is one.
+
+    Notes
+    -----
+    `jvp`, mapped over the directions; what does not depend on them is computed once.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.jacfwd(lambda x: x * x)([1., 2.]).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    @functools.wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        places, taken = chosen("jacfwd", argnums, args)
+        leaves = flatten(taken)
+
+        def along(k: int) -> Callable[[Any], Any]:
+            def column(direction: Any) -> Any:
+                tangents = [direction if i == k else zeros_like(x) for i, x in enumerate(leaves)]
+                return jvp(of_chosen(f, places, args, kwargs), (taken,),
+                           (pack_sequence_as(taken, tangents),))[1]
+            return column
+
+        columns = [vmap(along(k), out_axes=-1)(directions(x)) for k, x in enumerate(leaves)]
+        parts = [flatten(c) for c in columns]
+        blocks = []
+        for i in range(len(parts[0]) if parts else 0):
+            shaped = [reshape(part[i], (*static_shape(part[i])[:-1], *static_shape(x)))
+                      for part, x in zip(parts, leaves, strict=True)]
+            blocks.append(of_places(argnums, pack_sequence_as(taken, shaped)))
+        return nested(columns[0] if columns else (), blocks)
+
+    return jacobian_of
+
+
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that computes all derivatives of what `f` returns, a row at a time.
+
+    It is the better choice where `f` takes more numbers than it returns.
+
+    Parameters
+    ----------
+    f, argnums
+        As for `jacfwd`.
+
+    Returns
+    -------
+    callable
+        As `jacfwd` does.
+
+    Notes
+    -----
+    What `vjp` gives, mapped over the elements of the result.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.jacrev(lambda x: x * x)([1., 2.]).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    @functools.wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        places, taken = chosen("jacrev", argnums, args)
+        out, back = vjp(of_chosen(f, places, args, kwargs), taken)
+        leaves = flatten(out)
+        blocks = []
+        for k, y in enumerate(leaves):
+            def row(direction: Any, k: int = k) -> Any:
+                return back(pack_sequence_as(out, [
+                    direction if i == k else zeros_like(x) for i, x in enumerate(leaves)]))[0]
+
+            rows = vmap(row)(directions(y))
+            shaped = [reshape(r, (*static_shape(y), *static_shape(r)[1:])) for r in flatten(rows)]
+            blocks.append(of_places(argnums, pack_sequence_as(rows, shaped)))
+        return nested(out, blocks)
+
+    return jacobian_of
+
+
+def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """A function that computes the second derivatives of a number that `f` returns.
+
+    Parameters
+    ----------
+    f : callable
+        Returns one number.
+    argnums : int, default 0
+        Which argument.
+
+    Returns
+    -------
+    callable
+        Takes what `f` takes. Returns, for an argument of shape (s...), a tensor of shape (s..., s...).
+
+    Notes
+    -----
+    `jacrev` of `grad`: symmetric up to rounding.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.hessian(lambda x: df.reduce_sum(x * x * x))([1., 2.]).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacrev(grad(f, argnums), argnums)
+
+
+def chosen(who: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
+    """The places of some arguments, and these arguments as tensors."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
+    for i in places:
+        if not -len(args) <= i < len(args):
+            raise InvalidArgumentError(f"{who}: argnums names argument {i}, the function got "
+                                       f"{len(args)}")
+    return places, tuple([rebuild(args[i], as_tensor, is_numbers) for i in places])
+
+
+def of_chosen(f: Callable[..., Any], places: tuple[int, ...], args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    """`f` as a function of some of its arguments."""
+    def function(taken: tuple[Any, ...]) -> Any:
+        given = list(args)
+        for i, x in zip(places, taken, strict=True):
+            given[i] = x
+        return f(*given, **kwargs)
+
+    return function
+
+
+def of_places(argnums: Argnums, parts: tuple[Any, ...]) -> Any:
+    return parts if isinstance(argnums, tuple) else parts[0]
+
+
+def directions(x: Any) -> Any:
+    """The unit tensors of a shape: (size, *shape)."""
+    size = product(static_shape(x))
+    return reshape(one_hot(range_(size), size, dtype=x.dtype), (size, *static_shape(x)))
+
+
+def nested(structure: Any, blocks: list[Any]) -> Any:
+    """A structure with a structure in the place of each leaf."""
+    left = iter(blocks)
+    return rebuild(structure, lambda _: next(left))

@@ -1,0 +1,103 @@
+"""How `vmap` goes through calls, branches and loops.
+
+A branch that all lanes take is taken; where each lane chooses, all branches run for all lanes and the
+results are selected. A loop goes on as long as any lane wants to; what lanes carry that are through
+stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualflow._core import Op, as_tensor, current_graph, record_function
+from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
+from dualflow.ops.array import reshape
+from dualflow.ops.compare import equal, where
+from dualflow.ops.control_flow import cond, switch_case
+from dualflow.ops.reduce import reduce_sum
+from dualflow.transforms.lane import Lane
+from dualflow.transforms.loops import loop
+
+if TYPE_CHECKING:
+    from dualflow.transforms.replay import Replay
+
+Lanes = list[Lane]
+
+
+def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
+    """What is inside, in its place."""
+    graph = current_graph()
+    mark = None if graph is None else graph.mark
+    made = replay.run(node.bodies[0], lanes)
+    if isinstance(node.data, Rule):
+        made = with_rule(replay, node.data, node, made, mark)
+    return made
+
+
+def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | None) -> Lanes:
+    """The results of a function that has a gradient rule of its own, which is mapped in turn."""
+    given = [replay.lane(x) for x in rule.inputs]
+    own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
+    stacked = [replay.stacked(y) for y in own]
+
+    def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
+        def lane(*rows: Any) -> Any:
+            left = iter(rows)
+            return list(rule.op.rule([None if x is None else next(left) for x in g],
+                                     node.outputs[:rule.n_outputs], *rule.inputs))
+
+        result, found = replay.again().map(lane, [Lane(x, True) for x in g if x is not None])
+        left = iter(found)
+        return [None if x is None else summed(replay, next(left), to)
+                for x, to in zip(result, given, strict=True)]
+
+    outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], stacked, mark)
+    return [*[Lane(y, True) for y in outs], *rest]
+
+
+def summed(replay: Replay, g: Lane, to: Lane) -> Any:
+    """A gradient of all lanes as that of a value: the sum where they share it."""
+    x = replay.stacked(g)
+    return x if to.stacked else reduce_sum(x, 0)
+
+
+def choose(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
+    """One branch for all lanes, or all branches and a choice for each lane."""
+    index = lanes[0]
+    if not index.stacked:
+        return branch(replay, node, index.value, lanes)
+    every = [[replay.stacked(y) for y in replay.run(body, lanes)] for body in node.bodies]
+    found = every[0]
+    for k, other in enumerate(every[1:], 1):
+        taken = index.value if len(every) == 2 and index.value.dtype.name == "bool" else (
+            at_least(index.value, k, k == len(every) - 1))
+        found = [where(beside(taken, y), y, x) for x, y in zip(found, other, strict=True)]
+    return [Lane(y, True) for y in found]
+
+
+def at_least(index: Any, k: int, last: bool) -> Any:
+    """Which lanes take branch k; the last is that of all other indices, too."""
+    return (index >= k) | (index < 0) if last else equal(index, k)
+
+
+def beside(flags: Any, x: Any) -> Any:
+    """A flag per lane as it broadcasts against a value."""
+    return reshape(flags, (flags.shape[0], *[1] * (x.ndim - 1)))
+
+
+def branch(replay: Replay, node: Node, index: Any, lanes: Lanes) -> Lanes:
+    """The branch that all lanes take."""
+    def of(body: Graph) -> Callable[[], list[Any]]:
+        return lambda: [replay.stacked(y) for y in replay.run(body, lanes)]
+
+    first, *others = [of(body) for body in node.bodies]
+    if as_tensor(index).dtype.name == "bool":
+        made = cond(index, others[0], first)
+    else:
+        made = switch_case(index, [first, *others])
+    return [Lane(y, True) for y in made]
+
+
+OWNERS: dict[Op, Callable[[Any, Node, Lanes], Sequence[Lane]]] = {
+    CALL: call, COND: choose, LOOP: loop}

@@ -1,0 +1,213 @@
+"""A function recorded for one lane, and played for all of them.
+
+The function is traced with what one lane sees, and the nodes are then applied to all lanes at once,
+op by op, wherever that happens: eagerly, or into the graph that is being traced, under whatever tapes
+are active. So vmap needs no kernels of its own, and its results have gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dualflow._core import Dim, Symbol, as_tensor, current_graph, symbol
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Node, walk
+from dualflow.graph.trace.bodies import Body
+from dualflow.graph.trace.dims import dim_now
+from dualflow.graph.trace.parameters import is_number
+from dualflow.graph.trace.trace import Trace
+from dualflow.nest import rebuild
+from dualflow.ops.array import broadcast_to
+from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.scan import map_fn
+from dualflow.transforms import registry
+from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.owners import OWNERS
+from dualflow.transforms.rules import shapes  # noqa: F401  fills the registry
+
+Lanes = list[Lane]
+
+
+class Replay:
+    """What stands for the values of a function that was recorded for one lane.
+
+    Parameters
+    ----------
+    who : str
+        The transform, for messages.
+    n : int or Dim
+        How many lanes.
+    around : Replay, optional
+        One whose values the function may read, too: it was recorded there.
+    """
+
+    def __init__(self, who: str, n: Any, around: Replay | None = None) -> None:
+        self.who = who
+        self.n = n
+        self.values: dict[Symbol, Lane] = {} if around is None else around.values
+        graph = current_graph()
+        self.eager = graph is None
+        if graph is None:
+            graph = Trace(who, None if around is None else around.trace)
+            graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
+        self.trace: Trace = graph
+
+    def again(self) -> Replay:
+        """For what is recorded later, and reads values of this one."""
+        return Replay(self.who, self.n, self)
+
+    # --- recording ---
+
+    def map(self, f: Callable[..., Any], args: Sequence[Lane]) -> tuple[Any, Lanes]:
+        """What `f` returns for all lanes: the structure, and its tensors."""
+        given = [self._lane_of(x.value) if x.stacked else x.value for x in args]
+        guards = set(self.trace.guards)
+
+        def lane() -> Any:
+            return rebuild(f(*given), lambda x: None if x is None else as_tensor(x),
+                           lambda x: isinstance(x, IndexedSlices))
+
+        body = Body(self.trace, self.who, lane, ())
+        decided = [self.trace.guards.pop(key) for key in list(self.trace.guards)
+                   if key not in guards]
+        for node in walk(body.nodes):
+            self._refuse(node)
+        self.values.update({s: x for s, x in zip(given, args, strict=True) if x.stacked})
+        self.play(body.nodes)
+        for guard in decided:
+            self._decide(guard)
+        return body.result, [self.lane(y) for y in body.outputs]
+
+    def _lane_of(self, x: Any) -> Symbol:
+        """A parameter like one lane of a tensor."""
+        node = Node(PARAMETER, (), None, (), self.trace.names.unique("lane"), self.trace.line())
+        if type(x) is Symbol:
+            made = symbol(self.trace, node, 0, x.dtype, x.known_shape[1:], x.hints[1:])
+        else:
+            made = symbol(self.trace, node, 0, x.dtype, x.shape[1:])
+        node.outputs = (made,)
+        return made
+
+    def _refuse(self, node: Node) -> None:
+        """Raises where a lane does what can be done once only."""
+        if not node.op.writes:
+            return
+        variable = self.trace.variable_of(node.inputs[(node.op.writes & -node.op.writes)
+                                                      .bit_length() - 1])
+        if variable is None or not getattr(variable, "trainable", True):
+            hint = ("; numbers that differ from lane to lane come from random.stateless_*, with a "
+                    "seed for each lane")
+        else:
+            hint = ""
+        name = getattr(variable, "name", "a variable")
+        raise InvalidArgumentError(
+            f"{self.who}: a lane cannot assign {name}, which all lanes share (at {node.line}); "
+            f"return the value, and assign it outside{hint}")
+
+    def _decide(self, guard: Any) -> None:
+        """Python's decision by a size of one lane, as one by sizes that last."""
+        args = [self.number(a) for a in guard.args]
+        if any([isinstance(a, Dim) for a in args]):
+            self.trace.guard(guard.op, tuple(args), guard.answer)
+
+    # --- values ---
+
+    def lane(self, x: Symbol) -> Lane:
+        """What stands for a value in all lanes."""
+        found, inside = self.values.get(x), x
+        while found is None and inside in self.trace.enclosed.recorded_as:
+            inside = self.trace.enclosed.recorded_as[inside]    # a call gives it only since then
+            found = self.values.get(inside)
+        if found is None:
+            found = Lane(self._outside(x), False)
+        self.values[x] = found
+        return found
+
+    def _outside(self, x: Symbol) -> Any:
+        """A value that was there before."""
+        node = x.node
+        if is_number(x):
+            return as_tensor(self.number(node.data.dim), x.dtype)
+        if self.eager and (node.op is CONSTANT or node.op is VARIABLE):
+            return node.data
+        return x
+
+    def number(self, x: Any) -> Any:
+        """A number that may have been computed from sizes of one lane."""
+        return dim_now(x, self._leaf) if isinstance(x, Dim) else x
+
+    def _leaf(self, dim: Dim) -> Any:
+        x = dim.args[0]
+        found = self.values.get(x) if isinstance(x, Symbol) else None
+        if found is not None and dim.kind == "size":
+            return found.value.shape[dim.args[1] + found.stacked]
+        if found is not None or self.eager:
+            raise ShapeError(f"{self.who}: data decides about a size, which may therefore differ "
+                             "from lane to lane")
+        return dim
+
+    def stacked(self, lane: Lane) -> Any:
+        """A value of all lanes."""
+        if lane.stacked:
+            return lane.value
+        x = as_tensor(lane.value)
+        return broadcast_to(x, (self.n, *x.shape))
+
+    # --- playing ---
+
+    def play(self, nodes: Iterable[Node]) -> None:
+        """Applies nodes to all lanes."""
+        for node in nodes:
+            if node.op in LEAVES:
+                continue
+            lanes = [self.lane(x) for x in node.inputs]
+            if node.bodies:
+                made = OWNERS[node.op](self, node, lanes)
+            else:
+                made = self._apply(node, lanes)
+            self.values.update(zip(node.outputs, made, strict=False))
+
+    def run(self, graph: Any, lanes: Sequence[Lane]) -> Lanes:
+        """What a body makes of its inputs."""
+        self.values.update(zip(graph.inputs, lanes, strict=True))
+        self.play(graph.nodes)
+        return [self.lane(y) for y in graph.outputs]
+
+    def _apply(self, node: Node, lanes: Lanes) -> Lanes:
+        run = Application(node, self.n, self.number)
+        if not any([x.stacked for x in lanes]):
+            return [Lane(y, False) for y in outputs(run(*[x.value for x in lanes]))]
+        if sized_here(node):
+            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} makes "
+                             f"(at {node.line}), so that it may differ from lane to lane")
+        rule = registry.rule_of(run)
+        made = None if rule is None else rule(run, *lanes)
+        if made is None:
+            made = one_by_one(run, lanes)
+        return [y if isinstance(y, Lane) else Lane(y, True) for y in outputs(made)]
+
+
+def sized_here(node: Node) -> bool:
+    """Whether data that an op reads decides about a size of what it makes."""
+    return (any([y.sized_by_data for y in node.outputs])
+            and not any([x.sized_by_data for x in node.inputs]))
+
+
+def outputs(made: Any) -> Sequence[Any]:
+    """What an op returned, as a list."""
+    if isinstance(made, Lane):
+        return [made]
+    return () if made is None else made if isinstance(made, tuple) else (made,)
+
+
+def one_by_one(run: Application, lanes: Lanes) -> Any:
+    """An op applied to one lane after the other, which is right for every op."""
+    def lane(rows: list[Any]) -> list[Any]:
+        left = iter(rows)
+        made = run(*[next(left) if x.stacked else x.value for x in lanes])
+        return list(outputs(made))
+
+    return tuple(map_fn(lane, [x.value for x in lanes if x.stacked]))
+
+

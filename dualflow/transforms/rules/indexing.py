@@ -1,0 +1,50 @@
+"""Ops that read and write by index."""
+
+from typing import Any
+
+from dualflow.ops.array import broadcast_to, reshape
+from dualflow.ops.creation import range as range_
+from dualflow.ops.join import concat
+from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.registry import batching
+
+
+@batching("gather")
+def gather(run: Application, params: Lane, indices: Lane) -> Any:
+    batch, rank = run.attrs["batch_dims"], run.inputs[0].ndim
+    if not batch and not indices.stacked:
+        return run(params.value, indices.value, axis=run.axis())
+    if not batch and not params.stacked and run.attrs["axis"] in (0, -rank):
+        return run(params.value, indices.value)
+    return run(*run.all_stacked((params, indices)), axis=run.axis(), batch_dims=batch + 1)
+
+
+@batching("gather_grad", "gather_nd", "scatter_nd")
+def nested(run: Application, first: Lane, second: Lane) -> Any:
+    """The lanes are one more batch dimension."""
+    rank = len(run.attrs["shape"]) if "shape" in run.attrs else run.inputs[0].ndim
+    changed: dict[str, Any] = {"axis": run.axis(rank=rank),
+                               "batch_dims": run.attrs["batch_dims"] + 1}
+    if "shape" in run.attrs:
+        changed["shape"] = (run.n, *run.attrs["shape"])
+    return run(*run.all_stacked((first, second)), **changed)
+
+
+@batching("tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
+          "tensor_scatter_nd_min", "tensor_scatter_nd_max", "tensor_scatter_nd_mul",
+          "scatter_update_grad")
+def scatter(run: Application, *lanes: Lane) -> Any:
+    """Indices begin with the number of their lane."""
+    x, indices, *updates = run.all_stacked(lanes)
+    each = run.shape(run.inputs[1])
+    lane = reshape(range_(run.n, dtype=indices.dtype), (run.n, *[1] * len(each)))
+    lane = broadcast_to(lane, (run.n, *each[:-1], 1))
+    return run(x, concat([lane, indices], -1), *updates)
+
+
+@batching("searchsorted")
+def searchsorted(run: Application, rows: Lane, values: Lane) -> Any:
+    """Several values are looked up in one row; the op's leading dimensions must agree."""
+    if run.inputs[0].ndim != run.inputs[1].ndim:
+        return None
+    return run(*run.all_stacked((rows, values)))

@@ -1,0 +1,19 @@
+"""Products of matrices."""
+
+from typing import Any
+
+from dualflow.ops.array import reshape
+from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.registry import batching
+
+
+@batching("matmul", "matmul_int32")
+def matmul(run: Application, a: Lane, b: Lane) -> Any:
+    """A batch of products; rows of all lanes by one matrix are one product."""
+    x, y = run.inputs
+    if not b.stacked and x.ndim == 2 and y.ndim == 2 and not run.attrs["transpose_a"]:
+        made = run.shape(run.outputs[0])
+        rows = reshape(a.value, (run.n * made[0], run.shape(x)[1]))
+        return reshape(run(rows, b.value), (run.n, *made))
+    rank = max(x.ndim, y.ndim)
+    return run(run.with_rank(a, x, rank), run.with_rank(b, y, rank))
