@@ -39,7 +39,8 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
     """The results of a function that has a gradient rule of its own, which is mapped in turn."""
     given = [replay.lane(x) for x in rule.inputs]
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
-    stacked = [replay.stacked(y) for y in own]
+    differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
+    values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
 
     def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
         def lane(*rows: Any) -> Any:
@@ -47,17 +48,19 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
             return list(rule.op.rule([None if x is None else next(left) for x in g],
                                      node.outputs[:rule.n_outputs], *rule.inputs))
 
-        result, found = replay.again().map(lane, [Lane(x, True) for x in g if x is not None])
+        result, found = replay.again().map(lane, [Lane(x, differs) for x in g if x is not None])
         left = iter(found)
-        return [None if x is None else summed(replay, next(left), to)
+        return [None if x is None else summed(replay, next(left), to, differs)
                 for x, to in zip(result, given, strict=True)]
 
-    outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], stacked, mark)
-    return [*[Lane(y, True) for y in outs], *rest]
+    outs = record_function(rule.op.name, back, [as_tensor(x.value) for x in given], values, mark)
+    return [*[Lane(y, differs) for y in outs], *rest]
 
 
-def summed(replay: Replay, g: Lane, to: Lane) -> Any:
+def summed(replay: Replay, g: Lane, to: Lane, differs: bool) -> Any:
     """A gradient of all lanes as that of a value: the sum where they share it."""
+    if not differs:
+        return g.value
     x = replay.stacked(g)
     return x if to.stacked else reduce_sum(x, 0)
 
