@@ -14,7 +14,7 @@ from typing import Any
 
 from dualflow._core import Recorder, RecordLog, Tensor, TensorBase, as_tensor, tensor_id
 from dualflow.arguments import shown
-from dualflow.autodiff.backward import backward, fit, zeros
+from dualflow.autodiff.backward import backward, fit, ones, zeros
 from dualflow.autodiff.functional import fresh
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients, wants_zero
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -106,7 +106,7 @@ class ForwardAccumulator(Recorder):
         ids = [tensor_id(x) for x in self._primals]
         inner = GradientTape(watch_accessed_variables=False)
         with inner:
-            into = zeros(y)
+            into = ones(y)
             inner.watch(into)
             found = backward(self._log, {tensor_id(y): into}, ids)
         pairs = [(found[key], t) for key, t in zip(ids, self._tangents, strict=True)

@@ -115,13 +115,18 @@ class Replay:
 
     def lane(self, x: Symbol) -> Lane:
         """What stands for a value in all lanes."""
-        found, inside = self.values.get(x), x
-        while found is None and inside in self.trace.enclosed.recorded_as:
-            inside = self.trace.enclosed.recorded_as[inside]    # a call gives it only since then
-            found = self.values.get(inside)
+        found = self._played(x)
         if found is None:
             found = Lane(self._outside(x), False)
         self.values[x] = found
+        return found
+
+    def _played(self, x: Symbol) -> Lane | None:
+        """What stands for a value that the function made."""
+        found = self.values.get(x)
+        while found is None and x in self.trace.enclosed.recorded_as:
+            x = self.trace.enclosed.recorded_as[x]      # a call gives it only since then
+            found = self.values.get(x)
         return found
 
     def _outside(self, x: Symbol) -> Any:
@@ -139,7 +144,7 @@ class Replay:
 
     def _leaf(self, dim: Dim) -> Any:
         x = dim.args[0]
-        found = self.values.get(x) if isinstance(x, Symbol) else None
+        found = self._played(x) if isinstance(x, Symbol) else None
         if found is not None and dim.kind == "size":
             return found.value.shape[dim.args[1] + found.stacked]
         if found is not None or self.eager:
@@ -178,19 +183,21 @@ class Replay:
         run = Application(node, self.n, self.number)
         if not any([x.stacked for x in lanes]):
             return [Lane(y, False) for y in outputs(run(*[x.value for x in lanes]))]
-        if sized_here(node):
-            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} makes "
-                             f"(at {node.line}), so that it may differ from lane to lane")
         rule = registry.rule_of(run)
         made = None if rule is None else rule(run, *lanes)
+        if made is None and sized_here(node):
+            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} makes "
+                             f"(at {node.line}), so that it may differ from lane to lane")
         if made is None:
             made = one_by_one(run, lanes)
         return [y if isinstance(y, Lane) else Lane(y, True) for y in outputs(made)]
 
 
 def sized_here(node: Node) -> bool:
-    """Whether data that an op reads decides about a size of what it makes."""
-    return (any([y.sized_by_data for y in node.outputs])
+    """Whether data that an op reads decides about a size of what it makes; where attributes do, they
+    say whose data that is."""
+    told = node.attrs is not None and node.attrs.symbolic
+    return (any([y.sized_by_data for y in node.outputs]) and not told
             and not any([x.sized_by_data for x in node.inputs]))
 
 

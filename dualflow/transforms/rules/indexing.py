@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dualflow.ops.array import broadcast_to, reshape
+from dualflow.ops.array import broadcast_to, reshape, transpose
 from dualflow.ops.creation import range as range_
 from dualflow.ops.join import concat
 from dualflow.transforms.lane import Application, Lane
@@ -48,3 +48,15 @@ def searchsorted(run: Application, rows: Lane, values: Lane) -> Any:
     if run.inputs[0].ndim != run.inputs[1].ndim:
         return None
     return run(*run.all_stacked((rows, values)))
+
+
+@batching("segment_sum", "segment_gather")
+def segments(run: Application, data: Lane, ids: Lane) -> Any:
+    """Where lanes share the ids, they are part of each row."""
+    if ids.stacked:
+        return None
+    k = 1 if run.op.name == "segment_gather" else run.inputs[1].ndim
+    x = transpose(data.value, [*range(1, k + 1), 0, *range(k + 1, data.value.ndim)])
+    y = run(x, ids.value)
+    k = run.inputs[1].ndim if run.op.name == "segment_gather" else 1
+    return transpose(y, [k, *range(k), *range(k + 1, y.ndim)])

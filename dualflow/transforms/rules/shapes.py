@@ -13,15 +13,20 @@ def same(run: Application, lane: Lane) -> Any:
     return run(lane.value)
 
 
-@batching("reshape", "expand_dims", "squeeze")
+@batching("reshape")
 def reshaped(run: Application, lane: Lane) -> Any:
+    return run(lane.value, shape=(run.n, *run.attrs["shape"]))
+
+
+@batching("expand_dims", "squeeze")
+def ones(run: Application, lane: Lane) -> Any:
     return reshape(lane.value, run.whole(run.outputs[0]))
 
 
 @batching("broadcast_to")
 def broadcast(run: Application, lane: Lane) -> Any:
-    made = run.outputs[0]
-    return broadcast_to(run.with_rank(lane, run.inputs[0], made.ndim), run.whole(made))
+    shape = run.attrs["shape"]
+    return broadcast_to(run.with_rank(lane, run.inputs[0], len(shape)), (run.n, *shape))
 
 
 @batching("transpose")

@@ -1,0 +1,165 @@
+"""vmap against a loop over the lanes, and jvp against vjp and differences, for every op with a row."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from dualflow.errors import ShapeError
+from dualflow.transforms.registry import RULES
+from tests.ops import harness
+from tests.ops.cases import CASES
+
+N = 3                                               # lanes
+SIZED = ("where_indices", "unique")                 # data decides about sizes: refused
+# Kernels cut a product into blocks by its shape, which decides how sums are rounded.
+ROUNDS = {"matmul": 4e-7, "matmul_int32": 0}
+
+
+def flat(value):
+    return harness.results(value)
+
+
+class Lanes:
+    """A row of the table with arguments for some lanes; `kind` says which of them differ."""
+
+    def __init__(self, case, kind):
+        dtype = next((d for d in case.dtypes if d == "float64"), case.dtypes[0])
+        self.case = case
+        self.rows = [harness.make(case, dtype, seed=s) for s in range(N)]
+        leaves = [flat(row) for row in self.rows]
+        samples = [k for k, a in enumerate(flat(list(case.args))) if callable(a)]
+        arrays = [k for k, a in enumerate(leaves[0]) if isinstance(a, np.ndarray | np.generic)]
+        self.on = {"samples": samples, "first": samples[:1], "last": samples[1:][-1:],
+                   "arrays": [k for k in arrays if k not in samples], "all": arrays}[kind]
+        self.given = [df.constant(np.stack([row[k] for row in leaves])) for k in self.on]
+
+    def __call__(self, *given):
+        """What the row's function returns, with these in the place of what differs."""
+        left, place = iter(given), iter(range(len(flat(self.rows[0]))))
+
+        def chosen(value):
+            return next(left) if next(place) in self.on else harness.tensor(value)
+
+        args = harness.each(chosen, list(self.rows[0]))
+        return flat(harness.function(self.case)(*args, **self.case.kwargs))
+
+    def lane(self, k):
+        return [x[k] for x in self.given]
+
+
+KINDS = ("samples", "first", "last", "arrays", "all")
+ROWS = [pytest.param(c, kind, id=f"{c}-{kind}") for c in CASES for kind in KINDS
+        if Lanes(c, kind).on]
+
+
+def equal(got, want, tolerance=0):
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if tolerance and want.dtype.kind == "f":
+        scale = np.abs(want[np.isfinite(want)]).max(initial=1e-30)
+        np.testing.assert_allclose(got, want, 0, tolerance * scale)
+    else:
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("case, kind", ROWS)
+def test_vmap(case, kind):
+    lanes = Lanes(case, kind)
+    if case.op in SIZED:
+        with pytest.raises(ShapeError, match="data decides"):
+            df.vmap(lanes)(*lanes.given)
+        return
+    alone = [[y.numpy() for y in lanes(*lanes.lane(k))] for k in range(N)]
+    try:
+        got = [y.numpy() for y in df.vmap(lanes)(*lanes.given)]
+    except ShapeError as error:
+        assert "data decides about" in str(error) and kind in ("arrays", "all")
+        return
+    for g, *want in zip(got, *alone, strict=True):
+        equal(g, np.stack(want), ROUNDS.get(case.op, 0))
+    traced = df.function(df.vmap(lanes))(*lanes.given)
+    for g, t in zip(got, traced, strict=True):
+        equal(t.numpy(), g)
+
+
+def test_every_public_op_was_mapped():
+    """What writes variables is refused in a lane, and has a test of its own."""
+    cased = {param.values[0].op for param in ROWS}
+    public = {op for op in _core.ops()
+              if not _core.get_op(op).internal and not _core.get_op(op).writes}
+    without = {"range", "confusion_matrix", "bincount"} | {
+        op for op in public if op.startswith("random")} | {"truncated_normal"}
+    assert public - cased <= without
+
+
+def test_rules_are_for_ops():
+    assert {name for name in RULES if not name.startswith("any ")} <= set(_core.ops())
+
+
+# --- gradients ---
+
+def sources(case):
+    """The row's function of its samples, and the places of those that have gradients."""
+    lanes, place, places = Lanes(case, "samples"), 0, []
+    for i, arg in enumerate(case.args):
+        for leaf in flat(arg):
+            if callable(leaf):
+                if i in case.grad and lanes.given[place].dtype.is_floating:
+                    places.append(place)
+                place += 1
+    return lanes, places
+
+
+DIFFERENTIABLE = [pytest.param(c, id=str(c)) for c in CASES
+                  if c.grad and "float64" in c.dtypes and sources(c)[1]]
+
+
+def floating(outputs):
+    return [y for y in outputs if y.dtype.is_floating]
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_vmap_of_grad_and_grad_of_vmap(case):
+    lanes, places = sources(case)
+
+    def loss(*given):
+        return df.add_n([df.reduce_sum(y * y) for y in floating(lanes(*given))])
+
+    grad = df.grad(loss, argnums=tuple(places))
+    mapped = [g.numpy() for g in df.vmap(grad)(*lanes.given)]
+    alone = [[g.numpy() for g in grad(*lanes.lane(k))] for k in range(N)]
+    total = df.grad(lambda *given: df.reduce_sum(df.vmap(loss)(*given)),
+                    argnums=tuple(places))(*lanes.given)
+    for g, t, *want in zip(mapped, total, *alone, strict=True):
+        equal(g, np.stack(want), 1e-12)
+        equal(t.numpy(), np.stack(want), 1e-12)
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_jvp_against_vjp_and_differences(case):
+    lanes, places = sources(case)
+    rng = np.random.default_rng(1)
+    start = lanes.lane(0)
+
+    def f(*given):
+        full = list(start)
+        for k, x in zip(places, given, strict=True):
+            full[k] = x
+        return floating(lanes(*full))
+
+    primals = tuple(start[k] for k in places)
+    tangents = tuple(df.constant(rng.normal(size=x.shape), x.dtype) for x in primals)
+    ys, along = df.jvp(f, primals, tangents)
+    flows = [df.constant(rng.normal(size=y.shape), y.dtype) for y in ys]
+    _, back = df.vjp(f, *primals)
+    dot = [sum(float((a.numpy().astype(float) * b.numpy()).sum()) for a, b in pairs) for pairs in (
+        zip(along, flows, strict=True), zip(back(flows), tangents, strict=True))]
+    size = sum(float(np.abs(a.numpy() * b.numpy()).sum())
+               for a, b in zip(along, flows, strict=True))
+    assert abs(dot[0] - dot[1]) <= 1e-10 * max(size, 1e-3)
+    step = 1e-6
+    ahead, behind = (f(*[x + s * t for x, t in zip(primals, tangents, strict=True)])
+                     for s in (step, -step))
+    for y, a, b in zip(along, ahead, behind, strict=True):
+        want = (a.numpy() - b.numpy()) / (2 * step)
+        np.testing.assert_allclose(y.numpy(), want, 1e-4, 1e-5 * max(np.abs(want).max(initial=0), 1))
