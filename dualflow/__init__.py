@@ -32,12 +32,12 @@ from dualflow._core import (
 from dualflow.autodiff import (
     GradientTape as GradientTape,
     UnconnectedGradients as UnconnectedGradients,
+    checkpoint as checkpoint,
     custom_gradient as custom_gradient,
     grad as grad,
     hvp as hvp,
     jvp as jvp,
     py_function as py_function,
-    recompute_grad as checkpoint,
     recompute_grad as recompute_grad,
     value_and_grad as value_and_grad,
     vjp as vjp,
@@ -288,18 +288,18 @@ if _typing.TYPE_CHECKING:
     from dualflow.io.save import (
         save as save,
     )
-    from dualflow.transforms import (
-        hessian as hessian,
-        jacfwd as jacfwd,
-        jacrev as jacrev,
-        vmap as vmap,
-    )
     from dualflow.modules import (
         Module as Module,
     )
     from dualflow.ops.types import (
         DTypeLike as DTypeLike,
         TensorLike as TensorLike,
+    )
+    from dualflow.transforms import (
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacrev as jacrev,
+        vmap as vmap,
     )
 
 __version__ = "0.1.0"

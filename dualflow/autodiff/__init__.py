@@ -4,13 +4,14 @@ import dualflow.autodiff.recurrent  # noqa: F401  the rules of its ops
 from dualflow.autodiff.forward import ForwardAccumulator, hvp, jvp, vjp
 from dualflow.autodiff.functional import custom_gradient, grad, hessian, jacobian, value_and_grad
 from dualflow.autodiff.py_function import py_function
-from dualflow.autodiff.recompute import recompute_grad
+from dualflow.autodiff.recompute import checkpoint, recompute_grad
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 
 __all__ = [
     "ForwardAccumulator",
     "GradientTape",
     "UnconnectedGradients",
+    "checkpoint",
     "custom_gradient",
     "grad",
     "hessian",

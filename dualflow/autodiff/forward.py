@@ -1,10 +1,10 @@
 """Forward mode: derivatives along a direction, by the reverse rules.
 
-What flows back through a function is linear in what flows in. Its own gradient with respect to that,
-taken along a direction of the inputs, is the derivative of the outputs along it: the reverse pass,
-transposed. So every op that has a gradient rule has this derivative, of any order, and there is no
-second table of rules. Whatever flows into the first reverse pass does not matter, only what it meets
-on the way; in a graph, that pass is dead code except for this.
+What flows back through a function is linear in what flows in. Its own gradient with respect to
+that, taken along a direction of the inputs, is the derivative of the outputs along it: the reverse
+pass, transposed. So every op that has a gradient rule has this derivative, of any order, and there
+is no second table of rules. Whatever flows into the first reverse pass does not matter, only what
+it meets on the way; in a graph, that pass is dead code except for this.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class ForwardAccumulator(Recorder):
 
     Notes
     -----
-    It records what runs in its ``with`` block, as a tape does, and computes the derivative when asked:
-    the reverse pass, differentiated along the direction. That takes the time of two to three times
-    the function eagerly; in a graph, of the function and its derivative. Accumulators nest, and
-    tapes around one record what it computes.
+    It records what runs in its ``with`` block, as a tape does, and computes the derivative when
+    asked: the reverse pass, differentiated along the direction. Eagerly both passes run; in a graph
+    the first one is dead code, except for what the second reads. Accumulators nest, and tapes
+    around one record what it computes.
 
     See Also
     --------
@@ -122,7 +122,8 @@ def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> lis
     try:
         leaves = flatten_up_to(structure, given)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{what}s are not built like what they are for: {error}") from None
+        raise InvalidArgumentError(f"{what} for each of the tensors, built alike: {error}"
+                                   ) from None
     found = []
     for x, t in zip(values, leaves, strict=True):
         t = as_tensor(t)

@@ -21,19 +21,19 @@ from dualflow.nest import flatten, pack_sequence_as, rebuild
 from dualflow.ops.draws import noted, repeated
 from dualflow.ops.scan import scan
 
-__all__ = ["recompute_grad"]
+__all__ = ["checkpoint", "recompute_grad"]
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose gradient keeps no more of it than what it reads, and computes the rest again.
+    """A function whose gradient keeps no more than what it reads, and computes the rest again.
 
     It takes less memory, and the time of `f` once more. Also called `checkpoint`.
 
     Parameters
     ----------
     f : callable
-        Returns nested tensors. It must do the same each time, as Python runs it twice in eager mode;
-        random numbers it draws are the same.
+        Returns nested tensors. It must do the same each time, as Python runs it twice in eager
+        mode; random numbers it draws are the same.
 
     Returns
     -------
@@ -77,6 +77,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         return run() if current_log() is None else eagerly(name, run)
 
     return call
+
+
+checkpoint = recompute_grad             # JAX's name for it
 
 
 def in_a_graph(run: Callable[[], Any]) -> Any:

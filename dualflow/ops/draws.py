@@ -46,8 +46,8 @@ def repeated(keys: list[Tensor]) -> Iterator[None]:
     def draw(fresh: Callable[[], Tensor]) -> Tensor:
         key = next(left, None)
         if key is None:
-            raise InvalidArgumentError("a function that is computed again draws more random numbers "
-                                       "than the first time; it must do the same each time")
+            raise InvalidArgumentError("a function that is computed again draws more random "
+                                       "numbers than before; it must do the same each time")
         return key
 
     _local.next = draw

@@ -12,7 +12,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.array import product, reshape, static_shape
 from dualflow.ops.creation import one_hot, range as range_, zeros_like
-from dualflow.transforms.vmap import vmap
+from dualflow.transforms.mapping import vmap
 
 Argnums = int | tuple[int, ...]
 
@@ -32,8 +32,8 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns a
-        tensor of shape (t..., s...); in the structure of the result, of that of the argument; of
+        Takes what `f` takes. For a result of shape (t...) and an argument of shape (s...), returns
+        a tensor of shape (t..., s...); in the structure of the result, of that of the argument; of
         tuples, if `argnums` is one.
 
     Notes
@@ -127,7 +127,8 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes what `f` takes. Returns, for an argument of shape (s...), a tensor of shape (s..., s...).
+        Takes what `f` takes. For an argument of shape (s...), returns a tensor of shape
+        (s..., s...).
 
     Notes
     -----

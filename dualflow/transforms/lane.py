@@ -1,7 +1,7 @@
 """What a rule of `vmap` is given: the op, its operands for all lanes, and what they are in one.
 
-Throughout, n is the number of lanes. A value that differs from lane to lane has them along its first
-dimension; what one lane sees is the rest.
+Throughout, n is the number of lanes. A value that differs from lane to lane has them along its
+first dimension; what one lane sees is the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Application:
         self.outputs = node.outputs
         self._number = number
         types = zip(node.op.attr_types, node.given.items(), strict=False)
-        self.attrs = {name: ALL[value] if kind == "dtype"
+        self.attrs: dict[str, Any] = {name: ALL[value] if kind == "dtype"
                       else tuple([number(v) for v in value]) if isinstance(value, tuple)
                       else number(value) for kind, (name, value) in types}
 
@@ -64,7 +64,7 @@ class Application:
         return (self.n, *self.shape(x))
 
     def axis(self, name: str = "axis", rank: int | None = None) -> int:
-        """Where an axis is among all dimensions, the lanes' included; `rank` is that of one lane."""
+        """Where an axis is among all dimensions, with the lanes; `rank` is that of one lane."""
         at: int = self.attrs[name]
         return at + 1 + (at < 0) * (self.inputs[0].ndim if rank is None else rank)
 

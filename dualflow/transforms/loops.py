@@ -28,13 +28,14 @@ def loop(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
     """A loop node, for all lanes."""
     parts = loop_parts(node)
     rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
-    if parts.packed or (parts.tested and rows) or (times_of(replay, parts, lanes).stacked and rows):
+    times = times_of(replay, parts, lanes)
+    if parts.packed or (rows and (parts.tested or times.stacked)):
         raise UnimplementedError(
-            f"{replay.who}: the gradient of a loop whose number of rounds data decides about, taken "
-            f"in each lane (at {node.line}); take the gradient of the mapped function instead, or "
+            f"{replay.who}: the gradient of a loop whose number of rounds data decides about, in "
+            f"each lane (at {node.line}); take the gradient of the mapped function instead, or "
             "write scan, whose number of rounds is known")
-    return (masked if parts.tested or times_of(replay, parts, lanes).stacked else rounds)(
-        replay, node, parts, lanes)
+    go = masked if parts.tested or times.stacked else rounds
+    return go(replay, node, parts, lanes)
 
 
 def times_of(replay: Replay, parts: LoopParts, lanes: Lanes) -> Lane:

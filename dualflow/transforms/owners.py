@@ -1,8 +1,8 @@
 """How `vmap` goes through calls, branches and loops.
 
-A branch that all lanes take is taken; where each lane chooses, all branches run for all lanes and the
-results are selected. A loop goes on as long as any lane wants to; what lanes carry that are through
-stays as it is.
+A branch that all lanes take is taken; where each lane chooses, all branches run for all lanes and
+the results are selected. A loop goes on as long as any lane wants to; what lanes carry that are
+through stays as it is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
 
 def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | None) -> Lanes:
     """The results of a function that has a gradient rule of its own, which is mapped in turn."""
-    given = [replay.lane(x) for x in rule.inputs]
+    given, gradient = [replay.lane(x) for x in rule.inputs], rule.op.rule
+    assert gradient is not None
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
     differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
     values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
@@ -45,8 +46,8 @@ def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | N
     def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
         def lane(*rows: Any) -> Any:
             left = iter(rows)
-            return list(rule.op.rule([None if x is None else next(left) for x in g],
-                                     node.outputs[:rule.n_outputs], *rule.inputs))
+            return list(gradient([None if x is None else next(left) for x in g],
+                                 node.outputs[:rule.n_outputs], *rule.inputs))
 
         result, found = replay.again().map(lane, [Lane(x, differs) for x in g if x is not None])
         left = iter(found)

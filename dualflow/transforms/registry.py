@@ -2,12 +2,12 @@
 
 A rule takes the `Application` and a `Lane` for each operand, of which at least one is stacked, and
 returns the outputs, stacked; or None where it knows no better way for these operands than one lane
-after the other, which is what happens to every op without a rule. A rule applies public ops only, so
-it works eagerly, while tracing and under a tape. A lane that it wants to say is shared it returns as
-a `Lane`.
+after the other, which is what happens to every op without a rule. A rule applies public ops only,
+so it works eagerly, while tracing and under a tape. A lane that it wants to say is shared it
+returns as a `Lane`.
 
-They are apart from the ops, other than gradient rules, because nothing but `vmap` needs them, and so
-nothing else loads them.
+They are apart from the ops, other than gradient rules, because nothing but `vmap` needs them, and
+so nothing else loads them.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """A function recorded for one lane, and played for all of them.
 
 The function is traced with what one lane sees, and the nodes are then applied to all lanes at once,
-op by op, wherever that happens: eagerly, or into the graph that is being traced, under whatever tapes
-are active. So vmap needs no kernels of its own, and its results have gradients.
+op by op, wherever that happens: eagerly, or into the graph that is being traced, under whatever
+tapes are active. So vmap needs no kernels of its own, and its results have gradients.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Replay:
         self.who = who
         self.n = n
         self.values: dict[Symbol, Lane] = {} if around is None else around.values
-        graph = current_graph()
+        graph = current_graph() if around is None or not around.eager else None
         self.eager = graph is None
         if graph is None:
             graph = Trace(who, None if around is None else around.trace)
@@ -167,10 +167,8 @@ class Replay:
             if node.op in LEAVES:
                 continue
             lanes = [self.lane(x) for x in node.inputs]
-            if node.bodies:
-                made = OWNERS[node.op](self, node, lanes)
-            else:
-                made = self._apply(node, lanes)
+            apply = OWNERS[node.op] if node.bodies else Replay._apply
+            made = apply(self, node, lanes)
             self.values.update(zip(node.outputs, made, strict=False))
 
     def run(self, graph: Any, lanes: Sequence[Lane]) -> Lanes:
@@ -186,16 +184,16 @@ class Replay:
         rule = registry.rule_of(run)
         made = None if rule is None else rule(run, *lanes)
         if made is None and sized_here(node):
-            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} makes "
-                             f"(at {node.line}), so that it may differ from lane to lane")
+            raise ShapeError(f"{self.who}: data decides about the size of what {node.op.name} "
+                             f"makes (at {node.line}), so that it may differ from lane to lane")
         if made is None:
             made = one_by_one(run, lanes)
         return [y if isinstance(y, Lane) else Lane(y, True) for y in outputs(made)]
 
 
 def sized_here(node: Node) -> bool:
-    """Whether data that an op reads decides about a size of what it makes; where attributes do, they
-    say whose data that is."""
+    """Whether data that an op reads decides about a size of what it makes; where attributes do,
+    they say whose data that is."""
     told = node.attrs is not None and node.attrs.symbolic
     return (any([y.sized_by_data for y in node.outputs]) and not told
             and not any([x.sized_by_data for x in node.inputs]))

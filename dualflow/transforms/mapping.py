@@ -35,9 +35,9 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     fn : callable
         Takes and returns nested Tensors, as one lane sees them: without the mapped dimension.
     in_axes : int, None, or a structure of them, default 0
-        Which dimension of each argument the lanes lie along; None: all lanes get the whole argument.
-        A tuple or list has an item per positional argument; an item may be an int or None for the
-        whole argument, or be built like it. Keyword arguments are mapped along dimension 0.
+        Which dimension of each argument the lanes lie along; None: all lanes get the whole
+        argument. A tuple or list has an item per positional argument; an item may be an int or None
+        for the whole argument, or be built like it. Keyword arguments are mapped along dimension 0.
     out_axes : int, None, or a structure of them, default 0
         Where the lanes are in the results; None: a result that does not differ from lane to lane.
     axis_size : int, optional
@@ -54,8 +54,8 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
         If there is no such dimension, or sizes along the lanes differ; if data decides about the
         size of a tensor in a lane.
     InvalidArgumentError
-        If `in_axes` or `out_axes` does not fit the structure, nothing is mapped, or a lane assigns a
-        variable or draws from a generator that all lanes share.
+        If `in_axes` or `out_axes` does not fit the structure, nothing is mapped, or a lane assigns
+        a variable or draws from a generator that all lanes share.
     TracedValueError
         If Python asks for the numbers of a lane.
 
@@ -87,9 +87,11 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
     @functools.wraps(fn)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         wanted = [*per_argument(in_axes, len(args)), *[0] * len(kwargs)]
-        items = [numbers_joined(x, a) for x, a in zip([*args, *kwargs.values()], wanted, strict=True)]
+        items = [numbers_joined(x, a)
+                 for x, a in zip([*args, *kwargs.values()], wanted, strict=True)]
         given = (items[:len(args)], dict(zip(kwargs, items[len(args):], strict=True)))
-        axes = axes_of((wanted[:len(args)], dict.fromkeys(kwargs, 0)), given, "in_axes", "")
+        axes = [*axes_of(wanted[:len(args)], given[0], "in_axes", ""),
+                *axes_of(0, given[1], "in_axes", "")]
         paths = [("argument " + path[3:].lstrip("[").replace("]", "", 1)) if path.startswith("[0]")
                  else path[3:] for path, _ in flatten_with_path(given)]
         leaves = [moved_to_front(x, a, path) for x, a, path in
@@ -137,8 +139,8 @@ def axes_of(axes: Axes, structure: Any, what: str, path: str) -> list[int | None
     names, parts = level(axes)
     inside, values = level(structure)
     if list(names) != list(inside):
-        raise InvalidArgumentError(f"vmap: {what}{path} has the parts {list(names)}, what it is for "
-                                   f"{list(inside)}: want an axis, or the same parts")
+        raise InvalidArgumentError(f"vmap: {what}{path} has the parts {list(names)}, what it is "
+                                   f"for {list(inside)}: want an axis, or the same parts")
     return [a for name, x, y in zip(names, parts, values, strict=True)
             for a in axes_of(x, y, what, f"{path}[{name!r}]")]
 
@@ -148,7 +150,8 @@ def moved_to_front(leaf: Any, axis: int | None, path: str) -> Any:
     if axis is None:
         return leaf
     if leaf is None:
-        raise InvalidArgumentError(f"vmap: {path} is None, which has no lanes: give it the axis None")
+        raise InvalidArgumentError(f"vmap: {path} is None, which has no lanes: give it the axis "
+                                   "None")
     try:
         x = as_tensor(leaf, None, "vmap")
     except (TypeError, ValueError) as error:
@@ -169,8 +172,8 @@ def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> 
     """The number of lanes."""
     if not mapped:
         if axis_size is None:
-            raise InvalidArgumentError("vmap: no argument is mapped; give one an axis in in_axes, or "
-                                       "give axis_size")
+            raise InvalidArgumentError("vmap: no argument is mapped; give one an axis in in_axes, "
+                                       "or give axis_size")
         return integer(axis_size, "vmap: axis_size")
     (first, path), *others = mapped
     n = first.shape[0]

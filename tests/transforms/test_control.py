@@ -1,0 +1,112 @@
+"""Branches and loops that lanes go through in their own ways."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.errors import UnimplementedError
+
+X = np.array([-2., 0.5, 3., 40.], "float32")
+ROWS = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+
+
+def check(f, *given):
+    """Values and gradients of the mapped function are those of the lanes, in both modes."""
+    mapped = df.vmap(f)
+    want = np.stack([f(*[df.constant(x[k]) for x in given]) for k in range(len(given[0]))])
+    np.testing.assert_array_equal(mapped(*given), want)
+    np.testing.assert_array_equal(df.function(mapped)(*given), want)
+    slope = df.grad(lambda x: df.reduce_sum(f(x)))
+    if len(given) == 1:
+        want = np.stack([slope(df.constant(x)) for x in given[0]])
+        total = df.grad(lambda x: df.reduce_sum(mapped(x)))
+        np.testing.assert_allclose(total(given[0]), want, 1e-6)
+        np.testing.assert_array_equal(df.function(total)(given[0]), total(given[0]))
+
+
+def test_cond_of_each_lane():
+    check(lambda x: df.cond(x > 1., lambda: x * 2., lambda: -x * x), X)
+
+
+def test_cond_of_all_lanes():
+    flag = df.constant(True)
+    check(lambda x: df.cond(flag, lambda: x * 2., lambda: -x * x), X)
+
+
+def test_switch():
+    index = np.array([0, 1, 5, 2])
+    check(lambda i, x: df.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]), index, X)
+
+
+def test_while_of_each_lane():
+    check(lambda x: df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,), (x,))[0], X)
+
+
+def test_while_with_a_limit():
+    check(lambda x: df.while_loop(lambda x: x < 100., lambda x: (x * 2. + 5.,), (x,),
+                                  maximum_iterations=2)[0], X)
+
+
+def test_while_of_all_lanes():
+    check(lambda x: df.while_loop(lambda k, x: k < 3, lambda k, x: (k + 1, x * x), (0, x))[1], X)
+
+
+def test_what_becomes_different_in_a_later_round():
+    def f(x):
+        return df.while_loop(lambda k, a, b: k < 4, lambda k, a, b: (k + 1, b, a + x),
+                             (0, df.constant(0.), df.constant(1.)))[1]
+    check(f, X)
+
+
+def test_a_number_of_rounds_of_each_lane():
+    n = np.array([0, 3, 1, 2])
+    check(lambda n, x: df.while_loop(lambda k, y: k < n, lambda k, y: (k + 1, y * x), (0, x))[1],
+          n, X)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan(reverse):
+    check(lambda r: df.scan(lambda c, x: (c * 0.5 + x, c * x), 1., r, reverse=reverse)[1], ROWS)
+    check(lambda r: df.scan(lambda c, x: (c * 0.5 + x, c * x), 1., r, reverse=reverse)[0], ROWS)
+
+
+def test_scan_of_shared_rows():
+    rows = df.constant([1., 2., 3.])
+    check(lambda x: df.scan(lambda c, r: (c * r, c + r), x, rows)[1], X)
+
+
+def test_gradients_of_loops_in_each_lane():
+    f = df.grad(lambda r: df.scan(lambda c, x: (c * 0.5 + x * x, None), 1., r)[0])
+    check(f, ROWS)
+
+
+def test_gradients_of_branches_in_each_lane():
+    check(df.grad(lambda x: df.cond(x > 1., lambda: x * x, lambda: df.sin(x))), X)
+
+
+def test_nested():
+    inner = df.vmap(lambda x: df.cond(x > 0., lambda: df.exp(x), lambda: x))
+    check(inner, ROWS)
+
+
+def test_python_control_flow_in_a_function():
+    def f(x):
+        k = 0
+        while x < 100. and k < 3:
+            x = x * 2. + 5. if x > 0. else -x
+            k += 1
+        return x
+
+    @df.function
+    def mapped(x):
+        return df.vmap(f)(x)
+
+    np.testing.assert_array_equal(mapped(X), [f(float(x)) for x in X])
+
+
+def test_gradient_of_a_loop_of_unknown_length():
+    def f(x):
+        return df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,), (x,))[0]
+
+    with pytest.raises(UnimplementedError, match="gradient of the mapped function instead"):
+        df.vmap(df.grad(f))(X)

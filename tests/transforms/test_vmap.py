@@ -1,0 +1,236 @@
+"""Axes, structures, nesting, gradients, randomness and errors of vmap."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    ShapeError,
+    TracedValueError,
+)
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(3, 4, 5)).astype("float32")
+B = RNG.normal(size=(3, 4)).astype("float32")
+Point = collections.namedtuple("Point", "x y")
+
+
+def same(got, want):
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("out", [0, 1, 2, -1, -2])
+def test_axes(axis, out):
+    want = np.stack([df.cumsum(x, 0) for x in np.moveaxis(A, axis, 0)], out)
+    same(df.vmap(lambda x: df.cumsum(x, 0), axis, out)(A), want)
+
+
+def test_axes_by_argument():
+    f = df.vmap(lambda a, b, c: a @ b + c, in_axes=(0, None, 1), out_axes=-1)
+    w, c = RNG.normal(size=(5, 2)).astype("float32"), RNG.normal(size=(2, 3)).astype("float32")
+    want = np.stack([df.constant(A[k]) @ w + c[:, k] for k in range(3)], -1)
+    np.testing.assert_allclose(f(A, w, c), want, 1e-6)
+
+
+def test_structures():
+    given = {"a": df.constant(A), "p": Point(df.constant(B), 2.)}
+    f = df.vmap(lambda t: Point(t["p"].x * t["p"].y, {"sum": df.reduce_sum(t["a"], 1)}),
+                in_axes=({"a": 0, "p": Point(0, None)},), out_axes=Point(1, 0))
+    made = f(given)
+    assert isinstance(made, Point)
+    same(made.x, (B * 2).T)
+    same(made.y["sum"], df.reduce_sum(A, 2))
+
+
+def test_keywords_and_what_is_no_tensor():
+    f = df.vmap(lambda x, kind, scale: df.reduce_sum(x) * scale if kind == "sum" else x,
+                in_axes=(0, None))
+    same(f(B, "sum", scale=[1., 2., 3.]), df.reduce_sum(B, 1) * [1., 2., 3.])
+
+
+def test_lists_of_numbers_are_tensors():
+    assert df.vmap(lambda x: x * 2)([1., 2.]).tolist() == [2., 4.]
+
+
+def test_variables_and_closures():
+    v, c = df.Variable(3.), df.constant(2.)
+    with df.GradientTape() as tape:
+        tape.watch(c)
+        y = df.reduce_sum(df.vmap(lambda x: x * v * c)([1., 2.]))
+    assert [g.item() for g in tape.gradient(y, [v, c])] == [6., 9.]
+
+
+def test_none_in_results_and_shared_results():
+    made = df.vmap(lambda x: (None, x, df.constant(1.)), out_axes=(0, 0, None))([1., 2.])
+    assert made[0] is None and made[2].item() == 1.
+    assert df.vmap(lambda x: df.constant(7.))([1., 2.]).tolist() == [7., 7.]
+
+
+def test_axis_size():
+    assert df.vmap(lambda: df.constant(1.), axis_size=3)().tolist() == [1., 1., 1.]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_few_lanes(n):
+    x = np.ones((n, 3), "float32")
+    assert df.vmap(lambda r: df.reduce_sum(df.nn.softmax(r) * r))(x).shape == (n,)
+    assert df.vmap(lambda r, v: df.linspace(r, v, 4))(x[:, 0], x[:, 1]).shape == (n, 4)
+
+
+def test_nested():
+    outer = df.vmap(df.vmap(lambda a, b: a * b, (None, 0)), (0, None))
+    same(outer(B[0], B[1]), np.outer(B[0], B[1]))
+    conv = df.vmap(df.vmap(lambda x, w: df.nn.conv2d(x, w, 1, "SAME")), (None, 0))
+    x = RNG.normal(size=(2, 1, 4, 4, 1)).astype("float32")
+    w = RNG.normal(size=(3, 2, 2, 2, 1, 1)).astype("float32")
+    want = np.stack([[df.nn.conv2d(x[j], w[i, j], 1, "SAME") for j in range(2)] for i in range(3)])
+    same(conv(x, w), want)
+
+
+def loss(w, x):
+    return df.reduce_sum(df.tanh(x @ w) ** 2)
+
+
+def test_per_example_gradients():
+    w, x = RNG.normal(size=(5, 2)), A.astype("float64")
+    want = np.stack([df.grad(loss)(df.constant(w), df.constant(x[k])) for k in range(3)])
+    mapped = df.vmap(df.grad(loss), (None, 0))
+    np.testing.assert_allclose(mapped(w, x), want, 1e-12)
+    same(df.function(mapped)(df.constant(w), df.constant(x)), mapped(w, x))
+    total = df.grad(lambda w: df.reduce_sum(df.vmap(loss, (None, 0))(w, x)))(df.constant(w))
+    np.testing.assert_allclose(total, want.sum(0), 1e-12)
+
+
+def test_second_order():
+    def f(w):
+        return df.reduce_sum(df.vmap(df.grad(lambda x: df.sin(x) * w))([1., 2.]))
+
+    assert df.grad(f)(df.constant(2.)).item() == pytest.approx(np.cos([1., 2.]).sum(), 1e-6)
+
+
+def test_custom_gradients():
+    @df.custom_gradient
+    def clipped(x, w):
+        y = x * w
+        return y, lambda g: (g * w * 10, g * x * 100)
+
+    x, w = df.constant([1., 2.]), df.constant(3.)
+    mapped = df.vmap(clipped, (0, None))
+    for f in (mapped, df.function(mapped)):
+        with df.GradientTape() as tape:
+            tape.watch([x, w])
+            y = df.reduce_sum(f(x, w) * [1., 2.])
+        gx, gw = tape.gradient(y, [x, w])
+        assert gx.tolist() == [30., 60.] and gw.item() == 500.
+    assert df.vmap(df.grad(clipped), (0, None))(x, w).tolist() == [30., 30.]
+
+
+def test_functions_inside():
+    inner = df.function(lambda x: df.exp(x) * 2)
+    same(df.vmap(inner)(B), df.exp(B) * 2)
+    same(df.vmap(df.grad(lambda x: df.reduce_sum(inner(x))))(B), df.exp(B) * 2)
+
+
+def test_tables_of_rows():
+    table, ids = df.constant(B), df.constant([[0, 2], [1, 1]])
+    grads = df.vmap(df.grad(lambda t, i: df.reduce_sum(df.gather(t, i))), (None, 0))(table, ids)
+    assert grads.shape == (2, 3, 4) and grads[1].numpy()[:, 0].tolist() == [0., 2., 0.]
+
+
+def test_unknown_sizes():
+    @df.function(input_signature=[df.TensorSpec([None, None])])
+    def f(x):
+        def lane(r):
+            n = r.shape[0]
+            if n > 100:
+                return df.reduce_sum(r)
+            return df.reduce_mean(df.reshape(r, [n, 1]) * n) + df.reduce_sum(df.ones([n]))
+        return df.vmap(lane)(x)
+
+    for shape in ((2, 3), (5, 4), (3, 101)):
+        x = np.ones(shape, "float32")
+        same(f(x), np.full(shape[0], 101. if shape[1] > 100 else 2. * shape[1]))
+
+
+def test_keys():
+    keys = np.array([[1, 2], [3, 4], [1, 2]])
+    draw = df.vmap(lambda k: df.random.stateless_normal([4], k))(keys)
+    for k in range(3):
+        same(draw[k], df.random.stateless_normal([4], keys[k]))
+    shared = df.vmap(lambda x: x + df.random.stateless_normal([2], [1, 2]))([0., 0.])
+    same(shared[0], shared[1])
+
+
+def test_python_functions_run_for_each_lane():
+    seen = []
+
+    def note(x):
+        seen.append(x.numpy().item())
+        return x * 2
+
+    made = df.vmap(lambda x: df.py_function(note, [x], df.float32))([1., 2.])
+    assert made.tolist() == [2., 4.] and seen == [1., 2.]
+
+
+def test_eager_python_runs_again():
+    factor = [2.]
+    f = df.vmap(lambda x: x * factor[0])
+    assert f([1.]).tolist() == [2.]
+    factor[0] = 3.
+    assert f([1.]).tolist() == [3.]
+
+
+# --- errors ---
+
+v = df.Variable([1., 2.], name="counts")
+
+
+@pytest.mark.parametrize("error, message, call", [
+    (ShapeError, "in_axes is 2, and argument 0 is float32 (3, 4): want -2 to 1",
+     lambda: df.vmap(df.sin, 2)(B)),
+    (ShapeError, "argument 1 is float32 (): want None",
+     lambda: df.vmap(df.add)(B, df.constant(1.))),
+    (ShapeError, "argument 0 has 3 lanes, argument 1 2", lambda: df.vmap(df.add)(B, [1., 2.])),
+    (ShapeError, "out_axes is 3, and the result has 2 dimensions",
+     lambda: df.vmap(df.sin, 0, 3)(B)),
+    (InvalidArgumentError, "in_axes has 2 items, the function got 1",
+     lambda: df.vmap(df.sin, (0, 0))(B)),
+    (InvalidArgumentError, "in_axes[0] has the parts ['a'], what it is for ['b']",
+     lambda: df.vmap(df.sin, ({"a": 0},))({"b": B})),
+    (InvalidArgumentError, "out_axes is None, and the result differs",
+     lambda: df.vmap(df.sin, 0, None)(B)),
+    (InvalidArgumentError, "no argument is mapped", lambda: df.vmap(df.sin, None)(B)),
+    (ShapeError, "axis_size is 4", lambda: df.vmap(df.sin, axis_size=4)(B)),
+    (DTypeError, "argument 0 is 'text'", lambda: df.vmap(df.sin)("text")),
+    (InvalidArgumentError, "fn is 3", lambda: df.vmap(3)),
+    (InvalidArgumentError, "cannot assign counts", lambda: df.vmap(v.assign)(df.ones([3, 2]))),
+    (InvalidArgumentError, "a seed for each lane",
+     lambda: df.vmap(lambda x: x + df.random.normal([4]))(B)),
+    (InvalidArgumentError, "a Variable is made",
+     lambda: df.vmap(lambda x: x + df.Variable(1.))(B)),
+    (TracedValueError, "", lambda: df.vmap(lambda x: x if x[0] > 0 else -x)(B)),
+    (ShapeError, "data decides about the size of what unique makes (at",
+     lambda: df.vmap(lambda x: df.unique(x)[0])(B)),
+])
+def test_errors(error, message, call):
+    with pytest.raises(error) as raised:
+        call()
+    assert message in str(raised.value)
+
+
+def test_an_assignment_names_its_line():
+    def lane(x):
+        v.assign_add(x)             # this one
+        return x
+
+    with pytest.raises(InvalidArgumentError, match=r"test_vmap.py:\d+, in lane"):
+        df.vmap(lane)(np.ones((3, 2), "float32"))
+    assert v.numpy().tolist() == [1., 2.]
+    with pytest.raises(InvalidArgumentError, match="cannot assign counts"):
+        df.function(df.vmap(lane))(np.ones((3, 2), "float32"))
+    assert v.numpy().tolist() == [1., 2.]
