@@ -240,7 +240,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                                        "and the function that computes the gradient")
         result, gradient = pair
         mine = {tensor_id(x) for x in inputs}
-        met = [(x, v) for x in reads.met or () if (v := variable_of(x)) is not None]
+        met = [(x, v) for x in reads.met or ()
+               if (v := variable_of(x)) is not None and v.trainable]
         read = [x for x, _ in met if tensor_id(x) not in mine]
         variables = [v for x, v in met if tensor_id(x) not in mine]
         if variables and not takes_variables(gradient):

@@ -47,7 +47,7 @@ class Replay:
         self.n = n
         self.values: dict[Symbol, Lane] = {} if around is None else around.values
         graph = current_graph() if around is None or not around.eager else None
-        self.eager = graph is None
+        self.eager: bool = graph is None
         if graph is None:
             graph = Trace(who, None if around is None else around.trace)
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
