@@ -260,6 +260,7 @@ from dualflow.printing import (
 
 if _typing.TYPE_CHECKING:
     from dualflow import (
+        array_api as array_api,
         autograph as autograph,
         data as data,
         debugging as debugging,
@@ -324,7 +325,7 @@ _LATE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"autograph", "data", "debugging", "keras", "signal", "summary", "train"}
+_PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "signal", "summary", "train"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

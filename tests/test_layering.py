@@ -22,8 +22,8 @@ FLOORS = [
     {"gradient_registry", "config", "memory", "settings", "nest"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
-    {"math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal", "summary",
-     "testing", "initializers", "experimental", "debugging", "modules", "transforms"},
+    {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
+     "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms"},
     {"data", "io", "train"},
     {"compat", "keras"},
 ]

@@ -94,6 +94,25 @@ cdef class TensorBase:
         """The transpose: all dimensions reversed."""
         return METHODS["transpose"](self)
 
+    @property
+    def mT(self):
+        """The transpose of each matrix: the last two dimensions swapped."""
+        return METHODS["matrix_transpose"](self)
+
+    @property
+    def device(self):
+        """Where the data is: "cpu"."""
+        if has_face(self):
+            raise AttributeError("device")          # so that Symbol asks the face
+        return "cpu"
+
+    def to_device(self, device, /, *, stream=None):
+        """The tensor itself: "cpu" is the only `device` there is."""
+        return METHODS["to_device"](self, device, stream)
+
+    def __array_namespace__(self, *, api_version=None):
+        return METHODS["array_namespace"](api_version)
+
     # --- numbers ---
 
     def item(self):

@@ -26,6 +26,7 @@ from dualflow.ops import (
     hyperbolic as hyperbolic,
     indexed_slices as indexed_slices,
     indexing as indexing,
+    interchange as interchange,
     join as join,
     limits as limits,
     local_response as local_response,

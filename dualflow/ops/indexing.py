@@ -8,13 +8,14 @@ from dualflow.dtypes import int32, int64
 from dualflow.errors import DualflowError, OutOfRangeError
 from dualflow.ops.array import (
     broadcast_to,
+    expand_dims,
     identity,
     same_shape,
     static_shape,
     transpose,
 )
 from dualflow.ops.compare import where
-from dualflow.ops.gather import boolean_mask, gather
+from dualflow.ops.gather import gather
 from dualflow.ops.join import stack, unstack
 from dualflow.ops.slicing import INDEX, MISSING, NEW, SLICE
 
@@ -28,6 +29,8 @@ Key = tuple[int, int, int, int]
 
 def getitem(x: TensorBase, key: Any) -> Tensor:
     """``x[key]``: ints, slices, ``...``, None, integer tensors and boolean masks.
+
+    A mask without dimensions gives `x` once or not at all, along a new first dimension.
 
     Raises
     ------
@@ -43,6 +46,8 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
     """
     if type(key) is int:
         return apply("strided_slice", x, begin=(key,), end=(0,), strides=(1,), kind=(INDEX,))
+    if isinstance(key, TensorBase) and key.dtype.is_bool and key.ndim == 0:
+        return _pick(expand_dims(x, 0), [expand_dims(key, 0)], [0])
     keys = list(key) if type(key) is tuple else [key]
     if len(keys) <= x.ndim and _PLAIN.issuperset(map(type, keys)):
         return _basic(x, keys)
@@ -162,21 +167,29 @@ def _advanced(x: TensorBase, keys: list[Any]) -> Tensor:
 def _pick(x: TensorBase, indices: list[TensorBase], places: list[int]) -> Tensor:
     """Elements of the neighbouring dimensions `places` of `x`, by one index or several."""
     if len(indices) == 1:
-        if indices[0].dtype.is_bool:
-            return boolean_mask(x, indices[0], axis=places[0])
-        return gather(x, indices[0], axis=places[0])
-    columns: list[TensorBase] = []
-    for index in indices:
-        if not index.dtype.is_bool:
-            columns.append(index)
-            continue
-        at = places[len(columns)]
-        if not same_shape(index.shape, x.shape[at:at + index.ndim]):
-            raise OutOfRangeError(f"indexing: a mask of shape {index.shape} of dimensions of shape "
-                                  f"{x.shape[at:at + index.ndim]}, want the same")
-        columns += unstack(where(index), axis=1)
-    nested = stack(_broadcast(columns), axis=-1)
+        if not indices[0].dtype.is_bool:
+            return gather(x, indices[0], axis=places[0])
+        nested = _true(indices[0], x, places[0])
+    else:
+        columns: list[TensorBase] = []
+        for index in indices:
+            if index.dtype.is_bool:
+                columns += unstack(_true(index, x, places[len(columns)]), axis=1)
+            else:
+                columns.append(index)
+        nested = stack(_broadcast(columns), axis=-1)
     return apply("gather_nd", x, nested, axis=places[0], batch_dims=0)
+
+
+def _true(mask: TensorBase, x: TensorBase, at: int) -> Tensor:
+    """Where a mask of dimensions of `x` holds; as in NumPy, one of size 0 may have a 0 in place of
+    any dimension."""
+    dims = x.shape[at:at + mask.ndim]
+    wanted = [0 if m == 0 else n for m, n in zip(mask.shape, dims, strict=True)]
+    if not same_shape(mask.shape, wanted):
+        raise OutOfRangeError(f"indexing: a mask of shape {mask.shape} of dimensions of shape "
+                              f"{dims}, want the same")
+    return where(mask)
 
 
 def _broadcast(columns: list[TensorBase]) -> list[Tensor]:

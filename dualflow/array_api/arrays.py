@@ -1,0 +1,52 @@
+"""What the functions of the standard make of their arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.array_api.data_types import result_type
+from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.cast import cast
+from dualflow.ops.types import DTypeLike, TensorLike
+
+# The integers that hold the bits of floats.
+BITS = {1: int8, 2: int16, 4: int32, 8: int64}
+
+
+def array(x: TensorLike, who: str) -> Tensor:
+    """`x` as a tensor; a variable gives its value."""
+    return as_tensor(x, None, who)
+
+
+def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
+    """Arrays and Python numbers as tensors of their common dtype."""
+    if not xs:
+        raise InvalidArgumentError(f"{who}: got no arrays, want one or more")
+    given = [x if isinstance(x, bool | int | float) else array(x, who) for x in xs]
+    dtype = result_type(*given)
+    return [x if isinstance(x, Tensor) and x.dtype is dtype else cast(x, dtype) for x in given]
+
+
+def floats(who: str, *xs: TensorLike) -> list[Tensor]:
+    """Arrays and numbers in their common dtype, which must be floating."""
+    given = of_one_dtype(who, *xs)
+    if not given[0].dtype.is_floating:
+        raise DTypeError(f"{who}: got {given[0].dtype}, want a floating dtype")
+    return given
+
+
+def whole(who: str, x: TensorLike, op: Callable[[Tensor], Tensor]) -> Tensor:
+    """`op`, which rounds floats; integers are whole as they are."""
+    y = array(x, who)
+    return y if y.dtype.is_integer else op(y)
+
+
+def given_dtype(dtype: DTypeLike | None, default: DType) -> DType:
+    """The dtype asked for, or the default one."""
+    return default if dtype is None else as_dtype(dtype)
+
+
+def axes_of(axis: Any) -> Any:
+    """An axis or several as ops take them; sizes of arrays of integers become ints."""
+    return axis if axis is None or isinstance(axis, int) else tuple(axis)

@@ -1,0 +1,364 @@
+"""Arrays made from values, numbers and shapes."""
+
+import builtins
+from typing import Any
+
+from dualflow import _core
+from dualflow._core import Tensor, TensorBase
+from dualflow.array_api.arrays import array, given_dtype
+from dualflow.array_api.device import check_device
+from dualflow.dtypes import as_dtype, float32, float64
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops import creation
+from dualflow.ops.array import expand_dims, reshape, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import less_equal, where
+from dualflow.ops.join import concat
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
+           "linspace", "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
+
+
+def arange(start: TensorLike, /, stop: TensorLike | None = None, step: TensorLike = 1, *,
+           dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """The numbers `start`, ``start + step``, ... before `stop`.
+
+    Parameters
+    ----------
+    start : number
+        Taken as `stop` if that is not given; then the numbers start at 0.
+    stop, step : number
+    dtype : dtype, optional
+        By default int32 for ints, int64 where they need it, float32 if one is a float.
+    device : "cpu", optional
+
+    Returns
+    -------
+    array, shape (n,)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.arange(5, 0, -2).tolist()
+    [5, 3, 1]
+    """
+    check_device(device, "arange")
+    start, stop = (0, start) if stop is None else (start, stop)
+    if dtype is None or all([isinstance(v, TensorBase) for v in (start, stop, step)]):
+        return creation.range(start, stop, step, dtype)
+    # Ints of Python have no bounds, and the numbers may have a dtype without fractions or signs.
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        values = builtins.range(start, stop, step)
+        return creation.constant(values, dtype) if values else creation.zeros((0,), dtype)
+    return cast(creation.range(start, stop, step, float64), dtype)
+
+
+def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None,
+            copy: bool | None = None) -> Tensor:
+    """`obj` as an array.
+
+    Parameters
+    ----------
+    obj : array, number, nested lists of numbers, or what has a buffer or ``__dlpack__``
+    dtype : dtype, optional
+        What to cast to; by default arrays keep theirs, floats become float32, ints int32, or int64
+        where they need it.
+    device : "cpu", optional
+    copy : bool, optional
+        True always copies; False never does, an error where that is impossible; None copies what is
+        no array of dualflow.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and a copy is needed.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.asarray([1, 2.5]).tolist()
+    [1.0, 2.5]
+    """
+    check_device(device, "asarray")
+    if copy is False:
+        return _shared(obj, dtype)
+    if copy and isinstance(obj, TensorBase) and dtype in (None, obj.dtype):
+        x = array(obj, "asarray")
+        return reshape(concat([reshape(x, (-1,))], 0), static_shape(x))     # joining copies
+    return creation.constant(obj, dtype)
+
+
+def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
+    """`obj` as an array over the same memory."""
+    if isinstance(obj, TensorBase):
+        x = array(obj, "asarray")
+    elif hasattr(obj, "__dlpack__"):
+        x = _core.from_dlpack(obj, copy=False)
+    else:
+        raise InvalidArgumentError(f"asarray: a {type(obj).__name__} is copied, but copy is False")
+    if dtype is not None and x.dtype is not as_dtype(dtype):
+        raise InvalidArgumentError(f"asarray: {x.dtype} is copied to become {as_dtype(dtype)}, but "
+                                   "copy is False")
+    return x
+
+
+def empty(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """An array of `shape` and `dtype` (float32) on `device`; what it holds is 0: arrays never
+    change, so nothing else would be of use.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def empty_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """An array like `x`, of another `dtype` if one is given, on `device`; see `empty`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.empty_like(df.constant([1, 2])).shape
+    (2,)
+    """
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None,
+        device: Any = None) -> Tensor:
+    """Ones on a diagonal of a matrix, zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        As many columns as rows if not given.
+    k : int
+        Which diagonal: 0 the main one, above it from 1 on, below it from -1 on.
+    dtype : dtype, default float32
+    device : "cpu", optional
+
+    Returns
+    -------
+    array, shape (n_rows, n_cols)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.eye(2, 3, k=1).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    check_device(device, "eye")
+    columns = n_rows if n_cols is None else n_cols
+    return cast(_distance(n_rows, columns) == _within(k, n_rows, columns),
+                given_dtype(dtype, float32))
+
+
+def _distance(rows: Any, columns: Any) -> Tensor:
+    """How far each element of a matrix lies above the main diagonal."""
+    return creation.range(columns) - expand_dims(creation.range(rows), 1)
+
+
+def _within(k: int, rows: Any, columns: Any) -> Any:
+    """A diagonal's number, or the nearest beyond the matrix."""
+    return k if abs(k) < 2**31 else (2**31 - 1 if k > 0 else 1 - 2**31)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """An array over the memory of `x`: `dualflow.from_dlpack`.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__``
+    device : "cpu", optional
+    copy : bool, optional
+        True always copies, False never does, None copies what is not dense, aligned and row-major.
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.from_dlpack(df.constant([1., 2.])).tolist()
+    [1.0, 2.0]
+    """
+    check_device(device, "from_dlpack")
+    return _core.from_dlpack(x, copy=copy)
+
+
+def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
+         device: Any = None) -> Tensor:
+    """An array of `shape` with `fill_value` everywhere, in its dtype or `dtype`, on `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.full(3, 7).tolist()
+    [7, 7, 7]
+    """
+    check_device(device, "full")
+    return creation.fill(shape, creation.constant(fill_value, dtype))
+
+
+def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
+              device: Any = None) -> Tensor:
+    """An array like `x` with `fill_value` everywhere, of another `dtype` if one is given, on
+    `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.full_like(df.constant([1., 2.]), 7).tolist()
+    [7.0, 7.0]
+    """
+    y = array(x, "full_like")
+    return full(static_shape(y), fill_value, dtype=given_dtype(dtype, y.dtype), device=device)
+
+
+def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLike | None = None,
+             device: Any = None, endpoint: bool = True) -> Tensor:
+    """`num` numbers evenly spaced from `start` to `stop`.
+
+    Parameters
+    ----------
+    start, stop : number
+    num : int
+    dtype : dtype, default float32
+        The numbers are computed in float64 and rounded to it.
+    device : "cpu", optional
+    endpoint : bool
+        Whether `stop` is the last number; otherwise it would be the next one.
+
+    Returns
+    -------
+    array, shape (num,)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linspace(0, 1, 4, endpoint=False).tolist()
+    [0.0, 0.25, 0.5, 0.75]
+    """
+    check_device(device, "linspace")
+    wanted = given_dtype(dtype, float32)
+    n = num if endpoint else num + 1
+    if num == 0:
+        return creation.zeros((0,), wanted)
+    first, last = creation.constant(start, float64), creation.constant(stop, float64)
+    return cast(creation.linspace(first, last, n)[:num], wanted)
+
+
+def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
+    """Coordinates of a grid: each vector broadcast over the dimensions of all the others.
+
+    Parameters
+    ----------
+    *arrays : arrays, shape (n,) or ()
+    indexing : {"xy", "ij"}
+        "ij": array i runs along dimension i; "xy": the first two dimensions are swapped.
+
+    Returns
+    -------
+    list of arrays
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> [x.tolist() for x in df.array_api.meshgrid(df.constant([1, 2]), df.constant([3]))]
+    [[[1, 2]], [[3, 3]]]
+    """
+    return creation.meshgrid(*arrays, indexing=indexing)
+
+
+def ones(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """An array of `shape` and `dtype` (float32) filled with ones, on `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.ones(2).tolist()
+    [1.0, 1.0]
+    """
+    return full(shape, 1, dtype=given_dtype(dtype, float32), device=device)
+
+
+def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """Ones of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.ones_like(df.constant([5, 6])).tolist()
+    [1, 1]
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """`x` with zeros above diagonal `k` of its matrices; `eye` says how they are numbered.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.tril(df.constant([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
+    """
+    y = _matrices(x, "tril")
+    rows, columns = static_shape(y)[-2:]
+    kept = less_equal(_distance(rows, columns), _within(k, rows, columns))
+    return where(kept, y, creation.zeros((), y.dtype))
+
+
+def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """`x` with zeros below diagonal `k` of its matrices; `eye` says how they are numbered.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.triu(df.constant([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
+    """
+    y = _matrices(x, "triu")
+    rows, columns = static_shape(y)[-2:]
+    kept = less_equal(_within(k, rows, columns), _distance(rows, columns))
+    return where(kept, y, creation.zeros((), y.dtype))
+
+
+def _matrices(x: TensorLike, who: str) -> Tensor:
+    y = array(x, who)
+    if y.ndim < 2:
+        raise InvalidArgumentError(f"{who}: x has shape {y.shape}, want 2 or more dimensions")
+    return y
+
+
+def zeros(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """An array of `shape` and `dtype` (float32) filled with zeros, on `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.zeros((1, 2)).tolist()
+    [[0.0, 0.0]]
+    """
+    return full(shape, 0, dtype=given_dtype(dtype, float32), device=device)
+
+
+def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    """Zeros of the shape and, unless `dtype` is given, the dtype of `x`, on `device`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.zeros_like(df.constant([5, 6])).tolist()
+    [0, 0]
+    """
+    return full_like(x, 0, dtype=dtype, device=device)

@@ -1,0 +1,205 @@
+"""Element types: casts, promotion, limits, kinds."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dualflow._core import Recording, Tensor, TensorBase, as_tensor
+from dualflow.array_api.device import check_device
+from dualflow.dtypes import DType, as_dtype
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
+from dualflow.ops.creation import zeros
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+_BITS_OF_FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+_SMALLEST_EXPONENT = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """What `finfo` tells: bits, the distance of 1 to the next number, limits, the dtype."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntInfo:
+    """What `iinfo` tells: bits, limits, the dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
+           device: Any = None) -> Tensor:
+    """`x` cast to `dtype`, as `dualflow.cast` does it.
+
+    Parameters
+    ----------
+    x : array
+    dtype : dtype
+    copy : bool
+        Arrays never change, so one of `dtype` is returned as it is whatever is said here.
+    device : "cpu", optional
+
+    Returns
+    -------
+    array, of `dtype`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.astype(df.constant([1.7, -1.7]), df.int32).tolist()
+    [1, -1]
+    """
+    check_device(device, "astype")
+    return cast(x, dtype)
+
+
+def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
+    """Whether promotion leads from the dtype `from_`, or that of an array, to `to`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.can_cast(df.int8, df.int16), df.array_api.can_cast(df.int16, df.int8)
+    (True, False)
+    """
+    return promoted(_dtype_of(from_), as_dtype(to)) is as_dtype(to)
+
+
+def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
+    """The limits of a floating dtype; `type` is the dtype or an array of it.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.finfo(df.float32).eps
+    1.1920928955078125e-07
+    """
+    dtype = _dtype_of(type)
+    if not dtype.is_floating:
+        raise DTypeError(f"finfo: got {dtype}, want a floating dtype")
+    return FloatInfo(8 * dtype.itemsize, 2.0 ** -_BITS_OF_FRACTION[dtype.name], dtype.max,
+                     dtype.min, 2.0 ** _SMALLEST_EXPONENT[dtype.name], dtype)
+
+
+def iinfo(type: TensorLike | DTypeLike, /) -> IntInfo:
+    """The limits of an integer dtype; `type` is the dtype or an array of it.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.iinfo(df.int8).min
+    -128
+    """
+    dtype = _dtype_of(type)
+    if not dtype.is_integer:
+        raise DTypeError(f"iinfo: got {dtype}, want an integer dtype")
+    return IntInfo(8 * dtype.itemsize, dtype.max, dtype.min, dtype)
+
+
+KINDS = {
+    "bool": lambda d: d.is_bool,
+    "signed integer": lambda d: d.is_integer and not d.is_unsigned,
+    "unsigned integer": lambda d: d.is_unsigned,
+    "integral": lambda d: d.is_integer,
+    "real floating": lambda d: d.is_floating,
+    "complex floating": lambda d: d.is_complex,
+    "numeric": lambda d: not d.is_bool,
+}
+
+
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
+    """Whether `dtype` is of a kind.
+
+    Parameters
+    ----------
+    dtype : dtype
+    kind : dtype, str or tuple of these
+        "bool", "signed integer", "unsigned integer", "integral", "real floating",
+        "complex floating" (none are) or "numeric".
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.isdtype(df.int8, ("bool", "signed integer"))
+    True
+    """
+    if isinstance(kind, tuple):
+        return any([isdtype(dtype, k) for k in kind])
+    if isinstance(kind, str):
+        if kind not in KINDS:
+            raise InvalidArgumentError(f"isdtype: kind is {kind!r}, want one of {', '.join(KINDS)}")
+        return KINDS[kind](as_dtype(dtype))
+    return as_dtype(dtype) is as_dtype(kind)
+
+
+def result_type(*arrays_and_dtypes: TensorLike) -> DType:
+    """The dtype that arrays, dtypes and Python numbers take together.
+
+    Parameters
+    ----------
+    *arrays_and_dtypes : arrays, dtypes, Python numbers
+        Numbers take the dtype of what is beside them.
+
+    Returns
+    -------
+    DType
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.result_type(df.uint8, df.int8, 1)
+    dualflow.int16
+    """
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, bool | int | float)]
+    found = [_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, bool | int | float)]
+    if not arrays_and_dtypes:
+        raise InvalidArgumentError("result_type: got nothing, want arrays, dtypes or numbers")
+    if not found:
+        found = [as_tensor(number).dtype for number in numbers]
+        numbers = []
+    common = found[0]
+    for dtype in found[1:]:
+        common = promoted(common, dtype)
+    for number in numbers:
+        common = beside_number(common, type(number).__name__)
+    return common
+
+
+def _dtype_of(x: TensorLike | DTypeLike) -> DType:
+    """Of an array, or `x` itself if it names a dtype."""
+    return x.dtype if isinstance(x, TensorBase) else as_dtype(getattr(x, "dtype", x))
+
+
+@cache
+def promoted(a: DType, b: DType) -> DType:
+    """The dtype of an op on tensors of two dtypes."""
+    with Recording(None):
+        return where(True, zeros((), a), zeros((), b)).dtype
+
+
+_ZEROS = {"bool": False, "int": 0, "float": 0.0}
+
+
+@cache
+def beside_number(dtype: DType, kind: str) -> DType:
+    """The dtype of an op on a tensor and a Python number."""
+    with Recording(None):
+        return where(True, zeros((), dtype), _ZEROS[kind]).dtype

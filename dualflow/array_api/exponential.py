@@ -1,0 +1,156 @@
+"""Powers and logarithms: a part of the chapter on elementwise functions."""
+
+import math
+
+from dualflow._core import Tensor
+from dualflow.array_api.arrays import array, floats
+from dualflow.dtypes import float64
+from dualflow.ops import arithmetic, division, exponential, limits
+from dualflow.ops.array import stop_gradient
+from dualflow.ops.bitwise import logical_and, logical_or
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, where
+from dualflow.ops.rounding import is_finite, rint
+from dualflow.ops.types import TensorLike
+
+__all__ = ["exp", "expm1", "hypot", "log", "log1p", "log2", "log10", "logaddexp", "pow", "sqrt"]
+
+
+def exp(x: TensorLike, /) -> Tensor:
+    """e to the power of each element of `x`, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.exp(df.constant([0., 1.])).tolist()
+    [1.0, 2.7182817459106445]
+    """
+    return exponential.exp(x)
+
+
+def expm1(x: TensorLike, /) -> Tensor:
+    """``exp(x) - 1``, exact for `x` near 0, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.expm1(df.constant([0., 1e-5])).tolist()
+    [0.0, 1.0000049769587349e-05]
+    """
+    return exponential.expm1(x)
+
+
+def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The root of ``x1**2 + x2**2``, which only overflows if its result does; floating, shapes
+    broadcast.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.hypot(df.constant([3.]), df.constant([4.])).tolist()
+    [5.0]
+    """
+    a, b = floats("hypot", x1, x2)
+    a, b = arithmetic.abs(a), arithmetic.abs(b)
+    high, low = limits.maximum(a, b), limits.minimum(a, b)
+    share = division.divide_no_nan(low, high)
+    root = high * exponential.sqrt(1 + share * share)
+    endless = logical_or(equal(a, math.inf), equal(b, math.inf))    # beside NaN, too
+    return where(endless, math.inf, root)
+
+
+def log(x: TensorLike, /) -> Tensor:
+    """The natural logarithm of each element of `x`, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.log(df.constant([1., 0.])).tolist()
+    [0.0, -inf]
+    """
+    return exponential.log(x)
+
+
+def log10(x: TensorLike, /) -> Tensor:
+    """The logarithm of `x` to base 10, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.log10(df.constant([1., 1000.])).tolist()
+    [0.0, 3.0]
+    """
+    return _logarithm("log10", x, 10)
+
+
+def log1p(x: TensorLike, /) -> Tensor:
+    """``log(1 + x)``, exact for `x` near 0, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.log1p(df.constant([0., 1e-5])).tolist()
+    [0.0, 9.999949725170154e-06]
+    """
+    return exponential.log1p(x)
+
+
+def log2(x: TensorLike, /) -> Tensor:
+    """The logarithm of `x` to base 2, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.log2(df.constant([1., 8.])).tolist()
+    [0.0, 3.0]
+    """
+    return _logarithm("log2", x, 2)
+
+
+def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """``log(exp(x1) + exp(x2))``, where no exponential overflows; floating, shapes broadcast.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.logaddexp(df.constant([0.]), df.constant([0.])).tolist()
+    [0.6931471824645996]
+    """
+    a, b = floats("logaddexp", x1, x2)
+    high = limits.maximum(a, b)
+    apart = arithmetic.abs(where(equal(a, b), 0, a - b))        # both may be infinite
+    return high + exponential.log1p(exponential.exp(-apart))
+
+
+def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """``x1 ** x2``, any number dtype; shapes broadcast. Integers want exponents of 0 or more.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.pow(df.constant([2, 3]), df.constant([3])).tolist()
+    [8, 27]
+    """
+    return exponential.pow(x1, x2)
+
+
+def sqrt(x: TensorLike, /) -> Tensor:
+    """The root of each element of `x`, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.sqrt(df.constant([4., 9.])).tolist()
+    [2.0, 3.0]
+    """
+    return exponential.sqrt(x)
+
+
+def _logarithm(who: str, x: TensorLike, base: int) -> Tensor:
+    """The logarithm to a base, in float64; of a power of the base it is the whole number."""
+    y = array(x, who)
+    wide = cast(y, float64) if y.dtype.is_floating else y
+    found = exponential.log(wide) / math.log(base)
+    nearest = rint(found)
+    exact = logical_and(equal(exponential.pow(base, nearest), wide), is_finite(found))
+    return cast(found + stop_gradient(where(exact, nearest - found, 0)), y.dtype)

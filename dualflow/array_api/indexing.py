@@ -1,0 +1,82 @@
+"""Elements picked by integers along an axis."""
+
+from dualflow._core import Tensor
+from dualflow.array_api.arrays import array
+from dualflow.array_api.manipulation import moveaxis
+from dualflow.dtypes import int32, int64
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.array import broadcast_to, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.gather import gather
+from dualflow.ops.types import TensorLike
+
+__all__ = ["take", "take_along_axis"]
+
+
+def _places(indices: TensorLike, who: str) -> Tensor:
+    """Indices in a dtype that `gather` takes."""
+    y = array(indices, who)
+    return y if y.dtype in (int32, int64) else cast(y, int64)
+
+
+def take(x: TensorLike, indices: TensorLike, /, *, axis: int | None = None) -> Tensor:
+    """The elements of `x` at `indices` along an axis.
+
+    Parameters
+    ----------
+    x : array, any dtype
+    indices : array of integers
+        Negative ones count from the end.
+    axis : int
+        May be left out where `x` has one dimension.
+
+    Returns
+    -------
+    array, shape of `x` with that of `indices` in place of the axis
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.take(df.constant([[1, 2], [3, 4]]), df.constant([1]), axis=1).tolist()
+    [[2], [4]]
+    """
+    y = array(x, "take")
+    if axis is None and y.ndim != 1:
+        raise InvalidArgumentError(f"take: x has shape {y.shape}, want 1 dimension or an axis")
+    return gather(y, _places(indices, "take"), axis=axis or 0)
+
+
+def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """The elements of `x` at `indices` along an axis, for each place along the others its own.
+
+    Parameters
+    ----------
+    x : array, any dtype
+    indices : array of integers
+        As many dimensions as `x`; those beside the axis broadcast.
+    axis : int
+
+    Returns
+    -------
+    array, dtype of `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x = df.constant([[3, 1], [2, 4]])
+    >>> df.array_api.take_along_axis(x, df.array_api.argsort(x)).tolist()
+    [[1, 3], [2, 4]]
+    """
+    y, places = array(x, "take_along_axis"), _places(indices, "take_along_axis")
+    if y.ndim != places.ndim or not -y.ndim <= axis < y.ndim:
+        raise InvalidArgumentError(f"take_along_axis: x has shape {y.shape}, indices "
+                                   f"{places.shape} and axis is {axis}, want as many dimensions "
+                                   "and an axis of them")
+    y, places = moveaxis(y, axis, -1), moveaxis(places, axis, -1)
+    *batch, n = static_shape(y)
+    *batch_of_places, m = static_shape(places)
+    batch = [b if isinstance(a, int) and a == 1 else a
+             for a, b in zip(batch, batch_of_places, strict=True)]
+    found = gather(broadcast_to(y, (*batch, n)), broadcast_to(places, (*batch, m)),
+                   axis=y.ndim - 1, batch_dims=y.ndim - 1)
+    return moveaxis(found, -1, axis)

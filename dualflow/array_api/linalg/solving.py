@@ -1,0 +1,108 @@
+"""Determinants, inverses, powers and solutions."""
+
+from typing import Any, NamedTuple
+
+from dualflow._core import Tensor
+from dualflow.array_api.arrays import array, of_one_dtype
+from dualflow.array_api.linear_algebra import matmul
+from dualflow.array_api.manipulation import broadcast_shape
+from dualflow.ops import linear_algebra
+from dualflow.ops.array import broadcast_to, expand_dims, squeeze, static_shape
+from dualflow.ops.creation import eye
+from dualflow.ops.types import TensorLike
+
+__all__ = ["det", "inv", "matrix_power", "slogdet", "solve"]
+
+
+class Slogdet(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def det(x: TensorLike, /) -> Tensor:
+    """The determinants of square matrices `x`, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linalg.det(df.constant([[2., 0.], [0., 3.]])).item()
+    6.0
+    """
+    return linear_algebra.det(x)
+
+
+def inv(x: TensorLike, /) -> Tensor:
+    """The inverses of square matrices `x`, floating.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linalg.inv(df.constant([[2., 0.], [0., 4.]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return linear_algebra.inv(x)
+
+
+def matrix_power(x: TensorLike, n: int, /) -> Tensor:
+    """Square matrices `x`, floating, multiplied `n` times; a negative `n` inverts them first.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linalg.matrix_power(df.constant([[1., 1.], [0., 1.]]), 3).tolist()
+    [[1.0, 3.0], [0.0, 1.0]]
+    """
+    y = array(x, "matrix_power")
+    if n < 0:
+        y, n = inv(y), -n
+    size = static_shape(y)[-1]
+    if n == 0:
+        return eye(size, batch_shape=static_shape(y)[:-2], dtype=y.dtype)
+    found: Any = None
+    while n:
+        if n % 2:
+            found = y if found is None else matmul(found, y)
+        n //= 2
+        y = matmul(y, y) if n else y
+    return array(found, "matrix_power")
+
+
+def slogdet(x: TensorLike, /) -> Slogdet:
+    """The sign of determinants of square matrices `x`, floating, and the logarithm of their size.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linalg.slogdet(df.constant([[-1.]])).sign.item()
+    -1.0
+    """
+    return Slogdet(*linear_algebra.slogdet(x))
+
+
+def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """The y with ``x1 @ y == x2``.
+
+    Parameters
+    ----------
+    x1 : array, floating, shape (..., n, n)
+    x2 : array, floating, shape (n,) or (..., n, k)
+
+    Returns
+    -------
+    array, shape of `x2`; other dimensions broadcast
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.linalg.solve(df.constant([[2.]]), df.constant([4.])).tolist()
+    [2.0]
+    """
+    a, b = of_one_dtype("solve", x1, x2)
+    vector = b.ndim == 1
+    b = expand_dims(b, -1) if vector else b
+    batch = broadcast_shape("solve", static_shape(a)[:-2], static_shape(b)[:-2])
+    a, b = [broadcast_to(x, batch + static_shape(x)[-2:]) for x in (a, b)]
+    found = linear_algebra.solve(a, b)
+    return squeeze(found, -1) if vector else found

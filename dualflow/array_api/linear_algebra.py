@@ -1,0 +1,110 @@
+"""Products of matrices and vectors."""
+
+from typing import Any
+
+from dualflow._core import Tensor
+from dualflow.array_api.arrays import array, of_one_dtype
+from dualflow.array_api.manipulation import moveaxis
+from dualflow.dtypes import int32, uint32
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops import einsum
+from dualflow.ops.array import same_size
+from dualflow.ops.cast import cast
+from dualflow.ops.reduce import reduce_sum
+from dualflow.ops.types import TensorLike
+
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+
+def _product(op: Any, x1: Tensor, x2: Tensor) -> Tensor:
+    """A product of arrays; narrow integers are multiplied as wide ones, which has the same bits."""
+    dtype = x1.dtype
+    if not dtype.is_integer or dtype.itemsize >= 4:
+        return op(x1, x2)
+    wide = uint32 if dtype.is_unsigned else int32
+    return cast(op(cast(x1, wide), cast(x2, wide)), dtype)
+
+
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """``x1 @ x2``: the product of matrices, the last two dimensions; those before them broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : array, any number dtype
+        A vector is a row on the left and a column on the right.
+
+    Returns
+    -------
+    array, of the common dtype
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.matmul(df.constant([[1, 2], [3, 4]]), df.constant([1, 1])).tolist()
+    [3, 7]
+    """
+    return _product(lambda a, b: a @ b, *of_one_dtype("matmul", x1, x2))
+
+
+def matrix_transpose(x: TensorLike, /) -> Tensor:
+    """`x` with its last two dimensions swapped.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.matrix_transpose(df.constant([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return array(x, "matrix_transpose").mT
+
+
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
+    """The sum of ``x1 x2`` over pairs of dimensions.
+
+    Parameters
+    ----------
+    x1, x2 : array, any number dtype
+    axes : int, or two sequences of ints
+        The last `axes` dimensions of `x1` with the first of `x2`; or dimensions of `x1`, and those
+        of `x2` that they are paired with.
+
+    Returns
+    -------
+    array, of the common dtype
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.tensordot(df.constant([1, 2]), df.constant([3, 4]), axes=1).item()
+    11
+    """
+    return _product(lambda a, b: einsum.tensordot(a, b, axes), *of_one_dtype("tensordot", x1, x2))
+
+
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """The product of vectors, which are along `axis`; other dimensions broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : array, any number dtype
+    axis : int
+        A negative one, unless both have equally many dimensions.
+
+    Returns
+    -------
+    array, of the common dtype
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.vecdot(df.constant([[1, 2], [3, 4]]), df.constant([1, 1])).tolist()
+    [3, 7]
+    """
+    a, b = of_one_dtype("vecdot", x1, x2)
+    for x in (a, b):
+        if not -x.ndim <= axis < x.ndim:
+            raise InvalidArgumentError(f"vecdot: axis {axis} of an array of shape {x.shape}")
+    if not same_size(a.shape[axis], b.shape[axis]):
+        raise InvalidArgumentError(f"vecdot: x1 has shape {a.shape} and x2 {b.shape}, want vectors "
+                                   f"of one length along axis {axis}")
+    return reduce_sum(moveaxis(a, axis, -1) * moveaxis(b, axis, -1), -1)

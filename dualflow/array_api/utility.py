@@ -1,0 +1,97 @@
+"""Truth of all and of any, and differences of neighbours."""
+
+from dualflow._core import Tensor
+from dualflow.array_api.arrays import array, axes_of
+from dualflow.dtypes import bool_
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops import reduce
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import not_equal
+from dualflow.ops.join import concat
+from dualflow.ops.types import Axis, TensorLike
+
+__all__ = ["all", "any", "diff"]
+
+
+def all(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements along `axis` hold: those that are not 0 do.
+
+    Parameters
+    ----------
+    x : array, any dtype
+    axis : int or tuple of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    array, bool; of no elements True
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.all(df.constant([1, 0])).item()
+    False
+    """
+    return reduce.reduce_all(cast(array(x, "all"), bool_), axes_of(axis), keepdims)
+
+
+def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether an element along `axis` holds: those that are not 0 do.
+
+    Parameters
+    ----------
+    x : array, any dtype
+    axis : int or tuple of int, optional
+        Default all axes.
+    keepdims : bool
+        Whether these axes stay, with 1 element each.
+
+    Returns
+    -------
+    array, bool; of no elements False
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.any(df.constant([1, 0])).item()
+    True
+    """
+    return reduce.reduce_any(cast(array(x, "any"), bool_), axes_of(axis), keepdims)
+
+
+def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | None = None,
+         append: TensorLike | None = None) -> Tensor:
+    """Each element less the one before it along `axis`, `n` times over.
+
+    Parameters
+    ----------
+    x : array, any number dtype
+    axis : int
+    n : int
+        0 or more.
+    prepend, append : array, optional
+        What is joined to `x` first, at its begin and its end.
+
+    Returns
+    -------
+    array, dtype of `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.array_api.diff(df.constant([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    y = array(x, "diff")
+    if y.ndim == 0 or not -y.ndim <= axis < y.ndim or n < 0:
+        raise InvalidArgumentError(f"diff: x has shape {y.shape}, axis is {axis} and n {n}, want "
+                                   "an axis of it and n of 0 or more")
+    parts = [array(p, "diff") for p in (prepend, y, append) if p is not None]
+    y = concat(parts, axis) if len(parts) > 1 else y
+    before = (slice(None),) * (axis % y.ndim)
+    for _ in range(n):
+        late, early = y[(*before, slice(1, None))], y[(*before, slice(None, -1))]
+        y = not_equal(late, early) if y.dtype.is_bool else late - early
+    return y

@@ -1,0 +1,39 @@
+"""What the Python array API standard wants of arrays besides operators."""
+
+from importlib import import_module
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, as_tensor, bind
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.array import transpose
+
+# Also "2022.12" and so on: later editions only add to earlier ones.
+EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def array_namespace(api_version: str | None) -> Any:
+    """``x.__array_namespace__()``: the module of the standard's functions, which stands above all
+    ops and is loaded when somebody asks for it."""
+    if api_version is not None and api_version not in EDITIONS:
+        raise InvalidArgumentError(f"__array_namespace__: api_version is {api_version!r}, want "
+                                   f"one of {', '.join(EDITIONS)}")
+    return import_module("dualflow.array_api")
+
+
+def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:
+    """``x.to_device(device)``: there is one device, so it is the tensor itself."""
+    if device != x.device or stream is not None:
+        raise InvalidArgumentError(f"to_device: device {device!r} and stream {stream!r}, want "
+                                   f"{x.device!r} and no stream")
+    return x
+
+
+def matrix_transpose(x: TensorBase) -> Tensor:
+    """``x.mT``: the last two dimensions swapped."""
+    y = as_tensor(x)
+    if y.ndim < 2:
+        raise ShapeError(f"mT: {y.dtype} {y.shape}, want 2 dimensions or more")
+    return transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
+
+
+bind(array_namespace=array_namespace, to_device=to_device, matrix_transpose=matrix_transpose)

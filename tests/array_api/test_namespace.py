@@ -1,0 +1,105 @@
+"""The namespace has what the standard says, under its names and with its signatures."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+
+xp = df.array_api
+
+# What the standard has besides its extension fft: names of functions and methods, and arguments.
+SIGNATURES = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
+METHODS = [line.partition("(")[0].removeprefix("array.") for line in SIGNATURES
+           if line.startswith("array.")]
+FUNCTIONS = {line.partition("(")[0]: line for line in SIGNATURES if not line.startswith("array.")}
+
+
+def find(name):
+    where, _, last = name.rpartition(".")
+    owner = {"": xp, "linalg": xp.linalg, "info": xp.__array_namespace_info__()}[where]
+    return getattr(owner, last)
+
+
+def parameters(function):
+    """Kinds, names (of positional ones none) and defaults."""
+    found = []
+    for p in inspect.signature(function).parameters.values():
+        name = p.name if p.kind is not p.POSITIONAL_ONLY else None
+        found.append((p.kind, name, p.default))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_signature(name):
+    wanted = {"inf": float("inf")}
+    last = FUNCTIONS[name].removeprefix(name.rpartition(".")[0] + ".")
+    exec(f"def {last}: ...", wanted)
+    assert parameters(find(name)) == parameters(wanted[name.rpartition(".")[2]])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_arrays_have(name):
+    for kind in (df.Tensor, df.Variable):
+        assert hasattr(kind, name), name
+
+
+def test_nothing_else():
+    known = {name for name in FUNCTIONS if "." not in name} | {"linalg"}
+    known |= {"e", "inf", "nan", "newaxis", "pi", *xp.__array_namespace_info__().dtypes()}
+    assert set(xp.__all__) == known
+    assert set(xp.linalg.__all__) == {n[7:] for n in FUNCTIONS if n.startswith("linalg.")}
+
+
+def test_what_it_tells():
+    info = xp.__array_namespace_info__()
+    assert xp.__array_api_version__ == "2024.12"
+    assert info.devices() == [info.default_device()] == ["cpu"]
+    assert info.default_dtypes() == {"real floating": df.float32, "integral": df.int32,
+                                     "indexing": df.int64}
+    assert info.dtypes(kind="complex floating") == {}
+    assert list(info.dtypes(kind=("bool", "real floating"))) == ["bool", "float32", "float64"]
+    assert info.capabilities()["max dimensions"] == 254
+    assert df.zeros([1] * 254).ndim == 254
+    with pytest.raises(ValueError, match="device is 'gpu'"):
+        info.dtypes(device="gpu")
+
+
+def test_constants():
+    assert (xp.e, xp.pi, xp.inf) == (2.718281828459045, 3.141592653589793, float("inf"))
+    assert xp.nan != xp.nan and xp.newaxis is None
+
+
+@pytest.mark.parametrize("x", [df.constant([1.0]), df.Variable([1.0])])
+def test_arrays_name_their_namespace(x):
+    assert x.__array_namespace__() is xp
+    assert x.__array_namespace__(api_version="2023.12") is xp
+    with pytest.raises(ValueError, match=r"'1999\.12'"):
+        x.__array_namespace__(api_version="1999.12")
+
+
+def test_devices():
+    x = xp.ones(2, device="cpu")
+    assert x.device == "cpu" and x.to_device("cpu") is x
+    with pytest.raises(ValueError, match="device 'gpu'"):
+        x.to_device("gpu")
+    with pytest.raises(ValueError, match="stream 1"):
+        x.to_device("cpu", stream=1)
+    with pytest.raises(ValueError, match="asarray: device is 'gpu'"):
+        xp.asarray(1, device="gpu")
+
+
+def test_matrix_transpose():
+    x = df.reshape(df.range(24), [2, 3, 4])
+    assert x.mT.shape == (2, 4, 3) and x.mT[1, 3, 2].item() == x[1, 2, 3].item()
+    with pytest.raises(ValueError, match="2 dimensions"):
+        df.constant([1]).mT  # noqa: B018
+
+
+def test_it_is_loaded_late():
+    code = ("import sys, dualflow as df; late = 'dualflow.array_api' in sys.modules; "
+            "df.array_api.ones(1); sys.exit(late)")
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
