@@ -265,6 +265,7 @@ if _typing.TYPE_CHECKING:
         data as data,
         debugging as debugging,
         keras as keras,
+        onnx as onnx,
         signal as signal,
         summary as summary,
         train as train,
@@ -325,7 +326,8 @@ _LATE = {
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "signal", "summary", "train"}
+_PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "onnx", "signal", "summary",
+             "train"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}

@@ -24,7 +24,7 @@ FLOORS = [
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
      "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms"},
-    {"data", "io", "train"},
+    {"data", "io", "train"}, {"onnx"},
     {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

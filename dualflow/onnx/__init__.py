@@ -1,0 +1,8 @@
+"""Models as ONNX files: `save` writes a function, `load` makes a function of a file.
+
+Wants the onnx package, which is loaded when one of the two is first called.
+"""
+
+from dualflow.onnx.save import save as save
+
+__all__ = ["save"]

@@ -1,0 +1,37 @@
+"""The onnx package, and its names for dtypes."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from dualflow.dtypes import ALL, DType
+
+# The newest set of operators that onnxruntime has kernels for; https://onnx.ai/onnx/operators.
+OPSET = 26
+
+# TensorProto.DataType, by the names of dtypes here.
+_CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
+          "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "bfloat16": 16}
+_DTYPES = {_CODES[d.name]: d for d in ALL if d.name in _CODES}
+
+
+@cache
+def onnx(module: str = "") -> Any:
+    """The package, or one of its modules, loaded when first needed."""
+    try:
+        return import_module(f"onnx.{module}" if module else "onnx")
+    except ImportError:
+        raise ImportError("dualflow.onnx wants the onnx package: pip install 'dualflow[onnx]'"
+                          ) from None
+
+
+def code_of(dtype: DType) -> int:
+    """The number of a dtype in files."""
+    return _CODES[dtype.name]
+
+
+def dtype_of(code: int) -> DType | None:
+    """The dtype of a number in files, if there is one."""
+    return _DTYPES.get(code)

@@ -1,0 +1,12 @@
+"""How each op is written, a small function each, by family."""
+
+from dualflow.onnx.rules import (  # noqa: F401
+    arrays,
+    control,
+    elementwise,
+    functions,
+    networks,
+    recurrent,
+    reductions,
+)
+from dualflow.onnx.rules.registry import REASONS as REASONS, RULES as RULES

@@ -1,0 +1,280 @@
+"""Shapes, parts, joins and rows picked by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow._core import Dim
+from dualflow.dtypes import int64
+from dualflow.onnx.rules.registry import refuse, rule
+from dualflow.onnx.writer import Refused
+
+ALL = -1 << 63                      # of a slice: no bound
+LAST = (1 << 63) - 1
+SLICE, INDEX, NEW = 0, 1, 2         # kinds of the keys of strided_slice
+
+
+@rule("reshape")
+def _(w, at, x):
+    return w.reshape(x, w.ints(at["shape"]))
+
+
+@rule("expand_dims")
+def _(w, at, x):
+    return w.unsqueeze(x, at["axis"])
+
+
+@rule("squeeze")
+def _(w, at, x):
+    axes = at["axis"]
+    if not axes:                                    # all that are 1
+        sizes = at.x.known_shape
+        axes = [k for k, n in enumerate(at.fixed("sizes to be squeezed", sizes)) if n == 1]
+    return w.squeeze(x, *axes) if axes else w.op("Identity", x)
+
+
+@rule("broadcast_to")
+def _(w, at, x):
+    return w.op("Expand", x, w.ints(at["shape"]))
+
+
+@rule("transpose")
+def _(w, at, x):
+    return w.transpose(x, at["perm"])
+
+
+@rule("shape")
+def _(w, at, x):
+    return w.op("Shape", x, dtype=int64).cast(at.outputs[0].dtype)
+
+
+@rule("size")
+def _(w, at, x):
+    return w.op("Size", x, dtype=int64).cast(at.outputs[0].dtype)
+
+
+@rule("concat")
+def _(w, at, *xs):
+    return w.op("Concat", *xs, axis=at.axis())
+
+
+@rule("stack")
+def _(w, at, *xs):
+    axis = at.axis(of=at.x.ndim + 1)
+    return w.op("Concat", *[w.unsqueeze(x, axis) for x in xs], axis=axis)
+
+
+@rule("split")
+def _(w, at, x):
+    n, axis = len(at.outputs), at.axis()
+    if at["sizes"]:
+        sizes = [y.shape[axis] if isinstance(k, int) and k < 0 else k
+                 for k, y in zip(at["sizes"], at.outputs, strict=True)]
+        return w.ops("Split", [x, w.ints(sizes)], [x.dtype] * n, axis=axis)
+    return w.ops("Split", [x], [x.dtype] * n, axis=axis, num_outputs=n)
+
+
+@rule("unstack")
+def _(w, at, x):
+    n, axis = len(at.outputs), at.axis()
+    return [w.squeeze(part, axis)
+            for part in w.ops("Split", [x], [x.dtype] * n, axis=axis, num_outputs=n)]
+
+
+def _bounds(begin, end, stride, kind):
+    """Of one key as Slice takes them: no bound is the farthest."""
+    if kind == INDEX:
+        return (begin, end, 1) if isinstance(begin, Dim) else (
+            begin, begin + 1 if begin != -1 else LAST, 1)
+    back = stride < 0
+    free_begin = not isinstance(begin, Dim) and begin == ALL
+    free_end = not isinstance(end, Dim) and end == ALL
+    return (LAST if back else 0) if free_begin else begin, (
+        (ALL if back else LAST) if free_end else end), stride
+
+
+@rule("strided_slice")
+def _(w, at, x):
+    keys = list(zip(at["begin"], at["end"], at["strides"], at["kind"], strict=True))
+    axis = 0
+    cut: list[tuple[Any, ...]] = []
+    picked: list[int] = []
+    new: list[int] = []
+    for begin, end, stride, kind in keys:
+        if kind == NEW:
+            new.append(axis - len(picked) + len(new))
+            continue
+        if kind == INDEX and isinstance(begin, Dim):
+            end = begin + 1
+        bounds = _bounds(begin, end, stride, kind)
+        if isinstance(stride, Dim):
+            raise Refused("a stride follows from a size")
+        if bounds != (0, LAST, 1):
+            cut.append((*bounds, axis))
+        if kind == INDEX:
+            picked.append(axis)
+        axis += 1
+    if cut:
+        first, last, step, axes = [w.ints(numbers) for numbers in zip(*cut, strict=True)]
+        x = w.op("Slice", x, first, last, axes, step)
+    x = w.unsqueeze(w.squeeze(x, *picked), *new)
+    return x if cut or picked or new else w.op("Identity", x)
+
+
+@rule("pad")
+def _(w, at, x, value):
+    n = at["paddings"]
+    pads = w.ints([*n[0::2], *n[1::2]])
+    return w.op("Pad", x, pads, value) if n else w.op("Identity", x)
+
+
+@rule("roll")
+def _(w, at, x):
+    axis = at.axis()
+    n = w.size(at.x, axis)
+    zero = w.scalar(0, int64)
+    at_least_1 = w.op("Max", n, w.scalar(1, int64))
+    cut = n - w.op("Mod", w.number(at["shift"]), at_least_1)
+    first = [w.unsqueeze(k, 0) for k in (cut, zero)]
+    last = [w.unsqueeze(n, 0), w.unsqueeze(cut, 0)]
+    return w.op("Concat", *[w.op("Slice", x, a, b, w.ints([axis]))
+                            for a, b in zip(first, last, strict=True)], axis=axis)
+
+
+@rule("band_part")
+def _(w, at, x):
+    for count, upper in ((at["num_upper"], 0), (at["num_lower"], 1)):
+        if isinstance(count, Dim) or count >= 0:
+            k = w.number(count)
+            x = w.op("Trilu", x, -k if upper else k, upper=upper)
+    return w.op("Identity", x)
+
+
+# --- made of nothing --------------------------------------------------------------------------
+
+
+@rule("range")
+def _(w, at, start, limit, delta):
+    dtype = at.outputs[0].dtype
+    return start.cast(dtype) + w.range(at["n"]).cast(dtype) * delta.cast(dtype)
+
+
+@rule("linspace")
+def _(w, at, start, stop):
+    n, dtype = at["num"], at.outputs[0].dtype
+    places = w.range(n).cast(dtype)
+    gaps = (n if isinstance(n, Dim) else max(n, 2)) - 1
+    return start + places * ((stop - start) / w.number(gaps).cast(dtype))
+
+
+@rule("one_hot")
+def _(w, at, indices, on, off):
+    """With `off` for an index that is none; OneHot would count from the end."""
+    axis = at["axis"] % (at.x.ndim + 1)
+    numbers = w.range(at["depth"]).cast(indices.dtype)
+    later = at.x.ndim - axis
+    numbers = w.unsqueeze(numbers, *range(1, later + 1))
+    return w.where(w.unsqueeze(indices, axis).is_(numbers), on, off)
+
+
+# --- by index ---------------------------------------------------------------------------------
+
+
+@rule("gather")
+def _(w, at, x, indices):
+    axis, batch = at.axis(), at["batch_dims"] % max(at.inputs[1].ndim, 1)
+    if at["batch_dims"] == 0:
+        return w.op("Gather", x, indices, axis=axis)
+    if axis != batch:
+        n = at.x.ndim
+        x = w.transpose(x, [*range(batch), axis, *range(batch, axis), *range(axis + 1, n)])
+    y = w.op("GatherND", x, w.unsqueeze(indices.cast(int64), -1), batch_dims=batch)
+    if axis == batch:
+        return y
+    picked, n = at.inputs[1].ndim - batch, at.outputs[0].ndim
+    middle = batch + picked                             # then the axes that were before `axis`
+    between = axis - batch
+    return w.transpose(y, [*range(batch), *range(middle, middle + between),
+                           *range(batch, middle), *range(middle + between, n)])
+
+
+@rule("segment_gather")
+def _(w, at, x, indices):
+    """Zeros for ids that are none."""
+    rows = w.size(at.x, 0).cast(indices.dtype)
+    known = w.op("And", indices >= 0, indices < rows)
+    y = w.op("Gather", x, w.where(known, indices, 0), axis=0)
+    return w.where(w.unsqueeze(known, *range(1, at.x.ndim)), y, 0)
+
+
+@rule("gather_nd")
+def _(w, at, x, indices):
+    if at["axis"] != at["batch_dims"]:
+        raise Refused("indices of an axis that does not follow the batch")
+    return w.op("GatherND", x, indices.cast(int64), batch_dims=at["batch_dims"])
+
+
+@rule("where_indices")
+def _(w, at, x):
+    return w.op("Transpose", w.op("NonZero", x, dtype=int64), perm=[1, 0])
+
+
+@rule("scatter_nd")
+def _(w, at, indices, updates):
+    if at["axis"] or at["batch_dims"]:
+        raise Refused("indices of an axis that is not the first")
+    return _added(w, at["shape"], indices, updates)
+
+
+def _added(w, shape, indices, updates):
+    """Updates added up at their places in zeros."""
+    return w.op("ScatterND", w.zeros(updates.dtype, w.ints(shape)), indices.cast(int64), updates,
+                reduction="add")
+
+
+@rule("gather_grad")
+def _(w, at, g, indices):
+    axis = at["axis"] % len(at["shape"])
+    if axis or at["batch_dims"]:
+        raise Refused("what flows back through a gather along an axis that is not the first")
+    rows = w.number(at["shape"][0]).cast(indices.dtype)
+    from_front = w.where(indices < 0, indices + rows, indices)
+    return _added(w, at["shape"], w.unsqueeze(from_front, -1), g)
+
+
+REDUCTIONS = {"add": "add", "update": "none", "min": "min", "max": "max", "mul": "mul"}
+
+
+@rule(*[f"tensor_scatter_nd_{name}" for name in REDUCTIONS])
+def _(w, at, x, indices, updates):
+    how = REDUCTIONS[at.node.type.removeprefix("tensor_scatter_nd_")]
+    return w.op("ScatterND", x, indices.cast(int64), updates, reduction=how)
+
+
+@rule("tensor_scatter_nd_sub")
+def _(w, at, x, indices, updates):
+    return w.op("ScatterND", x, indices.cast(int64), -updates, reduction="add")
+
+
+@rule("segment_sum")
+def _(w, at, x, ids):
+    """Rows with an id that is none go to a row that is cut off."""
+    n = at["num_segments"]
+    if isinstance(n, Dim) or n >= 0:
+        rows = w.number(n)
+    else:                                           # as many as there are
+        flat = w.reshape(ids, w.ints([-1]))
+        flat = w.op("Concat", flat, w.op("Unsqueeze", flat.number(-1), w.ints([0])), axis=0)
+        rows = w.reduce("ReduceMax", flat, [0], keepdims=False).cast(int64) + 1
+    n, rows = w.unsqueeze(rows, 0), rows.cast(ids.dtype)
+    known = w.op("And", ids >= 0, ids < rows)
+    ids = w.unsqueeze(w.where(known, ids, rows), -1)
+    rest = w.shape(at.x, range(at.inputs[1].ndim, at.x.ndim))
+    shape = w.op("Concat", n + 1, rest, axis=0)
+    total = w.op("ScatterND", w.zeros(x.dtype, shape), ids.cast(int64), x, reduction="add")
+    return w.op("Slice", total, w.ints([0]), n, w.ints([0]))
+
+
+refuse("gradients of slices, rows and windows are not written; save the function without them",
+       "strided_slice_grad", "scatter_update_grad", "merge_rows")
+

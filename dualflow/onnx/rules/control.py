@@ -1,0 +1,105 @@
+"""Branches and loops as If and Loop. Their graphs see the values around them by name."""
+
+from __future__ import annotations
+
+from dualflow.dtypes import bool_, int64
+from dualflow.graph.ir.owners import ENDLESS, loop_parts
+from dualflow.onnx.rules.registry import rule
+from dualflow.onnx.writer import Refused
+
+
+def _own(w, values):
+    """Values as outputs of a graph: each of its own, made inside."""
+    return [w.op("Identity", v) for v in values]
+
+
+def _branch(w, at, body, inputs, write_nodes):
+    """One branch as a graph."""
+    inside = w.inner()
+    inside.values.update(zip(body.inputs, inputs, strict=True))
+    write_nodes(inside, body)
+    made = _own(inside, [inside.value(y) for y in body.outputs])
+    return inside.graph(inside.shared.unique(body.name), [], [
+        inside.info(v, [None] * y.ndim) for v, y in zip(made, body.outputs, strict=True)])
+
+
+@rule("cond")
+def _(w, at, *inputs, write_nodes):
+    """A bool chooses the second of two; a number that one, or the last where there is none."""
+    bodies, dtypes = at.node.bodies, [y.dtype for y in at.outputs]
+    graphs = [_branch(w, at, body, inputs, write_nodes) for body in bodies]
+    if inputs[0].dtype is bool_:
+        return w.ops("If", [inputs[0]], dtypes, then_branch=graphs[1], else_branch=graphs[0])
+    rest = graphs[-1]
+    for k in range(len(bodies) - 2, -1, -1):
+        outer = w if k == 0 else w.inner()
+        test = outer.op("Equal", inputs[0], outer.scalar(k, inputs[0].dtype), dtype=bool_)
+        made = outer.ops("If", [test], dtypes, then_branch=graphs[k], else_branch=rest)
+        if k == 0:
+            return made
+        rest = outer.graph(outer.shared.unique("cond"), [], [
+            outer.info(v, [None] * y.ndim) for v, y in zip(made, at.outputs, strict=True)])
+    return _own(w, [inputs[0]])                 # a single branch is no choice; never made
+
+
+@rule("loop")
+def _(w, at, *inputs, write_nodes):
+    node = at.node
+    parts, body = loop_parts(node), node.bodies[0]
+    if parts.packed or node.writes:
+        raise Refused("a loop whose rows change in shape, or that writes a variable")
+    times = inputs[0] if not hasattr(parts.times, "hint") and parts.times < 0 else (
+        w.number(parts.times))
+    carried = list(inputs[parts.carried])
+    first = inputs[parts.carried.start - 1] if parts.tested else w.scalar(True, bool_)
+    inside = w.inner()
+    k, go_on = inside.named("round", int64), inside.named("go_on", bool_)
+    states = [inside.named("carried", v.dtype) for v in carried]
+    count = inside.named("rounds", int64)
+    given = dict(zip(range(parts.carried.start, parts.carried.stop), states, strict=True))
+    row = k
+    if parts.reverse:
+        row = inside.op("Sub", inside.op("Sub", times, inside.scalar(1, int64)), k)
+    for place in range(parts.sliced.start, parts.sliced.stop):
+        if body.inputs[place].ndim != node.inputs[place].ndim - 1:
+            raise Refused("a loop whose rows change in shape")
+        given[place] = inside.op("Gather", inputs[place], row, axis=0)
+    inside.values.update({x: given.get(p, inputs[p]) for p, x in enumerate(body.inputs)})
+    write_nodes(inside, body)
+    values = [inside.value(y) for y in body.outputs]
+    test = values[0] if parts.tested else go_on
+    n_made = parts.first + parts.n_carried
+    made = _own(inside, [test, *values[parts.first:n_made], count + 1, *values[n_made:]])
+    shapes = [body.inputs[p].ndim for p in range(parts.carried.start, parts.carried.stop)]
+    rows = [y.ndim for y in body.outputs[n_made:]]
+    graph = inside.graph(
+        inside.shared.unique(body.name),
+        [inside.info(k, []), inside.info(go_on, []),
+         *[inside.info(s, [None] * n) for s, n in zip(states, shapes, strict=True)],
+         inside.info(count, [])],
+        [inside.info(made[0], []),
+         *[inside.info(v, [None] * n) for v, n in zip(made[1:], [*shapes, 0, *rows],
+                                                      strict=True)]])
+    limit = None if not hasattr(parts.times, "hint") and parts.times == ENDLESS else times
+    kinds = [v.dtype for v in (*carried, count, *values[n_made:])]
+    last = w.ops("Loop", [limit, first, *carried, w.scalar(0, int64)], kinds, body=graph)
+    n = len(carried)
+    stacked = [_reversed(w, s) if parts.reverse else s for s in last[n + 1:]]
+    return [*last[:n], *[last[n]] * parts.tested, *stacked]
+
+
+def _reversed(w, x):
+    """Rows, of which the last was made first, in order."""
+    lowest = -(1 << 63)
+    return w.op("Slice", x, w.ints([-1]), w.ints([lowest]), w.ints([0]), w.ints([-1]))
+
+
+@rule("unbroadcast")
+def _(w, at, g, x):
+    """Summed over new dimensions, and over those of size 1, known or not."""
+    more = at.inputs[0].ndim - at.inputs[1].ndim
+    if more:
+        g = w.reduce("ReduceSum", g, range(more), keepdims=False)
+    shape = w.shape(at.inputs[1])
+    ones = w.squeeze(w.op("NonZero", shape.is_(1), dtype=int64), 0)
+    return w.op("ReduceSum", g, ones, keepdims=1, noop_with_empty_axes=1)

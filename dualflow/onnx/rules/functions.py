@@ -1,0 +1,201 @@
+"""Activations, special functions, losses, and what flows back through them."""
+
+from __future__ import annotations
+
+from dualflow.onnx.rules.registry import direct, rule
+
+direct(relu="Relu", softsign="Softsign")
+
+ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805        # of selu
+DENSITY, A = 0.3989422804014327, 1.5957691216057308          # of gelu: 1/sqrt(2 pi), and as in ops
+B = A * 0.044715
+
+
+@rule("expm1")
+def _(w, at, x):
+    """By sinh near 0, where e**x - 1 would lose digits."""
+    near = w.op("Abs", x) < 1
+    half = w.where(near, x, 0) * 0.5
+    return w.where(near, w.op("Sinh", half) * w.op("Exp", half) * 2, w.op("Exp", x) - 1)
+
+
+def log1p(w, x):
+    """By atanh near 0, where 1 + x would lose digits."""
+    near = w.op("Abs", x) < 0.5
+    part = w.where(near, x, 0)
+    return w.where(near, w.op("Atanh", part / (part + 2)) * 2, w.op("Log", x + 1))
+
+
+@rule("log1p")
+def _(w, at, x):
+    return log1p(w, x)
+
+
+def softplus(w, x):
+    return w.op("Relu", x) + log1p(w, w.op("Exp", -w.op("Abs", x)))
+
+
+@rule("softplus")
+def _(w, at, x):
+    return softplus(w, x)
+
+
+@rule("log_sigmoid")
+def _(w, at, x):
+    return -softplus(w, -x)
+
+
+@rule("xlogy")
+def _(w, at, x, y):
+    return w.where(x.is_(0), 0, x * w.op("Log", y))
+
+
+@rule("xlog1py")
+def _(w, at, x, y):
+    return w.where(x.is_(0), 0, x * log1p(w, y))
+
+
+@rule("xdivy")
+def _(w, at, x, y):
+    return w.where(x.is_(0), 0, x / y)
+
+
+@rule("erfc")
+def _(w, at, x):
+    """Loses digits where it is small."""
+    return 1 - w.op("Erf", x)
+
+
+@rule("sigmoid_grad")
+def _(w, at, g, x):
+    return g * w.op("Sigmoid", x) * w.op("Sigmoid", -x)
+
+
+@rule("tanh_grad")
+def _(w, at, g, x):
+    y = w.op("Tanh", x)
+    return g * (1 - y * y)
+
+
+@rule("relu_grad")
+def _(w, at, g, y):
+    return w.where(y > 0, g, 0)
+
+
+@rule("relu6")
+def _(w, at, x):
+    return w.op("Min", w.op("Relu", x), x.number(6))
+
+
+@rule("relu6_grad")
+def _(w, at, g, y):
+    return w.where(w.op("And", y > 0, y < 6), g, 0)
+
+
+@rule("leaky_relu")
+def _(w, at, x):
+    return w.where(x > 0, x, x * at["alpha"])
+
+
+@rule("leaky_relu_grad")
+def _(w, at, g, x):
+    return w.where(x > 0, g, g * at["alpha"])
+
+
+@rule("elu")
+def _(w, at, x):
+    return w.op("Elu", x, alpha=1.0)
+
+
+@rule("elu_grad")
+def _(w, at, g, x):
+    return w.where(x > 0, g, g * w.op("Exp", x))
+
+
+@rule("selu")
+def _(w, at, x):
+    return w.op("Selu", x, alpha=ALPHA, gamma=SCALE)
+
+
+@rule("selu_grad")
+def _(w, at, g, x):
+    return w.where(x > 0, g * SCALE, g * w.op("Exp", x) * (SCALE * ALPHA))
+
+
+@rule("gelu")
+def _(w, at, x):
+    return w.op("Gelu", x, approximate="tanh" if at["approximate"] else "none")
+
+
+@rule("gelu_grad")
+def _(w, at, g, x):
+    if at["approximate"]:
+        s = w.op("Sigmoid", x * A + x * x * x * B)
+        return g * (s + x * s * (1 - s) * (x * x * (3 * B) + A))
+    below = (w.op("Erf", x * 0.5 ** 0.5) + 1) * 0.5
+    return g * (below + x * w.op("Exp", x * x * -0.5) * DENSITY)
+
+
+@rule("silu")
+def _(w, at, x):
+    return x * w.op("Sigmoid", x)
+
+
+@rule("silu_grad")
+def _(w, at, g, x):
+    s = w.op("Sigmoid", x)
+    return g * s * (x * (1 - s) + 1)
+
+
+# --- softmax and losses -----------------------------------------------------------------------
+
+
+@rule("softmax")
+def _(w, at, x):
+    return w.op("Softmax", x, axis=at.axis())
+
+
+@rule("log_softmax")
+def _(w, at, x):
+    return w.op("LogSoftmax", x, axis=at.axis())
+
+
+@rule("softmax_grad")
+def _(w, at, g, y):
+    return y * (g - w.reduce("ReduceSum", g * y, [at.axis()]))
+
+
+@rule("log_softmax_grad")
+def _(w, at, g, y):
+    return g - w.op("Exp", y) * w.reduce("ReduceSum", g, [at.axis()])
+
+
+@rule("softmax_cross_entropy")
+def _(w, at, labels, logits):
+    terms = labels * w.op("LogSoftmax", logits, axis=at.axis())
+    return -w.reduce("ReduceSum", terms, [at.axis()], keepdims=False)
+
+
+@rule("softmax_cross_entropy_grad")
+def _(w, at, labels, logits, g):
+    axis = at.axis(of=at.inputs[1].ndim)
+    total = w.reduce("ReduceSum", labels, [axis])
+    return w.unsqueeze(g, axis) * (w.op("Softmax", logits, axis=axis) * total - labels)
+
+
+@rule("sparse_softmax_cross_entropy")
+def _(w, at, labels, logits):
+    terms = w.op("LogSoftmax", logits, axis=-1)
+    return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, -1), axis=-1), -1)
+
+
+@rule("sparse_softmax_cross_entropy_grad")
+def _(w, at, labels, logits, g):
+    n = w.size(at.inputs[1], -1)
+    hit = w.unsqueeze(labels, -1).is_(w.range(n).cast(labels.dtype)).cast(logits.dtype)
+    return w.unsqueeze(g, -1) * (w.op("Softmax", logits, axis=-1) - hit)
+
+
+@rule("sigmoid_cross_entropy")
+def _(w, at, labels, logits):
+    return w.op("Relu", logits) - logits * labels + log1p(w, w.op("Exp", -w.op("Abs", logits)))

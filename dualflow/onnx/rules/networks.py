@@ -1,0 +1,302 @@
+"""Products of matrices, convolutions, windows and resizing. The standard has channels first."""
+
+from __future__ import annotations
+
+import math
+
+from dualflow.dtypes import int32
+from dualflow.onnx.rules.registry import refuse, rule
+from dualflow.onnx.writer import Refused
+from dualflow.ops.windows import SAME, SPREAD
+
+METHODS = {0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5, "exclude_outside": 1})}
+
+
+def _turned(w, x, symbol):
+    n = symbol.ndim
+    return w.transpose(x, [*range(n - 2), n - 1, n - 2])
+
+
+@rule("matmul")
+def _(w, at, a, b):
+    a = _turned(w, a, at.inputs[0]) if at["transpose_a"] else a
+    b = _turned(w, b, at.inputs[1]) if at["transpose_b"] else b
+    return w.op("MatMul", a, b)
+
+
+@rule("matmul_int32")
+def _(w, at, a, b):
+    a = _turned(w, a, at.inputs[0]) if at["transpose_a"] else a
+    b = _turned(w, b, at.inputs[1]) if at["transpose_b"] else b
+    return w.op("MatMulInteger", a, b, dtype=int32)
+
+
+# --- channels ---------------------------------------------------------------------------------
+
+
+def first(w, x, n):
+    """Channels first, of n dimensions of space."""
+    return w.transpose(x, [0, n + 1, *range(1, n + 1)])
+
+
+def last(w, x, n):
+    return w.transpose(x, [0, *range(2, n + 2), 1])
+
+
+def filters_first(w, x, n):
+    """(space..., in, out) as (out, in, space...)."""
+    return w.transpose(x, [n + 1, n, *range(n)])
+
+
+def groups(at, images, filters):
+    n = filters.ndim - 2
+    channels, each = at.fixed("channels", [images.known_shape[-1], filters.known_shape[n]])
+    return channels // each if each else 1
+
+
+def pads(numbers):
+    """(before, after) of each dimension as all before, then all after."""
+    return [*numbers[0::2], *numbers[1::2]]
+
+
+def padding(at, windows, same, given):
+    """How images grow: known numbers where they are, as some runtimes want them."""
+    strides, dilations, sizes = at["strides"], at["dilations"], at.x.known_shape[1:-1]
+    if not same:
+        return {"pads": pads(given)}
+    if all([s == 1 or n is not None for s, n in zip(strides, sizes, strict=True)]):
+        found = _same_pads([n or 1 for n in sizes], windows, strides, dilations)
+        return {"pads": pads(found)}
+    return {"auto_pad": "SAME_UPPER"}
+
+
+@rule("conv")
+def _(w, at, x, filters):
+    n = at.inputs[1].ndim - 2
+    windows = at.fixed("sizes of filters", at.inputs[1].known_shape[:n])
+    y = w.op("Conv", first(w, x, n), filters_first(w, filters, n),
+             group=groups(at, *at.inputs), strides=list(at["strides"]),
+             dilations=list(at["dilations"]), **padding(at, windows, at["same"], at["pads"]))
+    return last(w, y, n)
+
+
+def _same_pads(sizes, windows, strides, dilations):
+    """What "SAME" adds before and after."""
+    found = []
+    for size, window, stride, dilation in zip(sizes, windows, strides, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
+        found += [total // 2, total - total // 2]
+    return found
+
+
+@rule("conv_backprop_input")
+def _(w, at, filters, g):
+    n = at.x.ndim - 2
+    sizes = at.fixed("sizes of images", at["shape"][1:-1])
+    windows = at.fixed("sizes of filters", at.x.known_shape[:n])
+    made = at.fixed("sizes of images", at.inputs[1].known_shape[1:-1])
+    strides, dilations = at["strides"], at["dilations"]
+    each, channels = at.fixed("channels", [at.x.known_shape[n], at["shape"][-1]])
+    grown = _same_pads(sizes, windows, strides, dilations) if at["same"] else at["pads"]
+    rest = [size - ((m - 1) * s + (k - 1) * d + 1 - grown[2 * i] - grown[2 * i + 1])
+            for i, (size, m, s, k, d) in enumerate(zip(sizes, made, strides, windows, dilations,
+                                                       strict=True))]
+    y = w.op("ConvTranspose", first(w, g, n), filters_first(w, filters, n),
+             group=channels // each if each else 1, strides=list(strides),
+             dilations=list(dilations), pads=pads(grown), output_padding=rest)
+    return last(w, y, n)
+
+
+@rule("conv_backprop_filter")
+def _(w, at, x, g):
+    """A convolution, too: of the images by what flows, batch and channels exchanged."""
+    n = at.x.ndim - 2
+    sizes = at.fixed("sizes of images", at.x.known_shape[1:-1])
+    windows = at.fixed("sizes of filters", at["shape"][:n])
+    each, channels = at.fixed("channels", [at["shape"][n], at.x.known_shape[-1]])
+    if each != channels:
+        raise Refused("what flows back to the filters of a convolution in groups")
+    grown = (_same_pads(sizes, windows, at["strides"], at["dilations"]) if at["same"]
+             else at["pads"])
+    y = w.op("Conv", w.transpose(x, [n + 1, 0, *range(1, n + 1)]),
+             w.transpose(g, [n + 1, 0, *range(1, n + 1)]), strides=list(at["dilations"]),
+             dilations=list(at["strides"]), pads=pads(grown))
+    y = w.op("Slice", y, w.ints([0] * n), w.ints(windows), w.ints(range(2, n + 2)))
+    return w.transpose(y, [*range(2, n + 2), 0, 1])
+
+
+# --- windows ----------------------------------------------------------------------------------
+
+
+def _windows(at):
+    if at["rule"] == SPREAD:
+        raise Refused("windows spread over an image")
+    attrs = {"kernel_shape": list(at["window"]), "strides": list(at["strides"]),
+             "dilations": list(at["dilations"])}
+    return attrs | padding(at, at["window"], at["rule"] == SAME, at["paddings"])
+
+
+@rule("max_pool")
+def _(w, at, x):
+    """Without the places of the maxima, which gradients read."""
+    n = at.x.ndim - 2
+    return [last(w, w.op("MaxPool", first(w, x, n), **_windows(at)), n), None]
+
+
+@rule("avg_pool")
+def _(w, at, x):
+    n = at.x.ndim - 2
+    y = w.op("AveragePool", first(w, x, n), count_include_pad=0, **_windows(at))
+    return last(w, y, n)
+
+
+@rule("extract_patches")
+def _(w, at, x):
+    """A convolution by filters that pick one number each."""
+    n, channels = at.x.ndim - 2, at.fixed("channels", at.x.known_shape[-1:])[0]
+    if at["rule"] == SPREAD:
+        raise Refused("windows spread over an image")
+    taps = math.prod(at["window"])
+    dtype = at.x.dtype
+    numbers = w.range(taps * channels)
+    eye = w.unsqueeze(numbers, 1).is_(w.unsqueeze(numbers, 0)).cast(dtype)
+    filters = w.reshape(eye, w.ints([*at["window"], channels, taps * channels]))
+    attrs = _windows(at)
+    attrs.pop("kernel_shape")
+    y = w.op("Conv", first(w, x, n), filters_first(w, filters, n), **attrs)
+    y = last(w, y, n)
+    if at.outputs[0].ndim == n + 2:
+        return y
+    return w.reshape(y, w.ints([*at.fixed("patches", at.outputs[0].known_shape)]))
+
+
+@rule("resample")
+def _(w, at, x):
+    if at["method"] not in METHODS:
+        raise Refused("of the methods of resizing bilinear and bicubic are in the standard")
+    kind, more = METHODS[at["method"]]
+    axis, n = at.axis(), at.x.ndim
+    sizes = [w.ints([at["size"]]) if k == axis else w.shape(at.x, [k]) for k in range(n)]
+    return w.op("Resize", x, None, None, w.op("Concat", *sizes, axis=0), mode=kind,
+                coordinate_transformation_mode="half_pixel", antialias=int(at["antialias"]),
+                **more)
+
+
+# --- normalisation ----------------------------------------------------------------------------
+
+
+def normalized(w, x, axes, epsilon):
+    """To mean 0 and variance 1 along axes; also both, with dimensions of size 1."""
+    mean = w.reduce("ReduceMean", x, axes)
+    centred = x - mean
+    variance = w.reduce("ReduceMean", centred * centred, axes)
+    return centred / w.op("Sqrt", variance + epsilon), mean, variance
+
+
+def scaled(w, y, parameters):
+    """Times a scale, plus an offset, of which both or none are given."""
+    for kind, p in zip(("Mul", "Add"), parameters, strict=False):
+        y = w.op(kind, y, p)
+    return y
+
+
+@rule("layer_norm")
+def _(w, at, x, *parameters):
+    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+    return scaled(w, normalized(w, x, axes, at["epsilon"])[0], parameters)
+
+
+@rule("rms_norm")
+def _(w, at, x, *parameters):
+    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+    mean = w.reduce("ReduceMean", x * x, axes)
+    return scaled(w, x / w.op("Sqrt", mean + at["epsilon"]), parameters)
+
+
+@rule("l2_normalize")
+def _(w, at, x):
+    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+    total = w.reduce("ReduceSum", x * x, axes)
+    return x / w.op("Sqrt", w.op("Max", total, x.number(at["epsilon"])))
+
+
+def _by_channel(w, at, parameters):
+    """Parameters of one number per channel, in the shape of the images."""
+    later = at.x.ndim - 2 if at["channels_first"] else 0
+    return [w.unsqueeze(p, *range(1, later + 1)) for p in parameters]
+
+
+@rule("fused_batch_norm")
+def _(w, at, x, *parameters):
+    channel = 1 if at["channels_first"] else at.x.ndim - 1
+    axes = [k for k in range(at.x.ndim) if k != channel]
+    y, mean, variance = normalized(w, x, axes, at["epsilon"])
+    return [scaled(w, y, _by_channel(w, at, parameters)), w.squeeze(mean, *axes),
+            w.squeeze(variance, *axes)]
+
+
+@rule("group_norm")
+def _(w, at, x, *parameters):
+    n, parts = at.x.ndim, w.ints([at["groups"]])
+    channel = 1 if at["channels_first"] else n - 1
+    shape = w.shape(at.x)
+    channels = w.op("Gather", shape, w.ints([channel]), axis=0)
+    parts = channels if at["groups"] < 0 else parts
+    each = channels / parts
+    before = w.op("Slice", shape, w.ints([0]), w.ints([channel]))
+    after = w.op("Slice", shape, w.ints([channel + 1]), w.ints([n]))
+    split = w.op("Concat", before, parts, each, after, axis=0)
+    axes = [k for k in range(1, n + 1) if k != channel]
+    y = normalized(w, w.reshape(x, split), axes, at["epsilon"])[0]
+    return scaled(w, w.reshape(y, shape), _by_channel(w, at, parameters))
+
+
+@rule("normalize_by")
+def _(w, at, x, mean, factor, offset):
+    return (x - mean) * factor + offset
+
+
+@rule("local_response_normalization")
+def _(w, at, x):
+    n, channels = at.x.ndim - 2, at.x.known_shape[-1]
+    size = 2 * min(at["depth_radius"], channels or 1 << 30) + 1
+    y = w.op("LRN", first(w, x, n), size=size, alpha=at["alpha"] * size, beta=at["beta"],
+             bias=at["bias"])
+    return last(w, y, n)
+
+
+# --- attention --------------------------------------------------------------------------------
+
+
+@rule("scaled_dot_product_attention")
+def _(w, at, q, k, v, mask, _key):
+    if at["rate"]:
+        raise Refused("dropout draws numbers")
+    q_at, k_at = at.inputs[:2]
+    heads = 2 if at["heads_inner"] else 1
+    n, parts = at.fixed("heads", [q_at.known_shape[heads], k_at.known_shape[heads]])
+    q, k, v = [w.transpose(x, [0, 2, 1, 3]) if heads == 2 else x for x in (q, k, v)]
+    if n != parts:                                  # a copy for each head that shares it
+        which = w.range(n) / (n // parts)
+        k, v = [w.op("Gather", x, which, axis=1) for x in (k, v)]
+    scale = w.scalar(at["scale"], q.dtype)
+    if at["over_root"]:
+        scale = scale / w.op("Sqrt", w.size(q_at, 3).cast(q.dtype))
+    scores = w.op("MatMul", q, w.transpose(k, [0, 1, 3, 2])) * scale
+    scores = scores + mask.cast(q.dtype) if mask.dtype.is_floating else w.where(
+        mask, scores, -math.inf)
+    if at["is_causal"]:
+        rows, columns = w.range(w.size(q_at, 3 - heads)), w.range(w.size(k_at, 3 - heads))
+        scores = w.where(w.unsqueeze(rows, 1) >= w.unsqueeze(columns, 0), scores, -math.inf)
+    blind = w.reduce("ReduceMax", scores, [-1]).is_(-math.inf)      # sees no key: zeros
+    weights = w.where(blind, 0, w.op("Softmax", w.where(blind, 0, scores), axis=-1))
+    y = w.op("MatMul", weights, v)
+    return [w.transpose(y, [0, 2, 1, 3]) if heads == 2 else y, None, None]
+
+
+refuse("gradients of windows, resizing, normalisation and attention are not written; save the "
+       "function without them", "max_pool_pick", "max_pool_grad", "avg_pool_grad",
+       "resample_grad", "extract_patches_grad", "layer_norm_grad", "rms_norm_grad",
+       "l2_normalize_grad", "fused_batch_norm_grad", "group_norm_grad",
+       "local_response_normalization_grad", "scaled_dot_product_attention_grad")
+refuse("a loss of training without an operator", "ctc_loss", "ctc_loss_grad")

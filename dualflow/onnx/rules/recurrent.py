@@ -1,0 +1,81 @@
+"""Recurrent layers as RNN, LSTM and GRU, and what has no place in a file."""
+
+from __future__ import annotations
+
+from dualflow.dtypes import int32
+from dualflow.onnx.rules.registry import refuse, rule
+
+# The standard's order of gates, each by its place here; simple_rnn has one.
+GATES = {"RNN": [0], "LSTM": [0, 3, 1, 2], "GRU": [0, 1, 2]}
+
+
+def _gates(w, kind, x, symbol):
+    """Columns of gates in the standard's order, (..., gates * units)."""
+    if kind != "LSTM":
+        return x
+    axis = symbol.ndim - 1
+    parts = w.ops("Split", [x], [x.dtype] * 4, axis=axis, num_outputs=4)
+    return w.op("Concat", *[parts[k] for k in GATES[kind]], axis=axis)
+
+
+def _layer(w, at, kind, x, kernel, recurrent, bias, states, lengths, **more):
+    """One layer in one direction; the first dimension of weights and states is the direction."""
+    k_at, r_at = at.inputs[1:3]
+    if not at["time_major"]:
+        x = w.transpose(x, [1, 0, 2])
+    weights = [w.unsqueeze(w.transpose(_gates(w, kind, m, s), [1, 0]), 0)
+               for m, s in ((kernel, k_at), (recurrent, r_at))]
+    units = at.fixed("units", [r_at.known_shape[0]])[0]
+    dtypes = [x.dtype] * (1 + len(states))
+    made = w.ops(kind, [x, *weights, bias, lengths.cast(int32),
+                        *[w.unsqueeze(s, 0) for s in states]], dtypes, hidden_size=units,
+                 direction="reverse" if at["reverse"] else "forward", **more)
+    y = w.squeeze(made[0], 1)
+    y = y if at["time_major"] else w.transpose(y, [1, 0, 2])
+    ended = w.unsqueeze(lengths.is_(0), -1)         # before it began: runtimes differ
+    return [y, *[w.where(ended, s, w.squeeze(m, 0))
+                 for s, m in zip(states, made[1:], strict=True)]]
+
+
+def _biases(w, first, second=None):
+    """Those of both products, one after the other."""
+    second = first - first if second is None else second
+    return w.unsqueeze(w.op("Concat", first, second, axis=0), 0)
+
+
+@rule("simple_rnn")
+def _(w, at, x, kernel, recurrent, bias, h, lengths):
+    made = _layer(w, at, "RNN", x, kernel, recurrent, _biases(w, bias), [h], lengths,
+                  activations=["Relu" if at["relu"] else "Tanh"])
+    return [*made, *[None] * (len(at.outputs) - 2)]
+
+
+@rule("lstm")
+def _(w, at, x, kernel, recurrent, bias, h, c, lengths):
+    bias = _gates(w, "LSTM", bias, at.inputs[3])
+    made = _layer(w, at, "LSTM", x, kernel, recurrent, _biases(w, bias), [h, c], lengths)
+    return [*made, *[None] * (len(at.outputs) - 3)]
+
+
+@rule("gru")
+def _(w, at, x, kernel, recurrent, bias, inner, h, lengths):
+    zeros = w.op("Concat", inner - inner, inner - inner, inner, axis=0)
+    made = _layer(w, at, "GRU", x, kernel, recurrent, _biases(w, bias, zeros), [h], lengths,
+                  linear_before_reset=int(at["reset_after"]))
+    return [*made, *[None] * (len(at.outputs) - 2)]
+
+
+refuse("it writes a variable, and a file has no state", "assign", "assign_add", "assign_sub",
+       *[f"{name}{rows}" for name in ("sgd_update", "momentum_update", "adam_update",
+                                      "rmsprop_update", "centered_rmsprop_update",
+                                      "adagrad_update") for rows in ("", "_rows")])
+refuse("it draws numbers from a generator, whose state a file has no place for", "random_uniform",
+       "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
+       "random_gamma", "random_poisson", "random_binomial")
+refuse("it calls Python", "host_call", "host_compute")
+refuse("gradients of recurrent layers are not written; save the function without them",
+       "simple_rnn_grad", "lstm_grad", "gru_grad")
+refuse("it is made by passes only, and files are made before them", "matmul_cluster",
+       "pack_matrix", "matmul_packed", "matmul_packed_cluster", "conv_cluster", "conv_transform",
+       "conv_transformed", "conv_transformed_cluster", "cluster", "dynamic_attrs", "dimension",
+       "assert_sizes")

@@ -1,0 +1,78 @@
+"""The table from ops to what writes them as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow._core import Dim, Symbol
+from dualflow.graph.ir import Node
+from dualflow.onnx.values import Value
+from dualflow.onnx.writer import Refused, Writer
+
+# Takes a Writer, an Application and a Value per input; gives a Value per output, or the first.
+Rule = Callable[..., Any]
+RULES: dict[str, Rule] = {}
+REASONS: dict[str, str] = {}        # of ops that are not written
+
+
+class Application:
+    """A node of the trace as rules see it.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Symbol
+        For dtypes and shapes.
+    attrs : dict
+        By name; numbers may be Dims.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.inputs: tuple[Symbol, ...] = node.inputs
+        self.outputs: tuple[Symbol, ...] = node.outputs
+        self.attrs: dict[str, Any] = node.given
+
+    def __getitem__(self, name: str) -> Any:
+        return self.attrs[name]
+
+    @property
+    def x(self) -> Symbol:
+        """The first input."""
+        return self.inputs[0]
+
+    def fixed(self, what: str, numbers: Sequence[Any]) -> list[int]:
+        """Numbers that a file has no place to compute."""
+        if any([n is None or isinstance(n, Dim) for n in numbers]):
+            raise Refused(f"{what} must be known sizes")
+        return [int(n) for n in numbers]
+
+    def axis(self, name: str = "axis", of: int | None = None) -> int:
+        """An axis counted from the front."""
+        return int(self.attrs[name] % (self.x.ndim if of is None else of))
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """What the decorated function writes: ops by name."""
+    def add(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+    return add
+
+
+def direct(**kinds: str) -> None:
+    """Ops that are a node without attributes, with the same inputs."""
+    for name, kind in kinds.items():
+        RULES[name] = _node(kind)
+
+
+def _node(kind: str) -> Rule:
+    def write(w: Writer, at: Application, *inputs: Value) -> Any:
+        return w.op(kind, *inputs, dtype=at.outputs[0].dtype)
+    return write
+
+
+def refuse(why: str, *names: str) -> None:
+    """Ops that are not written, and why."""
+    REASONS.update(dict.fromkeys(names, why))

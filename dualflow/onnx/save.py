@@ -1,0 +1,196 @@
+"""Functions as ONNX files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow import nest
+from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
+from dualflow.arguments import shown
+from dualflow.dtypes import as_dtype
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.calls.concrete import ConcreteFunction
+from dualflow.graph.calls.function import function
+from dualflow.graph.trace.parameters import Argument, Guard
+from dualflow.graph.trace.specialize import specialize
+from dualflow.io.files import write_atomically
+from dualflow.onnx.package import onnx
+from dualflow.onnx.values import Value
+from dualflow.onnx.walk import Walk
+from dualflow.onnx.writer import Writer, opsets
+
+LARGEST = 2_000_000_000             # bytes: a message holds 2 GiB, more goes to a file beside it
+TRIED = (1, 2, 3, 16, 257)          # sizes that decisions are tried with
+
+__all__ = ["save"]
+
+
+def save(fn: Callable[..., Any], path: str | os.PathLike[str], *args: Any,
+         input_names: Sequence[str] | None = None,
+         output_names: Sequence[str] | None = None) -> None:
+    """Writes what a function computes as an ONNX file.
+
+    Parameters
+    ----------
+    fn : callable
+        Of tensors, or lists, tuples and dicts of them. Variables it reads become constants of the
+        file. A `ConcreteFunction` is taken as it was traced, and wants no `args`.
+    path : str or path
+        What had that name before stays until the file is whole.
+    *args : Tensor, TensorSpec or anything else
+        The arguments to trace `fn` for. A tensor stands for all of its dtype and shape; None in the
+        shape of a TensorSpec is any size. Anything that is no tensor is part of the function.
+    input_names, output_names : sequence of str, optional
+        Names in the file, in the order in which tensors appear; by default arguments' own, and
+        "output", "output_1" and so on, or the keys of a dict.
+
+    Raises
+    ------
+    UnimplementedError
+        If ops have no form in ONNX: all of them are listed, with the user's lines.
+    InvalidArgumentError
+        If names are too few, or `fn` returns what is no tensor.
+
+    Warns
+    -----
+    UserWarning
+        If Python decided something by a size that may be any: the file holds only for sizes where
+        it would decide the same.
+
+    Notes
+    -----
+    The file uses operators of opset 26. It is made of the function as it was traced, before passes,
+    so it reads like the program, and nodes name its lines. Other libraries round as they do:
+    results are close, not equal to the bit.
+
+    Examples
+    --------
+    >>> import dualflow as df, tempfile, os
+    >>> w = df.Variable([[1.], [2.]], name="w")
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.onnx")
+    >>> df.onnx.save(lambda x: df.nn.relu(x @ w), path, df.TensorSpec([None, 2]))
+    >>> import onnx.reference
+    >>> import numpy as np
+    >>> model = onnx.reference.ReferenceEvaluator(path)
+    >>> model.run(None, {"x": np.array([[3, -1]], "float32")})[0].tolist()
+    [[1.0]]
+    """
+    onnx()                                      # told now rather than after tracing
+    model = to_model(_traced(fn, args), input_names, output_names)
+    onnx("checker").check_model(model, full_check=model.ByteSize() < LARGEST)
+    _write(model, os.fspath(path))
+
+
+def _traced(fn: Any, args: Sequence[Any]) -> ConcreteFunction:
+    """The trace of a function for some arguments."""
+    if isinstance(fn, ConcreteFunction):
+        if args:
+            raise InvalidArgumentError("onnx.save: a ConcreteFunction has been traced for its "
+                                       "arguments, want no others")
+        return fn
+    if not callable(fn):
+        raise InvalidArgumentError(f"onnx.save: fn is {shown(fn)}, want a function")
+
+    def traced(*given: Any) -> Any:
+        return nest.map_structure(as_tensor, fn(*given))        # numbers are outputs, too
+
+    traced.__name__ = getattr(fn, "__name__", type(fn).__name__)
+    traced.__signature__ = _signature(fn)       # type: ignore[attr-defined]
+    return function(traced).get_concrete_function(*[_spec(a) for a in args])
+
+
+def _signature(fn: Any) -> Any:
+    """Names of arguments, for those of inputs."""
+    import inspect  # milliseconds
+
+    parameters = inspect.signature(fn).parameters.values()
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if any([p.kind is not plain for p in parameters]):
+        return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+    return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
+
+
+def _spec(arg: Any) -> Any:
+    """What to trace for: tensors and arrays by dtype and shape."""
+    def one(x: Any) -> Any:
+        if isinstance(x, TensorBase) and not isinstance(x, Variable):
+            return TensorSpec(x.shape, x.dtype)
+        if hasattr(x, "__array_interface__"):
+            return TensorSpec(x.shape, as_dtype(x.dtype))
+        return x
+    return nest.map_structure(one, arg)
+
+
+def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = None,
+             output_names: Sequence[str] | None = None) -> Any:
+    """A trace as a ModelProto."""
+    trace, helper = concrete.graph, onnx("helper")
+    _warn_of_decisions(concrete)
+    w = Writer()
+    walk = Walk(trace, w)
+    arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
+    named = _names("input_names", input_names, [x.node.data.path for x in arguments])
+    for x, name in zip(arguments, named, strict=True):
+        w.values[x] = Value(w, w.shared.unique(name), x.dtype)
+    outputs = _names("output_names", output_names, _output_names(concrete))
+    outputs = [w.shared.unique(name) for name in outputs]
+    walk.write(w, trace)
+    walk.check(concrete.name)
+    w.at = ""
+    made = []
+    for y, name in zip(trace.outputs, outputs, strict=True):
+        value = w.value(y)
+        w.shared.read.add(value.name)
+        w.nodes.append(helper.make_node("Identity", [value.name], [name]))
+        made.append(w.info(Value(w, name, y.dtype), y.known_shape))
+    graph = w.graph(concrete.name, [w.info(w.value(x), x.known_shape) for x in arguments], made)
+    return helper.make_model(graph, opset_imports=opsets(), producer_name="dualflow",
+                             ir_version=helper.find_min_ir_version_for(opsets()))
+
+
+def _output_names(concrete: ConcreteFunction) -> list[str]:
+    """The keys of the dict that is returned, if one of tensors is; else one name for all."""
+    n = len(concrete.graph.outputs)
+    places = concrete.pack(list(range(n)), [0] * n)
+    if not isinstance(places, dict) or len(places) != n:
+        return ["output"] * n
+    named = {place: str(key) for key, place in places.items() if isinstance(place, int)}
+    return [named.get(k, "output") for k in range(n)]
+
+
+def _names(what: str, given: Sequence[str] | None, default: list[str]) -> list[str]:
+    if given is None:
+        return default
+    if len(given) != len(default):
+        raise InvalidArgumentError(f"onnx.save: {what} are {shown(list(given))}, want "
+                                   f"{len(default)}")
+    return [str(name) for name in given]
+
+
+def _warn_of_decisions(concrete: ConcreteFunction) -> None:
+    """Tries decisions with other sizes than those it was traced with."""
+    trace = concrete.graph
+    arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
+    if not trace.guards or all([None not in x.known_shape for x in arguments]):
+        return
+    for size in TRIED:
+        shapes = {x.node.data.leaf: [size if n is None else n for n in x.known_shape]
+                  for x in arguments}
+        broken: list[Guard] = []
+        specialize(trace, shapes, broken=broken)
+        if broken:
+            warnings.warn(f"onnx.save: {concrete.name} decides by a size at {broken[0].line}, "
+                          f"for {size} otherwise than in the file; give that size in the "
+                          "TensorSpec", stacklevel=4)
+            return
+
+
+def _write(model: Any, path: str) -> None:
+    if model.ByteSize() < LARGEST:
+        write_atomically(path, lambda file: file.write(model.SerializeToString()))
+    else:
+        onnx().save(model, path, save_as_external_data=True,
+                    location=f"{os.path.basename(path)}.data")

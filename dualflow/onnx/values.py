@@ -1,0 +1,57 @@
+"""Values of a graph that is being written: they know their dtype and compute by nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualflow.dtypes import DType, bool_
+
+if TYPE_CHECKING:
+    from dualflow.onnx.writer import Writer
+
+Operand = Any               # a Value, or a number, which takes the dtype of the value beside it
+
+
+class Value:
+    """A value by its name. Arithmetic adds nodes; a number takes the value's dtype."""
+
+    __slots__ = ("dtype", "name", "writer")
+
+    def __init__(self, writer: Writer, name: str, dtype: DType) -> None:
+        self.writer = writer
+        self.name = name
+        self.dtype = dtype
+
+    def number(self, x: Operand) -> Value:
+        """A number as a value of the same dtype."""
+        return x if isinstance(x, Value) else self.writer.scalar(x, self.dtype)
+
+    def _op(self, kind: str, other: Operand, dtype: DType | None = None) -> Value:
+        return self.writer.op(kind, self, self.number(other), dtype=dtype)
+
+    def _swapped(self, kind: str, other: Operand) -> Value:
+        return self.writer.op(kind, self.number(other), self)
+
+    def __add__(self, other: Operand) -> Value: return self._op("Add", other)
+    def __radd__(self, other: Operand) -> Value: return self._swapped("Add", other)
+    def __sub__(self, other: Operand) -> Value: return self._op("Sub", other)
+    def __rsub__(self, other: Operand) -> Value: return self._swapped("Sub", other)
+    def __mul__(self, other: Operand) -> Value: return self._op("Mul", other)
+    def __rmul__(self, other: Operand) -> Value: return self._swapped("Mul", other)
+    def __truediv__(self, other: Operand) -> Value: return self._op("Div", other)
+    def __rtruediv__(self, other: Operand) -> Value: return self._swapped("Div", other)
+    def __gt__(self, other: Operand) -> Value: return self._op("Greater", other, bool_)
+    def __lt__(self, other: Operand) -> Value: return self._op("Less", other, bool_)
+    def __ge__(self, other: Operand) -> Value: return self._op("GreaterOrEqual", other, bool_)
+    def __le__(self, other: Operand) -> Value: return self._op("LessOrEqual", other, bool_)
+
+    def __neg__(self) -> Value:
+        return self.number(0) - self if self.dtype.is_unsigned else self.writer.op("Neg", self)
+
+    def is_(self, other: Operand) -> Value:
+        """Where the two are equal; `==` compares handles."""
+        return self._op("Equal", other, bool_)
+
+    def cast(self, dtype: DType) -> Value:
+        """The same in another dtype."""
+        return self if self.dtype is dtype else self.writer.cast(self, dtype)

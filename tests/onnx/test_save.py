@@ -1,0 +1,186 @@
+"""Functions as files: sizes, names, branches and loops, and what is refused."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+
+import dualflow as df
+from tests.onnx.runtimes import RUNTIMES, assert_close, model_of, runtime
+
+
+def check(fn, specs, *calls, runtimes=RUNTIMES):
+    """That files of `fn`, written once, do what it does for the arguments of each call."""
+    model = model_of(fn, *specs)
+    for arrays in calls:
+        made = fn(*[df.constant(a) for a in arrays])
+        want = [y.numpy() for y in (made if isinstance(made, list | tuple) else [made])]
+        for run in runtimes:
+            assert_close(want, run(model, *arrays))
+    return model
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+X = df.TensorSpec([None, 4])
+
+
+def test_sizes_that_may_be_any():
+    def fn(x):
+        n = x.shape[0]
+        return [df.reshape(x, [n * 2, 2]), df.zeros([n, 3]), x[1:, ::2], x[:, 1], df.shape(x),
+                x / n, df.reshape(x, [-1]), x[-1], df.reduce_sum(x, 1) ** (n // 2)]
+    model = check(fn, [X], [normal(3, 4)], [normal(1, 4)], [normal(64, 4)])
+    assert [d.dim_param for d in model.graph.input[0].type.tensor_type.shape.dim] == ["x_0", ""]
+
+
+def test_sizes_that_depend_on_data():
+    def fn(x):
+        y = df.boolean_mask(x, x > 0)
+        return [df.reshape(y, [y.shape[0], 1]) / y.shape[0]]
+    check(fn, [X], [normal(3, 4)], [normal(5, 4, seed=1)])
+
+
+def branch(x):
+    y = x * 2.
+    if x[0, 0] > 0:
+        y, z = y + x, df.reduce_sum(x)
+    else:
+        z = df.constant(3.)
+    return [y, z]
+
+
+def test_a_branch():
+    check(branch, [X], [np.ones((2, 4), "float32")], [-np.ones((3, 4), "float32")])
+
+
+def test_a_choice_of_many():
+    def fn(i, x):
+        return df.switch_case(i, {0: lambda: x + 1., 1: lambda: x * x, 2: lambda: -x})
+    model = check(fn, [df.TensorSpec([], df.int32), df.TensorSpec([3])],
+                  *[[np.array(i, "int32"), normal(3)] for i in (0, 1, 2, 7, -1)])
+    assert "If" in {node.op_type for node in model.graph.node}
+
+
+def halve(x):
+    n = df.constant(0)
+    while df.reduce_max(x) > 1:
+        x = x / 2.
+        n += 1
+    return [x, n]
+
+
+def test_a_loop_that_ends_by_a_test():
+    check(halve, [X], [normal(2, 4) * 100], [normal(2, 4) / 100])
+
+
+@pytest.mark.skipif(runtime not in RUNTIMES, reason="the reference evaluator joins rows of Loop "
+                    "instead of stacking them; onnxruntime is not installed")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_loop_over_rows(reverse):
+    def fn(x):
+        return list(df.scan(lambda c, r: (c + r, df.reshape(c * r, [2, 2])), df.zeros([4]), x,
+                            reverse=reverse))
+    check(fn, [X], [normal(5, 4)], [normal(1, 4)], runtimes=[runtime])
+
+
+def test_functions_that_call_functions():
+    inner = df.function(lambda x, k: (x * k, x.shape[0]))
+
+    def fn(x):
+        y, n = inner(x, 2.)
+        z, m = inner(y, 3.)
+        return [z + y, df.zeros([n + m])]
+    check(fn, [X], [normal(3, 4)])
+
+
+def test_variables_are_constants_of_the_file():
+    w = df.Variable(normal(4, 2), name="w")
+    model = check(lambda x: [x @ w + w[0]], [X], [normal(3, 4)])
+    assert [i.name for i in model.graph.initializer].count("w") == 1
+
+
+def test_a_deep_chain_of_calls():
+    def fn(x):
+        for _ in range(300):
+            x = df.function(lambda y, before=x: df.sin(y) + before)(x)
+        return [x]
+    check(fn, [df.TensorSpec([2])], [normal(2)], runtimes=RUNTIMES[:1])
+
+
+def test_gradients(tmp_path):
+    w, b = df.Variable(normal(4, 3)), df.Variable(normal(3))
+
+    def fn(x):
+        with df.GradientTape() as tape:
+            loss = df.reduce_sum(df.nn.softmax(df.tanh(x @ w + b)) ** 2.)
+        return [loss, *tape.gradient(loss, [w, b])]
+    check(fn, [X], [normal(3, 4)], [normal(1, 4)])
+
+
+def test_names(tmp_path):
+    path = tmp_path / "a.onnx"
+    df.onnx.save(lambda x, y: {"total": x + y, "rest": x - y}, path, X, X)
+    graph = onnx.load(path).graph
+    assert [i.name for i in graph.input] == ["x", "y"]
+    assert [o.name for o in graph.output] == ["rest", "total"]         # in the order of keys
+    df.onnx.save(lambda x: x, path, normal(3, 4), input_names=["in"], output_names=["out"])
+    graph = onnx.load(path).graph
+    assert (graph.input[0].name, graph.output[0].name) == ("in", "out")
+    with pytest.raises(df.errors.InvalidArgumentError, match="input_names"):
+        df.onnx.save(lambda x: x, path, X, input_names=["a", "b"])
+
+
+def test_a_concrete_function(tmp_path):
+    f = df.function(lambda x: x + 1.)
+    df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx")
+    with pytest.raises(df.errors.InvalidArgumentError, match="ConcreteFunction"):
+        df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx", X)
+
+
+def test_all_that_is_refused_is_listed(tmp_path):
+    v = df.Variable(1.)
+
+    def fn(x):
+        v.assign_add(1.)
+        return df.math.lgamma(x) + df.random.normal([4])
+    with pytest.raises(df.errors.UnimplementedError) as caught:
+        df.onnx.save(fn, tmp_path / "a.onnx", X)
+    text = str(caught.value)
+    assert all(name in text for name in ("assign_add", "lgamma", "generator"))
+    assert text.count("test_save.py:") >= 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_nobody_reads_is_not_in_the_file():
+    def fn(x):
+        df.math.lgamma(x)
+        return [x + 1.]
+    assert len(model_of(fn, X).graph.node) == 2
+
+
+def test_a_decision_by_a_size_is_warned_of(tmp_path):
+    def fn(x):
+        return x * 2. if x.shape[0] > 100 else x
+    with pytest.warns(UserWarning, match=r"test_save.py:\d+"):
+        df.onnx.save(fn, tmp_path / "a.onnx", X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        df.onnx.save(fn, tmp_path / "a.onnx", normal(3, 4))
+
+
+def test_it_is_loaded_when_used():
+    code = ("import sys, dualflow\nassert 'onnx' not in sys.modules\n"
+            "sys.modules['onnx'] = None\n"
+            "try: dualflow.onnx.save(abs, 'x', 1.)\n"
+            "except ImportError as e: assert 'dualflow[onnx]' in str(e)\n"
+            "else: raise AssertionError")
+    subprocess.run([sys.executable, "-c", code], check=True)
