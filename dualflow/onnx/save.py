@@ -13,7 +13,7 @@ from dualflow.arguments import shown
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.calls.concrete import ConcreteFunction
-from dualflow.graph.calls.function import function
+from dualflow.graph.calls.decorator import function
 from dualflow.graph.trace.parameters import Argument, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.io.files import write_atomically

@@ -176,25 +176,28 @@ def register_op(name: str, forward: Callable[..., Any] | None = None,
     ----------
     name : str
         The name of its nodes, and in messages.
-    forward : callable (*inputs, **attrs)
-        Gets a Tensor for each input (``x.numpy()`` is an array that must not be written) and gives
-        a tensor, an array or a number; if `infer` gives a list, a list or tuple of them. What it
-        does is on no tape. Without it, `register_op` is a decorator.
-    gradient : callable (g, y, *inputs, **attrs), optional
-        Gets what flows into the result, the result, and the inputs; if `infer` gives a list, the
-        first two are tuples. Gives one result for each input: a tensor, None if nothing flows, or a
-        function that computes it. It is made of public ops, `forward`'s own op among them, and is
-        traced where the op is; so gradients of any order follow.
-    infer : callable (*inputs, **attrs), optional
-        Says what `forward` gives by the dtypes and shapes of the inputs, as a TensorSpec, a tensor
-        of that kind, or a pair (shape, dtype), in which sizes may be computed from those of the
-        inputs, and None is one that each call decides; or a list of them. By default the result is
-        like the first input.
+    forward : callable
+        Called as ``forward(*inputs, **attrs)``. Gets a Tensor for each input (``x.numpy()`` is an
+        array that must not be written) and gives a tensor, an array or a number; if `infer` gives
+        a list, a list or tuple of them. What it does is on no tape. Without it, `register_op` is a
+        decorator.
+    gradient : callable, optional
+        Called as ``gradient(g, y, *inputs, **attrs)``. Gets what flows into the result, the
+        result, and the inputs; if `infer` gives a list, the first two are tuples. Gives one result
+        for each input: a tensor, None if nothing flows, or a function that computes it. It is made
+        of public ops, `forward`'s own op among them, and is traced where the op is; so gradients
+        of any order follow.
+    infer : callable, optional
+        Called as ``infer(*inputs, **attrs)``. Says what `forward` gives by the dtypes and shapes of
+        the inputs, as a TensorSpec, a tensor of that kind, or a pair (shape, dtype), in which sizes
+        may be computed from those of the inputs, and None is one that each call decides; or a list
+        of them. By default the result is like the first input.
 
     Returns
     -------
-    callable (*inputs, name=None, **attrs)
-        Applies the op. Keyword arguments are Python values for the three functions.
+    callable
+        Called as ``op(*inputs, name=None, **attrs)``, applies the op. Keyword arguments are Python
+        values for the three functions.
 
     Raises
     ------

@@ -1,0 +1,42 @@
+"""Pages that are files elsewhere in the project, and links that hold inside the site."""
+
+import os
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent
+ROOT = DOCS.parent
+OUTSIDE = {"readme": "README.md", "changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md",
+           "eager_tour": "examples/eager_tour.md", "tracing_tour": "examples/tracing_tour.md"}
+PAGE_OF = {ROOT / path: DOCS / f"{name}.md" for name, path in OUTSIDE.items()}
+
+
+def bring_in(app, docname, source):
+    """The text of a file from outside, and in every page links that hold."""
+    page = DOCS / f"{docname}.md"
+    if page.exists():
+        path = ROOT / OUTSIDE[docname] if docname in OUTSIDE else page
+        source[0] = relinked(path.read_text(), path.parent, page.parent)
+
+
+def relinked(text, here, there):
+    """Links relative to `here` made relative to `there`. What is no page is named, not linked."""
+    def link(match):
+        label, target, anchor = match.groups()
+        if re.match(r"\w+:", target):
+            return match[0]
+        path = Path(os.path.normpath(here / target))
+        path = PAGE_OF.get(path, path)
+        if path.is_relative_to(DOCS):
+            return f"[{label}]({os.path.relpath(path, there)}{anchor or ''})"
+        return f"`{label.strip('`')}`"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)        # code stays as it is
+    parts[::2] = [re.sub(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)", link, part)
+                  for part in parts[::2]]
+    return "".join(parts)
+
+
+def setup(app):
+    app.connect("source-read", bring_in)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
