@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from dualflow._core import Dim
+from dualflow.frames import pass_over
 
 NAME = "dualflow"
 PLACE = "openvino"                          # the backend in whose place ours is served
@@ -150,6 +151,7 @@ def load() -> ModuleType:
     _switch_by_name()
     _open_sizes()
     _assert_ours(keras)
+    pass_over(keras.__path__[0])
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
     importlib.import_module("dualflow.keras.src.rnn").install(keras.layers)
     importlib.import_module("dualflow.keras.src.saving").install(

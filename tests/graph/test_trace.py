@@ -590,3 +590,14 @@ def test_constants_of_any_rank(rank):
     traced = df.function(f)
     assert [y.tolist() for y in traced(x)] == [y.tolist() for y in f(x)]
     assert str(traced.graph_for(x)).count("= constant") == 2        # c, and its transpose
+
+
+def test_a_scope_that_is_entered_again_has_its_name():
+    graph = df.Graph()
+    with graph.as_default():
+        names = []
+        for enter in (graph.names.scope, graph.names.again, graph.names.again, graph.names.scope):
+            with enter("layer"), graph.names.again("inner"):
+                names.append(df.add(1., 2.).name)
+    assert names == ["layer/inner/add:0", "layer/inner/add_1:0", "layer/inner/add_2:0",
+                     "layer_1/inner/add:0"]

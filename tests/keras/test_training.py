@@ -415,20 +415,6 @@ def test_what_is_computed_again_gives_the_same_gradients():
     assert all((a == b).all() for a, b in zip(run(False), run(True), strict=True))
 
 
-# --- bad input ---
-
-def test_labels_out_of_range():
-    x, y = data()
-    with pytest.raises(df.errors.DualflowError, match="2"):
-        made().fit(x, y + 1, verbose=0)
-
-
-def test_arrays_of_two_lengths():
-    x, y = data()
-    with pytest.raises(ValueError, match="64"):
-        made().fit(x, y[:-1], verbose=0)
-
-
 def test_what_is_missing_is_absent_and_named():
     from dualflow.keras.src import math
 

@@ -17,6 +17,11 @@ class Names:
         scope = self.unique(str(name))
         return OnTop(self._scopes, scope, f"{scope}/")
 
+    def again(self, name: str) -> OnTop:
+        """The same, of a scope that may have been there before: its name gets no number."""
+        scope = "/".join([*self._scopes[-1:], name])
+        return OnTop(self._scopes, scope, f"{scope}/")
+
     def unique(self, name: str) -> str:
         """`name` in the scope, with a number appended if it has been given before."""
         if self._scopes:

@@ -28,12 +28,19 @@ def named(name):
         config._BACKEND = own
 
 
+def item(self, k):
+    """What the trainers' data set gives, without a look into its own table of backends."""
+    return keras.ops.ones((5, 4)), keras.ops.zeros((5, 3))
+
+
 class Module(pytest.Module):
     """The module that imports the trainer by the name of a backend that Keras knows."""
 
     def _getobj(self):
         with named("openvino"):
-            return super()._getobj()
+            module = super()._getobj()
+        module.TestPyDataset.__getitem__ = item
+        return module
 
 
 def pytest_addoption(parser):

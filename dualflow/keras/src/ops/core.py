@@ -7,7 +7,6 @@ from typing import Any
 from keras.src import tree
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.keras_tensor import KerasTensor
-from keras.src.backend.common.name_scope import name_scope as name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
@@ -22,6 +21,7 @@ from dualflow.keras.src.ops.convert import (
     to_dtype,
 )
 from dualflow.keras.src.remat import remat as remat
+from dualflow.keras.src.scope import name_scope as name_scope
 from dualflow.keras.src.variable import Variable as Variable
 
 SUPPORTS_SPARSE_TENSORS = False

@@ -1,0 +1,152 @@
+"""Models in files and checkpoints: programs that are killed while they save, training that goes on
+as if it had not been interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import errors, keras
+from dualflow.keras import layers
+
+ROWS = 300
+
+# A dense layer whose numbers are all the number of the save, as told after each.
+SAVES = """
+import os, sys
+import dualflow.keras as keras
+path, by, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+model = keras.Sequential([keras.Input((rows,)), keras.layers.Dense(rows, use_bias=False)])
+model.compile("sgd", "mse")
+keep = keras.callbacks.ModelCheckpoint(path, save_weights_only=path.endswith(".weights.h5"))
+keep.set_model(model)
+k = int(sys.argv[4])
+while True:
+    k += 1
+    model.layers[0].kernel.assign(keras.ops.full((rows, rows), k))
+    if by == "callback":
+        keep.on_epoch_end(k, {})
+    elif path.endswith(".keras"):
+        model.save(path)
+    else:
+        model.save_weights(path)
+    print(k, flush=True)
+"""
+
+
+def killed(path, by, after, random):
+    """Saves, from `after` on, until it is killed: the last one that was told."""
+    child = subprocess.Popen([sys.executable, "-c", SAVES, path, by, str(ROWS), str(after)],
+                             stdout=subprocess.PIPE, text=True)
+    told = int(child.stdout.readline())
+    while random.random() < 0.5:
+        told = int(child.stdout.readline())
+    time.sleep(random.uniform(0, 0.03))
+    child.kill()
+    rest = [int(line) for line in child.stdout.read().split("\n") if line]
+    assert child.wait() == -signal.SIGKILL      # and had not failed before
+    return max([told, *rest])
+
+
+def numbers(path):
+    if path.endswith(".keras"):
+        return keras.models.load_model(path).layers[0].kernel.numpy()
+    model = keras.Sequential([keras.Input((ROWS,)), layers.Dense(ROWS, use_bias=False)])
+    model.load_weights(path)
+    return model.layers[0].kernel.numpy()
+
+
+def survive(folder, name, by, times, seed):
+    """After each kill the file holds the last save that was told, or the next, whole; and the next
+    save sweeps up."""
+    path, random, last = os.path.join(folder, name), np.random.default_rng(seed), 0
+    for _ in range(times):
+        told = killed(path, by, last, random)
+        found = np.unique(numbers(path))
+        assert found.size == 1 and told <= found[0] <= told + 1
+        last = int(found[0])
+        assert len(os.listdir(folder)) <= 2     # and what was begun
+    model = keras.Sequential([keras.Input((ROWS,)), layers.Dense(ROWS, use_bias=False)])
+    model.compile("sgd", "mse")
+    (model.save if name.endswith(".keras") else model.save_weights)(path)
+    assert os.listdir(folder) == [name]
+
+
+def test_killed_while_a_model_is_saved(tmp_path):
+    survive(str(tmp_path), "m.keras", "callback", 1, 7)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("by", ["save", "callback"])
+@pytest.mark.parametrize("name", ["m.keras", "m.weights.h5"])
+def test_killed_a_hundred_times(tmp_path, name, by, request):
+    survive(str(tmp_path), name, by, 100, request.config.getoption("--seed") or 7)
+
+
+# --- checkpoints ---
+
+X = np.random.default_rng(0).normal(size=(6, 16, 5)).astype("float32")
+Y = np.random.default_rng(1).integers(0, 3, (6, 16))
+
+
+def program(seed, optimizer="Adam"):
+    """Everything that has a state: statistics, numbers drawn, slots."""
+    keras.utils.set_random_seed(seed)
+    model = keras.Sequential([keras.Input((5,)), layers.Dense(8, "relu"),
+                              layers.BatchNormalization(), layers.Dropout(0.3), layers.Dense(3)])
+    model.compile(getattr(keras.optimizers, optimizer)(0.01),
+                  keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, df.train.Checkpoint(model=model, optimizer=model.optimizer)
+
+
+def run(model, batches):
+    losses = []
+    for k in batches:
+        model.reset_metrics()
+        losses.append(float(model.train_on_batch(X[k], Y[k])))
+    return losses
+
+
+def bits(model):
+    return [w.tobytes() for w in model.get_weights()]
+
+
+@pytest.mark.parametrize("optimizer", ["Adam", "RMSprop"])
+def test_training_goes_on_from_every_batch(tmp_path, optimizer):
+    model, checkpoint = program(1, optimizer)
+    paths, losses = [], []
+    model.optimizer.build(model.trainable_variables)
+    for k in range(6):
+        paths.append(checkpoint.save(str(tmp_path / "c")))
+        losses += run(model, [k])
+    for k, path in enumerate(paths):
+        again, restored = program(2, optimizer)
+        again.optimizer.build(again.trainable_variables)
+        restored.restore(path).assert_consumed()
+        assert run(again, range(k, 6)) == losses[k:]
+        assert bits(again) == bits(model)
+
+
+def test_layers_and_optimizers_are_objects_of_checkpoints(tmp_path):
+    dense, adam = layers.Dense(3), keras.optimizers.Adam(0.1)
+    dense.build((None, 2)), adam.build(dense.trainable_variables)
+    path = df.train.Checkpoint(dense=dense, adam=adam).save(str(tmp_path / "c"))
+    other, fresh = layers.Dense(3), keras.optimizers.Adam(0.5)
+    other.build((None, 2))
+    checkpoint = df.train.Checkpoint(dense=other, adam=fresh)
+    with pytest.raises(errors.DualflowError, match="adam"):     # its slots are not there yet
+        checkpoint.restore(path)
+    assert fresh.learning_rate.numpy() == np.float32(0.5)
+    fresh.build(other.trainable_variables)
+    checkpoint.restore(path).assert_consumed()
+    assert fresh.learning_rate.numpy() == np.float32(0.1)
+    np.testing.assert_array_equal(other.kernel, dense.kernel)
+    wider = layers.Dense(4)
+    wider.build((None, 2))
+    with pytest.raises(errors.DualflowError, match=r"(?s)\(2, 3\).*\(2, 4\)|\(2, 4\).*\(2, 3\)"):
+        df.train.Checkpoint(dense=wider, adam=fresh).restore(path)
