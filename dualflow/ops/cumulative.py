@@ -4,8 +4,8 @@ import math
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
-from dualflow.ops.compare import equal, greater, where
-from dualflow.ops.exponential import exp, log
+from dualflow.ops.compare import equal, where
+from dualflow.ops.exponential import exp
 from dualflow.ops.types import TensorLike
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
@@ -122,8 +122,8 @@ def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
     Notes
     -----
     No exponential overflows; float32 is summed up in float64. The gradient is the sum of
-    ``g[i] * exp(x - y[i])`` over the results that an element is part of: such a logarithm again,
-    in the other direction.
+    ``g[i] * exp(x - y[i])`` over the results that an element is part of: a recurrence in the other
+    direction, whose factors are the share of a sum that was there before its last element.
 
     Examples
     --------
@@ -137,10 +137,8 @@ def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,
 
 @gradient("cumulative_logsumexp", saves="both")
 def _(g, y, x, axis, exclusive, reverse):
-    def flow(part):
-        used = greater(part, 0) & ~equal(y, -math.inf)
-        one = where(used, part, 1)
-        share = where(used, log(one) - where(used, y, 0), -math.inf)
-        return exp(cumulative_logsumexp(share, axis, exclusive, not reverse) + x)
-
-    return flow(g) - flow(-g)
+    other = cumulative_logsumexp(x, axis, not exclusive, reverse)
+    before, whole = (y, other) if exclusive else (other, y)
+    whole = where(equal(whole, -math.inf), 0, whole)        # sums of nothing but exp(-inf)
+    return exp(x - whole) * cumulative_recurrence(exp(before - whole), g, axis, exclusive,
+                                                  not reverse)
