@@ -30,7 +30,7 @@ def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
     graph = current_graph()
     mark = None if graph is None else graph.mark
     made = replay.run(node.bodies[0], lanes)
-    if isinstance(node.data, Rule):
+    if isinstance(node.data, Rule) and not replay.passes:
         made = with_rule(replay, node.data, node, made, mark)
     return made
 

@@ -7,12 +7,13 @@ tapes are active. So vmap needs no kernels of its own, and its results have grad
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dualflow._core import Dim, Symbol, as_tensor, current_graph, symbol
-from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.graph.ir import CONSTANT, LEAVES, PARAMETER, VARIABLE, Node, walk
+from dualflow._core import Dim, Symbol, as_tensor, current_graph, current_log, symbol
+from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
+from dualflow.graph.ir import CALL, CONSTANT, LEAVES, PARAMETER, VARIABLE, Node, walk
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.dims import dim_now
 from dualflow.graph.trace.parameters import is_number
@@ -27,6 +28,18 @@ from dualflow.transforms.owners import OWNERS
 from dualflow.transforms.rules import shapes  # noqa: F401  fills the registry
 
 Lanes = list[Lane]
+
+
+class LaneTrace(Trace):
+    """What one lane does, where nothing else is recorded."""
+
+    def dissolve(self, nodes: Iterable[Node]) -> None:
+        """Lets go of all that was recorded at once: nodes and values refer to each other."""
+        for node in [*walk(nodes), *self.nodes]:
+            node.inputs = node.outputs = node.bodies = ()
+            node.data = None
+        self.nodes.clear()
+        self._captured.clear()
 
 
 class Replay:
@@ -49,9 +62,11 @@ class Replay:
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
         if graph is None:
-            graph = Trace(who, None if around is None else around.trace)
+            graph = LaneTrace(who, None if around is None else around.trace)
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
         self.trace: Trace = graph
+        # Whether what was played is never asked for again: by a rule of the user's, on a tape.
+        self.passes = self.eager and around is None and current_log() is None
 
     def again(self) -> Replay:
         """For what is recorded later, and reads values of this one."""
@@ -74,10 +89,19 @@ class Replay:
         for node in walk(body.nodes):
             self._refuse(node)
         self.values.update({s: x for s, x in zip(given, args, strict=True) if x.stacked})
-        self.play(body.nodes)
+        self.play(body.nodes, self._reads(body) if self.passes else None)
         for guard in decided:
             self._decide(guard)
-        return body.result, [self.lane(y) for y in body.outputs]
+        made = [self.lane(y) for y in body.outputs]
+        if self.passes and isinstance(self.trace, LaneTrace):
+            self.trace.dissolve(body.nodes)
+        return body.result, made
+
+    def _reads(self, body: Body) -> Counter[Symbol] | None:
+        """How often each value is still read, if that can be told: sizes from data are, too."""
+        if any([y.sized_by_data for node in body.nodes for y in node.outputs]):
+            return None
+        return Counter([x for node in body.nodes for x in node.inputs] + body.outputs)
 
     def _lane_of(self, x: Any) -> Symbol:
         """A parameter like one lane of a tensor."""
@@ -161,15 +185,35 @@ class Replay:
 
     # --- playing ---
 
-    def play(self, nodes: Iterable[Node]) -> None:
-        """Applies nodes to all lanes."""
+    def play(self, nodes: Iterable[Node], reads: Counter[Symbol] | None = None) -> None:
+        """Applies nodes to all lanes; forgets values that are not read any more, where `reads` says
+        how often they are."""
         for node in nodes:
             if node.op in LEAVES:
                 continue
+            mark = self.trace.mark
             lanes = [self.lane(x) for x in node.inputs]
             apply = OWNERS[node.op] if node.bodies else Replay._apply
-            made = apply(self, node, lanes)
+            try:
+                made = apply(self, node, lanes)
+            except DualflowError as error:
+                if self.eager and not hasattr(error, "__notes__"):
+                    error.add_note(f"in {node.name} of {self.who}, made at {node.line}")
+                raise
             self.values.update(zip(node.outputs, made, strict=False))
+            if not self.eager and node.op is not CALL:
+                self._place(node, mark)
+            if reads is not None:
+                reads.subtract(node.inputs)
+                for x in node.inputs:
+                    if reads[x] <= 0:
+                        self.values.pop(x, None)
+
+    def _place(self, node: Node, mark: int) -> None:
+        """Has what was recorded for a node stand in the line of that."""
+        for made in self.trace.nodes[mark:]:
+            if node.line is not None and made.line is not None and made.op not in LEAVES:
+                made.line = node.line._replace(place=made.line.place)
 
     def run(self, graph: Any, lanes: Sequence[Lane]) -> Lanes:
         """What a body makes of its inputs."""
