@@ -1,6 +1,7 @@
 """Axes, structures, nesting, gradients, randomness and errors of vmap."""
 
 import collections
+import gc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import dualflow as df
 from dualflow.errors import (
     DTypeError,
     InvalidArgumentError,
+    OutOfRangeError,
     ShapeError,
     TracedValueError,
 )
@@ -185,6 +187,23 @@ def test_eager_python_runs_again():
     assert f([1.]).tolist() == [3.]
 
 
+def test_nothing_is_left_behind():
+    """What is computed on the way goes as soon as nothing reads it, and the rest with the call."""
+    def run():
+        c = df.ones([1 << 14]) * 2.
+        df.vmap(lambda r: df.exp(df.sin(r) * c) + 1.)(df.ones([4, 1 << 14]))
+
+    run()
+    gc.collect()
+    gc.disable()
+    try:
+        before = df.memory.stats()["in_use"]
+        run()
+        assert df.memory.stats()["in_use"] == before
+    finally:
+        gc.enable()
+
+
 # --- errors ---
 
 v = df.Variable([1., 2.], name="counts")
@@ -234,3 +253,14 @@ def test_an_assignment_names_its_line():
     with pytest.raises(InvalidArgumentError, match="cannot assign counts"):
         df.function(df.vmap(lane))(np.ones((3, 2), "float32"))
     assert v.numpy().tolist() == [1., 2.]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_fails_when_it_runs_names_its_line(traced):
+    def lane(i):
+        return df.gather([1., 2.], i)
+
+    mapped = df.vmap(lane)
+    with pytest.raises(OutOfRangeError) as raised:
+        (df.function(mapped) if traced else mapped)(df.constant([0, 5]))
+    assert ", in lane" in "".join(raised.value.__notes__)
