@@ -328,6 +328,10 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     -------
     nested Tensors
 
+    See Also
+    --------
+    dualflow.vmap : for all rows at once.
+
     Examples
     --------
     >>> import dualflow as df

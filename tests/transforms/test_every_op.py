@@ -101,6 +101,20 @@ def test_vmap(case, kind):
         equal(t.numpy(), g)
 
 
+@pytest.mark.parametrize("case", first_of([
+    pytest.param(c, id=str(c)) for c in CASES if Lanes(c, "samples").on and c.op not in SIZED]))
+def test_nested(case):
+    """Of vmaps, the inner one has the lanes of the outer one in front; an axis in the middle, too."""
+    lanes = Lanes(case, "samples")
+    inner = df.vmap(lanes)
+    pairs = [df.stack([x, df.reverse(x, [0])], 1) for x in lanes.given]
+    got = df.vmap(inner, in_axes=1)(*pairs)
+    for k in range(2):
+        want = inner(*[x[:, k] for x in pairs])
+        for g, w in zip(got, want, strict=True):
+            equal(g[k].numpy(), w.numpy(), ROUNDS.get(case.op, 0))
+
+
 def test_every_public_op_was_mapped():
     """What writes variables is refused in a lane, and has a test of its own."""
     cased = {param.values[0].op for param in ROWS}
