@@ -34,7 +34,7 @@ def batching(*ops: str) -> Callable[[Rule], Rule]:
 def rule_of(application: Application) -> Rule | None:
     """The rule of an op, if it has one; elementwise ops and reductions share theirs."""
     op = application.op
-    return RULES.get(op.name) or RULES.get(f"any {op.kind}")
+    return RULES.get(op.name) or KINDS.get(op.kind)
 
 
 def elementwise(run: Application, *lanes: Lane) -> Any:
@@ -46,11 +46,7 @@ def elementwise(run: Application, *lanes: Lane) -> Any:
 def reduction(run: Application, lane: Lane) -> Any:
     """Axes move on by one."""
     rank = run.inputs[0].ndim
-    axes = tuple([a + 1 + (a < 0) * rank for a in run.attrs["axes"]])
-    if not axes:
-        return None             # of an empty list, ops mean all dimensions or none
-    return run(lane.value, axes=axes)
+    return run(lane.value, axes=tuple([a + 1 + (a < 0) * rank for a in run.attrs["axes"]]))
 
 
-RULES["any elementwise"] = elementwise
-RULES["any reduction"] = reduction
+KINDS: dict[str, Rule] = {"elementwise": elementwise, "reduction": reduction}
