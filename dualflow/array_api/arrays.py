@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.array_api.data_types import result_type
+from dualflow.array_api.data_types import astype, result_type
 from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.cast import cast
@@ -25,7 +25,7 @@ def of_one_dtype(who: str, *xs: TensorLike) -> list[Tensor]:
         raise InvalidArgumentError(f"{who}: got no arrays, want one or more")
     given = [x if isinstance(x, bool | int | float) else array(x, who) for x in xs]
     dtype = result_type(*given)
-    return [x if isinstance(x, Tensor) and x.dtype is dtype else cast(x, dtype) for x in given]
+    return [astype(x, dtype) if isinstance(x, Tensor) else cast(x, dtype) for x in given]
 
 
 def floats(who: str, *xs: TensorLike) -> list[Tensor]:

@@ -87,10 +87,10 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
     check_device(device, "asarray")
     if copy is False:
         return _shared(obj, dtype)
-    if copy and isinstance(obj, TensorBase) and dtype in (None, obj.dtype):
-        x = array(obj, "asarray")
-        return reshape(concat([reshape(x, (-1,))], 0), static_shape(x))     # joining copies
-    return creation.constant(obj, dtype)
+    if not isinstance(obj, TensorBase) or dtype not in (None, obj.dtype):
+        return creation.constant(obj, dtype)
+    x = array(obj, "asarray")
+    return reshape(concat([reshape(x, (-1,))], 0), static_shape(x)) if copy else x  # joining copies
 
 
 def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:

@@ -64,7 +64,8 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
     [1, -1]
     """
     check_device(device, "astype")
-    return cast(x, dtype)
+    y = as_tensor(x, None, "astype")
+    return y if y.dtype is as_dtype(dtype) else cast(y, dtype)
 
 
 def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:

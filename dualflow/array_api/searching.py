@@ -41,19 +41,9 @@ def argmax(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False)
 
 
 def argmin(x: TensorLike, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first smallest element along `axis`, or of the first NaN.
+    """The place of the first smallest element of `x` along `axis`, or of the first NaN.
 
-    Parameters
-    ----------
-    x : array, any number dtype
-    axis : int, optional
-        None counts places in all of `x`, in row-major order.
-    keepdims : bool
-        Whether the axes stay, with 1 element each.
-
-    Returns
-    -------
-    array, int64
+    `keepdims` and the dtype are as in `argmax`.
 
     Examples
     --------

@@ -38,20 +38,8 @@ def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False,
 
 def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False,
          stable: bool = True) -> Tensor:
-    """The elements in ascending order along an axis.
-
-    Parameters
-    ----------
-    x : array, any number dtype
-    axis : int
-    descending : bool
-        Whether the largest comes first.
-    stable : bool
-        Equal elements keep their order whatever is said here.
-
-    Returns
-    -------
-    array, shape and dtype of `x`
+    """The elements of `x` in ascending order along `axis`; `descending` and `stable` are as in
+    `argsort`.
 
     Examples
     --------

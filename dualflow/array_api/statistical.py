@@ -5,6 +5,7 @@ from typing import Any
 
 from dualflow._core import Tensor, larger
 from dualflow.array_api.arrays import array, axes_of
+from dualflow.array_api.data_types import astype
 from dualflow.dtypes import DType, as_dtype, float32, int32, uint32
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops import cumulative, reduce, reduce_moments
@@ -62,21 +63,10 @@ def cumulative_prod(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLi
 
 def cumulative_sum(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Tensor:
-    """Sums of the elements up to each one along `axis`.
+    """Sums of the elements of `x` up to each one along `axis`.
 
-    Parameters
-    ----------
-    x : array, any number dtype
-    axis : int
-        May be left out where `x` has one dimension.
-    dtype : dtype, optional
-        By default integers narrower than int32 are widened to it, or to uint32.
-    include_initial : bool
-        Whether 0, the sum of nothing, comes first.
-
-    Returns
-    -------
-    array
+    `dtype` is as in `cumulative_prod`, and with `include_initial` 0, the sum of nothing, comes
+    first.
 
     Examples
     --------
@@ -94,7 +84,7 @@ def _cumulative(op: Any, initial: int, who: str, x: TensorLike, axis: int | None
         raise InvalidArgumentError(f"{who}: x has shape {y.shape} and axis is {axis}, want an axis "
                                    "of it")
     axis = (axis or 0) % y.ndim if axis is None or -y.ndim <= axis < y.ndim else axis
-    y = op(cast(y, sum_dtype(y.dtype, dtype)), axis)
+    y = op(astype(y, sum_dtype(y.dtype, dtype)), axis)
     if not include_initial:
         return y
     shape = static_shape(y)
@@ -151,19 +141,7 @@ def mean(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tens
 
 
 def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest element along `axis`; NaN if there is one.
-
-    Parameters
-    ----------
-    x : array, any number dtype
-    axis : int or tuple of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    array, dtype of `x`
+    """The smallest element of `x` along `axis`; NaN if there is one. `keepdims` is as in `max`.
 
     Examples
     --------
@@ -176,21 +154,7 @@ def min(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
 
 def prod(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
          keepdims: bool = False) -> Tensor:
-    """The product of the elements along `axis`.
-
-    Parameters
-    ----------
-    x : array, any number dtype or bool
-    axis : int or tuple of int, optional
-        Default all axes.
-    dtype : dtype, optional
-        By default integers narrower than int32 are widened to it, or to uint32.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    array
+    """The product of the elements of `x` along `axis`; `dtype` and `keepdims` are as in `sum`.
 
     Examples
     --------
@@ -199,23 +163,13 @@ def prod(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
     24
     """
     y = array(x, "prod")
-    return reduce.reduce_prod(cast(y, sum_dtype(y.dtype, dtype)), axes_of(axis), keepdims)
+    return reduce.reduce_prod(astype(y, sum_dtype(y.dtype, dtype)), axes_of(axis), keepdims)
 
 
 def std(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,
         keepdims: bool = False) -> Tensor:
-    """The standard deviation along `axis`: the root of `var`, whose arguments it takes.
-
-    Parameters
-    ----------
-    x : array, floating
-    axis : int or tuple of int, optional
-    correction : number
-    keepdims : bool
-
-    Returns
-    -------
-    array, dtype of `x`
+    """The standard deviation of `x`, floating: the root of `var` along `axis` with `correction`,
+    whose `keepdims` it takes, too.
 
     Examples
     --------
@@ -253,7 +207,7 @@ def sum(x: TensorLike, /, *, axis: Axis = None, dtype: DTypeLike | None = None,
     9
     """
     y = array(x, "sum")
-    return reduce.reduce_sum(cast(y, sum_dtype(y.dtype, dtype)), axes_of(axis), keepdims)
+    return reduce.reduce_sum(astype(y, sum_dtype(y.dtype, dtype)), axes_of(axis), keepdims)
 
 
 def var(x: TensorLike, /, *, axis: Axis = None, correction: float = 0.0,

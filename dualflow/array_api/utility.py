@@ -2,10 +2,10 @@
 
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, axes_of
+from dualflow.array_api.data_types import astype
 from dualflow.dtypes import bool_
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops import reduce
-from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal
 from dualflow.ops.join import concat
 from dualflow.ops.types import Axis, TensorLike
@@ -34,23 +34,11 @@ def all(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
     >>> df.array_api.all(df.constant([1, 0])).item()
     False
     """
-    return reduce.reduce_all(cast(array(x, "all"), bool_), axes_of(axis), keepdims)
+    return reduce.reduce_all(astype(x, bool_), axes_of(axis), keepdims)
 
 
 def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether an element along `axis` holds: those that are not 0 do.
-
-    Parameters
-    ----------
-    x : array, any dtype
-    axis : int or tuple of int, optional
-        Default all axes.
-    keepdims : bool
-        Whether these axes stay, with 1 element each.
-
-    Returns
-    -------
-    array, bool; of no elements False
+    """Whether an element of `x` along `axis` holds, with `keepdims` as in `all`; of none False.
 
     Examples
     --------
@@ -58,7 +46,7 @@ def any(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tenso
     >>> df.array_api.any(df.constant([1, 0])).item()
     True
     """
-    return reduce.reduce_any(cast(array(x, "any"), bool_), axes_of(axis), keepdims)
+    return reduce.reduce_any(astype(x, bool_), axes_of(axis), keepdims)
 
 
 def diff(x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: TensorLike | None = None,

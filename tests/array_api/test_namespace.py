@@ -20,8 +20,8 @@ FUNCTIONS = {line.partition("(")[0]: line for line in SIGNATURES if not line.sta
 
 def find(name):
     where, _, last = name.rpartition(".")
-    owner = {"": xp, "linalg": xp.linalg, "info": xp.__array_namespace_info__()}[where]
-    return getattr(owner, last)
+    places = {"": xp, "linalg": xp.linalg, "info": xp.__array_namespace_info__()}
+    return getattr(places[where], last)
 
 
 def parameters(function):
@@ -77,7 +77,7 @@ def test_constants():
 def test_arrays_name_their_namespace(x):
     assert x.__array_namespace__() is xp
     assert x.__array_namespace__(api_version="2023.12") is xp
-    with pytest.raises(ValueError, match=r"'1999\.12'"):
+    with pytest.raises(ValueError, match="api_version is '1999"):
         x.__array_namespace__(api_version="1999.12")
 
 
