@@ -24,10 +24,16 @@ cdef inline int rank(x) noexcept:
     return -1
 
 
+cdef inline bint is_narrow(x) noexcept:
+    """Whether a tensor or a variable that has a rank holds integers of less than 32 bits."""
+    cdef Tensor t = (<Variable>x).value_ if type(x) is Variable else <Tensor>x
+    return df_dtypes[<int>t.t.dtype].kind == DF_KIND_INT and df_dtypes[<int>t.t.dtype].bytes < 4
+
+
 cdef object product(a, b):
     """a @ b"""
     cdef PyObject *args[2]
-    if rank(a) < 2 or rank(b) < 2:
+    if rank(a) < 2 or rank(b) < 2 or is_narrow(a):
         return METHODS["matmul"](a, b)
     args[0] = <PyObject *>a
     args[1] = <PyObject *>b

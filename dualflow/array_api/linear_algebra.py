@@ -5,24 +5,14 @@ from typing import Any
 from dualflow._core import Tensor
 from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.array_api.manipulation import moveaxis
-from dualflow.dtypes import int32, uint32
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops import einsum
 from dualflow.ops.array import same_size
-from dualflow.ops.cast import cast
+from dualflow.ops.matmul import narrow_product
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.types import TensorLike
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
-
-
-def _product(op: Any, x1: Tensor, x2: Tensor) -> Tensor:
-    """A product of arrays; narrow integers are multiplied as wide ones, which has the same bits."""
-    dtype = x1.dtype
-    if not dtype.is_integer or dtype.itemsize >= 4:
-        return op(x1, x2)
-    wide = uint32 if dtype.is_unsigned else int32
-    return cast(op(cast(x1, wide), cast(x2, wide)), dtype)
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -43,7 +33,8 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> df.array_api.matmul(df.constant([[1, 2], [3, 4]]), df.constant([1, 1])).tolist()
     [3, 7]
     """
-    return _product(lambda a, b: a @ b, *of_one_dtype("matmul", x1, x2))
+    a, b = of_one_dtype("matmul", x1, x2)
+    return a @ b
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
@@ -78,7 +69,8 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
     >>> df.array_api.tensordot(df.constant([1, 2]), df.constant([3, 4]), axes=1).item()
     11
     """
-    return _product(lambda a, b: einsum.tensordot(a, b, axes), *of_one_dtype("tensordot", x1, x2))
+    a, b = of_one_dtype("tensordot", x1, x2)
+    return narrow_product(lambda a, b: einsum.tensordot(a, b, axes))(a, b)
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:

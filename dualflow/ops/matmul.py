@@ -1,10 +1,22 @@
 """The matrix product and its gradients."""
 
-from dualflow._core import Tensor, TensorBase, apply_ordered, as_tensor, bind, get_op
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import (
+    Tensor,
+    TensorBase,
+    apply_ordered,
+    as_tensor,
+    bind,
+    constant,
+    get_op,
+)
 from dualflow.dtypes import as_dtype, int8, int32, uint8
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import expand_dims, product, reshape, squeeze, static_shape
+from dualflow.ops.cast import cast
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["matmul", "matvec"]
@@ -132,12 +144,25 @@ def _operator(a: TensorLike, b: TensorLike) -> Tensor:
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"matmul: operands of @ have shapes {a.shape} and {b.shape}, "
                          "want 1 or more dimensions")
+    product = narrow_product(matmul)
     if a.ndim > 1 and b.ndim > 1:
-        return matmul(a, b)
+        return product(a, b)
     ones = [-2] if a.ndim == 1 else []
     ones += [-1] if b.ndim == 1 else []
-    y = matmul(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b)
+    y = product(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b)
     return squeeze(y, ones)
+
+
+def narrow_product(op: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """A product that also takes integers of 8 and 16 bits: they are multiplied as int32, whose low
+    bits are theirs."""
+    def product(a, b):
+        if any([not x.dtype.is_integer or x.dtype.itemsize >= 4 for x in (a, b)]):
+            return op(a, b)
+        dtype = (constant(0, a.dtype) + constant(0, b.dtype)).dtype
+        return cast(op(cast(a, int32), cast(b, int32)), dtype)
+
+    return product
 
 
 bind(matmul=_operator)

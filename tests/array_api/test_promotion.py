@@ -44,6 +44,12 @@ def test_operators(op):
         assert y.dtype == TABLE[a, b], (a, b)
 
 
+def test_products():
+    for a, b in NUMBERS:
+        x, y = xp.ones((2, 2), dtype=a), xp.ones((2, 2), dtype=b)
+        assert (x @ y).dtype == xp.tensordot(x, y).dtype == TABLE[a, b], (a, b)
+
+
 def test_functions_of_two():
     for (a, b), wanted in TABLE.items():
         x, y = xp.ones((2, 2), dtype=a), xp.ones((2, 2), dtype=b)

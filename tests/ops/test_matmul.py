@@ -86,3 +86,17 @@ def test_int32_in_a_trace():
     np.testing.assert_array_equal(f(x).numpy(), int32_product(x, x, False, True) + 1)
     with pytest.raises(df.errors.ShapeError, match="matmul_int32: a has shape"):
         df.matmul(x, x, output_type=df.int32)
+
+
+@pytest.mark.parametrize("a, b, wanted", [
+    ("int8", "int8", "int8"), ("uint8", "uint8", "uint8"), ("int16", "int8", "int16"),
+    ("uint16", "uint16", "uint16"), ("uint8", "int8", "int16"), ("uint16", "int16", "int32"),
+    ("int8", "int32", "int32"), ("int8", "float32", "float32")])
+@pytest.mark.parametrize("shapes", [((3, 4), (4, 2)), ((4,), (4, 2)), ((2, 3, 4), (4,))])
+def test_the_operator_takes_narrow_integers(a, b, wanted, shapes):
+    x = (np.arange(np.prod(shapes[0])) * 37).reshape(shapes[0]).astype(a)
+    y = (np.arange(np.prod(shapes[1])) * 91).reshape(shapes[1]).astype(b)
+    for left in (df.constant(x), df.Variable(x)):
+        for product in (left @ df.constant(y), df.function(lambda p, q: p @ q)(left, y)):
+            assert product.dtype == wanted
+            np.testing.assert_array_equal(product.numpy(), x.astype(wanted) @ y.astype(wanted))
