@@ -9,6 +9,8 @@ Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
 
 import os
 import platform
+import shutil
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,7 +37,21 @@ ISA_LEVELS = {
     },
     "aarch64": {"baseline": [], "neon": []},
 }
-MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+MACHINE = sysconfig.get_platform().rpartition("-")[2]       # that of Python, when cross-compiling
+MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}.get(MACHINE, MACHINE)
+
+# What must compile, in this order, and what is missing where it does not.
+NEEDS = {
+    "int probe(void) { return 0; }": "a C compiler that works",
+    "#include <stdlib.h>": "the headers of the C library",
+    "#include <Python.h>": "the headers of Python",
+}
+INSTALL = """
+    Debian, Ubuntu    apt-get install gcc libc6-dev python3-dev
+    Fedora, RHEL      dnf install gcc glibc-devel python3-devel
+    Alpine            apk add gcc musl-dev linux-headers python3-dev
+    macOS             xcode-select --install
+or name a gcc or clang in the environment: CC=clang pip install ."""
 
 
 def stale(obj: Path) -> bool:
@@ -80,6 +96,7 @@ class BuildExt(build_ext):
     def build_extension(self, ext):
         kind = "sanitized" if self.sanitize else "plain"
         root = Path(self.build_temp) / kind
+        self.look_for_compiler(root)
         sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-O1",
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
         levels = self.levels(root)
@@ -102,14 +119,26 @@ class BuildExt(build_ext):
         return {isa: flags for isa, flags in known.items()
                 if isa == "baseline" or (isa in wanted and self.accepts(root, flags))}
 
-    def accepts(self, root, flags):
+    def look_for_compiler(self, root):
+        """Stops with a word on what to install, rather than with what a missing compiler says."""
+        command = self.compiler.compiler_so[0]
+        if shutil.which(command) is None:
+            raise SystemExit(f"dualflow is built by a C compiler, and there is no {command} here. "
+                             f"To install one:\n{INSTALL}")
+        for code, what in NEEDS.items():
+            if not self.accepts(root, [], code):
+                raise SystemExit(f"dualflow is built by a C compiler, and {command} lacks {what}. "
+                                 f"To install:\n{INSTALL}")
+
+    def accepts(self, root, flags, code="int probe(void) { return 0; }"):
         from setuptools.errors import CompileError
 
         probe = root / "probe.c"
         probe.parent.mkdir(parents=True, exist_ok=True)
-        probe.write_text("int probe(void) { return 0; }\n")
+        probe.write_text(code + "\n")
         try:
-            self.compiler.compile([str(probe)], output_dir=str(root), extra_postargs=flags)
+            self.compiler.compile([str(probe)], output_dir=str(root), extra_postargs=flags,
+                                  include_dirs=self.include_dirs)
         except CompileError:
             return False
         return True

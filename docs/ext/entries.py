@@ -22,6 +22,13 @@ def family(entry, group):
     return sorted(near, key=group.index)
 
 
+def escaped(text):
+    """Stars outside code stand for themselves."""
+    parts = re.split(r"(`[^`]*`)", text)
+    parts[::2] = [part.replace("*", r"\*") for part in parts[::2]]
+    return "".join(parts)
+
+
 def listed(group):
     """The entries by name, each with its first sentence."""
     yield from [".. list-table::", "   :widths: auto", ""]
@@ -29,7 +36,7 @@ def listed(group):
         doc = (inspect.getdoc(entry.value) or "").strip()
         sentence = " ".join(doc.split("\n\n")[0].split())
         yield f"   * - :py:obj:`{entry.name}`"
-        yield f"     - {sentence}"
+        yield f"     - {escaped(sentence)}"
     yield ""
 
 
@@ -65,7 +72,7 @@ class Api(SphinxDirective):
         self.state.nested_parse(StringList(lines, source=module), 0, box)
         domain = self.env.get_domain("py")
         for entry in group:
-            for other in entry.others:
+            for other in set(entry.others) - {*domain.objects}:      # a class's home is noted
                 domain.note_object(other, entry.kind, entry.name, aliased=True,
                                    location=self.get_location())
         return box.children

@@ -1,0 +1,110 @@
+"""What is handed out: metadata, the contents of the sdist, what a build without a compiler says."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_version_is_in_one_place():
+    assert "version" in PROJECT["project"]["dynamic"] and "version" not in PROJECT["project"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "dualflow.__version__"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", df.__version__)
+
+
+def test_license():
+    """An SPDX expression and the file; classifiers of licenses may not stand beside it."""
+    project = PROJECT["project"]
+    assert project["license"] == "Apache-2.0" and project["license-files"] == ["LICENSE"]
+    assert not any("License" in entry for entry in project["classifiers"])
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_extras_exist():
+    """The extras that pages and messages tell people to install."""
+    told = set()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("dualflow/**/*.py")]:
+        told |= set(re.findall(r"install (?:-\w )?'?(?:dualflow|\.)\[(\w+)\]", path.read_text()))
+    assert "keras" in told and told <= set(PROJECT["project"]["optional-dependencies"])
+
+
+def build(folder, *arguments, **environment):
+    """A build in a copy of what setup.py itself needs."""
+    if find_spec("Cython") is None or find_spec("setuptools") is None:
+        pytest.skip("building needs cython and setuptools")
+    (folder / "setup.py").write_text((ROOT / "setup.py").read_text())
+    core = folder / "dualflow/_core"
+    core.mkdir(parents=True)
+    (folder / "csrc").mkdir()
+    (core / "_core.pyx").write_text("")
+    return subprocess.run([sys.executable, "setup.py", "-q", "build_ext", *arguments], cwd=folder,
+                          capture_output=True, text=True, env={**os.environ, **environment})
+
+
+@pytest.mark.parametrize("compiler, says", [
+    ("no-such-compiler", "there is no no-such-compiler here"),
+    ("false", "false lacks a C compiler that works"),
+])
+def test_without_compiler(tmp_path, compiler, says):
+    """The last lines say what to install."""
+    made = build(tmp_path, CC=compiler)
+    assert made.returncode == 1
+    *_, before, after = made.stderr.split("dualflow is built by a C compiler, and ")
+    assert not before.endswith("raise") and after.startswith(says)
+    assert "apt-get install gcc" in after and "xcode-select --install" in after
+
+
+def test_without_headers(tmp_path):
+    """A compiler that has everything but the headers of Python."""
+    script = tmp_path / "cc"
+    script.write_text('#!/bin/sh\nfor word; do case "$word" in *probe.c) grep -q Python "$word" '
+                      '&& exit 1;; esac; done\nexit 0\n')
+    script.chmod(0o755)
+    (tmp_path / "tree").mkdir()
+    made = build(tmp_path / "tree", CC=str(script))
+    assert made.returncode == 1 and "lacks the headers of Python" in made.stderr
+
+
+@pytest.mark.soak
+def test_sdist_and_wheel(tmp_path):
+    """The sdist holds what git tracks, the wheel no source of the core; both are installable."""
+    pytest.importorskip("build")
+    run(tmp_path, sys.executable, "-m", "build", "-q", "--sdist", "-o", tmp_path, ROOT)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    run(tmp_path, "tar", "xzf", sdist)
+    tree = tmp_path / sdist.name.removesuffix(".tar.gz")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    for path in tracked.split():
+        assert path.startswith(".") or (tree / path).exists() or not (ROOT / path).exists()
+    assert not list(tree.rglob("_core.c")) and not list(tree.rglob("*.so"))
+    run(tmp_path, sys.executable, "-m", "venv", "fresh")
+    fresh = tmp_path / "fresh/bin/python"
+    run(tmp_path, fresh, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, tree)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 4e6
+    run(tmp_path, fresh, "-m", "pip", "install", "-q", wheel, "pytest", "hypothesis")
+    packed = subprocess.run([fresh, "-m", "zipfile", "-l", wheel], capture_output=True, text=True)
+    assert "_core.pyi" in packed.stdout and "py.typed" in packed.stdout
+    assert not re.search(r"\.(c|h|pyx|pxi|pxd)\s", packed.stdout)
+    # Where the sources of the package are not beside the tests, what is installed is tested.
+    run(tmp_path, "mv", tree / "tests", tmp_path / "tests")
+    run(tmp_path, fresh, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_tensor.py",
+        "tests/test_variable.py", "tests/autodiff/test_tape.py", "-c", tree / "pyproject.toml",
+        "--rootdir", tmp_path)
+
+
+def run(folder, *command):
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    made = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True,
+                          env=environment)
+    assert made.returncode == 0, made.stdout + made.stderr
