@@ -153,7 +153,7 @@ def _operator(a: TensorLike, b: TensorLike) -> Tensor:
     return squeeze(y, ones)
 
 
-def narrow_product(op: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def narrow_product(op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
     """A product that also takes integers of 8 and 16 bits: they are multiplied as int32, whose low
     bits are theirs."""
     def product(a, b):
