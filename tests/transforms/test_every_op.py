@@ -105,7 +105,7 @@ def test_vmap(case, kind):
 @pytest.mark.parametrize("case", first_of([
     pytest.param(c, id=str(c)) for c in CASES if Lanes(c, "samples").on and c.op not in SIZED]))
 def test_nested(case):
-    """Of vmaps, the inner one has the lanes of the outer one in front; any axis may be mapped."""
+    """The inner lanes lie along the first dimension, the outer ones along the second."""
     lanes = Lanes(case, "samples")
     inner = df.vmap(lanes)
     pairs = [df.stack([x, df.reverse(x, [0])], 1) for x in lanes.given]
