@@ -3,6 +3,7 @@
 Wants the onnx package, which is loaded when one of the two is first called.
 """
 
+from dualflow.onnx.load import Model as Model, load as load
 from dualflow.onnx.save import save as save
 
-__all__ = ["save"]
+__all__ = ["Model", "load", "save"]

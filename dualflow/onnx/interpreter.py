@@ -1,0 +1,267 @@
+"""Graphs of files as functions: nodes made ready once, run in order, op by op.
+
+While Python is traced, sizes that may change are arrays of Python numbers (`ON_SIZES` computes with
+them) until something wants a tensor; what follows from constants alone is computed at once.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
+from dualflow.dtypes import DType, int64
+from dualflow.errors import UnimplementedError
+from dualflow.graph.trace.trace import suspended
+from dualflow.onnx.operators import ON_SIZES, OPERATORS
+from dualflow.onnx.operators.registry import Node
+from dualflow.onnx.package import code_of, dtype_of, onnx
+from dualflow.ops.cast import cast
+from dualflow.ops.join import stack
+
+STANDARD = ("", "ai.onnx")
+
+
+class Library:
+    """What the nodes of a file may call: functions of its own, and versions of operators."""
+
+    def __init__(self, model: Any) -> None:
+        self.versions = {_domain(o.domain): o.version for o in model.opset_import}
+        self.functions = {(_domain(f.domain), f.name): f for f in model.functions}
+        self.missing: Counter[str] = Counter()
+        self.bodies: dict[Any, Body] = {}
+
+    def within(self, function: Any) -> Library:
+        """For the nodes of a function, which has versions of its own."""
+        inner = object.__new__(Library)
+        inner.__dict__.update(self.__dict__)
+        inner.versions = {**self.versions,
+                          **{_domain(o.domain): o.version for o in function.opset_import}}
+        return inner
+
+
+def _domain(name: str) -> str:
+    return "" if name in STANDARD else name
+
+
+def to_tensor(proto: Any) -> TensorBase:
+    """A TensorProto as a Tensor."""
+    dtype = dtype_of(proto.data_type)
+    if dtype is None:
+        kind = onnx().TensorProto.DataType.Name(proto.data_type)
+        raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is {kind}, which is no "
+                                 "dtype here")
+    return constant(onnx("numpy_helper").to_array(proto), dtype)
+
+
+class Body:
+    """A graph, or the body of a function, made ready to run.
+
+    Attributes
+    ----------
+    inputs, outputs : list of str
+    constants : dict of str to Tensor or Variable
+        The initialisers.
+    nodes : list of Node
+    """
+
+    def __init__(self, graph: Any, library: Library, function: bool = False,
+                 attrs: Mapping[str, Any] | None = None) -> None:
+        self.library, self.function = library, function
+        self.inputs = list(graph.input) if function else [i.name for i in graph.input]
+        self.outputs = list(graph.output) if function else [o.name for o in graph.output]
+        self.types = {} if function else {
+            o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
+        self.constants: dict[str, Any] = {} if function else {
+            t.name: to_tensor(t) for t in graph.initializer}
+        self.nodes = [self._node(node, attrs or {}) for node in graph.node]
+
+    def _node(self, proto: Any, given: Mapping[str, Any]) -> Node:
+        domain = _domain(proto.domain)
+        kind = f"{domain}:{proto.op_type}" if domain else proto.op_type
+        attrs, bound = {}, onnx().NodeProto()
+        bound.CopyFrom(proto)
+        del bound.attribute[:]
+        for a in proto.attribute:
+            if not a.ref_attr_name:
+                attrs[a.name] = self._attribute(a)
+                bound.attribute.append(a)
+            elif a.ref_attr_name in given:
+                attrs[a.name] = value = given[a.ref_attr_name]
+                if not isinstance(value, TensorBase | Body):
+                    bound.attribute.append(onnx("helper").make_attribute(a.name, value))
+        proto = bound
+        node = Node(kind, attrs, self.library.versions.get(domain, 1), list(proto.input),
+                    list(proto.output))
+        node.proto = proto
+        if (kind not in OPERATORS and (domain, proto.op_type) not in self.library.functions
+                and not _has_function(proto, node.version)):
+            self.library.missing[kind] += 1
+        return node
+
+    def _attribute(self, a: Any) -> Any:
+        types = onnx().AttributeProto
+        if a.type == types.TENSOR:
+            return to_tensor(a.t)
+        if a.type == types.GRAPH:
+            return Body(a.g, self.library)
+        if a.type == types.STRING:
+            return a.s.decode()
+        if a.type == types.STRINGS:
+            return [s.decode() for s in a.strings]
+        value = onnx("helper").get_attribute_value(a)
+        return list(value) if a.type in (types.INTS, types.FLOATS) else value
+
+    # --- running ---
+
+    def run(self, given: Sequence[Any], scope: Mapping[str, Any] | None = None) -> list[Any]:
+        """The outputs for inputs by position; `scope` are the values around it."""
+        values: Any = ChainMap({}, self.constants, scope or {})     # type: ignore[arg-type]
+        values.update(dict.fromkeys(self.inputs[len(given):]) if self.function else {})
+        values.update(zip(self.inputs, given, strict=False))
+        for node in self.nodes:
+            made = self._run(node, [values[x] if x else None for x in node.inputs], values)
+            values.update((name, y) for name, y in zip(node.outputs, made, strict=False) if name)
+        if self.function:               # which may not make what is not asked for
+            return [values.get(name) for name in self.outputs]
+        return [values[name] for name in self.outputs]
+
+    def _run(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
+        traced = current_graph() is not None
+        if traced and any([is_sizes(x) for x in inputs]):
+            if node.kind in ON_SIZES and all([x is None or known(x) for x in inputs]):
+                return _listed(ON_SIZES[node.kind](node, *inputs))
+            inputs = [x if k in TAKES_SIZES.get(node.kind, ()) else materialised(x)
+                      for k, x in enumerate(inputs)]
+        elif traced and all([x is None or constant_now(x) for x in inputs]) and (
+                node.kind not in SCOPED):
+            with suspended():
+                return self._computed(node, inputs, scope)
+        return self._computed(node, inputs, scope)
+
+    def _computed(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
+        function = OPERATORS.get(node.kind)
+        if function is None:
+            return self._function(node, inputs).run(inputs)
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        if node.kind in SCOPED:
+            node.scope = scope
+        return _listed(function(node, *inputs))
+
+    def _function(self, node: Node, inputs: list[Any]) -> Body:
+        """The body of a function of the file, or of an operator that the standard composes."""
+        domain, _, name = node.kind.rpartition(":")
+        own = self.library.functions.get((domain, name))
+        given = [None if x is None else materialised(x) for x in inputs]
+        types = tuple([None if x is None else (x.dtype, _sizes_of(x)) for x in given])
+        key = (id(node), types)
+        if key not in self.library.bodies:
+            body = own or _composed(node, types)
+            defaults = {a.name: self._attribute(a) for a in body.attribute_proto}
+            if own is None:
+                defaults |= _defaults(node)
+            self.library.bodies[key] = Body(body, self.library.within(body), True,
+                                            {**defaults, **node.attrs})
+            if self.library.missing:
+                raise unsupported(self.library)
+        return self.library.bodies[key]
+
+
+# Operators with graphs inside, which see values around them.
+SCOPED = {"If", "Loop", "Scan"}
+# Inputs by place that are only asked for integers, and so may be arrays of numbers.
+TAKES_SIZES = {"Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
+               "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,),
+               "Unsqueeze": (1,), "Range": (0, 1, 2), "OneHot": (1,), "TopK": (1,),
+               "CenterCropPad": (1,), "Trilu": (1,), "EyeLike": ()}
+
+
+def _listed(made: Any) -> Sequence[Any]:
+    return made if isinstance(made, list | tuple) else [made]
+
+
+def is_sizes(x: Any) -> bool:
+    """Whether a value is an array of Python numbers."""
+    return getattr(getattr(x, "dtype", None), "char", "") == "O"
+
+
+def constant_now(x: Any) -> bool:
+    """Whether a value is the same in all runs."""
+    return not isinstance(x, Symbol | Variable) and not is_sizes(x)
+
+
+def known(x: Any) -> bool:
+    """Whether a value may take part in computing sizes."""
+    return is_sizes(x) or (constant_now(x) and not x.dtype.is_floating)
+
+
+def materialised(x: Any) -> Any:
+    """A value as a tensor."""
+    if not is_sizes(x):
+        return x
+    flat = [as_tensor(n, int64) if isinstance(n, Dim) else constant(int(n), int64)
+            for n in x.ravel().tolist()]
+    if x.ndim == 0:
+        return cast(flat[0], int64)
+    y = stack([cast(n, int64) for n in flat]) if flat else constant([], int64)
+    return OPERATORS["Reshape"](Node("Reshape", {}, 14, [], []), y, list(x.shape))
+
+
+# --- operators that the standard composes of others ---
+
+
+def _schema(proto: Any, version: int) -> Any:
+    defs = onnx("defs")
+    try:
+        return defs.get_schema(proto.op_type, version, proto.domain)
+    except defs.SchemaError:
+        return None
+
+
+def _has_function(proto: Any, version: int) -> bool:
+    schema = _schema(proto, version)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def _composed(node: Node, types: Sequence[tuple[DType, Any] | None]) -> Any:
+    """The FunctionProto of an operator, for inputs of some dtypes and shapes."""
+    schema = _schema(node.proto, node.version)
+    proto = onnx().FunctionProto()
+    if schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= node.version]
+        text = schema.get_function_with_opset_version(max(
+            versions or schema.function_opset_versions))
+    else:
+        versions = [v for v in schema.context_dependent_function_opset_versions
+                    if v <= node.version]
+        helper = onnx("helper")
+        given = [b"" if t is None else helper.make_tensor_type_proto(
+            code_of(t[0]), t[1]).SerializeToString() for t in types]
+        text = schema.get_context_dependent_function_with_opset_version(
+            max(versions or schema.context_dependent_function_opset_versions),
+            node.proto.SerializeToString(), given)
+    proto.ParseFromString(text)
+    return proto
+
+
+def _sizes_of(x: Any) -> tuple[int | None, ...]:
+    return x.known_shape if isinstance(x, Symbol) else tuple(x.shape)
+
+
+def _defaults(node: Node) -> dict[str, Any]:
+    """Attributes that the schema gives a value."""
+    schema, helper = _schema(node.proto, node.version), onnx("helper")
+    found = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.name:
+            value = helper.get_attribute_value(attribute.default_value)
+            found[name] = value.decode() if isinstance(value, bytes) else value
+    return found
+
+
+def unsupported(library: Library) -> UnimplementedError:
+    """All that is not known, at once."""
+    listed = ", ".join([f"{kind} ({n})" for kind, n in sorted(library.missing.items())])
+    return UnimplementedError(f"onnx.load: operators that are not supported: {listed}")

@@ -1,0 +1,173 @@
+"""ONNX files as functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
+from dualflow.arguments import shown
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
+from dualflow.onnx.package import dtype_of, onnx
+
+__all__ = ["Model", "load"]
+
+
+class Model:
+    """What a file computes: a callable.
+
+    Attributes
+    ----------
+    inputs, outputs : list of TensorSpec
+        With names; inputs are those that are no initialisers. None in a shape is any size.
+    variables, trainable_variables : list of Variable
+        The initialisers, if the file was loaded as trainable.
+
+    Notes
+    -----
+    Inputs are given by position, in the file's order, or by name, through ``**`` where that is no
+    identifier. One output comes alone, several as a tuple in the file's order. Operators run one by
+    one, as functions of this library: under a tape they have gradients, and in `dualflow.function`
+    they are traced, sizes and all.
+    """
+
+    def __init__(self, proto: Any, trainable: bool) -> None:
+        library = Library(proto)
+        self._body = Body(proto.graph, library)
+        if library.missing:
+            raise unsupported(library)
+        constants = self._body.constants
+        self.variables: list[Variable] = []
+        for name, x in constants.items() if trainable else ():
+            if x.dtype.is_floating:
+                constants[name] = Variable(x, name=name)
+                self.variables.append(constants[name])
+        free = [i for i in proto.graph.input if i.name not in constants]
+        self._body.inputs = [i.name for i in free]
+        self.inputs = [_spec(i) for i in free]
+        self.outputs = [_spec(o) for o in proto.graph.output]
+        self.name = proto.graph.name
+        self._optional = [i.type.WhichOneof("value") == "optional_type" for i in free]
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        return list(self.variables)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = self._body.run(self._bound(args, kwargs))
+        made = [_tensor(y) for y in made]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        names = self._body.inputs
+        wanted = f"{self.name} takes {', '.join(names) or 'no inputs'}"
+        if len(args) > len(names):
+            raise InvalidArgumentError(f"{wanted}: got {len(args)} by position")
+        given = dict(zip(names, args, strict=False))
+        for name, x in kwargs.items():
+            if name not in names or name in given:
+                raise InvalidArgumentError(f"{wanted}: got {name!r} "
+                                           f"{'twice' if name in given else 'by name'}")
+            given[name] = x
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise InvalidArgumentError(f"{wanted}: {', '.join(missing)} not given")
+        return [self._checked(spec, given[spec.name]) for spec in self.inputs]
+
+    def _checked(self, spec: TensorSpec, value: Any) -> Any:
+        x = value if isinstance(value, TensorBase) else as_tensor(
+            value, None if hasattr(value, "dtype") else spec.dtype)
+        if x.dtype is not spec.dtype:
+            raise InvalidArgumentError(f"{self.name}: {spec.name} is {x.dtype}, want {spec.dtype}")
+        if spec.shape is not None and len(spec.shape) != x.ndim:
+            raise InvalidArgumentError(f"{self.name}: {spec.name} has shape {x.shape}, want "
+                                       f"{len(spec.shape)} dimensions")
+        return x
+
+    def __repr__(self) -> str:
+        listed = ", ".join([f"{s.name}: {s.dtype} {s.shape}" for s in self.inputs])
+        return f"<dualflow.onnx.Model {self.name} ({listed})>"
+
+
+def _tensor(x: Any) -> Any:
+    x = materialised(x)
+    return x.value() if isinstance(x, Variable) else x
+
+
+def _spec(info: Any) -> TensorSpec:
+    """An input or output by name, dtype and shape."""
+    kind = info.type.WhichOneof("value")
+    dtype = dtype_of(info.type.tensor_type.elem_type) if kind == "tensor_type" else None
+    if dtype is None:
+        what = kind if kind != "tensor_type" else onnx().TensorProto.DataType.Name(
+            info.type.tensor_type.elem_type)
+        raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, want a tensor of a dtype "
+                                 "that is known here")
+    at = info.type.tensor_type
+    shape: Any = [d.dim_value if d.WhichOneof("value") == "dim_value" else None
+                  for d in at.shape.dim] if at.HasField("shape") else None
+    return TensorSpec(shape, dtype, info.name)
+
+
+def load(model: Any, trainable: bool = False) -> Model:
+    """A function that computes what an ONNX file says.
+
+    Parameters
+    ----------
+    model : str, path, bytes or onnx.ModelProto
+    trainable : bool, default False
+        Whether floating initialisers become Variables; otherwise they are constants.
+
+    Returns
+    -------
+    Model, a callable
+
+    Raises
+    ------
+    UnimplementedError
+        If the file has operators or dtypes that are not known: all operators are listed, as
+        ``Name (count)``.
+    InvalidArgumentError
+        If there is no model in the file.
+
+    Notes
+    -----
+    Operators that the standard composes of others are computed as it says, and functions of the
+    file likewise. Strings, sequences, optional values and machine-learning operators
+    (``ai.onnx.ml``) are not known.
+
+    Examples
+    --------
+    >>> import dualflow as df, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.onnx")
+    >>> df.onnx.save(lambda x: df.tanh(x) * 2., path, df.TensorSpec([None, 2]))
+    >>> model = df.onnx.load(path)
+    >>> model
+    <dualflow.onnx.Model <lambda> (x: float32 (None, 2))>
+    >>> model([[0., 100.]]).numpy().tolist()
+    [[0.0, 2.0]]
+    """
+    return Model(_proto(model), trainable)
+
+
+def _proto(model: Any) -> Any:
+    package = onnx()
+    if isinstance(model, package.ModelProto):
+        return model
+    try:
+        if isinstance(model, bytes | bytearray | memoryview):
+            proto = package.load_model_from_string(bytes(model))
+        elif isinstance(model, str | os.PathLike):
+            proto = package.load(os.fspath(model))
+        else:
+            raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, want a path, bytes or "
+                                       "a ModelProto")
+    except import_module("google.protobuf.message").DecodeError as error:
+        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {shown(model)}: {error}"
+                                   ) from None
+    if not proto.opset_import or not proto.HasField("graph"):
+        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {shown(model)}")
+    return proto

@@ -1,0 +1,13 @@
+"""What each operator of the standard computes, by family."""
+
+from dualflow.onnx.operators import (  # noqa: F401
+    arrays,
+    control,
+    elementwise,
+    networks,
+    recurrent,
+    reductions,
+    resize,
+    sizes,
+)
+from dualflow.onnx.operators.registry import ON_SIZES as ON_SIZES, OPERATORS as OPERATORS

@@ -1,0 +1,234 @@
+"""Arithmetic, comparisons, activations."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, operator, plain, tensor
+from dualflow.onnx.package import dtype_of
+
+m, nn, bits = df.math, df.nn, df.bitwise
+
+plain(Add=df.add, Sub=df.subtract, Mul=df.multiply, Neg=df.negative, Abs=df.abs, Sign=df.sign,
+      Exp=df.exp, Log=df.log, Sqrt=df.sqrt, Sin=df.sin, Cos=df.cos, Tan=df.tan, Asin=df.asin,
+      Acos=df.acos, Atan=df.atan, Sinh=df.sinh, Cosh=df.cosh, Tanh=df.tanh, Asinh=df.asinh,
+      Acosh=df.acosh, Atanh=df.atanh, Floor=df.floor, Ceil=m.ceil, Round=df.round, Erf=m.erf,
+      Sigmoid=df.sigmoid, Relu=nn.relu, Softplus=nn.softplus, Softsign=nn.softsign,
+      And=df.logical_and, Or=df.logical_or, Xor=m.logical_xor, Not=df.logical_not, Equal=df.equal,
+      Less=df.less, LessOrEqual=df.less_equal, Greater=df.greater,
+      GreaterOrEqual=df.greater_equal, Where=df.where, IsNaN=m.is_nan,
+      BitwiseAnd=bits.bitwise_and, BitwiseOr=bits.bitwise_or, BitwiseXor=bits.bitwise_xor,
+      BitwiseNot=bits.invert, Identity=df.identity, Det=df.linalg.det)
+
+
+@operator("Reciprocal")
+def _(at: Node, x):
+    return 1 / x
+
+
+@operator("Div")
+def _(at: Node, a, b):
+    a, b = tensor(a), tensor(b)
+    if a.dtype.is_floating:
+        return df.divide(a, b)
+    whole, rest = m.floordiv(a, b), m.floormod(a, b)    # integers are rounded towards zero
+    if a.dtype.is_unsigned:
+        return whole
+    down = df.logical_and(df.not_equal(rest, 0), df.less(a, 0) != df.less(b, 0))
+    return whole + df.cast(down, a.dtype)
+
+
+@operator("Mod")
+def _(at: Node, a, b):
+    a, b = tensor(a), tensor(b)
+    r = m.floormod(a, b)
+    if not at("fmod", 0):
+        return r
+    other = df.logical_and(df.not_equal(r, 0), df.less(a, 0) != df.less(b, 0))
+    r = df.where(other, r - b, r)                       # has the sign of a
+    return r
+
+
+@operator("Pow")
+def _(at: Node, a, b):
+    a, b = tensor(a), tensor(b)
+    if a.dtype is b.dtype:
+        return df.pow(a, b)
+    if b.dtype.is_floating and not a.dtype.is_floating:
+        return df.cast(df.pow(df.cast(a, b.dtype), b), a.dtype)
+    return df.pow(a, df.cast(b, a.dtype))
+
+
+@operator("Max")
+def _(at: Node, *xs):
+    return reduce(df.maximum, xs) if len(xs) > 1 else df.identity(xs[0])
+
+
+@operator("Min")
+def _(at: Node, *xs):
+    return reduce(df.minimum, xs) if len(xs) > 1 else df.identity(xs[0])
+
+
+@operator("Sum")
+def _(at: Node, *xs):
+    return reduce(df.add, xs) if len(xs) > 1 else df.identity(xs[0])
+
+
+@operator("Mean")
+def _(at: Node, *xs):
+    return reduce(df.add, xs) / tensor(xs[0]).dtype.as_numpy_dtype.type(len(xs))
+
+
+@operator("Clip")
+def _(at: Node, x, low=None, high=None):
+    low, high = at("min") if low is None else low, at("max") if high is None else high
+    x = df.identity(x)
+    x = x if low is None else df.maximum(x, low)
+    return x if high is None else df.minimum(x, high)
+
+
+@operator("BitShift")
+def _(at: Node, x, n):
+    return (bits.left_shift if at("direction") == "LEFT" else bits.right_shift)(x, n)
+
+
+@operator("IsInf")
+def _(at: Node, x):
+    up, down = at("detect_positive", 1), at("detect_negative", 1)
+    found = m.is_inf(x)
+    if up and down:
+        return found
+    side = df.greater(x, 0) if up else df.less(x, 0)
+    return df.logical_and(found, side) if up or down else df.zeros_like(found)
+
+
+@operator("Cast")
+def _(at: Node, x):
+    dtype = dtype_of(at("to"))
+    if dtype is None:
+        raise at.refuse(f"to dtype {at('to')}, which is none here")
+    return df.cast(x, dtype)
+
+
+@operator("CastLike")
+def _(at: Node, x, like):
+    return df.cast(x, tensor(like).dtype)
+
+
+@operator("BitCast")
+def _(at: Node, x):
+    dtype = dtype_of(at("to"))
+    if dtype is None:
+        raise at.refuse(f"to dtype {at('to')}, which is none here")
+    return df.bitcast(x, dtype)
+
+
+# --- activations ------------------------------------------------------------------------------
+
+
+@operator("LeakyRelu")
+def _(at: Node, x):
+    return nn.leaky_relu(x, at("alpha", 0.01))
+
+
+@operator("PRelu")
+def _(at: Node, x, slope):
+    return df.where(df.less(x, 0), x * slope, x)
+
+
+@operator("Elu")
+def _(at: Node, x):
+    alpha = at("alpha", 1.0)
+    return nn.elu(x) if alpha == 1 else df.where(df.less(x, 0), m.expm1(x) * alpha, x)
+
+
+@operator("Celu")
+def _(at: Node, x):
+    alpha = at("alpha", 1.0)
+    return df.maximum(x, 0.) + df.minimum(m.expm1(x / alpha) * alpha, 0.)
+
+
+@operator("Selu")
+def _(at: Node, x):
+    alpha, gamma = at("alpha", 1.67326319217681884765625), at("gamma", 1.05070102214813232421875)
+    return df.where(df.greater(x, 0), x, m.expm1(x) * alpha) * gamma
+
+
+@operator("Gelu")
+def _(at: Node, x):
+    return nn.gelu(x, at("approximate", "none") == "tanh")
+
+
+@operator("Swish")
+def _(at: Node, x):
+    return x * df.sigmoid(x * at("alpha", 1.0))
+
+
+@operator("Mish")
+def _(at: Node, x):
+    return x * df.tanh(nn.softplus(x))
+
+
+@operator("HardSigmoid")
+def _(at: Node, x):
+    return df.clip_by_value(x * at("alpha", 0.2) + at("beta", 0.5), 0., 1.)
+
+
+@operator("HardSwish")
+def _(at: Node, x):
+    return x * df.clip_by_value(x / 6. + 0.5, 0., 1.)
+
+
+@operator("ThresholdedRelu")
+def _(at: Node, x):
+    return df.where(df.greater(x, at("alpha", 1.0)), x, df.zeros_like(x))
+
+
+@operator("Shrink")
+def _(at: Node, x):
+    x, bias, limit = tensor(x), at("bias", 0.0), at("lambd", 0.5)
+    y = df.cast(x, df.float64) if x.dtype.is_integer else x
+    zero = df.zeros_like(y)
+    y = df.where(df.less(y, -limit), y + bias, df.where(df.greater(y, limit), y - bias, zero))
+    return df.cast(y, x.dtype)
+
+
+def _as_matrix(x: Any, axis: int) -> Any:
+    """Dimensions before an axis, and from it on, as one each."""
+    axis %= x.ndim
+    n = reduce(lambda a, b: a * b, x.shape[:axis], 1)
+    return df.reshape(x, [n, -1])
+
+
+def _along(at: Node, x: Any, function: Any) -> Any:
+    """Softmax and its siblings; up to version 12 over all dimensions from the axis on."""
+    if at.version >= 13:
+        return function(x, at("axis", -1))
+    return df.reshape(function(_as_matrix(x, at("axis", 1)), -1), list(x.shape))
+
+
+@operator("Softmax")
+def _(at: Node, x):
+    return _along(at, tensor(x), nn.softmax)
+
+
+@operator("LogSoftmax")
+def _(at: Node, x):
+    return _along(at, tensor(x), nn.log_softmax)
+
+
+@operator("Hardmax")
+def _(at: Node, x):
+    def largest(x: Any, axis: int) -> Any:
+        return df.one_hot(df.argmax(x, axis), x.shape[axis], axis=axis, dtype=x.dtype)
+    return _along(at, tensor(x), largest)
+
+
+@operator("Dropout")
+def _(at: Node, x, ratio=None, training=None):
+    if training is not None and bool(training) and float(0.5 if ratio is None else ratio):
+        raise at.refuse("training draws numbers; export the model for inference")
+    x = tensor(x)
+    return df.identity(x), df.cast(df.ones_like(x), df.bool_)

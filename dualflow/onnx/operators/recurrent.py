@@ -1,0 +1,68 @@
+"""RNN, LSTM and GRU on the kernels of whole sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, operator, tensor
+
+# Our order of gates, each by its place in the standard's.
+GATES = {"RNN": [0], "LSTM": [0, 2, 3, 1], "GRU": [0, 1, 2]}
+PLAIN = {"RNN": ["Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
+
+
+def _weights(kind: str, x: Any) -> Any:
+    """(gates * units, n) as (n, gates * units) in our order."""
+    parts = df.split(x, len(GATES[kind]), 0)
+    return df.transpose(df.concat([parts[k] for k in GATES[kind]], 0))
+
+
+@operator("RNN", "LSTM", "GRU")
+def _(at: Node, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
+    kind, x, w, r = at.kind, tensor(x), tensor(w), tensor(r)
+    directions, units = w.shape[0], r.shape[-1]
+    given = [a.capitalize() for a in at("activations", PLAIN[kind] * directions)]
+    relu = kind == "RNN" and set(given) == {"Relu"}
+    if (given != PLAIN[kind] * directions and not relu) or at("clip") or peepholes is not None or (
+            at("input_forget", 0)):
+        raise at.refuse("other activations than the usual ones, clip, peepholes or input_forget")
+    time = 1 if at("layout", 0) else 0
+    batch = x.shape[1 - time]
+    states = [_state(s, at, directions, batch, units, x) for s in ((h, c) if kind == "LSTM"
+                                                                   else (h,))]
+    outputs, last = [], []
+    for d in range(directions):
+        back = at("direction", "forward") == "reverse" or d == 1
+        made = _layer(at, x, w[d], r[d], None if b is None else b[d], [s[d] for s in states],
+                      lengths, back, relu)
+        outputs.append(made[0])
+        last.append(made[1:])
+    y = df.stack(outputs, 2 if time else 1)
+    return [y, *[df.stack(list(s), 1 if time else 0) for s in zip(*last, strict=True)]]
+
+
+def _state(state: Any, at: Node, directions: Any, batch: Any, units: Any, x: Any) -> Any:
+    """(directions, batch, units)."""
+    if state is None:
+        return df.zeros([directions, batch, units], x.dtype)
+    return df.transpose(state, [1, 0, 2]) if at("layout", 0) else state
+
+
+def _layer(at: Node, x: Any, w: Any, r: Any, b: Any, states: Any, lengths: Any, back: bool,
+           relu: bool) -> list[Any]:
+    kind = at.kind
+    kernel, recurrent = _weights(kind, w), _weights(kind, r)
+    options = {"lengths": lengths, "go_backwards": back, "time_major": not at("layout", 0)}
+    if b is None:
+        b = df.zeros([2 * w.shape[0]], w.dtype)
+    first, second = [_weights(kind, df.reshape(p, [-1, 1]))[0] for p in df.split(b, 2, 0)]
+    if kind == "LSTM":
+        y, (h, c) = df.nn.lstm(x, kernel, recurrent, first + second, tuple(states), **options)
+        return [y, h, c]
+    if kind == "RNN":
+        return list(df.nn.simple_rnn(x, kernel, recurrent, first + second, states[0],
+                                     activation="relu" if relu else "tanh", **options))
+    after = bool(at("linear_before_reset", 0))
+    bias = df.stack([first, second]) if after else first + second
+    return list(df.nn.gru(x, kernel, recurrent, bias, states[0], reset_after=after, **options))

@@ -1,0 +1,102 @@
+"""The table from operators of the standard to functions on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Symbol, TensorBase, as_tensor
+from dualflow.errors import UnimplementedError
+from dualflow.ops.array import ints as sizes
+
+Operator = Callable[..., Any]
+OPERATORS: dict[str, Operator] = {}         # by name, of other domains with that and a colon before
+ON_SIZES: dict[str, Operator] = {}          # the same on arrays of Python numbers
+
+
+class Node:
+    """A node of a file as operators see it.
+
+    Attributes
+    ----------
+    kind : str
+        The operator, of domains other than the standard's with that and a colon before.
+    attrs : dict
+        By name; tensors are Tensors, graphs are `Body`.
+    version : int
+        Of the set of operators.
+    n_outputs : int
+        How many are named, the last of them counted.
+    """
+
+    def __init__(self, kind: str, attrs: dict[str, Any], version: int, inputs: list[str],
+                 outputs: list[str]) -> None:
+        self.kind = kind
+        self.attrs = attrs
+        self.version = version
+        self.inputs = inputs
+        self.outputs = outputs
+        self.scope: Any = {}                # what graphs inside see, while it runs
+        self.proto: Any = None
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.outputs)
+
+    def __call__(self, name: str, default: Any = None) -> Any:
+        """An attribute."""
+        return self.attrs.get(name, default)
+
+    def given(self, name: str, value: Any, default: Any = None) -> Any:
+        """Integers that are an input, or in older files an attribute; None if neither is there."""
+        if value is not None:
+            return ints(value)
+        return self.attrs.get(name, default)
+
+    def refuse(self, why: str) -> UnimplementedError:
+        return UnimplementedError(f"onnx.load: {self.kind}: {why}")
+
+
+def operator(*names: str) -> Callable[[Operator], Operator]:
+    """What the decorated function computes: operators by name."""
+    def add(function: Operator) -> Operator:
+        OPERATORS.update(dict.fromkeys(names, function))
+        return function
+    return add
+
+
+def plain(**functions: Operator) -> None:
+    """Operators that are a function of their inputs, without attributes."""
+    for name, function in functions.items():
+        OPERATORS[name] = _without_attributes(function)
+
+
+def _without_attributes(function: Operator) -> Operator:
+    def run(at: Node, *inputs: Any) -> Any:
+        return function(*inputs)
+    return run
+
+
+def ints(value: Any) -> list[Any]:
+    """Integers, which may follow from sizes while Python is traced."""
+    if isinstance(value, Symbol):
+        return list(sizes(value, "sizes"))
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    return listed if isinstance(listed, list) else [listed]
+
+
+def number(value: Any) -> Any:
+    """A number that must be known."""
+    return value.item() if isinstance(value, TensorBase) and not isinstance(value, Symbol) else (
+        ints(value)[0])
+
+
+def axis_of(axis: int, x: Any) -> int:
+    """An axis counted from the front."""
+    return axis % x.ndim if x.ndim else 0
+
+
+def tensor(x: Any) -> TensorBase:
+    return x if isinstance(x, TensorBase) else as_tensor(x)
+
+
