@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
 from dualflow.arguments import shown
+from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
 from dualflow.onnx.package import dtype_of, onnx
 
 __all__ = ["Model", "load"]
+
+
+class OfAnyRank(NamedTuple):
+    """An input or output of which the file says no shape, in the place of a TensorSpec."""
+
+    name: str
+    dtype: DType
+    shape: None = None
 
 
 class Model:
@@ -22,7 +31,8 @@ class Model:
     Attributes
     ----------
     inputs, outputs : list of TensorSpec
-        With names; inputs are those that are no initialisers. None in a shape is any size.
+        With names; inputs are those that are no initialisers. None in a shape is any size; where
+        the file says no shape at all, `shape` is None.
     variables, trainable_variables : list of Variable
         The initialisers, if the file was loaded as trainable.
 
@@ -77,7 +87,7 @@ class Model:
             raise InvalidArgumentError(f"{wanted}: {', '.join(missing)} not given")
         return [self._checked(spec, given[spec.name]) for spec in self.inputs]
 
-    def _checked(self, spec: TensorSpec, value: Any) -> Any:
+    def _checked(self, spec: TensorSpec | OfAnyRank, value: Any) -> Any:
         x = value if isinstance(value, TensorBase) else as_tensor(
             value, None if hasattr(value, "dtype") else spec.dtype)
         if x.dtype is not spec.dtype:
@@ -97,7 +107,7 @@ def _tensor(x: Any) -> Any:
     return x.value() if isinstance(x, Variable) else x
 
 
-def _spec(info: Any) -> TensorSpec:
+def _spec(info: Any) -> TensorSpec | OfAnyRank:
     """An input or output by name, dtype and shape."""
     kind = info.type.WhichOneof("value")
     dtype = dtype_of(info.type.tensor_type.elem_type) if kind == "tensor_type" else None
@@ -109,7 +119,7 @@ def _spec(info: Any) -> TensorSpec:
     at = info.type.tensor_type
     shape: Any = [d.dim_value if d.WhichOneof("value") == "dim_value" else None
                   for d in at.shape.dim] if at.HasField("shape") else None
-    return TensorSpec(shape, dtype, info.name)
+    return OfAnyRank(info.name, dtype) if shape is None else TensorSpec(shape, dtype, info.name)
 
 
 def load(model: Any, trainable: bool = False) -> Model:

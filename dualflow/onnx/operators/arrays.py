@@ -7,6 +7,7 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Dim, TensorBase, current_graph
 from dualflow.onnx.operators.registry import Node, axis_of, ints, number, operator, tensor
+from dualflow.onnx.operators.sizes import numbers
 from dualflow.onnx.package import dtype_of
 
 LAST = (1 << 63) - 1
@@ -26,13 +27,9 @@ def _(at: Node):
 
 @operator("Shape")
 def _(at: Node, x):
-    import numpy as np
-
     sizes = list(tensor(x).shape)[at("start", 0):at("end", LAST)]
     if current_graph() is not None and any([isinstance(n, Dim) for n in sizes]):
-        listed = np.empty(len(sizes), object)       # of numbers that may change
-        listed[:] = sizes
-        return listed
+        return numbers(sizes)
     return df.constant([int(n) for n in sizes], df.int64)
 
 

@@ -8,6 +8,16 @@ from dualflow._core import TensorBase
 from dualflow.onnx.operators.registry import ON_SIZES, Node, ints
 
 
+def numbers(listed: list[Any]) -> Any:
+    """An array of Python numbers, none of which is asked for its value."""
+    import numpy as np
+
+    made = np.empty(len(listed), object)
+    for k, n in enumerate(listed):
+        made[k] = n
+    return made
+
+
 def on_sizes(*names: str) -> Any:
     def add(function: Any) -> Any:
         for name in names:
@@ -27,9 +37,7 @@ def _numbers(function: Any) -> Any:
 
     def run(at: Node, *inputs: Any) -> Any:
         made = function(at, *[None if x is None else listed(x) for x in inputs])
-        out = np.empty(np.shape(made), object)
-        out[...] = made
-        return out
+        return made if isinstance(made, np.ndarray) else numbers([made]).reshape(())
     return run
 
 
@@ -98,4 +106,4 @@ def _(at: Node, x, axes=None):
     total = x.ravel().tolist()[0] if x.size else 1
     for n in x.ravel().tolist()[1:]:
         total = total * n
-    return [total] if at("keepdims", 1) else total
+    return numbers([total]) if at("keepdims", 1) else total

@@ -1,0 +1,182 @@
+"""Files as functions: how they are called, what they hold, and round trips."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper
+
+import dualflow as df
+
+X = df.TensorSpec([None, 4])
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def saved(fn, tmp_path, *args, **names):
+    path = tmp_path / "model.onnx"
+    df.onnx.save(fn, path, *args, **names)
+    return path
+
+
+def of_nodes(*nodes, inputs=("x",), outputs=("y",), dtype=TensorProto.FLOAT, opset=20, **more):
+    info = lambda name: helper.make_tensor_value_info(name, dtype, None)  # noqa: E731
+    graph = helper.make_graph(list(nodes), "g", [info(i) for i in inputs],
+                              [info(o) for o in outputs], **more)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+W, B = normal(4, 3, seed=1), normal(3, seed=2)
+
+
+def network(w, b):
+    def fn(x):
+        h = df.nn.softmax(df.tanh(x @ w + b))
+        n = x.shape[0]
+        return [df.reshape(h, [n * 3]), df.reduce_mean(h, 0), x[:, ::2]]
+    return fn
+
+
+def test_a_round_trip_has_the_same_bits(tmp_path):
+    fn = network(df.constant(W), df.constant(B))
+    model = df.onnx.load(saved(fn, tmp_path, X))
+    general = df.function(model, input_signature=[X])
+    for n in (1, 3, 50):
+        x = df.constant(normal(n, 4))
+        for made in (model(x), df.function(model)(x), general(x)):
+            assert isinstance(made, tuple)
+            for a, b in zip(fn(x), made, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert general.experimental_get_tracing_count() == 1
+
+
+def test_branches_and_loops_round_trip(tmp_path):
+    def fn(x):
+        y = df.cond(df.reduce_sum(x) > 0, lambda: x * 2., lambda: -x)
+        return df.while_loop(lambda i, y: df.reduce_max(y) > 1, lambda i, y: (i + 1, y / 2.),
+                             [df.constant(0), y])
+    model = df.onnx.load(saved(fn, tmp_path, X))
+    for x in (normal(2, 4) * 10, -normal(3, 4) * 10):
+        for made in (model(x), df.function(model)(df.constant(x))):
+            for a, b in zip(fn(df.constant(x)), made, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_rows_of_a_loop_round_trip(tmp_path):
+    def fn(x):
+        return list(df.scan(lambda c, r: (c + r, c * r), df.zeros([4]), x))
+    model = df.onnx.load(saved(fn, tmp_path, X))
+    for n in (1, 5):
+        x = normal(n, 4)
+        for made in (model(x), df.function(model)(df.constant(x))):
+            for a, b in zip(fn(df.constant(x)), made, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_what_it_is_given(tmp_path):
+    path = saved(lambda a, b: a - b, tmp_path, X, X, input_names=["a", "b/0"])
+    for given in (path, str(path), path.read_bytes(), onnx.load(path)):
+        model = df.onnx.load(given)
+    assert [(s.name, s.shape) for s in model.inputs] == [("a", (None, 4)), ("b/0", (None, 4))]
+    assert [s.name for s in model.outputs] == ["output"]
+    x, y = normal(2, 4), normal(2, 4, seed=1)
+    for made in (model(x, y), model(x, **{"b/0": y}), model(**{"b/0": y, "a": x})):
+        np.testing.assert_array_equal(made.numpy(), x - y)
+    wrong = [((x,), {}, "b/0 not given"), ((x, y, y), {}, "got 3"), ((x, y), {"a": x}, "twice"),
+             ((x, y), {"c": x}, "'c'"), ((x.astype("float64"), y), {}, "float64, want float32"),
+             ((x, y[0]), {}, "2 dimensions")]
+    for args, kwargs, message in wrong:
+        with pytest.raises(df.errors.InvalidArgumentError, match=message):
+            model(*args, **kwargs)
+
+
+def test_trainable(tmp_path):
+    path = saved(network(df.Variable(W, name="w"), df.Variable(B, name="b")), tmp_path, X)
+    fixed, model = df.onnx.load(path), df.onnx.load(path, trainable=True)
+    assert fixed.variables == [] and fixed.trainable_variables == []
+    assert {"w", "b"} <= {v.name for v in model.variables}
+    assert model.trainable_variables == model.variables
+    x = df.constant(normal(8, 4))
+    w = next(v for v in model.variables if v.name == "w")
+    optimizer = df.optimizers.SGD(0.5)
+
+    @df.function
+    def step():
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.square(model(x)[1] - [1., 0., 0.]))
+        variables = [v for v in model.trainable_variables if v.shape]
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+    losses = [float(step()) for _ in range(20)]
+    assert losses[-1] < losses[0]
+    assert not np.array_equal(w.numpy(), W)
+
+
+def test_all_that_is_not_known_is_listed():
+    model = of_nodes(helper.make_node("Sin", ["x"], ["a"]),
+                     helper.make_node("Nonsense", ["a"], ["b"], domain="some.where"),
+                     helper.make_node("StringConcat", ["b", "b"], ["c"]),
+                     helper.make_node("Nonsense", ["c"], ["y"], domain="some.where"))
+    with pytest.raises(df.errors.UnimplementedError,
+                       match=r"StringConcat \(1\), some.where:Nonsense \(2\)"):
+        df.onnx.load(model)
+
+
+def test_what_is_no_model(tmp_path):
+    for given in (b"\x00\xff rubbish", b""):
+        with pytest.raises(df.errors.InvalidArgumentError, match="no ONNX model"):
+            df.onnx.load(given)
+    with pytest.raises(df.errors.InvalidArgumentError, match="want a path"):
+        df.onnx.load(3)
+    with pytest.raises(FileNotFoundError):
+        df.onnx.load(tmp_path / "none.onnx")
+
+
+def test_a_file_cut_short(tmp_path):
+    whole = saved(network(df.constant(W), df.constant(B)), tmp_path, X).read_bytes()
+    for n in range(0, len(whole) - 1, 37):
+        with pytest.raises((df.errors.DualflowError, KeyError, ValueError)):
+            df.onnx.load(whole[:n])(normal(1, 4))
+
+
+def test_dtypes_that_are_none_here():
+    model = of_nodes(helper.make_node("Identity", ["x"], ["y"]), dtype=TensorProto.COMPLEX64)
+    with pytest.raises(df.errors.UnimplementedError, match="'x' is COMPLEX64"):
+        df.onnx.load(model)
+
+
+def test_functions_of_the_file():
+    double = helper.make_function("own", "Double", ["a"], ["b"],
+                                  [helper.make_node("Add", ["a", "a"], ["b"])],
+                                  [helper.make_opsetid("", 20)])
+    model = of_nodes(helper.make_node("Double", ["x"], ["h"], domain="own"),
+                     helper.make_node("Double", ["h"], ["y"], domain="own"))
+    model.functions.append(double)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    np.testing.assert_array_equal(df.onnx.load(model)([1., 2.]).numpy(), [4., 8.])
+
+
+def test_operators_of_old_versions():
+    """Axes were attributes once."""
+    model = of_nodes(helper.make_node("Squeeze", ["x"], ["h"], axes=[0]),
+                     helper.make_node("Unsqueeze", ["h"], ["i"], axes=[1]),
+                     helper.make_node("ReduceSum", ["i"], ["j"], axes=[1], keepdims=0),
+                     helper.make_node("Slice", ["j"], ["y"], starts=[1], ends=[3]), opset=9)
+    np.testing.assert_array_equal(df.onnx.load(model)([[1., 2., 3., 4.]]).numpy(), [2., 3.])
+
+
+def test_sizes_are_computed_from_sizes():
+    """The nodes that flatten all but the first dimension, as people's exporters write them."""
+    n = helper.make_node
+    constants = [helper.make_tensor(name, TensorProto.INT64, shape, values) for name, shape, values
+                 in (("zero", [], [0]), ("axis", [1], [0]), ("minus", [1], [-1]))]
+    model = of_nodes(n("Shape", ["x"], ["s"]), n("Gather", ["s", "zero"], ["b"], axis=0),
+                     n("Unsqueeze", ["b", "axis"], ["b1"]),
+                     n("Concat", ["b1", "minus"], ["wanted"], axis=0),
+                     n("Reshape", ["x", "wanted"], ["y"]), initializer=constants)
+    fn = df.function(df.onnx.load(model), input_signature=[df.TensorSpec([None, 2, 3])])
+    assert [fn(df.zeros([k, 2, 3])).shape for k in (1, 4)] == [(1, 6), (4, 6)]
+    assert fn.experimental_get_tracing_count() == 1
