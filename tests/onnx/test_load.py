@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
 
+import onnx
 from onnx import TensorProto, helper
 
 import dualflow as df

@@ -4,10 +4,12 @@ from dualflow.onnx.operators import (  # noqa: F401
     arrays,
     control,
     elementwise,
+    images,
     networks,
     recurrent,
     reductions,
     resize,
     sizes,
+    spectral,
 )
 from dualflow.onnx.operators.registry import ON_SIZES as ON_SIZES, OPERATORS as OPERATORS

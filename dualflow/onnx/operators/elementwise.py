@@ -122,6 +122,8 @@ def _(at: Node, x):
     dtype = dtype_of(at("to"))
     if dtype is None:
         raise at.refuse(f"to dtype {at('to')}, which is none here")
+    if tensor(x).dtype.is_bool or dtype.is_bool:        # a byte that is 0 or 1
+        return df.cast(x, dtype)
     return df.bitcast(x, dtype)
 
 

@@ -1,0 +1,107 @@
+"""Numbers of images picked by coordinates, and images made of patches."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, ints, operator, tensor
+
+CUBIC = -0.75                       # the coefficient of GridSample's cubic
+
+
+@operator("GridSample")
+def _(at: Node, x, grid):
+    """Sums of the numbers around a place, dimension by dimension; grids name the last one first."""
+    x, grid = tensor(x), tensor(grid)
+    n = x.ndim - 2
+    sizes = list(x.shape[2:])
+    aligned, padding = bool(at("align_corners", 0)), at("padding_mode", "zeros")
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(at("mode", "linear"),
+                                                           at("mode", "linear"))
+    last = df.transpose(x, [0, *range(2, n + 2), 1])
+    taps = []
+    for k, size in enumerate(sizes):
+        place = _place(grid[..., n - 1 - k], size, aligned)
+        place = df.round(place) if mode == "nearest" else place
+        taps.append(_taps(mode, _kept_inside(place, size, aligned, padding)))
+    total: Any = None
+    for chosen in product(*taps):
+        weight: Any = 1.0
+        where = []
+        for (index, share), size in zip(chosen, sizes, strict=True):
+            inside = df.logical_and(index >= 0, index <= size - 1)
+            if padding == "zeros":
+                share = df.where(inside, share, df.zeros_like(share))
+            weight = weight * share
+            index = _kept_inside(index, size, aligned, padding)
+            where.append(df.cast(df.clip_by_value(index, 0., size - 1.), df.int64))
+        picked = df.gather_nd(last, df.stack(where, -1), 1)
+        part = picked * df.expand_dims(weight, -1)
+        total = part if total is None else total + part
+    return df.transpose(total, [0, n + 1, *range(1, n + 1)])
+
+
+def _place(g: Any, size: Any, aligned: bool) -> Any:
+    """From -1 ... 1 to pixels."""
+    return (g + 1) * ((size - 1) / 2) if aligned else ((g + 1) * size - 1) / 2
+
+
+def _kept_inside(place: Any, size: Any, aligned: bool, padding: str) -> Any:
+    """Places outside by the rule of the edge; zeros are told apart later."""
+    if padding == "border":
+        return df.clip_by_value(place, 0., size - 1.)
+    if padding != "reflection":
+        return place
+    low, high = (0., size - 1.) if aligned else (-0.5, size - 0.5)
+    span = high - low
+    if span == 0:
+        return df.zeros_like(place)
+    away = df.abs(place - low)
+    turns = df.floor(away / span)
+    rest = away - turns * span
+    even = df.equal(df.math.floormod(turns, 2.), 0)
+    mirrored = df.where(even, rest + low, high - rest)
+    outside = df.logical_or(place < low, place > high)
+    return df.where(outside, mirrored, place)
+
+
+def _taps(mode: str, place: Any) -> list[tuple[Any, Any]]:
+    """Pixels along one dimension and their weights."""
+    if mode == "nearest":
+        return [(place, df.ones_like(place))]
+    first = df.floor(place)
+    t = place - first
+    if mode == "linear":
+        return [(first, 1 - t), (first + 1, t)]
+    a = CUBIC
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (t + 1, 2 - t)]
+    return [(first - 1, far[0]), (first, near[0]), (first + 1, near[1]), (first + 2, far[1])]
+
+
+@operator("Col2Im")
+def _(at: Node, x, image, block):
+    """Each column added at its place in the image."""
+    import numpy as np
+
+    x, sizes, window = tensor(x), ints(image), ints(block)
+    n = len(sizes)
+    strides, dilations = at("strides", [1] * n), at("dilations", [1] * n)
+    pads = at("pads", [0] * 2 * n)
+    grown = [s + pads[k] + pads[n + k] for k, s in enumerate(sizes)]
+    places = np.zeros([1] * 2 * n, "int64")         # window..., steps...
+    for k in range(n):
+        steps = (grown[k] - (window[k] - 1) * dilations[k] - 1) // strides[k] + 1
+        own = np.arange(window[k])[:, None] * dilations[k] + np.arange(steps) * strides[k]
+        shape = [1] * 2 * n
+        shape[k], shape[n + k] = window[k], steps
+        places = places * grown[k] + own.reshape(shape)
+    batch, channels = x.shape[0], x.shape[1] // int(np.prod(window))
+    rows = df.transpose(df.reshape(x, [batch, channels, -1]), [2, 0, 1])
+    total = df.scatter_nd(df.constant(places.reshape(-1, 1), df.int64), rows,
+                          [int(np.prod(grown)), batch, channels])
+    y = df.reshape(df.transpose(total, [1, 2, 0]), [batch, channels, *grown])
+    return y[(slice(None), slice(None), *[slice(pads[k], pads[k] + s)
+                                         for k, s in enumerate(sizes)])]

@@ -1,0 +1,88 @@
+"""Fourier transforms, as products with tables of cosines and sines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, axis_of, number, operator, tensor
+
+
+@operator("DFT")
+def _(at: Node, x, length=None, axis=None):
+    """The last dimension holds real numbers, or pairs of real and imaginary part."""
+    x = tensor(x)
+    which = at("axis", 1) if at.version < 20 else (-2 if axis is None else number(axis))
+    which = axis_of(which, x)
+    inverse, onesided = bool(at("inverse", 0)), bool(at("onesided", 0))
+    if inverse and onesided:
+        n = 2 * (x.shape[which] - 1) if length is None else number(length)
+        return _real(x, which, n)
+    n = x.shape[which] if length is None else number(length)
+    return transformed(x, which, n, inverse, onesided)
+
+
+def _table(n: int, rows: int, columns: int) -> tuple[Any, Any]:
+    """Cosines and sines of the angles 2 pi j k / n."""
+    import numpy as np
+
+    angle = 2 * np.pi / max(n, 1) * (np.outer(np.arange(rows), np.arange(columns)) % max(n, 1))
+    return np.cos(angle), np.sin(angle)
+
+
+def _of_length(x: Any, axis: int, n: int) -> Any:
+    """Cut off, or with zeros at the end."""
+    have = x.shape[axis]
+    if have > n:
+        return x[tuple([slice(0, n) if k == axis else slice(None) for k in range(x.ndim)])]
+    return df.pad(x, [[0, n - have if k == axis else 0] for k in range(x.ndim)])
+
+
+def _along(parts: list[Any], axis: int, product: Any) -> Any:
+    """What `product` makes of the parts, complex numbers or real ones, with an axis last."""
+    n = parts[0].ndim
+    last = [*[k for k in range(n) if k != axis], axis]
+    made = product(*[df.transpose(p, last) for p in parts])
+    return df.stack([df.transpose(y, [last.index(k) for k in range(n)]) for y in made], -1)
+
+
+def transformed(x: Any, axis: int, n: int, inverse: bool, onesided: bool) -> Any:
+    """The transform of length n along an axis; onesided: what is not known by symmetry."""
+    x = _of_length(x, axis, n)
+    cos, sin = [df.constant(t, x.dtype) for t in _table(n, n, n // 2 + 1 if onesided else n)]
+    sin = sin if inverse else -sin
+    share = 1 / n if inverse else 1.0
+
+    def product(real: Any, imaginary: Any = None) -> list[Any]:
+        y = [df.matmul(real, cos), df.matmul(real, sin)]
+        if imaginary is not None:
+            y = [y[0] - df.matmul(imaginary, sin), y[1] + df.matmul(imaginary, cos)]
+        return [part * share for part in y] if inverse else y
+
+    return _along([x[..., k] for k in range(x.shape[-1])], axis, product)
+
+
+def _real(x: Any, axis: int, n: int) -> Any:
+    """The n real numbers of which x is the first half of the transform."""
+    import numpy as np
+
+    half = n // 2 + 1
+    x = _of_length(x, axis, half)
+    k = np.arange(half)[:, None]
+    share = np.where((k == 0) | (2 * k == n), 1, 2) / n     # the others come twice
+    cos, sin = [df.constant(t * share, x.dtype) for t in _table(n, half, n)]
+    return _along([x[..., 0], x[..., 1]], axis,
+                  lambda real, imaginary: [df.matmul(real, cos) - df.matmul(imaginary, sin)])
+
+
+@operator("STFT")
+def _(at: Node, signal, step, window=None, length=None):
+    """The transforms of windows that slide along a signal, (batch, time, 1 or 2)."""
+    signal, hop = tensor(signal), number(step)
+    n = tensor(window).shape[0] if length is None else number(length)
+    frames = (signal.shape[1] - n) // hop + 1
+    places = df.expand_dims(df.range(frames) * hop, 1) + df.range(n)
+    cut = df.gather(signal, places, axis=1)         # (batch, frames, n, 1 or 2)
+    if window is not None:
+        cut = cut * df.reshape(window, [n, 1])
+    return transformed(cut, 2, n, False, bool(at("onesided", 1)))
