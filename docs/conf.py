@@ -9,6 +9,7 @@ import dualflow
 
 project = "dualflow"
 author = "the dualflow developers"
+html_show_copyright = False
 release = version = dualflow.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "myst_parser",
               "sphinx_copybutton", "sphinx_design", "pages", "entries"]

@@ -44,6 +44,7 @@ def test_every_public_name_has_an_entry():
 def test_names_are_the_shortest():
     found = {entry.name: entry for group in loaded("names").entries().values() for entry in group}
     assert found["dualflow.tanh"].others == ["dualflow.math.tanh", "dualflow.nn.tanh"]
+    assert found["dualflow.nn.softmax"].others == ["dualflow.math.softmax"]
     assert found["dualflow.nn.relu"].kind == "function"
     assert found["dualflow.Tensor"].kind == found["dualflow.errors.ShapeError"].kind == "class"
 
@@ -58,7 +59,7 @@ def test_pictures_are_small():
 def test_links_from_outside():
     pages = loaded("pages")
     text = ("[a](docs/ir.md#b) [c](LICENSE) [d](examples/eager_tour.md) [e](https://f.g) ![h](i)\n"
-            "```python\n[j](LICENSE)\n```\n")
+            "```python\n[j](LICENSE)\n\n```\n")
     assert pages.relinked(text, ROOT, DOCS / "api") == (
         "[a](../ir.md#b) `c` [d](../eager_tour.md) [e](https://f.g) ![h](i)\n"
         "```python\n[j](LICENSE)\n```\n")

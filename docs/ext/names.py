@@ -79,8 +79,8 @@ def line_of(value):
 
 
 def _rank(path, name):
-    """Names outside compat come first, then short paths, then the name that it was defined by."""
-    return "compat" in path, path.count("."), path.rpartition(".")[2] != name
+    """Outside compat, then short, then not one of those that `math` has too, then as defined."""
+    return "compat" in path, path.count("."), ".math." in path, path.rpartition(".")[2] != name
 
 
 def entries():

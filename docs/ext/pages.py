@@ -34,6 +34,7 @@ def relinked(text, here, there):
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)        # code stays as it is
     parts[::2] = [re.sub(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)", link, part)
                   for part in parts[::2]]
+    parts[1::2] = [part.replace("\n\n```", "\n```") for part in parts[1::2]]  # ends a doctest only
     return "".join(parts)
 
 
