@@ -176,6 +176,10 @@ from dualflow.ops.limits import (
     maximum as maximum,
     minimum as minimum,
 )
+from dualflow.ops.masks import (
+    dynamic_partition as dynamic_partition,
+    sequence_mask as sequence_mask,
+)
 from dualflow.ops.matmul import (
     matmul as matmul,
 )
@@ -266,9 +270,11 @@ if _typing.TYPE_CHECKING:
         debugging as debugging,
         keras as keras,
         onnx as onnx,
+        saved_model as saved_model,
         signal as signal,
         summary as summary,
         train as train,
+        version as version,
     )
     from dualflow.compat.v1.gradients import (
         gradients as gradients,
@@ -277,12 +283,44 @@ if _typing.TYPE_CHECKING:
         Graph as Graph,
         name_scope as name_scope,
     )
+    from dualflow.compat.v1.operation import (
+        Operation as Operation,
+    )
+    from dualflow.context import (
+        VariableAggregation as VariableAggregation,
+        VariableSynchronization as VariableSynchronization,
+        control_dependencies as control_dependencies,
+        device as device,
+        executing_eagerly as executing_eagerly,
+        get_logger as get_logger,
+        get_static_value as get_static_value,
+        group as group,
+        init_scope as init_scope,
+        is_symbolic_tensor as is_symbolic_tensor,
+        is_tensor as is_tensor,
+        no_op as no_op,
+        timestamp as timestamp,
+    )
+    from dualflow.debugging.assertions import (
+        Assert as Assert,
+        assert_equal as assert_equal,
+        assert_greater as assert_greater,
+        assert_less as assert_less,
+        assert_rank as assert_rank,
+    )
     from dualflow.graph.calls.decorator import (
         function as function,
     )
     from dualflow.graph.calls.function import (
         ConcreteFunction as ConcreteFunction,
         Function as Function,
+    )
+    from dualflow.initializer_classes import (
+        constant_initializer as constant_initializer,
+        ones_initializer as ones_initializer,
+        random_normal_initializer as random_normal_initializer,
+        random_uniform_initializer as random_uniform_initializer,
+        zeros_initializer as zeros_initializer,
     )
     from dualflow.io.load import (
         load as load,
@@ -293,9 +331,16 @@ if _typing.TYPE_CHECKING:
     from dualflow.modules import (
         Module as Module,
     )
+    from dualflow.ops.broadcast_shapes import (
+        broadcast_dynamic_shape as broadcast_dynamic_shape,
+        broadcast_static_shape as broadcast_static_shape,
+    )
     from dualflow.ops.types import (
         DTypeLike as DTypeLike,
         TensorLike as TensorLike,
+    )
+    from dualflow.tensor_shape import (
+        TensorShape as TensorShape,
     )
     from dualflow.transforms import (
         hessian as hessian,
@@ -305,6 +350,9 @@ if _typing.TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+newaxis = None  # in an index: a new dimension
+bool, half, double = bool_, float16, float64
 
 # Names that few programs need, and where they are.
 _LATE = {
@@ -323,14 +371,29 @@ _LATE = {
     "name_scope": "dualflow.compat.v1.graph",
     "save": "dualflow.io.save",
     "vmap": "dualflow.transforms",
+    "Operation": "dualflow.compat.v1.operation",
+    **dict.fromkeys(
+        ["VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
+         "executing_eagerly", "get_logger", "get_static_value", "group", "init_scope",
+         "is_symbolic_tensor", "is_tensor", "no_op", "timestamp"], "dualflow.context"),
+    **dict.fromkeys(
+        ["Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"],
+        "dualflow.debugging.assertions"),
+    **dict.fromkeys(["broadcast_dynamic_shape", "broadcast_static_shape"],
+                    "dualflow.ops.broadcast_shapes"),
+    "TensorShape": "dualflow.tensor_shape",
+    **dict.fromkeys(["constant_initializer", "ones_initializer", "random_normal_initializer",
+                     "random_uniform_initializer", "zeros_initializer"],
+                    "dualflow.initializer_classes"),
 }
 
 # Packages that are loaded when they are first used.
-_PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "onnx", "signal", "summary",
-             "train"}
+_PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "onnx", "saved_model",
+             "signal", "summary", "train", "version"}
 
 # Modules that are here because others import them.
-_INTERNAL = {"arguments", "dtypes", "errors", "frames", "gradient_registry", "printing", "settings"}
+_INTERNAL = {"arguments", "devices", "dtypes", "errors", "frames", "gradient_registry",
+             "printing", "settings", "tensor_shape"}
 
 # All that is imported above is public, here and for type checkers.
 __all__ = sorted({*_LATE, *_PACKAGES, *globals()} - _INTERNAL)

@@ -6,10 +6,44 @@ at AVX-512, ``DUALFLOW_BFLOAT16`` ("tiles", "pairs", "float32"; docs/numerics.md
 """
 
 from dualflow import _core
+from dualflow.devices import (
+    LogicalDevice as LogicalDevice,
+    LogicalDeviceConfiguration as LogicalDeviceConfiguration,
+    PhysicalDevice as PhysicalDevice,
+    get_logical_device_configuration as get_logical_device_configuration,
+    get_soft_device_placement as get_soft_device_placement,
+    get_visible_devices as get_visible_devices,
+    list_logical_devices as list_logical_devices,
+    list_physical_devices as list_physical_devices,
+    set_logical_device_configuration as set_logical_device_configuration,
+    set_soft_device_placement as set_soft_device_placement,
+    set_visible_devices as set_visible_devices,
+)
 
-__all__ = ["cpu_cores", "exact_convolutions", "functions_run_eagerly", "isa", "memory_stats",
-           "num_threads", "reset_peak_memory", "run_functions_eagerly", "set_exact_convolutions",
-           "set_num_threads", "trim_memory"]
+__all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
+    "PhysicalDevice",
+    "cpu_cores",
+    "exact_convolutions",
+    "functions_run_eagerly",
+    "get_logical_device_configuration",
+    "get_soft_device_placement",
+    "get_visible_devices",
+    "isa",
+    "list_logical_devices",
+    "list_physical_devices",
+    "memory_stats",
+    "num_threads",
+    "reset_peak_memory",
+    "run_functions_eagerly",
+    "set_exact_convolutions",
+    "set_logical_device_configuration",
+    "set_num_threads",
+    "set_soft_device_placement",
+    "set_visible_devices",
+    "trim_memory",
+]
 
 
 class _Setting:

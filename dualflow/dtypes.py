@@ -172,18 +172,23 @@ bfloat16: DType = DType(10, "bfloat16", 2, "float")
 float32: DType = DType(11, "float32", 4, "float")
 float64: DType = DType(12, "float64", 8, "float")
 
+# As TensorFlow calls them besides.
+half, double = float16, float64
+
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64)
 _BY_NAME = {d.name: d for d in ALL}
+# What TensorFlow and Python call them besides.
+_ALIASES = {"half": float16, "float": float32, "double": float64, "int": int32}
 _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
 
 
-def as_dtype(value: Any) -> DType:
-    """The dtype that `value` names: a DType, a name, a Python or NumPy type, a NumPy dtype.
+def as_dtype(type_value: Any) -> DType:
+    """The dtype that `type_value` names: a DType, a name, a Python or NumPy type, a NumPy dtype.
 
     Parameters
     ----------
-    value : DType, str, type or numpy.dtype
+    type_value : DType, str, type or numpy.dtype
 
     Returns
     -------
@@ -192,14 +197,15 @@ def as_dtype(value: Any) -> DType:
     Raises
     ------
     DTypeError
-        If `value` names none of dualflow's dtypes.
+        If `type_value` names none of dualflow's dtypes.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.as_dtype(float), df.as_dtype("bool")
-    (dualflow.float32, dualflow.bool)
+    >>> df.as_dtype(float), df.as_dtype("bool"), df.as_dtype("half")
+    (dualflow.float32, dualflow.bool, dualflow.float16)
     """
+    value = type_value
     if isinstance(value, DType):
         return value
     if isinstance(value, type) and value in _BY_PYTHON_TYPE:
@@ -207,6 +213,6 @@ def as_dtype(value: Any) -> DType:
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if not isinstance(name, str):
         name = getattr(value, "__name__", None)  # numpy.float32, a class
-    if isinstance(name, str) and name.rstrip("_") in _BY_NAME:
-        return _BY_NAME[name.rstrip("_")]
+    if isinstance(name, str) and (found := _BY_NAME.get(name.rstrip("_")) or _ALIASES.get(name)):
+        return found
     raise DTypeError(f"{shown(value)} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")

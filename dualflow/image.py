@@ -10,3 +10,15 @@ from dualflow.ops.image import (
     rot90 as rot90,
     transpose as transpose,
 )
+from dualflow.ops.image_parts import (
+    adjust_brightness as adjust_brightness,
+    central_crop as central_crop,
+    convert_image_dtype as convert_image_dtype,
+    crop_to_bounding_box as crop_to_bounding_box,
+    grayscale_to_rgb as grayscale_to_rgb,
+    pad_to_bounding_box as pad_to_bounding_box,
+    random_flip_left_right as random_flip_left_right,
+    random_flip_up_down as random_flip_up_down,
+    resize_with_pad as resize_with_pad,
+    rgb_to_grayscale as rgb_to_grayscale,
+)

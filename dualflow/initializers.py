@@ -1,4 +1,5 @@
-"""Initial values of variables, under the names Keras gives them: call one with a shape.
+"""Initial values of variables, under the names Keras gives them: call one with a shape. Those with
+a capital are objects made first, as in TensorFlow (`initializer_classes`).
 
 `fan_in` and `fan_out` are the last two dimensions times all before them, which are the receptive
 field of a convolution; for a vector both are its length.
@@ -7,13 +8,35 @@ field of a convolution; for a vector both are its length.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod, sqrt
+from typing import TYPE_CHECKING, Any
 
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import ints
 from dualflow.ops.types import DTypeLike
+
+if TYPE_CHECKING:
+    from dualflow.initializer_classes import (
+        Constant as Constant,
+        GlorotNormal as GlorotNormal,
+        GlorotUniform as GlorotUniform,
+        HeNormal as HeNormal,
+        HeUniform as HeUniform,
+        Identity as Identity,
+        Initializer as Initializer,
+        LecunNormal as LecunNormal,
+        LecunUniform as LecunUniform,
+        Ones as Ones,
+        Orthogonal as Orthogonal,
+        RandomNormal as RandomNormal,
+        RandomUniform as RandomUniform,
+        TruncatedNormal as TruncatedNormal,
+        VarianceScaling as VarianceScaling,
+        Zeros as Zeros,
+    )
 
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "ones", "zeros"]
@@ -57,12 +80,15 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[-2] * field, shape[-1] * field
 
 
-def _uniform(shape, variance, dtype, seed):
-    limit = sqrt(3.0 * variance)
-    return df.random.uniform(shape, -limit, limit, dtype, seed)
-
-
-def _normal(shape, variance, dtype, seed):
+def scaled(shape: Sequence[int], variance: float, distribution: str, dtype: DTypeLike,
+           seed: int | None) -> df.Tensor:
+    """Numbers around 0 of a variance; of a "uniform" distribution, a "truncated_normal" one (also
+    called "normal") or an "untruncated_normal" one."""
+    if distribution == "uniform":
+        limit = sqrt(3.0 * variance)
+        return df.random.uniform(shape, -limit, limit, dtype, seed)
+    if distribution == "untruncated_normal":
+        return df.random.normal(shape, 0.0, sqrt(variance), dtype, seed)
     return df.random.truncated_normal(shape, 0.0, sqrt(variance) / TRUNCATED_STDDEV, dtype, seed)
 
 
@@ -94,7 +120,8 @@ def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.glorot_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("glorot_uniform", 1.0, sum(fans(shape)) / 2), dtype, seed)
+    variance = _variance("glorot_uniform", 1.0, sum(fans(shape)) / 2)
+    return scaled(shape, variance, "uniform", dtype, seed)
 
 
 def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -119,7 +146,8 @@ def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.glorot_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("glorot_normal", 1.0, sum(fans(shape)) / 2), dtype, seed)
+    variance = _variance("glorot_normal", 1.0, sum(fans(shape)) / 2)
+    return scaled(shape, variance, "normal", dtype, seed)
 
 
 def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -143,7 +171,7 @@ def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.he_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("he_uniform", 2.0, fans(shape)[0]), dtype, seed)
+    return scaled(shape, _variance("he_uniform", 2.0, fans(shape)[0]), "uniform", dtype, seed)
 
 
 def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -167,7 +195,7 @@ def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.he_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("he_normal", 2.0, fans(shape)[0]), dtype, seed)
+    return scaled(shape, _variance("he_normal", 2.0, fans(shape)[0]), "normal", dtype, seed)
 
 
 def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -191,7 +219,7 @@ def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.lecun_uniform([3, 4])).shape
     (3, 4)
     """
-    return _uniform(shape, _variance("lecun_uniform", 1.0, fans(shape)[0]), dtype, seed)
+    return scaled(shape, _variance("lecun_uniform", 1.0, fans(shape)[0]), "uniform", dtype, seed)
 
 
 def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
@@ -215,4 +243,11 @@ def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> df.Variable(df.initializers.lecun_normal([3, 4])).shape
     (3, 4)
     """
-    return _normal(shape, _variance("lecun_normal", 1.0, fans(shape)[0]), dtype, seed)
+    return scaled(shape, _variance("lecun_normal", 1.0, fans(shape)[0]), "normal", dtype, seed)
+
+
+def __getattr__(name: str) -> Any:
+    classes = import_module("dualflow.initializer_classes") if name[:1].isupper() else None
+    if name not in getattr(classes, "__all__", ()):
+        raise AttributeError(f"module 'dualflow.initializers' has no attribute {name!r}")
+    return getattr(classes, name)

@@ -9,6 +9,9 @@ from dualflow.ops.diagonal import (
     band_part as band_part,
     diag as diag,
     diag_part as diag_part,
+    set_diag as set_diag,
+    tensor_diag as tensor_diag,
+    tensor_diag_part as tensor_diag_part,
     trace as trace,
     tril as tril,
     triu as triu,
@@ -16,6 +19,7 @@ from dualflow.ops.diagonal import (
 from dualflow.ops.einsum import einsum as einsum, tensordot as tensordot
 from dualflow.ops.matmul import matmul as matmul, matvec as matvec
 from dualflow.ops.norm import norm as norm
+from dualflow.ops.normalization import l2_normalize as l2_normalize
 
 if _typing.TYPE_CHECKING:
     from dualflow.ops.linear_algebra import (
@@ -26,6 +30,19 @@ if _typing.TYPE_CHECKING:
         slogdet as slogdet,
         solve as solve,
         triangular_solve as triangular_solve,
+    )
+    from dualflow.ops.matrix_functions import (
+        adjoint as adjoint,
+        cholesky_solve as cholesky_solve,
+        cross as cross,
+        expm as expm,
+        logdet as logdet,
+        logm as logm,
+        matrix_rank as matrix_rank,
+        matrix_transpose as matrix_transpose,
+        normalize as normalize,
+        pinv as pinv,
+        sqrtm as sqrtm,
     )
     from dualflow.ops.spectral import (
         eig as eig,
@@ -42,6 +59,9 @@ _MODULES = {
                     "dualflow.ops.linear_algebra"),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "svd"],
                     "dualflow.ops.spectral"),
+    **dict.fromkeys(["adjoint", "cholesky_solve", "cross", "expm", "logdet", "logm", "matrix_rank",
+                     "matrix_transpose", "normalize", "pinv", "sqrtm"],
+                    "dualflow.ops.matrix_functions"),
 }
 
 __all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})

@@ -1,5 +1,6 @@
 """Mathematical functions, under TensorFlow's names."""
 
+from dualflow.ops.activation import softsign as softsign
 from dualflow.ops.arithmetic import (
     abs as abs,
     add as add,
@@ -27,6 +28,19 @@ from dualflow.ops.compare import (
     less as less,
     less_equal as less_equal,
     not_equal as not_equal,
+)
+from dualflow.ops.composed import (
+    is_non_decreasing as is_non_decreasing,
+    is_strictly_increasing as is_strictly_increasing,
+    lbeta as lbeta,
+    polyval as polyval,
+    reciprocal_no_nan as reciprocal_no_nan,
+    scalar_mul as scalar_mul,
+)
+from dualflow.ops.count import (
+    bincount as bincount,
+    confusion_matrix as confusion_matrix,
+    in_top_k as in_top_k,
 )
 from dualflow.ops.cumulative import (
     cumprod as cumprod,
@@ -61,8 +75,15 @@ from dualflow.ops.hyperbolic import (
     sinh as sinh,
     tanh as tanh,
 )
+from dualflow.ops.incomplete import (
+    betainc as betainc,
+    igamma as igamma,
+    igammac as igammac,
+    zeta as zeta,
+)
 from dualflow.ops.limits import maximum as maximum, minimum as minimum
 from dualflow.ops.norm import count_nonzero as count_nonzero, zero_fraction as zero_fraction
+from dualflow.ops.normalization import l2_normalize as l2_normalize
 from dualflow.ops.quantile import erfcinv as erfcinv, erfinv as erfinv, ndtri as ndtri
 from dualflow.ops.reduce import (
     reduce_all as reduce_all,
@@ -106,12 +127,7 @@ from dualflow.ops.segment_parts import (
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
 )
 from dualflow.ops.softmax import log_softmax as log_softmax, softmax as softmax
-from dualflow.ops.sort import (
-    bincount as bincount,
-    confusion_matrix as confusion_matrix,
-    in_top_k as in_top_k,
-    top_k as top_k,
-)
+from dualflow.ops.sort import top_k as top_k
 from dualflow.ops.special import (
     digamma as digamma,
     erf as erf,

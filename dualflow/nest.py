@@ -41,8 +41,8 @@ PLAIN = list, dict
 
 # --- one level -----------------------------------------------------------------------------------
 
-def is_nested(structure: Any) -> bool:
-    """Whether `structure` is a list, tuple, dict or dataclass, not a leaf.
+def is_nested(seq: Any) -> bool:
+    """Whether `seq` is a list, tuple, dict or dataclass, not a leaf.
 
     Examples
     --------
@@ -50,8 +50,7 @@ def is_nested(structure: Any) -> bool:
     >>> df.nest.is_nested([1]), df.nest.is_nested(df.constant([1]))
     (True, False)
     """
-    return (isinstance(structure, NESTS)
-            or hasattr(type(structure), "__dataclass_fields__"))
+    return isinstance(seq, NESTS) or hasattr(type(seq), "__dataclass_fields__")
 
 
 def fields(item: Any) -> tuple[str, ...]:

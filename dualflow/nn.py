@@ -29,6 +29,7 @@ from dualflow.ops.convolution_transpose import (
     conv3d_transpose as conv3d_transpose,
     conv_transpose as conv_transpose,
 )
+from dualflow.ops.count import in_top_k as in_top_k
 from dualflow.ops.ctc import (
     ctc_beam_search_decoder as ctc_beam_search_decoder,
     ctc_greedy_decoder as ctc_greedy_decoder,
@@ -40,11 +41,16 @@ from dualflow.ops.depthwise import (
     depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
     separable_conv2d as separable_conv2d,
 )
-from dualflow.ops.gather import embedding_lookup as embedding_lookup
+from dualflow.ops.embedding import embedding_lookup as embedding_lookup
 from dualflow.ops.group_norm import group_norm as group_norm, instance_norm as instance_norm
 from dualflow.ops.hyperbolic import tanh as tanh
 from dualflow.ops.local_response import (
     local_response_normalization as local_response_normalization,
+)
+from dualflow.ops.loss import (
+    compute_average_loss as compute_average_loss,
+    scale_regularization_loss as scale_regularization_loss,
+    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
 )
 from dualflow.ops.nn import (
     bias_add as bias_add,
@@ -93,7 +99,7 @@ from dualflow.ops.softmax import (
     softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
-from dualflow.ops.sort import in_top_k as in_top_k, top_k as top_k
+from dualflow.ops.sort import top_k as top_k
 from dualflow.ops.space import (
     batch_to_space as batch_to_space,
     depth_to_space as depth_to_space,
@@ -101,3 +107,5 @@ from dualflow.ops.space import (
     space_to_depth as space_to_depth,
 )
 from dualflow.ops.special import sigmoid as sigmoid, softplus as softplus
+
+lrn = local_response_normalization

@@ -8,3 +8,12 @@ from dualflow.ops.fourier import (
     irfft as irfft,
     rfft as rfft,
 )
+from dualflow.ops.spectrogram import (
+    frame as frame,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    inverse_stft as inverse_stft,
+    inverse_stft_window_fn as inverse_stft_window_fn,
+    overlap_and_add as overlap_and_add,
+    stft as stft,
+)

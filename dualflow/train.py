@@ -12,3 +12,11 @@ from dualflow.io.index import (
     latest_checkpoint as latest_checkpoint,
 )
 from dualflow.io.manager import CheckpointManager as CheckpointManager
+from dualflow.io.reader import (
+    CheckpointReader as CheckpointReader,
+    checkpoints_iterator as checkpoints_iterator,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
+from dualflow.optimizers.averages import ExponentialMovingAverage as ExponentialMovingAverage

@@ -19,12 +19,14 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
     {"arguments", "errors", "dtypes", "frames"}, {"_core"},
-    {"gradient_registry", "config", "memory", "settings", "nest"},
+    {"gradient_registry", "config", "memory", "settings", "nest", "devices",
+     "tensor_shape"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
-     "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms"},
-    {"data", "io", "train"}, {"onnx"},
+     "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
+     "context", "initializer_classes", "version"},
+    {"data", "io", "train", "saved_model"}, {"onnx"},
     {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

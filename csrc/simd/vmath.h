@@ -16,6 +16,8 @@
  *   vmath_area.h    asinh acosh atanh erfc of float64
  *   vmath_lanes.h   lgamma digamma, asin and acos of float64: libm lane by lane
  *   vmath_polygamma.h  derivatives of digamma, an element at a time
+ *   vmath_gamma.h   incomplete gamma functions, an element at a time
+ *   vmath_beta.h    incomplete beta and Hurwitz zeta functions, an element at a time
  *   vmath_quantile.h   erfinv erfcinv ndtri, an element at a time */
 #ifndef DF_VMATH_H
 #define DF_VMATH_H
@@ -71,6 +73,8 @@ DF_INLINE v_f32 erf_f32(v_f32 x) { return erf_by_exp_f32(x); }
 
 #include "simd/vmath_lanes.h"
 #include "simd/vmath_polygamma.h"
+#include "simd/vmath_gamma.h"
+#include "simd/vmath_beta.h"
 #include "simd/vmath_quantile.h"
 #include "simd/vmath_log.h"
 #include "simd/vmath_trig.h"

@@ -2,10 +2,10 @@
 
 #define POLYGAMMA_MAX 100 /* the factorial and the power of pi stay finite */
 
-/* The Hurwitz zeta function for x > 0 and whole s >= 2, by Euler and Maclaurin: the terms below
+/* The Hurwitz zeta function for x > 0 and s > 1, by Euler and Maclaurin: the terms below
  * `far`, the integral over the rest, and corrections with Bernoulli numbers B(2j) / (2j)!. In long
  * double, as the errors of up to 220 powers add up. */
-static inline long double hurwitz_zeta(double s, double first)
+static inline long double hurwitz_zeta(double s, long double first)
 {
     static const long double bernoulli[] = {
         1.0L / 12, -1.0L / 720, 1.0L / 30240, -1.0L / 1209600,

@@ -112,6 +112,9 @@ cdef class TensorBase:
 
     def __array_namespace__(self, *, api_version=None):
         return METHODS["array_namespace"](api_version)
+    def get_shape(self):
+        """The shape as a `TensorShape`, with None for sizes that are not known yet."""
+        return METHODS["get_shape"](self)
 
     # --- numbers ---
 

@@ -18,6 +18,10 @@ cdef class Variable(TensorBase):
         Whether tapes watch it unasked. Only floating variables are watched.
     name : str, optional
     dtype : dtype, optional
+    shape : ints, optional
+        What the initial value must have; None for a size that may be any.
+    validate_shape, synchronization, aggregation
+        Change nothing: a variable keeps the shape of its initial value, and there is one copy.
 
     Notes
     -----
@@ -30,12 +34,14 @@ cdef class Variable(TensorBase):
     >>> v.assign_add([1., 1.]).numpy().tolist()
     [2.0, 3.0]
     """
-    def __init__(self, initial_value, trainable=True, name=None, dtype=None):
+    def __init__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,
+                 validate_shape=True, synchronization=None, aggregation=None):
         if self.made:              # programs rely on its dtype and shape
             raise TypeError(f"{self.name} is made already; use assign for another value")
         self.made = True
 
-    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None):
+    def __cinit__(self, initial_value, trainable=True, name=None, dtype=None, *, shape=None,
+                  validate_shape=True, synchronization=None, aggregation=None):
         global n_variables, last_id
         initial_value = unwrapped(initial_value)
         if df_trace_top != NULL:
@@ -49,6 +55,8 @@ cdef class Variable(TensorBase):
         self.name = name if name is not None else f"Variable_{n_variables}"
         self.trainable = trainable
         set_value(self, <Tensor>constant(initial_value, dtype, "Variable"))
+        if shape is not None:
+            METHODS["check_shape"](self, shape)
         if df_trace_top != NULL:
             (<object>df_trace_top).created(self)
 
@@ -83,17 +91,17 @@ cdef class Variable(TensorBase):
 
     read_value = value
 
-    def assign(self, value):
+    def assign(self, value, use_locking=False, name=None, read_value=True):
         """Replaces the value (same shape, same dtype) and returns the variable."""
         apply_by_name("assign", (self, operand(self, value, "assign")), {})
         return self
 
-    def assign_add(self, delta):
+    def assign_add(self, delta, use_locking=False, name=None, read_value=True):
         """Adds `delta` in place and returns the variable."""
         apply_by_name("assign_add", (self, operand(self, delta, "assign_add")), {})
         return self
 
-    def assign_sub(self, delta):
+    def assign_sub(self, delta, use_locking=False, name=None, read_value=True):
         """Subtracts `delta` in place and returns the variable."""
         apply_by_name("assign_sub", (self, operand(self, delta, "assign_sub")), {})
         return self

@@ -1,6 +1,7 @@
 """Finding what goes wrong: the first NaN or infinity, and assertions, in both modes."""
 
 from dualflow.debugging.assertions import (
+    Assert,
     assert_equal,
     assert_greater,
     assert_greater_equal,
@@ -17,6 +18,7 @@ from dualflow.debugging.assertions import (
     assert_true,
     assert_type,
 )
+from dualflow.debugging.log import get_log_device_placement, set_log_device_placement
 from dualflow.debugging.numerics import (
     assert_all_finite,
     check_numerics,
@@ -25,6 +27,7 @@ from dualflow.debugging.numerics import (
 )
 
 __all__ = [
+    "Assert",
     "assert_all_finite",
     "assert_equal",
     "assert_greater",
@@ -44,4 +47,6 @@ __all__ = [
     "check_numerics",
     "disable_check_numerics",
     "enable_check_numerics",
+    "get_log_device_placement",
+    "set_log_device_placement",
 ]

@@ -18,10 +18,10 @@ from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
-    "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
-    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
-    "assert_none_equal", "assert_positive", "assert_rank", "assert_shapes", "assert_true",
-    "assert_type",
+    "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less",
+    "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
+    "assert_non_positive", "assert_none_equal", "assert_positive", "assert_rank", "assert_shapes",
+    "assert_true", "assert_type",
 ]
 
 SHOWN = 3        # elements of each tensor that a message shows at both ends of a dimension
@@ -83,6 +83,31 @@ def assert_true(condition: TensorLike, data: Iterable[TensorLike] = (),
     _demand(as_tensor(condition, "bool"), "a true condition", shown, None, summarize, name)
 
 
+def Assert(condition: TensorLike, data: Iterable[TensorLike | str],
+           summarize: int | None = None, name: str | None = None) -> None:
+    """Raises unless all elements of a condition are true.
+
+    Parameters
+    ----------
+    condition : Tensor, bool
+    data : sequence of Tensor or str
+        Shown in the error.
+    summarize : int, optional
+        As in `assert_true`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.Assert(df.constant(1.) < 2., ["want less than", 2.])
+    """
+    told = list(data)
+    texts = [x for x in told if isinstance(x, str)]
+    tensors = [x for x in told if not isinstance(x, str)]
+    shown = [(f"data[{k}]", as_tensor(x)) for k, x in enumerate(tensors)]
+    _demand(as_tensor(condition, "bool"), "a true condition", shown, " ".join(texts) or None,
+            summarize, name)
+
+
 def assert_equal(x: TensorLike, y: TensorLike, message: str | None = None,
                  summarize: int | None = None, name: str | None = None) -> None:
     """Raises unless x == y for all elements, broadcast.
@@ -106,8 +131,8 @@ def assert_equal(x: TensorLike, y: TensorLike, message: str | None = None,
     _compare(equal, "==", x, y, message, summarize, name)
 
 
-def assert_none_equal(x: TensorLike, y: TensorLike, message: str | None = None,
-                      summarize: int | None = None, name: str | None = None) -> None:
+def assert_none_equal(x: TensorLike, y: TensorLike, summarize: int | None = None,
+                      message: str | None = None, name: str | None = None) -> None:
     """Raises unless x != y for all elements, broadcast; `message` and `summarize` as in
     `assert_equal`.
 
@@ -278,14 +303,14 @@ def assert_rank(x: TensorLike, rank: int, message: str | None = None,
                          f"want {rank} dimensions")
 
 
-def assert_type(tensor: TensorLike, dtype: DTypeLike, message: str | None = None,
+def assert_type(tensor: TensorLike, tf_type: DTypeLike, message: str | None = None,
                 name: str | None = None) -> None:
     """Raises unless a tensor has a dtype.
 
     Parameters
     ----------
     tensor : Tensor
-    dtype : dtype
+    tf_type : dtype
     message : str, optional
 
     Raises
@@ -297,7 +322,7 @@ def assert_type(tensor: TensorLike, dtype: DTypeLike, message: str | None = None
     >>> import dualflow as df
     >>> df.debugging.assert_type(df.constant(1.), df.float32)
     """
-    t, wanted = as_tensor(tensor), as_dtype(dtype)
+    t, wanted = as_tensor(tensor), as_dtype(tf_type)
     if t.dtype is not wanted:
         raise DTypeError(f"{message or name or 'assert_type'}: got {t.dtype}, want {wanted}")
 

@@ -1,8 +1,8 @@
 """Smooth activations of neural networks, and what flows back through them."""
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, as_tensor
 from dualflow.gradient_registry import gradient
-from dualflow.ops.arithmetic import abs
+from dualflow.ops.arithmetic import abs, multiply
 from dualflow.ops.compare import where
 from dualflow.ops.exponential import exp
 from dualflow.ops.special import sigmoid
@@ -218,12 +218,13 @@ def _(gg, out, g, x, approximate):
     return lambda: gelu_grad(gg, x, approximate), to_x
 
 
-def silu(features: TensorLike, name: str | None = None) -> Tensor:
-    """x * sigmoid(x), elementwise.
+def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
+    """x * sigmoid(beta * x), elementwise.
 
     Parameters
     ----------
     features : Tensor, floating
+    beta : float or Tensor
 
     Returns
     -------
@@ -231,7 +232,7 @@ def silu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    -inf gives 0. The gradient is one op.
+    -inf gives 0. The gradient is one op if `beta` is 1.
 
     Examples
     --------
@@ -239,7 +240,10 @@ def silu(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.silu([-1., 0., 2.]).numpy().round(4)
     array([-0.2689,  0.    ,  1.7616], dtype=float32)
     """
-    return apply("silu", features, name=name)
+    if isinstance(beta, float | int) and beta == 1:
+        return apply("silu", features, name=name)
+    x = as_tensor(features, None, "silu")
+    return multiply(x, sigmoid(x * beta), name=name)
 
 
 @gradient("silu", saves="inputs")
@@ -280,12 +284,13 @@ def _(gg, out, g, x):
     return lambda: silu_grad(gg, x), to_x
 
 
-def swish(features: TensorLike, name: str | None = None) -> Tensor:
-    """x * sigmoid(x), elementwise: another name of `silu`.
+def swish(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
+    """x * sigmoid(beta * x), elementwise: another name of `silu`.
 
     Parameters
     ----------
     features : Tensor, floating
+    beta : float or Tensor
 
     Returns
     -------
@@ -297,7 +302,7 @@ def swish(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.swish([-1., 0., 2.]).numpy().round(4)
     array([-0.2689,  0.    ,  1.7616], dtype=float32)
     """
-    return silu(features, name=name)
+    return silu(features, beta, name)
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:

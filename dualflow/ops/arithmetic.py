@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 
-def add(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a + b, elementwise.
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x + y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -42,7 +42,7 @@ def add(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.add([1, 2], 10).numpy().tolist()
     [11, 12]
     """
-    return apply("add", a, b, name=name)
+    return apply("add", x, y, name=name)
 
 
 @gradient("add", saves="none")
@@ -50,12 +50,12 @@ def _(g, y, a, b):
     return g, g
 
 
-def subtract(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a - b, elementwise.
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x - y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -63,7 +63,7 @@ def subtract(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g`` to a and ``-g`` to b.
+    The gradient is ``g`` to x and ``-g`` to y.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def subtract(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.subtract([1, 2], 10).numpy().tolist()
     [-9, -8]
     """
-    return apply("subtract", a, b, name=name)
+    return apply("subtract", x, y, name=name)
 
 
 @gradient("subtract", saves="none")
@@ -79,12 +79,12 @@ def _(g, y, a, b):
     return g, lambda: -g
 
 
-def multiply(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a * b, elementwise.
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x * y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -92,7 +92,7 @@ def multiply(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g * b`` to a and ``g * a`` to b.
+    The gradient is ``g * y`` to x and ``g * x`` to y.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def multiply(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.multiply([1., 2.], [3., 4.]).numpy().tolist()
     [3.0, 8.0]
     """
-    return apply("multiply", a, b, name=name)
+    return apply("multiply", x, y, name=name)
 
 
 @gradient("multiply", saves="inputs")
@@ -108,12 +108,12 @@ def _(g, y, a, b):
     return lambda: g * b, lambda: g * a
 
 
-def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a * b, elementwise, and 0 where b is 0, even if a is infinite or NaN.
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x * y, elementwise, and 0 where y is 0, even if x is infinite or NaN.
 
     Parameters
     ----------
-    a, b : Tensor, floating, shapes that broadcast
+    x, y : Tensor, floating, shapes that broadcast
 
     Returns
     -------
@@ -121,7 +121,7 @@ def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Te
 
     Notes
     -----
-    The gradient is ``g * b`` to a and ``g * a`` to b, each 0 where the second factor is.
+    The gradient is ``g * y`` to x and ``g * x`` to y, each 0 where the second factor is.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def multiply_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Te
     >>> df.math.multiply_no_nan([float('inf'), 2.], [0., 4.]).numpy().tolist()
     [0.0, 8.0]
     """
-    return apply("multiply_no_nan", a, b, name=name)
+    return apply("multiply_no_nan", x, y, name=name)
 
 
 @gradient("multiply_no_nan", saves="inputs")
@@ -137,12 +137,12 @@ def _(g, y, a, b):
     return lambda: multiply_no_nan(g, b), lambda: multiply_no_nan(a, g)
 
 
-def squared_difference(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """(a - b)**2, elementwise.
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """(x - y)**2, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -150,7 +150,7 @@ def squared_difference(a: TensorLike, b: TensorLike, name: str | None = None) ->
 
     Notes
     -----
-    The gradient is ``2 * g * (a - b)`` to a and the negative of that to b.
+    The gradient is ``2 * g * (x - y)`` to x and the negative of that to y.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def squared_difference(a: TensorLike, b: TensorLike, name: str | None = None) ->
     >>> df.math.squared_difference([1., 5.], 2.).numpy().tolist()
     [1.0, 9.0]
     """
-    return apply("squared_difference", a, b, name=name)
+    return apply("squared_difference", x, y, name=name)
 
 
 @gradient("squared_difference", saves="inputs")

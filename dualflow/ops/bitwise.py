@@ -18,12 +18,12 @@ __all__ = [
 ]
 
 
-def bitwise_and(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a & b: bit by bit of integers, logical of bools.
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x & y: bit by bit of integers, logical of bools.
 
     Parameters
     ----------
-    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+    x, y : Tensor, any integer dtype or bool, shapes that broadcast
 
     Returns
     -------
@@ -39,18 +39,18 @@ def bitwise_and(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.bitwise_and(12, [10, 3]).numpy().tolist()
     [8, 0]
     """
-    return apply("bitwise_and", a, b, name=name)
+    return apply("bitwise_and", x, y, name=name)
 
 
 no_gradient("bitwise_and", why="its result is no float")
 
 
-def bitwise_or(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a | b: bit by bit of integers, logical of bools.
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x | y: bit by bit of integers, logical of bools.
 
     Parameters
     ----------
-    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+    x, y : Tensor, any integer dtype or bool, shapes that broadcast
 
     Returns
     -------
@@ -66,18 +66,18 @@ def bitwise_or(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.bitwise.bitwise_or(12, [10, 3]).numpy().tolist()
     [14, 15]
     """
-    return apply("bitwise_or", a, b, name=name)
+    return apply("bitwise_or", x, y, name=name)
 
 
 no_gradient("bitwise_or", why="its result is no float")
 
 
-def bitwise_xor(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a ^ b: bit by bit of integers, logical of bools.
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x ^ y: bit by bit of integers, logical of bools.
 
     Parameters
     ----------
-    a, b : Tensor, any integer dtype or bool, shapes that broadcast
+    x, y : Tensor, any integer dtype or bool, shapes that broadcast
 
     Returns
     -------
@@ -93,7 +93,7 @@ def bitwise_xor(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.bitwise_xor(12, [10, 3]).numpy().tolist()
     [6, 15]
     """
-    return apply("bitwise_xor", a, b, name=name)
+    return apply("bitwise_xor", x, y, name=name)
 
 
 no_gradient("bitwise_xor", why="its result is no float")
@@ -129,12 +129,12 @@ no_gradient("bitwise_not", why="its result is no float")
 bind(invert=bitwise_not, **{"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor})
 
 
-def left_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a << b, elementwise.
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x << y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any integer dtype, shapes that broadcast
+    x, y : Tensor, any integer dtype, shapes that broadcast
 
     Returns
     -------
@@ -151,18 +151,18 @@ def left_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.bitwise.left_shift(1, [0, 1, 4]).numpy().tolist()
     [1, 2, 16]
     """
-    return apply("left_shift", a, b, name=name)
+    return apply("left_shift", x, y, name=name)
 
 
 no_gradient("left_shift", why="its result is an integer")
 
 
-def right_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a >> b, elementwise; the sign is kept.
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x >> y, elementwise; the sign is kept.
 
     Parameters
     ----------
-    a, b : Tensor, any integer dtype, shapes that broadcast
+    x, y : Tensor, any integer dtype, shapes that broadcast
 
     Returns
     -------
@@ -171,7 +171,7 @@ def right_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor
     Notes
     -----
     A shift by the width of the dtype or more, or by a negative number, gives 0, or -1 for a
-    negative a. There is no gradient.
+    negative x. There is no gradient.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def right_shift(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.right_shift([16, -16], 2).numpy().tolist()
     [4, -4]
     """
-    return apply("right_shift", a, b, name=name)
+    return apply("right_shift", x, y, name=name)
 
 
 no_gradient("right_shift", why="its result is an integer")

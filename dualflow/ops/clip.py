@@ -8,7 +8,7 @@ from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import DType, float64
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import abs, multiply
-from dualflow.ops.array import stop_gradient
+from dualflow.ops.array import ints, stop_gradient
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
 from dualflow.ops.indexed_slices import IndexedSlices, merged
@@ -29,15 +29,17 @@ def _numbers(x: Any) -> Any:
     return x.values if isinstance(x, IndexedSlices) else x
 
 
-def _norm(x: TensorBase) -> Tensor:
-    """The norm in float64, in which squares of narrower numbers cannot overflow. Numbers of float64
-    are divided by the largest before they are squared."""
-    axes = tuple(range(x.ndim))
+def _norm(x: TensorBase, axes: Any = None) -> Tensor:
+    """The norm in float64, of all numbers or along `axes`, whose dimensions stay. In float64
+    squares of narrower numbers cannot overflow. Numbers of float64 are divided by the largest
+    before they are squared."""
+    kept = axes is not None
+    axes = ints(axes, "clip_by_norm: axes") if kept else tuple(range(x.ndim))
     if x.dtype is not float64:
-        return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=False)
-    largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=False))
+        return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=kept)
+    largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=kept))
     unit = where((largest > 0) & (largest < float("inf")), largest, 1.0)
-    return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=False)
+    return unit * apply("reduce_euclidean_norm", x / unit, axes=axes, keepdims=kept)
 
 
 def _tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
@@ -98,13 +100,16 @@ def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
     return IndexedSlices(clipped, x.indices, x.shape) if isinstance(x, IndexedSlices) else clipped
 
 
-def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
+                 name: str | None = None) -> Tensor:
     """`t` scaled down to a norm of at most `clip_norm`: t * clip_norm / max(norm(t), clip_norm).
 
     Parameters
     ----------
     t : Tensor or IndexedSlices, floating, shape (...)
     clip_norm : number or Tensor, > 0
+    axes : int or ints, optional
+        The dimensions that a norm is taken over, by default all.
 
     Returns
     -------
@@ -121,10 +126,11 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) 
     [1.5, 2.0]
     """
     x = _tensor(t)
-    return _scaled(x, cast(_scale(_norm(_numbers(x)), clip_norm), x.dtype), name)
+    return scaled(x, cast(_scale(_norm(_numbers(x), axes), clip_norm), x.dtype), name)
 
 
-def _scaled(x: Any, factor: Tensor, name: str | None = None) -> Any:
+def scaled(x: Any, factor: TensorLike, name: str | None = None) -> Any:
+    """A tensor or `IndexedSlices` times a number."""
     if isinstance(x, IndexedSlices):
         return IndexedSlices(multiply(x.values, factor, name=name), x.indices, x.dense_shape)
     return multiply(x, factor, name=name)
@@ -167,4 +173,4 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
     else:
         wide = norm = _tensor(use_norm)
     scale = _scale(wide, clip_norm)
-    return [None if t is None else _scaled(t, cast(scale, t.dtype)) for t in tensors], norm
+    return [None if t is None else scaled(t, cast(scale, t.dtype)) for t in tensors], norm

@@ -17,12 +17,12 @@ __all__ = [
 ]
 
 
-def equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a == b, elementwise.
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x == y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -38,18 +38,18 @@ def equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.equal([1, 2, 3], 2).numpy().tolist()
     [False, True, False]
     """
-    return apply("equal", a, b, name=name)
+    return apply("equal", x, y, name=name)
 
 
 no_gradient("equal", why="its result is bool")
 
 
-def not_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a != b, elementwise.
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x != y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -65,18 +65,18 @@ def not_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.not_equal([1, 2, 3], 2).numpy().tolist()
     [True, False, True]
     """
-    return apply("not_equal", a, b, name=name)
+    return apply("not_equal", x, y, name=name)
 
 
 no_gradient("not_equal", why="its result is bool")
 
 
-def less(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a < b, elementwise.
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x < y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -92,18 +92,18 @@ def less(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.less([1, 2, 3], 2).numpy().tolist()
     [True, False, False]
     """
-    return apply("less", a, b, name=name)
+    return apply("less", x, y, name=name)
 
 
 no_gradient("less", why="its result is bool")
 
 
-def less_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a <= b, elementwise.
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x <= y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -119,18 +119,18 @@ def less_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.less_equal([1, 2, 3], 2).numpy().tolist()
     [True, True, False]
     """
-    return apply("less_equal", a, b, name=name)
+    return apply("less_equal", x, y, name=name)
 
 
 no_gradient("less_equal", why="its result is bool")
 
 
-def greater(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a > b, elementwise.
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x > y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -146,18 +146,18 @@ def greater(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.greater([1, 2, 3], 2).numpy().tolist()
     [False, False, True]
     """
-    return apply("greater", a, b, name=name)
+    return apply("greater", x, y, name=name)
 
 
 no_gradient("greater", why="its result is bool")
 
 
-def greater_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a >= b, elementwise.
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x >= y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
+    x, y : Tensor, any dtype with arithmetic, or bool, shapes that broadcast
 
     Returns
     -------
@@ -173,7 +173,7 @@ def greater_equal(a: TensorLike, b: TensorLike, name: str | None = None) -> Tens
     >>> df.greater_equal([1, 2, 3], 2).numpy().tolist()
     [False, True, True]
     """
-    return apply("greater_equal", a, b, name=name)
+    return apply("greater_equal", x, y, name=name)
 
 
 no_gradient("greater_equal", why="its result is bool")

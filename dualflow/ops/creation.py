@@ -14,7 +14,7 @@ from dualflow._core import (
     larger,
 )
 from dualflow.dtypes import as_dtype, float32
-from dualflow.errors import InvalidArgumentError, ShapeError, TracedValueError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
 from dualflow.ops.types import DTypeLike, TensorLike
@@ -60,7 +60,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
 
 
 def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
-                      name: str | None = None) -> Tensor:
+                      dtype_hint: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """`value` as a tensor; if it is one already, it is returned as it is.
 
     Parameters
@@ -71,6 +71,8 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
         it.
     dtype : dtype, optional
         The dtype wanted; a tensor of another dtype is an error, anything else is cast.
+    dtype_hint : dtype, optional
+        The dtype wanted of what has none by itself, if it can have it: numbers and lists of them.
 
     Returns
     -------
@@ -87,6 +89,11 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
     >>> df.convert_to_tensor([1, 2], df.float64).tolist()
     [1.0, 2.0]
     """
+    if dtype is None and dtype_hint is not None and isinstance(value, int | float | list | tuple):
+        try:
+            return as_tensor(value, dtype_hint)
+        except (DTypeError, InvalidArgumentError):
+            pass                                      # a hint that does not fit says nothing
     return as_tensor(value, dtype)
 
 
@@ -272,8 +279,8 @@ def _(g, y, start, stop, num):
 
 
 def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
-            off_value: TensorLike | None = None, axis: int = -1, dtype: DTypeLike | None = None,
-            name: str | None = None) -> Tensor:
+            off_value: TensorLike | None = None, axis: int | None = None,
+            dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """`on_value` at the position each index names along a new dimension, `off_value` elsewhere.
 
     Parameters
@@ -284,8 +291,8 @@ def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
         Size of the new dimension.
     on_value, off_value : scalar
         1 and 0 by default.
-    axis : int
-        Position of the new dimension in the result.
+    axis : int, optional
+        Position of the new dimension in the result, by default the last.
     dtype : dtype, optional
         By default that of the values, float32 if neither is given.
 
@@ -304,13 +311,14 @@ def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
     on, off = 1 if on_value is None else on_value, 0 if off_value is None else off_value
     if dtype is not None:
         on, off = _core.constant(on, dtype, "one_hot"), _core.constant(off, dtype, "one_hot")
-    return apply("one_hot", indices, on, off, name=name, depth=depth, axis=axis)
+    return apply("one_hot", indices, on, off, name=name, depth=depth,
+                 axis=-1 if axis is None else axis)
 
 
 no_gradient("one_hot", why="its indices are integers")
 
 
-def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike = (),
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike | None = None,
         dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Ones on the diagonal of a matrix, or a batch of them, zeros elsewhere.
 
@@ -318,7 +326,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike =
     ----------
     num_rows, num_columns : int
         As many columns as rows if not given.
-    batch_shape : ints
+    batch_shape : ints, optional
         Dimensions in front of the matrix.
     dtype : dtype, default float32
 
@@ -336,7 +344,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: TensorLike =
     if rows < 0:
         raise ShapeError(f"eye: {rows} rows, want 0 or more")
     matrix = one_hot(range(rows), columns, dtype=dtype, name=name)
-    batch = ints(batch_shape, "eye: batch_shape")
+    batch = () if batch_shape is None else ints(batch_shape, "eye: batch_shape")
     return broadcast_to(matrix, (*batch, rows, columns)) if batch else matrix
 
 

@@ -1,14 +1,32 @@
 """Diagonals and bands of matrices, with their gradients. Matrices are the last two dimensions."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, smaller
-from dualflow.errors import ShapeError
+from dualflow.arguments import shown
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array import expand_dims, reshape, static_shape
+from dualflow.ops.arithmetic import add_n
+from dualflow.ops.array import (
+    expand_dims,
+    identity,
+    ints,
+    product,
+    reshape,
+    same_shape,
+    static_shape,
+)
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import where
+from dualflow.ops.creation import range as range_
+from dualflow.ops.join import stack
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import MISSING, SLICE, cut, pad
 from dualflow.ops.types import TensorLike
 
-__all__ = ["band_part", "diag", "diag_part", "trace", "tril", "triu"]
+__all__ = ["band_part", "diag", "diag_part", "set_diag", "tensor_diag", "tensor_diag_part",
+           "trace", "tril", "triu"]
 
 
 def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
@@ -62,61 +80,247 @@ def triu(input: TensorLike, name: str | None = None) -> Tensor:
     return band_part(input, 0, -1, name=name)
 
 
-def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Matrices with `diagonal` on their diagonal and zeros elsewhere.
+# --- where diagonals are -----------------------------------------------------------------------
+
+
+def _band(op: str, k: Any) -> tuple[int, int]:
+    """The lowest and the highest diagonal of a band."""
+    given = ints(k, f"{op}: k")
+    if len(given) not in (1, 2) or given[0] > given[-1]:
+        raise InvalidArgumentError(f"{op}: k is {shown(k)}, want a diagonal, or the lowest and the "
+                                   "highest of a band")
+    return given[0], given[-1]
+
+
+def _length(m: Any, n: Any, k: int) -> Any:
+    """How many elements diagonal `k` of m x n matrices has."""
+    return smaller(m + k, n) if k < 0 else smaller(m, n - k)
+
+
+def _longest(m: Any, n: Any, low: int, high: int) -> Any:
+    """How many elements the longest diagonal of a band has."""
+    return smaller(m + min(high, 0), n - max(low, 0))
+
+
+def _before(op: str, align: str, k: int, missing: Any) -> Any:
+    """How many of the places that a shorter diagonal leaves free in its row are before it."""
+    if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
+        raise InvalidArgumentError(f"{op}: align is {shown(align)}, want 'RIGHT_LEFT', "
+                                   "'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT'")
+    above, _, below = align.partition("_")
+    return missing if (above if k >= 0 else below) == "RIGHT" else 0
+
+
+def _diagonals(op: str, x: TensorBase, low: int, high: int, m: Any, n: Any,
+               align: str) -> list[tuple[int, TensorBase]]:
+    """The diagonals of a band, each cut out of its row of `x`, whose first is the highest."""
+    if low == high:
+        return [(low, x)]
+    longest = static_shape(x)[-1]
+    found: list[tuple[int, TensorBase]] = []
+    for k in range(low, high + 1):
+        length = _length(m, n, k)
+        start = _before(op, align, k, longest - length)
+        found.append((k, x[..., high - k, start:start + length]))
+    return found
+
+
+def _placed(x: TensorBase, k: int, m: Any, n: Any) -> Tensor:
+    """m x n matrices with `x` on diagonal `k`, and zeros."""
+    *batch, length = static_shape(x)
+    # An element and n zeros, n times: rows of n + 1 which, read as rows of n, are the matrix.
+    rows = pad(expand_dims(x, -1), [[0, 0]] * x.ndim + [[0, length]])
+    flat = reshape(rows, (*batch, length * (length + 1)))
+    keep = (MISSING,) * len(batch)
+    whole = cut(flat, (*keep, 0), (*keep, length * length), (1,) * x.ndim, (SLICE,) * x.ndim)
+    square = reshape(whole, (*batch, length, length))
+    if k == 0 and m is length and n is length:
+        return square
+    down, right = max(-k, 0), max(k, 0)
+    return pad(square, [[0, 0]] * len(batch) + [[down, m - down - length],
+                                                [right, n - right - length]])
+
+
+def _offsets(m: Any, n: Any) -> Tensor:
+    """Which diagonal each place of m x n matrices is on."""
+    return range_(n) - expand_dims(range_(m), -1)
+
+
+# --- diagonals ---------------------------------------------------------------------------------
+
+
+def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] = 0,
+         num_rows: int = -1, num_cols: int = -1, padding_value: TensorLike = 0,
+         align: str = "RIGHT_LEFT") -> Tensor:
+    """Matrices with `diagonal` on a diagonal, or on a band of them, and `padding_value` elsewhere.
 
     Parameters
     ----------
-    diagonal : Tensor, shape (..., n)
+    diagonal : Tensor, shape (..., n), or (..., diagonals, n) for a band
+    k : int, or pair of them
+        0: the main diagonal, positive: above it; or the lowest and highest of a band, whose rows
+        are given from the highest on.
+    num_rows, num_cols : int
+        The size of the matrices; by default the smallest that hold the diagonals, square if
+        neither is given.
+    padding_value : scalar
+    align : {"RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"}
+        On which side of its row a diagonal above, and one below, stands that is shorter than
+        others.
 
     Returns
     -------
-    Tensor, shape (..., n, n)
+    Tensor, shape (..., num_rows, num_cols), dtype of `diagonal`
 
     Examples
     --------
     >>> import dualflow as df
     >>> df.linalg.diag([1, 2]).tolist()
     [[1, 0], [0, 2]]
+    >>> df.linalg.diag([1, 2], k=1).tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
     x = diagonal if isinstance(diagonal, TensorBase) else as_tensor(diagonal, None, "diag")
-    if x.ndim == 0:
-        raise ShapeError(f"diag: {x.dtype} {x.shape}, want 1 dimension or more")
-    *batch, n = static_shape(x)
-    # An element and n zeros, n times: rows of n + 1 which, read as rows of n, are the matrix.
-    rows = pad(expand_dims(x, -1), [[0, 0]] * x.ndim + [[0, n]])
-    flat = reshape(rows, (*batch, n * (n + 1)))
-    keep = (MISSING,) * len(batch)
-    whole = cut(flat, (*keep, 0), (*keep, n * n), (1,) * x.ndim, (SLICE,) * x.ndim)
-    return reshape(whole, (*batch, n, n), name=name)
+    low, high = _band("diag", k)
+    if x.ndim < 1 + (low < high):
+        raise ShapeError(f"diag: {x.dtype} {x.shape}, want {1 + (low < high)} dimension or more")
+    longest = static_shape(x)[-1]
+    m, n = longest + max(-high, 0), longest + max(low, 0)
+    if num_rows == num_cols == -1:
+        num_rows = num_cols = longest + max(-high, low, 0)
+    m, n = m if num_rows == -1 else num_rows, n if num_cols == -1 else num_cols
+    parts = [_placed(part, at, m, n) for at, part in _diagonals("diag", x, low, high, m, n, align)]
+    whole = parts[0] if len(parts) == 1 else add_n(parts)
+    if isinstance(padding_value, int | float) and padding_value == 0:
+        return identity(whole, name) if name else whole
+    offsets = _offsets(m, n)
+    return where((offsets >= low) & (offsets <= high), whole, cast(padding_value, x.dtype),
+                 name=name)
 
 
-def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The diagonals of matrices.
+def diag_part(input: TensorLike, name: str | None = None, k: int | Sequence[int] = 0,
+              padding_value: TensorLike = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """A diagonal of matrices, or a band of them.
 
     Parameters
     ----------
     input : Tensor, shape (..., m, n)
+    k : int, or pair of them
+        0: the main diagonal, positive: above it; or the lowest and highest of a band.
+    padding_value : scalar
+        What fills the rows of diagonals that are shorter than others.
+    align : str
+        As in `diag`.
 
     Returns
     -------
-    Tensor, shape (..., min(m, n))
+    Tensor, shape (..., length), or (..., diagonals, length) for a band, from the highest on
 
     Examples
     --------
     >>> import dualflow as df
     >>> df.linalg.diag_part([[1, 2], [3, 4]]).tolist()
     [1, 4]
+    >>> df.linalg.diag_part([[1, 2], [3, 4]], k=(0, 1)).tolist()
+    [[0, 2], [1, 4]]
     """
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "diag_part")
     if x.ndim < 2:
         raise ShapeError(f"diag_part: {x.dtype} {x.shape}, want 2 dimensions or more")
+    low, high = _band("diag_part", k)
+    if low == high:
+        return _diagonal(x, low, name)
+    *batch, m, n = static_shape(x)
+    longest, filler, rows = _longest(m, n, low, high), cast(padding_value, x.dtype), []
+    for at in range(high, low - 1, -1):
+        missing = longest - _length(m, n, at)
+        start = _before("diag_part", align, at, missing)
+        around = [[0, 0]] * len(batch) + [[start, missing - start]]
+        rows.append(pad(_diagonal(x, at), around, constant_values=filler))
+    return stack(rows, -2, name=name)
+
+
+def _diagonal(x: TensorBase, k: int, name: str | None = None) -> Tensor:
+    if k:
+        x = x[..., max(-k, 0):, max(k, 0):]
     *batch, m, n = static_shape(x)
     flat = reshape(x, (*batch, m * n))
     keep = (MISSING,) * len(batch)
     ndim = len(batch) + 1
     return cut(flat, (*keep, 0), (*keep, smaller(m, n) * (n + 1)), (1,) * len(batch) + (n + 1,),
                (SLICE,) * ndim, name=name)
+
+
+def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None,
+             k: int | Sequence[int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """`input` with other numbers on a diagonal of its matrices, or on a band of them.
+
+    Parameters
+    ----------
+    input : Tensor, shape (..., m, n)
+    diagonal : Tensor, what `diag_part` with the same `k` and `align` returns
+    k, align
+        As in `diag_part`.
+
+    Returns
+    -------
+    Tensor, shape and dtype of `input`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.set_diag([[1, 2], [3, 4]], [0, 0]).tolist()
+    [[0, 2], [3, 0]]
+    """
+    x, y = as_tensor(input, None, "set_diag"), as_tensor(diagonal, None, "set_diag")
+    if x.ndim < 2:
+        raise ShapeError(f"set_diag: {x.dtype} {x.shape}, want 2 dimensions or more")
+    low, high = _band("set_diag", k)
+    m, n = static_shape(x)[-2:]
+    want = (*x.shape[:-2], *([high - low + 1] if low < high else []), _longest(m, n, low, high))
+    if not same_shape(y.shape, want):
+        raise ShapeError(f"set_diag: diagonal has shape {tuple(y.shape)}, want {want}")
+    offsets = _offsets(m, n)
+    whole = diag(y, None, (low, high), m, n, align=align)
+    return where((offsets >= low) & (offsets <= high), whole, x, name=name)
+
+
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
+    """The tensor of twice as many dimensions whose element at (i..., i...) is ``diagonal[i...]``,
+    and 0 elsewhere.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.tensor_diag([1, 2]).tolist()
+    [[1, 0], [0, 2]]
+    """
+    x = as_tensor(diagonal, None, "tensor_diag")
+    shape = tuple(static_shape(x))
+    return reshape(diag(reshape(x, (-1,))), (*shape, *shape), name=name)
+
+
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
+    """The elements at (i..., i...): undoes `tensor_diag`.
+
+    Parameters
+    ----------
+    input : Tensor, shape (n..., n...)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.linalg.tensor_diag_part([[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+    x = as_tensor(input, None, "tensor_diag_part")
+    half = x.ndim // 2
+    if x.ndim % 2 or half == 0 or not same_shape(x.shape[:half], x.shape[half:]):
+        raise ShapeError(f"tensor_diag_part: shape {tuple(x.shape)}, want the same dimensions "
+                         "twice")
+    shape = tuple(static_shape(x))[:half]
+    size = product(shape)
+    return reshape(diag_part(reshape(x, (size, size))), shape, name=name)
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:

@@ -3,8 +3,10 @@
 from typing import Any
 
 from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
+from dualflow.errors import ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
+from dualflow.tensor_shape import TensorShape
 
 __all__ = ["contains", "to_text", "tolist", "values_text"]
 
@@ -71,4 +73,20 @@ def contains(x: TensorBase, item: Any) -> bool:
             and where(found).shape[0] > 0
 
 
-bind(repr=to_text, tolist=tolist, contains=contains)
+def get_shape(x: TensorBase) -> TensorShape:
+    """The shape, with None for sizes that only a run will tell."""
+    if not isinstance(x, Symbol):
+        return TensorShape(x.shape)
+    face: Any = x.graph.face                 # graphs that are built by hand know of unknown ranks
+    shape: TensorShape = TensorShape(x.known_shape) if face is None else face.get_shape(x)
+    return shape
+
+
+def check_shape(x: Variable, shape: Any) -> None:
+    """Raises unless a variable has the shape that it is to have."""
+    if not TensorShape(shape).is_compatible_with(x.shape):
+        raise ShapeError(f"Variable: the initial value has shape {x.shape}, want "
+                         f"{TensorShape(shape)}")
+
+
+bind(repr=to_text, tolist=tolist, contains=contains, get_shape=get_shape, check_shape=check_shape)

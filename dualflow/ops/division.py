@@ -8,12 +8,12 @@ __all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "gcd", "lcm", "mod
            "truediv"]
 
 
-def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, in floating point.
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, elementwise, in floating point.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -22,7 +22,7 @@ def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     Notes
     -----
     Integers become float32 (int64 and uint64: float64) first. Division by zero gives inf or NaN.
-    The gradient is ``g / b`` to a and ``-g * y / b`` to b.
+    The gradient is ``g / y`` to x and ``-g * (x / y) / y`` to y.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def divide(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.divide([1, 3], 2).numpy().tolist()
     [0.5, 1.5]
     """
-    return apply("divide", a, b, name=name)
+    return apply("divide", x, y, name=name)
 
 
 @gradient("divide", saves=(1, "output"))
@@ -38,12 +38,12 @@ def _(g, y, a, b):
     return lambda: g / b, lambda: -g * y / b
 
 
-def truediv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, in floating point: another name of `divide`.
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, elementwise, in floating point: another name of `divide`.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -55,15 +55,15 @@ def truediv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.truediv(1, [2, 4]).numpy().tolist()
     [0.5, 0.25]
     """
-    return divide(a, b, name=name)
+    return divide(x, y, name=name)
 
 
-def divide_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a / b, elementwise, and 0 where b is 0.
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, elementwise, and 0 where y is 0.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -71,7 +71,7 @@ def divide_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tens
 
     Notes
     -----
-    The gradient is ``g / b`` to a and ``-g * a / b / b`` to b, each 0 where b is 0.
+    The gradient is ``g / y`` to x and ``-g * x / y / y`` to y, each 0 where y is 0.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def divide_no_nan(a: TensorLike, b: TensorLike, name: str | None = None) -> Tens
     >>> df.math.divide_no_nan([1., 2.], [0., 4.]).numpy().tolist()
     [0.0, 0.5]
     """
-    return apply("divide_no_nan", a, b, name=name)
+    return apply("divide_no_nan", x, y, name=name)
 
 
 @gradient("divide_no_nan", saves=(1, "output"))
@@ -87,12 +87,12 @@ def _(g, y, a, b):
     return lambda: divide_no_nan(g, b), lambda: divide_no_nan(-g * y, b)
 
 
-def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer not above a / b, elementwise.
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The largest integer not above x / y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -113,18 +113,18 @@ def floordiv(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.floordiv([7, -7], 2).numpy().tolist()
     [3, -4]
     """
-    return apply("floordiv", a, b, name=name)
+    return apply("floordiv", x, y, name=name)
 
 
 no_gradient("floordiv", why="it is piecewise constant")
 
 
-def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of a after division by b, with the sign of b, elementwise.
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The remainder of x after division by y, with the sign of y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -137,8 +137,8 @@ def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    As Python's ``%``: ``a == floordiv(a, b) * b + floormod(a, b)``. Exact for floats.
-    The gradient is ``g`` to a and ``-g * floordiv(a, b)`` to b.
+    As Python's ``%``: ``x == floordiv(x, y) * y + floormod(x, y)``. Exact for floats.
+    The gradient is ``g`` to x and ``-g * floordiv(x, y)`` to y.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def floormod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.floormod([7, -7], 3).numpy().tolist()
     [1, 2]
     """
-    return apply("floormod", a, b, name=name)
+    return apply("floormod", x, y, name=name)
 
 
 @gradient("floormod", saves="inputs")
@@ -154,12 +154,12 @@ def _(g, y, a, b):
     return g, lambda: -g * floordiv(a, b)
 
 
-def mod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of a after division by b: another name of `floormod`.
+def mod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The remainder of x after division by y: another name of `floormod`.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -171,7 +171,7 @@ def mod(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.mod(-1, [3, 5]).numpy().tolist()
     [2, 4]
     """
-    return floormod(a, b, name=name)
+    return floormod(x, y, name=name)
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
@@ -203,12 +203,12 @@ def _(g, y, x):
     return -g * (y * y)
 
 
-def gcd(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+def gcd(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The greatest common divisor, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, integers, shapes that broadcast
+    x, y : Tensor, integers, shapes that broadcast
 
     Returns
     -------
@@ -216,7 +216,7 @@ def gcd(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    gcd(0, b) is abs(b).
+    gcd(0, y) is abs(y).
 
     Examples
     --------
@@ -224,18 +224,18 @@ def gcd(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.gcd([12, -12, 0], 18).numpy().tolist()
     [6, 6, 18]
     """
-    return apply("gcd", a, b, name=name)
+    return apply("gcd", x, y, name=name)
 
 
 no_gradient("gcd", why="integer result")
 
 
-def lcm(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+def lcm(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The least common multiple, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, integers, shapes that broadcast
+    x, y : Tensor, integers, shapes that broadcast
 
     Returns
     -------
@@ -243,7 +243,7 @@ def lcm(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    lcm(0, b) is 0.
+    lcm(0, y) is 0.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def lcm(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.lcm([4, -4, 0], 6).numpy().tolist()
     [12, 12, 0]
     """
-    return apply("lcm", a, b, name=name)
+    return apply("lcm", x, y, name=name)
 
 
 no_gradient("lcm", why="integer result")

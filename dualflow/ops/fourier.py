@@ -238,13 +238,13 @@ _irfft = register_op("irfft", _irfft_compute, gradient=_irfft_gradient,
                      infer=lambda re, im, n: ((*re.shape[:-1], n), re.dtype))
 
 
-def irfft(input: tuple[TensorLike, TensorLike], fft_length: TensorLike | None = None,
+def irfft(input_tensor: tuple[TensorLike, TensorLike], fft_length: TensorLike | None = None,
           name: str | None = None) -> Tensor:
-    """The real numbers whose `rfft` is `input`.
+    """The real numbers whose `rfft` is `input_tensor`.
 
     Parameters
     ----------
-    input : pair of Tensor, floating, shape (..., k)
+    input_tensor : pair of Tensor, floating, shape (..., k)
         Real and imaginary part; that of the first number, and of an even number of points the
         last, is taken for 0.
     fft_length : int, optional
@@ -264,7 +264,7 @@ def irfft(input: tuple[TensorLike, TensorLike], fft_length: TensorLike | None = 
     >>> df.signal.irfft(([1., 0., -1.], [0., -1., 0.])).tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    re, im = _parts("irfft", input, 1)
+    re, im = _parts("irfft", input_tensor, 1)
     n = _points("irfft", fft_length, 2 * (re.shape[-1] - 1))
     made: Tensor = _irfft(_of_length(re, n // 2 + 1), _of_length(im, n // 2 + 1), n=n, name=name)
     return made

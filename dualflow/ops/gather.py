@@ -14,7 +14,6 @@ from dualflow.ops.types import TensorLike
 
 __all__ = [
     "boolean_mask",
-    "embedding_lookup",
     "gather",
     "gather_nd",
     "scatter_nd",
@@ -25,12 +24,13 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
+
 def _tensor(value: TensorLike, op: str) -> TensorBase:
     return value if isinstance(value, TensorBase) else as_tensor(value, None, op)
 
 
-def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, batch_dims: int = 0,
-           name: str | None = None) -> Tensor:
+def gather(params: TensorLike, indices: TensorLike, validate_indices: bool | None = None,
+           axis: int | None = None, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """Slices of `params` along `axis`: ``y[..., j, ...] = params[..., indices[j], ...]``.
 
     Parameters
@@ -38,6 +38,8 @@ def gather(params: TensorLike, indices: TensorLike, axis: int | None = None, bat
     params : Tensor, any dtype, at least 1 dimension
     indices : Tensor, int32 or int64, any shape
         Between ``-n`` and ``n - 1``, where n is the size of the axis.
+    validate_indices : bool, optional
+        Changes nothing: indices are always checked.
     axis : int, optional
         Default: `batch_dims`.
     batch_dims : int
@@ -91,7 +93,7 @@ def gather_grad(g: TensorLike, indices: TensorLike, shape: Sequence[int], axis: 
 
 @gradient("gather_grad", saves=(1,))
 def _(gg, y, g, indices, shape, axis, batch_dims):
-    return gather(gg, indices, axis, batch_dims), None
+    return gather(gg, indices, axis=axis, batch_dims=batch_dims), None
 
 
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int = 0,
@@ -358,29 +360,3 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     if not mask.dtype.is_bool:
         raise DTypeError(f"boolean_mask: mask is {mask.dtype}, want bool")
     return _gather_nd(tensor, where(mask), at, 0, name)
-
-
-def embedding_lookup(params: TensorLike, ids: TensorLike, name: str | None = None) -> Tensor:
-    """Rows of `params` by number: ``params[ids]``, of shape ``ids.shape + params.shape[1:]``.
-
-    Parameters
-    ----------
-    params : Tensor, shape (n, ...)
-    ids : Tensor, int32 or int64, any shape
-
-    Returns
-    -------
-    Tensor, of dtype of `params`
-
-    Raises
-    ------
-    OutOfRangeError
-        If an id is out of range.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.nn.embedding_lookup([[1., 2.], [3., 4.]], [1, 1]).numpy().tolist()
-    [[3.0, 4.0], [3.0, 4.0]]
-    """
-    return gather(params, ids, axis=0, name=name)

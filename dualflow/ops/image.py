@@ -107,7 +107,7 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
         wanted = _proportional(have, wanted)
     if kind == ResizeMethod.NEAREST_NEIGHBOR:
         for axis, before, after in zip((x.ndim - 3, x.ndim - 2), have, wanted, strict=True):
-            x = gather(x, _nearest(before, after), axis, name=name)
+            x = gather(x, _nearest(before, after), axis=axis, name=name)
         return identity(x) if not isinstance(x, Tensor) else x
     y = x if x.dtype.is_floating else cast(x, float32)
     for axis, n in zip((-3, -2), wanted, strict=True):

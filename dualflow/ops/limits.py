@@ -12,12 +12,12 @@ __all__ = [
 ]
 
 
-def maximum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The larger of a and b, elementwise.
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The larger of x and y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -25,7 +25,7 @@ def maximum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN in either gives NaN. The gradient flows to a where ``a >= b``, elsewhere to b.
+    NaN in either gives NaN. The gradient flows to x where ``x >= y``, elsewhere to y.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def maximum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.maximum([1, 5], 3).numpy().tolist()
     [3, 5]
     """
-    return apply("maximum", a, b, name=name)
+    return apply("maximum", x, y, name=name)
 
 
 @gradient("maximum", saves="inputs")
@@ -42,12 +42,12 @@ def _(g, y, a, b):
     return lambda: where(a_wins, g, 0), lambda: where(a_wins, 0, g)
 
 
-def minimum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The smaller of a and b, elementwise.
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The smaller of x and y, elementwise.
 
     Parameters
     ----------
-    a, b : Tensor, any number dtype, shapes that broadcast
+    x, y : Tensor, any number dtype, shapes that broadcast
 
     Returns
     -------
@@ -55,7 +55,7 @@ def minimum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN in either gives NaN. The gradient flows to a where ``a <= b``, elsewhere to b.
+    NaN in either gives NaN. The gradient flows to x where ``x <= y``, elsewhere to y.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def minimum(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     >>> df.minimum([1, 5], 3).numpy().tolist()
     [1, 3]
     """
-    return apply("minimum", a, b, name=name)
+    return apply("minimum", x, y, name=name)
 
 
 @gradient("minimum", saves="inputs")

@@ -13,7 +13,7 @@ from dualflow._core import (
     get_op,
 )
 from dualflow.dtypes import as_dtype, int8, int32, uint8
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import expand_dims, product, reshape, squeeze, static_shape
 from dualflow.ops.cast import cast
@@ -26,7 +26,9 @@ MATMUL_INT32 = get_op("matmul_int32")
 
 
 def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False,
-           output_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
+           adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
+           b_is_sparse: bool = False, output_type: DTypeLike | None = None,
+           name: str | None = None) -> Tensor:
     """op(a) op(b) over the last two dimensions; the ones before them broadcast.
 
     Parameters
@@ -35,6 +37,10 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     b : Tensor, same dtypes, shape (..., k, n)
     transpose_a, transpose_b : bool
         Whether the last two dimensions are swapped first: shapes (..., k, m) and (..., n, k).
+    adjoint_a, adjoint_b : bool
+        The same: numbers are real.
+    a_is_sparse, b_is_sparse : bool
+        Change nothing: zeros are multiplied as other numbers are.
     output_type : dtype, optional
         int32 for a and b both int8 or both uint8: sums are in int32, where they wrap around.
         Otherwise it may only say what the result has anyway.
@@ -49,6 +55,8 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
         If an operand has fewer than 2 dimensions, or the dimensions do not fit.
     DTypeError
         If there is no product for the dtype, or none with output_type.
+    InvalidArgumentError
+        If an operand is to be both transposed and adjoint.
 
     Notes
     -----
@@ -64,9 +72,19 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     >>> df.matmul(x, x, transpose_b=True, output_type=df.int32).numpy().tolist()
     [[20000]]
     """
+    if adjoint_a or adjoint_b:
+        transpose_a = _turned("matmul", "a", transpose_a, adjoint_a)
+        transpose_b = _turned("matmul", "b", transpose_b, adjoint_b)
     if output_type is not None:
         return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
+
+
+def _turned(op: str, operand: str, transpose: bool, adjoint: bool) -> bool:
+    if transpose and adjoint:
+        raise InvalidArgumentError(f"{op}: transpose_{operand} and adjoint_{operand} are both "
+                                   "given, want one of them")
+    return transpose or adjoint
 
 
 def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
@@ -106,6 +124,7 @@ def _rows(x):
 
 
 def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
+           adjoint_a: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False,
            name: str | None = None) -> Tensor:
     """op(a) b: the product of matrices with vectors; dimensions before those broadcast.
 
@@ -115,6 +134,10 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
     b : Tensor, same dtypes, shape (..., k)
     transpose_a : bool
         Whether the last two dimensions of a, then (..., k, m), are swapped first.
+    adjoint_a : bool
+        The same: numbers are real.
+    a_is_sparse, b_is_sparse : bool
+        Change nothing.
 
     Returns
     -------
@@ -134,7 +157,7 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matvec")
     if b.ndim == 0:
         raise ShapeError(f"matvec: b has shape () and dtype {b.dtype}, want 1 or more dimensions")
-    return squeeze(matmul(a, expand_dims(b, -1), transpose_a), -1, name)
+    return squeeze(matmul(a, expand_dims(b, -1), transpose_a, adjoint_a=adjoint_a), -1, name)
 
 
 def _operator(a: TensorLike, b: TensorLike) -> Tensor:

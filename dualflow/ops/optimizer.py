@@ -7,15 +7,19 @@ nothing (`sgd_update`, `adagrad_update`) such rows are not visited."""
 
 from typing import Any
 
-from dualflow._core import Variable, apply
+from dualflow._core import Variable, apply, as_tensor
+from dualflow.dtypes import float64
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array import same_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.exponential import pow, sqrt
 from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.limits import maximum
 from dualflow.ops.types import TensorLike
 
-__all__ = ["adagrad_update", "adam_update", "centered_rmsprop_update", "momentum_update",
-           "rmsprop_update", "sgd_update"]
+__all__ = ["adagrad_update", "adam_update", "amsgrad_update", "centered_rmsprop_update",
+           "momentum_update", "rmsprop_update", "sgd_update"]
 
 
 def _update(op: str, variables: tuple[Variable, ...], grad: Any, rest: tuple[TensorLike, ...],
@@ -140,6 +144,37 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
 
 no_gradient("adam_update", why="it writes a variable")
 no_gradient("adam_update_rows", why="it writes a variable")
+
+
+def amsgrad_update(var: Variable, m: Variable, v: Variable, v_hat: Variable, grad: TensorLike,
+                   learning_rate: TensorLike, step: TensorLike, beta_1: float = 0.9,
+                   beta_2: float = 0.999, epsilon: float = 1e-7,
+                   weight_decay: float = 0.0) -> None:
+    """Adam with the largest v so far in place of v; composed of other ops.
+
+    Parameters
+    ----------
+    v_hat : Variable, like `var`
+        The largest v so far.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.optimizer import amsgrad_update
+    >>> w, m, v, top = [df.Variable([x]) for x in (1., 0., 0., 0.)]
+    >>> amsgrad_update(w, m, v, top, df.constant([2.]), 0.5, 0)
+    >>> w.numpy().round(4).tolist()
+    [0.5]
+    """
+    g, t = as_tensor(grad), cast(step, float64) + 1.0
+    rate = cast(learning_rate, float64)
+    scale = rate * sqrt(1.0 - pow(beta_2, t)) / (1.0 - pow(beta_1, t))
+    m.assign_add((g - m) * (1.0 - beta_1))
+    v.assign_add((g * g - v) * (1.0 - beta_2))
+    v_hat.assign(maximum(v_hat, v))
+    if weight_decay:
+        var.assign_sub(var * cast(rate * weight_decay, var.dtype))
+    var.assign_sub(cast(scale, var.dtype) * m / (sqrt(v_hat) + epsilon))
 
 
 def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,

@@ -31,6 +31,11 @@ def _in_dtype(x: Tensor, wanted: dtypes.DType) -> Tensor:
     return x if x.dtype is wanted else apply("cast", x, dtype=wanted)
 
 
+def _known(alg: str, op: str) -> None:
+    if alg not in ("auto_select", "philox"):
+        raise InvalidArgumentError(f"{op}: alg is {alg!r}, want 'auto_select' or 'philox'")
+
+
 def key_of(seed: TensorLike) -> TensorLike:
     """What random ops take as their key."""
     return seed if isinstance(seed, TensorBase) else constant(seed, dtypes.int64)
@@ -52,7 +57,7 @@ def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: Tens
 
 def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
                       maxval: TensorLike | None = None, dtype: DTypeLike = dtypes.float32,
-                      name: str | None = None) -> Tensor:
+                      name: str | None = None, alg: str = "auto_select") -> Tensor:
     """Numbers evenly distributed over [minval, maxval), determined by `seed`.
 
     Parameters
@@ -63,6 +68,8 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     minval, maxval : number, or for floats Tensor
         `maxval` is 1 for floats if not given, and must be given for integers.
     dtype : dtype, default float32
+    alg : {"auto_select", "philox"}
+        There is one algorithm.
 
     Returns
     -------
@@ -81,6 +88,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike = 0,
     >>> df.random.stateless_uniform([3], seed=[1, 2], maxval=1).shape
     (3,)
     """
+    _known(alg, "stateless_uniform")
     drawn = _drawn_in(dtype)
     if not drawn.is_floating:
         if maxval is None:
@@ -108,7 +116,7 @@ no_gradient("random_integers", why="random numbers do not depend on their inputs
 
 def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                      stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
-                     name: str | None = None) -> Tensor:
+                     name: str | None = None, alg: str = "auto_select") -> Tensor:
     """Normally distributed numbers, determined by `seed`.
 
     Parameters
@@ -118,6 +126,8 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
         Any two numbers, such as an epoch and a step: each pair has a stream of its own.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
+    alg : {"auto_select", "philox"}
+        There is one algorithm.
 
     Returns
     -------
@@ -134,6 +144,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     >>> df.random.stateless_normal([2, 3], seed=[1, 2]).shape
     (2, 3)
     """
+    _known(alg, "stateless_normal")
     def draw(mean, stddev):
         return apply("random_normal", key_of(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
                      mean=mean, stddev=stddev)
@@ -146,7 +157,7 @@ no_gradient("random_normal", why="random numbers do not depend on their inputs")
 
 def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
                                stddev: TensorLike = 1.0, dtype: DTypeLike = dtypes.float32,
-                               name: str | None = None) -> Tensor:
+                               name: str | None = None, alg: str = "auto_select") -> Tensor:
     """Normally distributed numbers within two standard deviations, determined by `seed`.
 
     Parameters
@@ -156,6 +167,8 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
         Any two numbers, such as an epoch and a step: each pair has a stream of its own.
     mean, stddev : number or Tensor
     dtype : floating dtype, default float32
+    alg : {"auto_select", "philox"}
+        There is one algorithm.
 
     Returns
     -------
@@ -172,6 +185,7 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
     >>> df.random.stateless_truncated_normal([4], seed=[1, 2]).shape
     (4,)
     """
+    _known(alg, "stateless_truncated_normal")
     def draw(mean, stddev):
         return apply("truncated_normal", key_of(seed), name=name, shape=shape,
                      dtype=_drawn_in(dtype), mean=mean, stddev=stddev)

@@ -1,4 +1,4 @@
-"""Order and counts: sorting, searching, counting equal numbers. NaN comes last in either direction,
+"""Order: sorting and searching. NaN comes last in either direction,
 and equal numbers keep their order."""
 
 from collections.abc import Callable
@@ -9,16 +9,12 @@ from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import static_shape, transpose
-from dualflow.ops.compare import where
+from dualflow.ops.cast import cast
 from dualflow.ops.gather import gather_grad
-from dualflow.ops.segment import unsorted_segment_sum
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "argsort",
-    "bincount",
-    "confusion_matrix",
-    "in_top_k",
     "searchsorted",
     "sort",
     "top_k",
@@ -135,7 +131,8 @@ def argsort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING",
 no_gradient("argsort", why="integer result")
 
 
-def top_k(input: TensorLike, k: int = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: DTypeLike = int32,
+          name: str | None = None) -> TopK:
     """The `k` largest numbers along the last axis, and their indices.
 
     Parameters
@@ -144,11 +141,12 @@ def top_k(input: TensorLike, k: int = 1, sorted: bool = True, name: str | None =
     k : int, at most n
     sorted : bool
         The numbers come in descending order either way.
+    index_type : int32, int64 or int16
 
     Returns
     -------
     values : Tensor, shape (..., k), dtype of `input`
-    indices : Tensor, int32, shape (..., k)
+    indices : Tensor, `index_type`, shape (..., k)
 
     Notes
     -----
@@ -162,7 +160,8 @@ def top_k(input: TensorLike, k: int = 1, sorted: bool = True, name: str | None =
     >>> values.numpy().tolist(), indices.numpy().tolist()
     ([5, 5, 3], [1, 3, 2])
     """
-    return TopK(*apply("top_k", input, name=name, k=k))
+    values, indices = apply("top_k", input, name=name, k=k)
+    return TopK(values, indices if index_type is int32 else cast(indices, index_type))
 
 
 @gradient("top_k", saves="output")
@@ -250,117 +249,3 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32,
 
 
 no_gradient("unique", why="the number of results depends on the values")
-
-
-def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int | None = None,
-             maxlength: int | None = None, dtype: DTypeLike = int32,
-             name: str | None = None) -> Tensor:
-    """How often each integer from 0 on occurs in `arr`, or the sum of its weights.
-
-    Parameters
-    ----------
-    arr : Tensor, int32 or int64, not negative
-    weights : Tensor, any number dtype, same shape as `arr`, optional
-    minlength, maxlength : int, optional
-        Bounds on the length of the result; numbers beyond it are not counted.
-    dtype : int32 or int64
-        The dtype of counts; sums have that of `weights`.
-
-    Returns
-    -------
-    Tensor, shape (largest number + 1,) within the bounds
-
-    Raises
-    ------
-    OutOfRangeError
-        If a number is negative.
-
-    Notes
-    -----
-    A gradient goes to `weights` only.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.bincount([1, 3, 1]).numpy().tolist()
-    [0, 2, 0, 1]
-    >>> df.math.bincount([1, 3, 1], weights=[.5, 1., 2.]).numpy().tolist()
-    [0.0, 2.5, 0.0, 1.0]
-    """
-    arr = arr if isinstance(arr, TensorBase) else as_tensor(arr, None, "bincount")
-    counts = apply("bincount", arr, name=name, minlength=minlength or 0,
-                   maxlength=-1 if maxlength is None else maxlength, dtype=dtype)
-    if weights is None:
-        return counts
-    length = counts.shape[0]
-    return unsorted_segment_sum(weights, where(arr < length, arr, -1), length)
-
-
-no_gradient("bincount", why="integer result")
-
-
-def in_top_k(targets: TensorLike, predictions: TensorLike, k: int,
-             name: str | None = None) -> Tensor:
-    """Whether the prediction of each target is among the `k` largest of its row.
-
-    Parameters
-    ----------
-    targets : Tensor, int32 or int64, shape (n,)
-    predictions : Tensor, any number dtype, shape (n, classes)
-    k : int
-
-    Returns
-    -------
-    Tensor, bool, shape (n,)
-
-    Notes
-    -----
-    All predictions equal to the k-th largest count as being among them. A target that is not a
-    class, or a row with a prediction that is not finite, gives False. No gradient.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.in_top_k([0, 1], [[.1, .9], [.2, .8]], 1).numpy().tolist()
-    [False, True]
-    """
-    return apply("in_top_k", targets, predictions, name=name, k=k)
-
-
-no_gradient("in_top_k", why="bool result")
-
-
-def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int | None = None,
-                     dtype: DTypeLike = int32, name: str | None = None) -> Tensor:
-    """Counts of (label, prediction): row i, column j says how often label i was predicted as j.
-
-    Parameters
-    ----------
-    labels, predictions : Tensor, int32 or int64, shape (n,)
-    num_classes : int, optional
-        Default: one more than the largest of both.
-    dtype : int32 or int64
-
-    Returns
-    -------
-    Tensor, shape (num_classes, num_classes)
-
-    Raises
-    ------
-    OutOfRangeError
-        If a label or prediction is negative, or `num_classes` or more.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.math.confusion_matrix([0, 1, 1], [0, 1, 0]).numpy().tolist()
-    [[1, 0], [1, 1]]
-    """
-    if num_classes is not None and num_classes < 0:
-        raise InvalidArgumentError(
-            f"confusion_matrix: num_classes is {num_classes}, want at least 0")
-    return apply("confusion_matrix", labels, predictions, name=name, dtype=dtype,
-                 num_classes=-1 if num_classes is None else num_classes)
-
-
-no_gradient("confusion_matrix", why="integer result")

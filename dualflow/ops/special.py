@@ -1,9 +1,10 @@
 """Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, as_tensor
+from dualflow.dtypes import float64
 from dualflow.gradient_registry import gradient
 from dualflow.ops.cast import cast
-from dualflow.ops.compare import not_equal
+from dualflow.ops.compare import equal, not_equal, where
 from dualflow.ops.exponential import exp
 from dualflow.ops.hyperbolic import tanh
 from dualflow.ops.types import TensorLike
@@ -84,16 +85,17 @@ def _(gg, out, g, x):
     return lambda: sigmoid_grad(gg, x), lambda: -sigmoid_grad(gg * g, x) * tanh(0.5 * x)
 
 
-def softplus(x: TensorLike, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """log(1 + e**x), elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    features : Tensor, floating
+        The x of the formula.
 
     Returns
     -------
-    Tensor, same shape and dtype as `x`
+    Tensor, same shape and dtype as `features`
 
     Notes
     -----
@@ -105,7 +107,7 @@ def softplus(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.softplus([-1., 0., 1.]).numpy().round(4)
     array([0.3133, 0.6931, 1.3133], dtype=float32)
     """
-    return apply("softplus", x, name=name)
+    return apply("softplus", features, name=name)
 
 
 @gradient("softplus", saves="inputs")
@@ -351,12 +353,13 @@ def _(g, y, x):
     return g * polygamma(1, x)
 
 
-def polygamma(n: int, x: TensorLike, name: str | None = None) -> Tensor:
-    """The n-th derivative of digamma, elementwise.
+def polygamma(a: int | TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The a-th derivative of digamma, elementwise.
 
     Parameters
     ----------
-    n : int, 0 to 100
+    a : int, 0 to 100, or Tensor of such numbers in the dtype of x
+        Which derivative; a tensor broadcasts with x.
     x : Tensor, floating
 
     Returns
@@ -366,13 +369,13 @@ def polygamma(n: int, x: TensorLike, name: str | None = None) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        If n is out of range.
+        If a is out of range.
 
     Notes
     -----
-    Computed in float64 as ``(-1)**(n+1) * n! * zeta(n + 1, x)``, below 0 by reflection (NIST
-    DLMF 5.15). At 0 and the negative integers it is inf for odd n and NaN for even n. The
-    gradient is ``g * polygamma(n + 1, x)``.
+    Computed in float64 as ``(-1)**(a+1) * a! * zeta(a + 1, x)``, below 0 by reflection (NIST
+    DLMF 5.15). At 0 and the negative integers it is inf for odd a and NaN for even a. The
+    gradient is ``g * polygamma(a + 1, x)``.
 
     Examples
     --------
@@ -380,7 +383,13 @@ def polygamma(n: int, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.polygamma(1, [1., 2.]).numpy().round(4)
     array([1.6449, 0.6449], dtype=float32)
     """
-    return apply("polygamma", x, n=n, name=name)
+    if isinstance(a, int):
+        return apply("polygamma", x, n=a, name=name)
+    n, at = cast(a, float64), as_tensor(x, None, "polygamma")
+    wide = cast(at, float64)
+    factor = where(equal(n % 2, 0), -1.0, 1.0) * exp(lgamma(n + 1))
+    found = where(equal(n, 0), digamma(wide), factor * apply("zeta", n + 1, wide))
+    return cast(found, at.dtype, name=name)
 
 
 @gradient("polygamma", saves="inputs")

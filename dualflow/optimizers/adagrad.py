@@ -1,10 +1,12 @@
 """Adagrad."""
 
-from typing import Any
+from typing import Unpack
 
 import dualflow as df
 from dualflow.ops.optimizer import adagrad_update
-from dualflow.optimizers.base import LearningRate, Optimizer
+from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.options import Common
+from dualflow.optimizers.rate import LearningRate
 
 __all__ = ["Adagrad"]
 
@@ -19,7 +21,7 @@ class Adagrad(Optimizer):
         What the sum starts from.
     epsilon : float, default 1e-7
         Added below the square root.
-    clipnorm, clipvalue, global_clipnorm : float, optional
+    **common
         See `Optimizer`.
 
     Notes
@@ -41,7 +43,7 @@ class Adagrad(Optimizer):
 
     def __init__(self, learning_rate: LearningRate = 0.001,
                  initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,
-                 **common: Any) -> None:
+                 **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 

@@ -1,10 +1,12 @@
 """Adam, and Adam with decoupled weight decay."""
 
-from typing import Any
+from typing import Unpack
 
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.optimizer import adam_update
-from dualflow.optimizers.base import LearningRate, Optimizer
+from dualflow.ops.optimizer import adam_update, amsgrad_update
+from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.options import Common, Rest
+from dualflow.optimizers.rate import LearningRate
 
 __all__ = ["Adam", "AdamW"]
 
@@ -19,9 +21,12 @@ class Adam(Optimizer):
         How much of the means is kept at each update.
     epsilon : float, default 1e-7
         Added to the square root, as in the paper's efficient form.
-    weight_decay : float, default 0.0
+    amsgrad : bool
+        Whether the mean of the squares never becomes less (Reddi et al., "On the convergence of
+        Adam and beyond", ICLR 2018).
+    weight_decay : float, optional
         See `AdamW`.
-    clipnorm, clipvalue, global_clipnorm : float, optional
+    **common
         See `Optimizer`.
 
     Examples
@@ -33,15 +38,18 @@ class Adam(Optimizer):
     [0.5]
     """
 
-    slot_names = ("m", "v")
+    decays_itself = True
 
     def __init__(self, learning_rate: LearningRate = 0.001, beta_1: float = 0.9,
-                 beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
-                 **common: Any) -> None:
+                 beta_2: float = 0.999, epsilon: float = 1e-7, amsgrad: bool = False,
+                 **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
-        self.weight_decay = weight_decay
+        self.amsgrad = amsgrad
         self.validate()
+
+    def layout(self):
+        return ("m", "v", "v_hat") if self.amsgrad else ("m", "v")
 
     def validate(self):
         super().validate()
@@ -50,8 +58,12 @@ class Adam(Optimizer):
                 raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
 
     def update(self, grad, var, slots, rate):
-        adam_update(var, slots[0], slots[1], grad, rate, self.iterations, self.beta_1,
-                    self.beta_2, self.epsilon, self.weight_decay)
+        options = (self.beta_1, self.beta_2, self.epsilon, self.weight_decay or 0.0)
+        if self.amsgrad:
+            amsgrad_update(var, slots[0], slots[1], slots[2], grad, rate, self.iterations,
+                           *options)
+        else:
+            adam_update(var, slots[0], slots[1], grad, rate, self.iterations, *options)
 
 
 class AdamW(Adam):
@@ -62,7 +74,7 @@ class AdamW(Adam):
     learning_rate : float, Variable, schedule or callable, default 0.001
     weight_decay : float, default 0.004
         A variable first loses the share learning_rate * weight_decay of itself.
-    beta_1, beta_2, epsilon, clipnorm, clipvalue, global_clipnorm
+    beta_1, beta_2, epsilon, amsgrad, **common
         See `Adam`.
 
     Notes
@@ -80,5 +92,6 @@ class AdamW(Adam):
 
     def __init__(self, learning_rate: LearningRate = 0.001, weight_decay: float = 0.004,
                  beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7,
-                 **common: Any) -> None:
-        super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay, **common)
+                 amsgrad: bool = False, **common: Unpack[Rest]) -> None:
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, amsgrad,
+                         weight_decay=weight_decay, **common)

@@ -7,23 +7,19 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import dualflow as df
-from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow._core import current_graph, unwrapped
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.clip import clip_gradient_by_value
 from dualflow.ops.host import host_call
-from dualflow.optimizers.schedules import LearningRateSchedule
-from dualflow.settings import Settings
+from dualflow.optimizers.options import Options, Signature
+from dualflow.optimizers.rate import LearningRate
 
 __all__ = ["Optimizer"]
 
-LearningRate: TypeAlias = (
-    "float | df.Variable | df.Tensor | LearningRateSchedule | Callable[[], Any]")
-
-
-class Optimizer(Settings):
+class Optimizer(Options):
     """Base of optimizers. A subclass names its slots and says how one variable is updated.
 
     Parameters
@@ -37,6 +33,18 @@ class Optimizer(Settings):
         Each element of a gradient is limited to [-clipvalue, clipvalue].
     global_clipnorm : float, optional
         All gradients are scaled down so that their common norm is at most this.
+    weight_decay : float, optional
+        The share ``learning_rate * weight_decay`` of a variable is lost before its update.
+    use_ema : bool
+        Whether averages of the variables are kept, see `finalize_variable_values`.
+    ema_momentum : float, default 0.99
+        How much of an average is kept at each update.
+    ema_overwrite_frequency : int, optional
+        Every so many updates the variables become their averages.
+    loss_scale_factor : float, optional
+        See `scale_loss`.
+    gradient_accumulation_steps : int, optional
+        Gradients are added up, and every so many steps there is an update by their mean.
     name : str, optional
 
     Attributes
@@ -58,14 +66,23 @@ class Optimizer(Settings):
 
     slot_names: Sequence[str] = ()
 
-    def __init__(self, learning_rate: LearningRate, clipnorm: float | None = None,
-                 clipvalue: float | None = None, global_clipnorm: float | None = None,
-                 name: str | None = None) -> None:
+    def __init__(self, learning_rate: LearningRate, weight_decay: float | None = None,
+                 clipnorm: float | None = None, clipvalue: float | None = None,
+                 global_clipnorm: float | None = None, use_ema: bool = False,
+                 ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
+                 loss_scale_factor: float | None = None,
+                 gradient_accumulation_steps: int | None = None, name: str | None = None) -> None:
         self.name = name if name is not None else type(self).__name__
+        self.weight_decay, self.loss_scale_factor = weight_decay, loss_scale_factor
+        self.use_ema, self.ema_momentum = use_ema, ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.gradient_accumulation_steps = gradient_accumulation_steps
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
+        self._steps = df.Variable(0, trainable=False, name="steps", dtype=df.int64) \
+            if gradient_accumulation_steps else None
         self._one = df.constant(1, df.int64)
-        self._rate = self._as_rate(learning_rate)
+        self._rate = self.as_rate(learning_rate)
         self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
         self._layout: Sequence[str] = ()            # names of the slots that were made
         self._holds: frozenset[str] = frozenset()   # those that hold something
@@ -76,6 +93,8 @@ class Optimizer(Settings):
         self._warned = False
         Optimizer.validate(self)
 
+    __signature__ = Signature(__init__)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "iterations" and name in self.__dict__:
             self.iterations.assign(value)
@@ -83,6 +102,7 @@ class Optimizer(Settings):
             super().__setattr__(name, value)
 
     def validate(self) -> None:
+        super().validate()
         limits = {key: getattr(self, key) for key in ("clipnorm", "clipvalue", "global_clipnorm")
                   if getattr(self, key) is not None}
         if len(limits) > 1:
@@ -90,45 +110,10 @@ class Optimizer(Settings):
         for key, limit in limits.items():
             if not limit > 0:
                 raise InvalidArgumentError(f"{self.name}: {key} is {limit!r}, want a number > 0")
-        if self._slots and not self._holds.issuperset(self.needed_slots()):
-            missing = [slot for slot in self.needed_slots() if slot not in self._holds]
+        needed = (*self.needed_slots(), *self.extra_slots()) if self._slots else ()
+        if missing := [slot for slot in needed if slot not in self._holds]:
             raise InvalidArgumentError(f"{self.name}: its variables have no slot for "
                                        f"{' and '.join(missing)}; make a new optimizer that has")
-
-    # --- learning rate ---
-
-    def _as_rate(self, rate: LearningRate) -> Any:
-        rate = unwrapped(rate)
-        if callable(rate) or isinstance(rate, df.TensorBase):
-            return rate
-        if not rate >= 0:
-            raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
-        # float64, so that float64 variables get the exact rate
-        return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
-
-    @property
-    def learning_rate(self) -> Any:
-        """The learning rate of the next update; assign a number or a schedule to change it."""
-        rate = self._rate
-        if isinstance(rate, LearningRateSchedule):
-            rate.used()
-            return rate(self.iterations)
-        if not callable(rate):
-            return rate
-        found = _asked(rate)
-        graph = current_graph()
-        if graph is None or not isinstance(found, df.Tensor) or type(found) is Symbol:
-            return found
-        return graph.feed(_asked, (rate,), df.TensorSpec((), found.dtype), "learning_rate")
-
-    @learning_rate.setter
-    def learning_rate(self, rate: LearningRate) -> None:
-        plain = not callable(rate) and not isinstance(rate, df.TensorBase)
-        if plain and isinstance(self._rate, df.Variable):
-            self._rate.assign(rate)
-        else:
-            self._rate = self._as_rate(rate)
-            self.changed(f"{type(self).__name__}.learning_rate became {rate!r}")
 
     # --- slots ---
 
@@ -138,7 +123,7 @@ class Optimizer(Settings):
 
     def next_layout(self) -> Sequence[str]:
         """Names of the slots that the next variable gets."""
-        return self._layout if self._slots else self.layout()
+        return self._layout if self._slots else (*self.layout(), *self.extra_slots())
 
     def needed_slots(self) -> Sequence[str]:
         """Names of the slots that updates use."""
@@ -151,7 +136,8 @@ class Optimizer(Settings):
                 raise df.errors.DTypeError(
                     f"{self.name}: got {type(var).__name__} to update, want a Variable")
             if not self._slots:
-                self._layout, self._holds = tuple(self.layout()), frozenset(self.needed_slots())
+                self._layout, self._holds = tuple(self.next_layout()), frozenset(
+                    (*self.needed_slots(), *self.extra_slots()))
             if var not in self._slots:
                 kept = self._kept.get(var) or self._kept.get(len(self._slots)) or {}
                 self._slots[var] = tuple([self._new_slot(slot, var, kept.get(slot))
@@ -171,7 +157,7 @@ class Optimizer(Settings):
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
         """The initial value of a slot."""
-        return df.zeros(var.shape, var.dtype)
+        return var.value() if slot == "average" else df.zeros(var.shape, var.dtype)
 
     @property
     def variables(self) -> list[df.Variable]:
@@ -183,7 +169,8 @@ class Optimizer(Settings):
     def numbers(self) -> dict[str, df.Variable]:
         """Of these, what belongs to no variable."""
         own = {"learning_rate": self._rate} if isinstance(self._rate, df.Variable) else {}
-        return {"iterations": self.iterations, **own}
+        sums = {} if self._steps is None else {"steps": self._steps}
+        return {"iterations": self.iterations, **own, **sums}
 
     @property
     def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
@@ -291,14 +278,34 @@ class Optimizer(Settings):
         flowed = [None if graph is None else graph.flowed.get(g) for g in grads]
         if None not in flowed:
             self._check_flowed(flowed, variables)
-        grads = self._clipped(grads)
-        rate, update = self.learning_rate, self.update
-        for grad, var, flag in zip(grads, variables, flowed, strict=True):
+        grads = self.unscaled(grads)
+        if self._steps is None:
+            self._update(grads, variables, flowed)
+        else:
+            sums = [self._slot(v, "accumulated") for v in variables]
+            self.accumulate(grads, flowed, sums, self._steps, lambda means: self._update(
+                means, variables, [None] * len(means)))
+
+    def _slot(self, var: df.Variable, name: str) -> df.Variable:
+        return self._slots[var][self._layout.index(name)]
+
+    def _update(self, grads: list[Any], variables: list[df.Variable], flags: list[Any]) -> None:
+        """One update of all variables; a flag tells in a run whether there is a gradient."""
+        rate, own = self.learning_rate, len(self._layout) - len(self.extra_slots())
+        for grad, var, flag in zip(self._clipped(grads), variables, flags, strict=True):
+            step = functools.partial(self._one_update, grad, var, self._slots[var][:own], rate)
             if flag is None:
-                update(grad, var, slots[var], rate)
-            else:                   # a run tells whether there is a gradient
-                df.cond(flag, functools.partial(update, grad, var, slots[var], rate), lambda: None)
+                step()
+            else:
+                df.cond(flag, step, lambda: None)
+        if self.use_ema:
+            self.average([(var, self._slot(var, "average")) for var in variables])
         self.iterations.assign_add(self._one)
+
+    def _one_update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
+                    rate: Any) -> None:
+        self.decay(var, rate)
+        self.update(grad, var, slots, rate)
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
         """The gradients that are not None, and their variables."""
@@ -364,14 +371,12 @@ class Optimizer(Settings):
         if callable(loss):
             with df.GradientTape() if tape is None else tape as tape:
                 loss = loss()
+                scaled = self.scale_loss(loss)
         elif tape is None:
             raise InvalidArgumentError(f"{self.name}: the loss is a {type(loss).__name__} and no "
                                        "tape is given, want a callable or the tape")
-        self.apply_gradients(zip(tape.gradient(loss, var_list), var_list, strict=True))
+        else:
+            with tape:
+                scaled = self.scale_loss(loss)
+        self.apply_gradients(zip(tape.gradient(scaled, var_list), var_list, strict=True))
         return loss
-
-
-def _asked(rate: Callable[[], Any]) -> Any:
-    """The learning rate that a callable returns."""
-    found = rate()
-    return found if isinstance(found, df.TensorBase) else df.constant(found, df.float64)

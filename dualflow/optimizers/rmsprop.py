@@ -1,10 +1,12 @@
 """RMSprop."""
 
-from typing import Any
+from typing import Unpack
 
 import dualflow as df
 from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
-from dualflow.optimizers.base import LearningRate, Optimizer
+from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.options import Common
+from dualflow.optimizers.rate import LearningRate
 
 __all__ = ["RMSprop"]
 
@@ -22,7 +24,7 @@ class RMSprop(Optimizer):
         Added below the square root.
     centered : bool, default False
         Divide by the standard deviation instead.
-    clipnorm, clipvalue, global_clipnorm : float, optional
+    **common
         See `Optimizer`.
 
     Examples
@@ -36,7 +38,7 @@ class RMSprop(Optimizer):
 
     def __init__(self, learning_rate: LearningRate = 0.001, rho: float = 0.9,
                  momentum: float = 0.0, epsilon: float = 1e-7, centered: bool = False,
-                 **common: Any) -> None:
+                 **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
         self.validate()

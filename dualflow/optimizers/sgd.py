@@ -1,10 +1,12 @@
 """Gradient descent, plain and with momentum."""
 
-from typing import Any
+from typing import Unpack
 
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.optimizer import momentum_update, sgd_update
-from dualflow.optimizers.base import LearningRate, Optimizer
+from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.options import Common
+from dualflow.optimizers.rate import LearningRate
 
 __all__ = ["SGD"]
 
@@ -18,7 +20,7 @@ class SGD(Optimizer):
     momentum : float, default 0.0
         In [0, 1].
     nesterov : bool, default False
-    clipnorm, clipvalue, global_clipnorm : float, optional
+    **common
         See `Optimizer`.
 
     Examples
@@ -31,7 +33,7 @@ class SGD(Optimizer):
     """
 
     def __init__(self, learning_rate: LearningRate = 0.01, momentum: float = 0.0,
-                 nesterov: bool = False, **common: Any) -> None:
+                 nesterov: bool = False, **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.momentum, self.nesterov = momentum, nesterov
         self.validate()

@@ -139,7 +139,7 @@ def gather(params: Any, indices: Any, validate_indices: bool | None = None,
     ...     print(sess.run(tf.gather([5, 6, 7], [2, 0])))
     [7 5]
     """
-    return df.gather(convert(params), indices, axis, batch_dims, name or "GatherV2")
+    return df.gather(convert(params), indices, None, axis, batch_dims, name or "GatherV2")
 
 
 @recorded

@@ -157,7 +157,7 @@ def _(at: Node, x, pads=None, value=None, axes=None):
             places = df.clip_by_value(df.range(-a, x.shape[axis] + b), 0, x.shape[axis] - 1)
         else:
             places = df.math.floormod(df.range(-a, x.shape[axis] + b), x.shape[axis])
-        x = df.gather(x, places, axis)
+        x = df.gather(x, places, axis=axis)
     return x
 
 
@@ -189,7 +189,7 @@ def _(at: Node, start, limit, delta):
 @operator("EyeLike")
 def _(at: Node, x):
     x = tensor(x)
-    dtype = x.dtype if at("dtype") is None else dtype_of(at("dtype"))
+    dtype: Any = x.dtype if at("dtype") is None else dtype_of(at("dtype"))
     rows, columns = x.shape
     k = at("k", 0)
     here = df.expand_dims(df.range(rows), 1) + k
@@ -210,7 +210,7 @@ def _(at: Node, indices, depth, values):
 
 @operator("Gather")
 def _(at: Node, x, indices):
-    return df.gather(x, indices, at("axis", 0))
+    return df.gather(x, indices, axis=at("axis", 0))
 
 
 @operator("GatherElements")
@@ -282,7 +282,7 @@ def _(at: Node, x, condition):
     axis = at("axis")
     x = df.reshape(x, [-1]) if axis is None else x
     places = df.reshape(df.where(condition), [-1])
-    return df.gather(x, places, 0 if axis is None else axis)
+    return df.gather(x, places, axis=0 if axis is None else axis)
 
 
 @operator("ReverseSequence")

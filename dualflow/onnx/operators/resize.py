@@ -55,7 +55,7 @@ def _along(at: Node, x: Any, axis: int, m: int, factor: float, crop: Any) -> Any
     if at("mode", "nearest") == "nearest":
         rows = _nearest(np, at("nearest_mode", "round_prefer_floor") if at.version >= 11
                         else "floor", places)
-        y = df.gather(x, df.constant(np.clip(rows, 0, n - 1), df.int64), axis)
+        y = df.gather(x, df.constant(np.clip(rows, 0, n - 1), df.int64), axis=axis)
     else:
         table = _weights(np, at, places, n, factor)
         dtype = x.dtype if x.dtype.is_floating and x.dtype.itemsize > 2 else df.float32

@@ -23,6 +23,7 @@ from tests.ops.cases import (  # noqa: F401
     gather,
     hyperbolic,
     image,
+    incomplete,
     join,
     limits,
     local_response,

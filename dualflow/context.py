@@ -1,0 +1,229 @@
+"""What surrounds a program: whether a graph records it, where it runs, what it waits for; under
+TensorFlow's names."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
+from typing import Any
+
+import dualflow as df
+from dualflow._core import Symbol, TensorBase, current_graph
+from dualflow.graph.trace.trace import suspended
+from dualflow.nest import flatten
+
+__all__ = ["VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
+           "executing_eagerly", "get_logger", "get_static_value", "group", "init_scope",
+           "is_symbolic_tensor", "is_tensor", "no_op", "timestamp"]
+
+
+class VariableSynchronization(Enum):
+    """When copies of a variable agree. There is one copy of each, so this changes nothing."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(Enum):
+    """How updates of copies of a variable are put together. There is one copy of each, so this
+    changes nothing."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+# --- tensors ---------------------------------------------------------------------------------
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a variable or `IndexedSlices`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.is_tensor(df.constant(1.)), df.is_tensor([1.])
+    (True, False)
+    """
+    return isinstance(x, TensorBase | df.IndexedSlices)
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` stands for a value that a graph will compute.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.is_symbolic_tensor(df.constant(1.))
+    False
+    """
+    return isinstance(tensor, Symbol)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as an array, or None if only a run will tell.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    partial : bool
+        Changes nothing.
+
+    Returns
+    -------
+    numpy.ndarray, a NumPy scalar, or None
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.get_static_value(df.constant([1, 2])).tolist()
+    [1, 2]
+    """
+    if isinstance(tensor, Symbol):
+        return None
+    return df.convert_to_tensor(tensor).numpy()
+
+
+# --- graphs ----------------------------------------------------------------------------------
+
+
+def executing_eagerly() -> bool:
+    """Whether ops run at once here: False while a function is traced or a graph is built.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.executing_eagerly()
+    True
+    """
+    return current_graph() is None
+
+
+def init_scope() -> AbstractContextManager[Any]:
+    """Ops in the ``with`` block run at once, also while a function is traced.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> @df.function
+    ... def f():
+    ...     with df.init_scope():
+    ...         return df.executing_eagerly()
+    >>> f()
+    True
+    """
+    return suspended()
+
+
+def device(device_name: Any) -> AbstractContextManager[None]:
+    """Accepts any `device_name`: everything runs on the CPU.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> with df.device("/CPU:0"):
+    ...     x = df.constant(1.)
+    """
+    graph = current_graph()
+    return graph.device(device_name) if hasattr(graph, "device") else nullcontext()
+
+
+def control_dependencies(
+        control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
+    """Ops in the ``with`` block run after others.
+
+    Parameters
+    ----------
+    control_inputs : list of Tensor, or None
+
+    Notes
+    -----
+    In traced functions as in eager code, what has an effect runs in the order of the program, so
+    only a `Graph` that is built by hand needs this.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> v = df.Variable(1.)
+    >>> with df.control_dependencies([v.assign_add(1.)]):
+    ...     y = v * 10.
+    >>> y.item()
+    20.0
+    """
+    graph = current_graph()
+    if not hasattr(graph, "control_dependencies"):
+        return nullcontext()
+    return graph.control_dependencies(control_inputs)
+
+
+def no_op(name: str | None = None) -> Any:
+    """Does nothing; while a `Graph` is built, an operation that does nothing.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.no_op()
+    """
+    graph = current_graph()
+    return graph.outside_op("NoOp", name or "NoOp") if hasattr(graph, "outside_op") else None
+
+
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Nothing: its arguments have run. While a `Graph` is built, an operation that runs them.
+
+    Parameters
+    ----------
+    *inputs : Tensor, operation, or nested lists of them
+    name : str, optional
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.group(df.constant(1.), df.constant(2.))
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"group: got {', '.join(kwargs)}, want no keyword but name")
+    graph = current_graph()
+    if not hasattr(graph, "outside_op"):
+        return None
+    with control_dependencies([x for x in flatten(list(inputs)) if x is not None]):
+        return no_op(name or "group_deps")
+
+
+# --- the process -----------------------------------------------------------------------------
+
+
+def timestamp(name: str | None = None) -> df.Tensor:
+    """Seconds since 1970, float64; in a traced function at each run.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.timestamp().item() > 1.7e9
+    True
+    """
+    made: df.Tensor = _clock(name=name)
+    return made
+
+
+_clock = df.register_op("timestamp", lambda: df.constant(time.time(), df.float64),
+                        infer=lambda: ((), df.float64))
+
+
+def get_logger() -> logging.Logger:
+    """The logger called ``"dualflow"``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.get_logger().name
+    'dualflow'
+    """
+    return logging.getLogger("dualflow")

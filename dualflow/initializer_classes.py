@@ -1,0 +1,297 @@
+"""Initial values of variables as objects, under the names TensorFlow and Keras give them: made with
+what does not depend on the variable, called with a shape and a dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import dualflow as df
+from dualflow import initializers
+from dualflow.dtypes import float32
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
+           "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal",
+           "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant_initializer",
+           "ones_initializer", "random_normal_initializer", "random_uniform_initializer",
+           "zeros_initializer"]
+
+
+class Initializer:
+    """Base: an object that is called with a shape.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> isinstance(df.initializers.Zeros(), df.initializers.Initializer)
+    True
+    """
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> df.Tensor:
+        """A tensor of a shape and a dtype, float32 by default."""
+        return self.make(shape, float32 if dtype is None else df.as_dtype(dtype))
+
+    def make(self, shape: Sequence[int], dtype: df.DType) -> df.Tensor:
+        """The value."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make another like this one."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """One made of what `get_config` returned."""
+        return cls(**config)
+
+
+# --- the same everywhere -----------------------------------------------------------------------
+
+
+class Zeros(Initializer):
+    """All 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.Zeros()([2]).tolist()
+    [0.0, 0.0]
+    """
+
+    def make(self, shape, dtype):
+        return df.zeros(shape, dtype)
+
+
+class Ones(Initializer):
+    """All 1.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.Ones()([2]).tolist()
+    [1.0, 1.0]
+    """
+
+    def make(self, shape, dtype):
+        return df.ones(shape, dtype)
+
+
+class Constant(Initializer):
+    """`value` everywhere; or, of as many numbers as the shape has, those.
+
+    Parameters
+    ----------
+    value : number, nested lists or Tensor
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.Constant(0.5)([2]).tolist()
+    [0.5, 0.5]
+    """
+
+    def __init__(self, value: TensorLike = 0.0) -> None:
+        self.value = value
+
+    def make(self, shape, dtype):
+        value = df.cast(self.value, dtype)
+        return df.broadcast_to(value, shape) if value.ndim == 0 else df.reshape(value, shape)
+
+
+class Identity(Initializer):
+    """The identity matrix times `gain`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.Identity(2.)([2, 2]).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def make(self, shape, dtype):
+        if len(shape) != 2:
+            raise ShapeError(f"Identity: shape {tuple(shape)}, want 2 dimensions")
+        return df.eye(shape[0], shape[1], dtype=dtype) * self.gain
+
+
+# --- at random -----------------------------------------------------------------------------------
+
+
+class RandomNormal(Initializer):
+    """Normally distributed.
+
+    Parameters
+    ----------
+    mean, stddev : float
+    seed : int, optional
+        The same numbers each time; without one they follow from `random.set_seed`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.RandomNormal(stddev=1., seed=1)([3, 4]).shape
+    (3, 4)
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def make(self, shape, dtype):
+        return df.random.normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normally distributed, numbers further than two standard deviations from the mean drawn again;
+    the arguments are those of `RandomNormal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.TruncatedNormal(seed=1)([3, 4]).shape
+    (3, 4)
+    """
+
+    def make(self, shape, dtype):
+        return df.random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+class RandomUniform(Initializer):
+    """Evenly distributed over [minval, maxval).
+
+    Parameters
+    ----------
+    minval, maxval : float
+    seed : int, optional
+        As for `RandomNormal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.RandomUniform(-1., 1., seed=1)([3, 4]).shape
+    (3, 4)
+    """
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05,
+                 seed: int | None = None) -> None:
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def make(self, shape, dtype):
+        return df.random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
+
+
+class Orthogonal(Initializer):
+    """Orthogonal rows or columns of length `gain`: of all dimensions but the last as rows, q of the
+    QR decomposition of normally distributed numbers.
+
+    Parameters
+    ----------
+    gain : float
+    seed : int, optional
+        As for `RandomNormal`.
+
+    Notes
+    -----
+    Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks", ICLR 2014.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> q = df.initializers.Orthogonal(seed=1)([3, 3])
+    >>> (df.transpose(q) @ q).numpy().round(4).tolist() == df.eye(3).tolist()
+    True
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+        self.gain, self.seed = gain, seed
+
+    def make(self, shape, dtype):
+        if len(shape) < 2:
+            raise ShapeError(f"Orthogonal: shape {tuple(shape)}, want 2 dimensions or more")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        drawn = df.random.normal([max(rows, columns), min(rows, columns)], dtype=dtype,
+                                 seed=self.seed)
+        q, r = df.linalg.qr(drawn)
+        q = q * df.sign(df.linalg.diag_part(r))     # else q would not be evenly distributed
+        return df.reshape(df.transpose(q) if rows < columns else q, shape) * self.gain
+
+
+class VarianceScaling(Initializer):
+    """At random, with a variance that follows from the shape: ``scale / n``.
+
+    Parameters
+    ----------
+    scale : float
+    mode : {"fan_in", "fan_out", "fan_avg"}
+        n is the number of inputs, of outputs, or their mean.
+    distribution : {"truncated_normal", "untruncated_normal", "uniform"}
+    seed : int, optional
+        As for `RandomNormal`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.initializers.VarianceScaling(2., "fan_in", seed=1)([3, 4]).shape
+    (3, 4)
+    """
+
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in",
+                 distribution: str = "truncated_normal", seed: int | None = None) -> None:
+        kinds = "truncated_normal", "untruncated_normal", "uniform", "normal"
+        for name, value, wanted in (("mode", mode, ("fan_in", "fan_out", "fan_avg")),
+                                    ("distribution", distribution, kinds)):
+            if value not in wanted:
+                raise InvalidArgumentError(f"{type(self).__name__}: {name} is {value!r}, want one "
+                                           f"of {', '.join(wanted)}")
+        if not scale > 0:
+            raise InvalidArgumentError(f"{type(self).__name__}: scale is {scale!r}, want > 0")
+        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
+
+    def make(self, shape, dtype):
+        fan_in, fan_out = initializers.fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        return initializers.scaled(shape, self.scale / max(n, 1.0), self.distribution, dtype,
+                                   self.seed)
+
+
+def _scaling(name: str, scale: float, mode: str, distribution: str) -> type[VarianceScaling]:
+    """The class of an initializer that only has a seed."""
+    def __init__(self: VarianceScaling, seed: int | None = None) -> None:
+        VarianceScaling.__init__(self, scale, mode, distribution, seed)
+
+    def get_config(self: VarianceScaling) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+    function = f"{name[:-6]}_normal" if name.endswith("Normal") else f"{name[:-7]}_uniform"
+    doc = f"""`VarianceScaling({scale}, "{mode}", "{distribution}", seed)`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> made = df.initializers.{name}(seed=1)([3, 4])
+    >>> made.tolist() == df.initializers.{function.lower()}([3, 4], seed=1).tolist()
+    True
+    """
+    return type(name, (VarianceScaling,), {"__doc__": doc, "__init__": __init__,
+                                           "__module__": __name__, "get_config": get_config})
+
+
+GlorotNormal = _scaling("GlorotNormal", 1.0, "fan_avg", "truncated_normal")
+GlorotUniform = _scaling("GlorotUniform", 1.0, "fan_avg", "uniform")
+HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
+HeUniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
+LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
+LecunUniform = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
+
+# TensorFlow's names outside of Keras.
+constant_initializer = Constant
+ones_initializer = Ones
+random_normal_initializer = RandomNormal
+random_uniform_initializer = RandomUniform
+zeros_initializer = Zeros

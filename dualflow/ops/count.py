@@ -1,0 +1,165 @@
+"""Counts: how often integers occur, how often predictions are right."""
+
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.dtypes import int32, int64
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.gradient_registry import no_gradient
+from dualflow.ops.array import expand_dims, reshape, static_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import not_equal, where
+from dualflow.ops.creation import ones_like, range as range_
+from dualflow.ops.segment import unsorted_segment_sum
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["bincount", "confusion_matrix", "in_top_k"]
+
+
+def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int | None = None,
+             maxlength: int | None = None, dtype: DTypeLike = int32,
+             name: str | None = None, axis: int | None = None,
+             binary_output: bool = False) -> Tensor:
+    """How often each integer from 0 on occurs in `arr`, or the sum of its weights.
+
+    Parameters
+    ----------
+    arr : Tensor, int32 or int64, not negative
+    weights : Tensor, any number dtype, same shape as `arr`, optional
+    minlength, maxlength : int, optional
+        Bounds on the length of the result; numbers beyond it are not counted.
+    dtype : int32 or int64
+        The dtype of counts; sums have that of `weights`.
+    axis : {None, 0, -1}
+        -1: the rows of `arr`, which then has two dimensions, are counted by themselves; else all.
+    binary_output : bool
+        Whether the result only says which integers occur, as 1 and 0.
+
+    Returns
+    -------
+    Tensor, shape (largest number + 1,) within the bounds, with rows before that for axis -1
+
+    Raises
+    ------
+    OutOfRangeError
+        If a number is negative.
+
+    Notes
+    -----
+    A gradient goes to `weights` only.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.bincount([1, 3, 1]).numpy().tolist()
+    [0, 2, 0, 1]
+    >>> df.math.bincount([1, 3, 1], weights=[.5, 1., 2.]).numpy().tolist()
+    [0.0, 2.5, 0.0, 1.0]
+    """
+    arr = arr if isinstance(arr, TensorBase) else as_tensor(arr, None, "bincount")
+    if axis not in (None, 0, -1):
+        raise InvalidArgumentError(f"bincount: axis is {axis}, want None, 0 or -1")
+    if binary_output and weights is not None:
+        raise InvalidArgumentError("bincount: got weights and binary_output, want one of them")
+    counts = apply("bincount", arr, name=name, minlength=minlength or 0,
+                   maxlength=-1 if maxlength is None else maxlength, dtype=dtype)
+    by_rows = axis == -1 and arr.ndim != 1
+    if by_rows or weights is not None:
+        added = ones_like(arr, dtype) if weights is None else weights
+        counts = _sums(arr, added, static_shape(counts)[0], by_rows, name)
+    return cast(not_equal(counts, 0), dtype) if binary_output else counts
+
+
+def _sums(arr: TensorBase, added: TensorLike, length: Any, by_rows: bool,
+          name: str | None) -> Tensor:
+    """What is added where each integer below `length` occurs, in each row or in all."""
+    if not by_rows:
+        return unsorted_segment_sum(added, where(arr < length, arr, -1), length, name=name)
+    if arr.ndim != 2:
+        raise ShapeError(f"bincount: arr has shape {tuple(arr.shape)}, want 1 or 2 dimensions for "
+                         "axis -1")
+    rows = static_shape(arr)[0]
+    first = expand_dims(range_(rows, dtype=arr.dtype) * length, -1)
+    total = unsorted_segment_sum(added, where(arr < length, arr + first, -1), rows * length)
+    return reshape(total, (rows, length), name=name)
+
+
+no_gradient("bincount", why="integer result")
+
+
+def in_top_k(targets: TensorLike, predictions: TensorLike, k: int,
+             name: str | None = None) -> Tensor:
+    """Whether the prediction of each target is among the `k` largest of its row.
+
+    Parameters
+    ----------
+    targets : Tensor, int32 or int64, shape (n,)
+    predictions : Tensor, any number dtype, shape (n, classes)
+    k : int
+
+    Returns
+    -------
+    Tensor, bool, shape (n,)
+
+    Notes
+    -----
+    All predictions equal to the k-th largest count as being among them. A target that is not a
+    class, or a row with a prediction that is not finite, gives False. No gradient.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.in_top_k([0, 1], [[.1, .9], [.2, .8]], 1).numpy().tolist()
+    [False, True]
+    """
+    return apply("in_top_k", targets, predictions, name=name, k=k)
+
+
+no_gradient("in_top_k", why="bool result")
+
+
+def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int | None = None,
+                     weights: TensorLike | None = None, dtype: DTypeLike = int32,
+                     name: str | None = None) -> Tensor:
+    """Counts of (label, prediction): row i, column j says how often label i was predicted as j.
+
+    Parameters
+    ----------
+    labels, predictions : Tensor, int32 or int64, shape (n,)
+    num_classes : int, optional
+        Default: one more than the largest of both.
+    weights : Tensor, shape (n,), optional
+        What each pair counts, instead of 1.
+    dtype : dtype
+        int32 or int64 without weights.
+
+    Returns
+    -------
+    Tensor, shape (num_classes, num_classes)
+
+    Raises
+    ------
+    OutOfRangeError
+        If a label or prediction is negative, or `num_classes` or more.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.confusion_matrix([0, 1, 1], [0, 1, 0]).numpy().tolist()
+    [[1, 0], [1, 1]]
+    """
+    if num_classes is not None and num_classes < 0:
+        raise InvalidArgumentError(
+            f"confusion_matrix: num_classes is {num_classes}, want at least 0")
+    classes = -1 if num_classes is None else num_classes
+    if weights is None:
+        return apply("confusion_matrix", labels, predictions, name=name, dtype=dtype,
+                     num_classes=classes)
+    counts = apply("confusion_matrix", labels, predictions, dtype=int32, num_classes=classes)
+    n = static_shape(counts)[0]
+    places = cast(labels, int64) * n + cast(predictions, int64)
+    total = unsorted_segment_sum(cast(weights, dtype), places, n * n)
+    return reshape(total, (n, n), name=name)
+
+
+no_gradient("confusion_matrix", why="integer result")

@@ -1,0 +1,41 @@
+"""Rows of tables by number."""
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.ops.clip import clip_by_norm
+from dualflow.ops.gather import gather
+from dualflow.ops.types import TensorLike
+
+__all__ = ["embedding_lookup"]
+
+
+def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None,
+                     name: str | None = None) -> Tensor:
+    """Rows of `params` by number: ``params[ids]``, of shape ``ids.shape + params.shape[1:]``.
+
+    Parameters
+    ----------
+    params : Tensor, shape (n, ...)
+    ids : Tensor, int32 or int64, any shape
+    max_norm : float, optional
+        Rows of a larger norm are scaled down to it.
+
+    Returns
+    -------
+    Tensor, of dtype of `params`
+
+    Raises
+    ------
+    OutOfRangeError
+        If an id is out of range.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.nn.embedding_lookup([[1., 2.], [3., 4.]], [1, 1]).numpy().tolist()
+    [[3.0, 4.0], [3.0, 4.0]]
+    """
+    if max_norm is None:
+        return gather(params, ids, axis=0, name=name)
+    ids = as_tensor(ids, None, "embedding_lookup")
+    rows = gather(params, ids, axis=0)
+    return clip_by_norm(rows, max_norm, list(range(ids.ndim, rows.ndim)), name)

@@ -1,0 +1,217 @@
+"""Incomplete gamma and beta functions and the zeta function, with their gradients. All are computed
+in float64 or wider, whatever the dtype, an element at a time."""
+
+from typing import NoReturn
+
+from dualflow._core import Tensor, apply
+from dualflow.errors import UnimplementedError
+from dualflow.gradient_registry import gradient
+from dualflow.ops.exponential import log, log1p
+from dualflow.ops.special import digamma
+from dualflow.ops.types import TensorLike
+
+__all__ = ["beta_density", "betainc", "gamma_density", "igamma", "igamma_grad_a", "igammac", "zeta"]
+
+
+def _refuse(op: str, argument: str) -> NoReturn:
+    raise UnimplementedError(f"{op}: there is no gradient with respect to {argument}; stop it with "
+                             "df.stop_gradient, or watch other tensors")
+
+
+# --- gamma -----------------------------------------------------------------------------------
+
+
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The regularized lower incomplete gamma function, the integral of ``t**(a-1) * exp(-t)`` from
+    0 to x divided by ``gamma(a)``, elementwise.
+
+    Parameters
+    ----------
+    a, x : Tensor, floating, not negative, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+        NaN where a or x is negative, or both are 0.
+
+    Notes
+    -----
+    By its series, by Legendre's continued fraction and, for large a near x, by Temme's uniform
+    expansion (NIST DLMF 8.7, 8.9, 8.12). The gradients are `gamma_density` with respect to x and
+    `igamma_grad_a` with respect to a.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.igamma(1., [0., 1., 2.]).numpy().round(4)
+    array([0.    , 0.6321, 0.8647], dtype=float32)
+    """
+    return apply("igamma", a, x, name=name)
+
+
+@gradient("igamma", saves="inputs")
+def _(g, y, a, x):
+    return lambda: g * igamma_grad_a(a, x), lambda: g * gamma_density(a, x)
+
+
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The regularized upper incomplete gamma function ``1 - igamma(a, x)``, without loss of digits
+    where it is small.
+
+    Parameters
+    ----------
+    a, x : Tensor, floating, not negative, shapes that broadcast
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+
+    Notes
+    -----
+    Computed and differentiated as `igamma` is.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.igammac(1., [0., 1., 2.]).numpy().round(4)
+    array([1.    , 0.3679, 0.1353], dtype=float32)
+    """
+    return apply("igammac", a, x, name=name)
+
+
+@gradient("igammac", saves="inputs")
+def _(g, y, a, x):
+    return lambda: -g * igamma_grad_a(a, x), lambda: -g * gamma_density(a, x)
+
+
+def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The derivative of ``igamma(a, x)`` with respect to a.
+
+    Notes
+    -----
+    The series and the fraction of `igamma`, differentiated term by term. Its gradient with respect
+    to x is that of `gamma_density` with respect to a; with respect to a there is none.
+
+    Examples
+    --------
+    >>> from dualflow.ops.incomplete import igamma_grad_a
+    >>> round(igamma_grad_a(1., 1.).item(), 4)
+    -0.4317
+    """
+    return apply("igamma_grad_a", a, x, name=name)
+
+
+@gradient("igamma_grad_a", saves="inputs")
+def _(g, y, a, x):
+    return (lambda: _refuse("igamma_grad_a", "a"),
+            lambda: g * gamma_density(a, x) * (log(x) - digamma(a)))
+
+
+def gamma_density(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """``x**(a-1) * exp(-x) / gamma(a)``: the derivative of ``igamma(a, x)`` with respect to x.
+
+    Examples
+    --------
+    >>> from dualflow.ops.incomplete import gamma_density
+    >>> round(gamma_density(2., 1.).item(), 4)
+    0.3679
+    """
+    return apply("gamma_density", a, x, name=name)
+
+
+@gradient("gamma_density", saves="both")
+def _(g, y, a, x):
+    return lambda: g * y * (log(x) - digamma(a)), lambda: g * y * ((a - 1) / x - 1)
+
+
+# --- beta ------------------------------------------------------------------------------------
+
+
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The regularized incomplete beta function, the integral of ``t**(a-1) * (1-t)**(b-1)`` from 0
+    to x divided by that to 1, elementwise.
+
+    Parameters
+    ----------
+    a, b : Tensor, floating, positive
+    x : Tensor, floating, 0 to 1
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+        NaN outside of these ranges.
+
+    Notes
+    -----
+    By the continued fraction of NIST DLMF 8.17.22 times a factor computed as in DiDonato and
+    Morris, "Algorithm 708", 1992. The gradient with respect to x is `beta_density`; as in
+    TensorFlow there is none with respect to a and b, and asking for it raises.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.betainc(2., 2., [0., 0.25, 0.5]).numpy().round(4)
+    array([0.    , 0.1562, 0.5   ], dtype=float32)
+    """
+    return apply("betainc", a, b, x, name=name)
+
+
+@gradient("betainc", saves="inputs")
+def _(g, y, a, b, x):
+    return (lambda: _refuse("betainc", "a"), lambda: _refuse("betainc", "b"),
+            lambda: g * beta_density(a, b, x))
+
+
+def beta_density(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """``x**(a-1) * (1-x)**(b-1) / B(a, b)``: the derivative of ``betainc(a, b, x)`` with respect to
+    x.
+
+    Examples
+    --------
+    >>> from dualflow.ops.incomplete import beta_density
+    >>> round(beta_density(2., 2., 0.5).item(), 4)
+    1.5
+    """
+    return apply("beta_density", a, b, x, name=name)
+
+
+@gradient("beta_density", saves="both")
+def _(g, y, a, b, x):
+    return (lambda: g * y * (log(x) - digamma(a) + digamma(a + b)),
+            lambda: g * y * (log1p(-x) - digamma(b) + digamma(a + b)),
+            lambda: g * y * ((a - 1) / x - (b - 1) / (1 - x)))
+
+
+# --- zeta ------------------------------------------------------------------------------------
+
+
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
+    """The Hurwitz zeta function, the sum of ``(q + n)**-x`` over n = 0, 1, 2..., elementwise.
+
+    Parameters
+    ----------
+    x : Tensor, floating, more than 1
+    q : Tensor, floating
+
+    Returns
+    -------
+    Tensor, of the promoted dtype and the broadcast shape
+        inf at the poles, x = 1 and whole q <= 0; NaN where the sum diverges or has no real value.
+
+    Notes
+    -----
+    By Euler and Maclaurin's formula. The gradient with respect to q is ``-x * zeta(x + 1, q)``; as
+    in TensorFlow there is none with respect to x, and asking for it raises.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.zeta([2., 4.], 1.).numpy().round(4)
+    array([1.6449, 1.0823], dtype=float32)
+    """
+    return apply("zeta", x, q, name=name)
+
+
+@gradient("zeta", saves="inputs")
+def _(g, y, x, q):
+    return lambda: _refuse("zeta", "x"), lambda: -g * x * zeta(x + 1, q)

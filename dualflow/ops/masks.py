@@ -1,0 +1,72 @@
+"""Masks made of lengths, and rows parted by what a mask says."""
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import integer
+from dualflow.dtypes import bool_, int32
+from dualflow.errors import DTypeError, ShapeError
+from dualflow.ops.array import expand_dims, same_shape
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal, less
+from dualflow.ops.creation import range as range_
+from dualflow.ops.gather import boolean_mask
+from dualflow.ops.reduce import reduce_max
+from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["dynamic_partition", "sequence_mask"]
+
+
+def sequence_mask(lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = bool_,
+                  name: str | None = None) -> Tensor:
+    """Which of `maxlen` places are within each length: ``y[..., j] = j < lengths[...]``.
+
+    Parameters
+    ----------
+    lengths : Tensor, integers, shape (...)
+    maxlen : int or Tensor, optional
+        By default the largest length.
+    dtype : dtype, default bool
+
+    Returns
+    -------
+    Tensor, of `dtype`, shape (..., maxlen)
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.sequence_mask([1, 3, 2], 3, df.int32).tolist()
+    [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
+    """
+    n = as_tensor(lengths, None, "sequence_mask")
+    if not n.dtype.is_integer:
+        raise DTypeError(f"sequence_mask: lengths are {n.dtype}, want integers")
+    longest = reduce_max(n) if maxlen is None else as_tensor(maxlen, n.dtype)
+    return cast(less(cast(range_(longest), n.dtype), expand_dims(n, -1)), dtype, name=name)
+
+
+def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: int,
+                      name: str | None = None) -> list[Tensor]:
+    """The parts of `data` whose number is 0, those whose number is 1, and so on.
+
+    Parameters
+    ----------
+    data : Tensor, of shape ``partitions.shape + (...)``
+    partitions : Tensor, int32
+    num_partitions : int
+
+    Returns
+    -------
+    list of Tensor
+        Each has as many rows as there are parts of its number, in their order.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> [part.tolist() for part in df.dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
+    [[1, 3], [2]]
+    """
+    x, parts = as_tensor(data, None, "dynamic_partition"), as_tensor(partitions, int32)
+    if not same_shape(x.shape[:parts.ndim], parts.shape):
+        raise ShapeError(f"dynamic_partition: data has shape {tuple(x.shape)} and partitions "
+                         f"{tuple(parts.shape)}, want that first")
+    count = integer(num_partitions, "dynamic_partition: num_partitions")
+    return [boolean_mask(x, equal(parts, k), name=name) for k in range(count)]

@@ -1,0 +1,69 @@
+"""Averages of variables over the steps of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import dualflow as df
+from dualflow._core import unwrapped
+from dualflow.errors import DTypeError, InvalidArgumentError
+
+__all__ = ["ExponentialMovingAverage"]
+
+
+class ExponentialMovingAverage:
+    """``average = decay * average + (1 - decay) * value`` for variables.
+
+    Parameters
+    ----------
+    decay : float, 0 to 1
+    num_updates : int, Tensor or Variable, optional
+        Makes the decay less at the start: ``min(decay, (1 + n) / (10 + n))``.
+    zero_debias : bool
+        Changes nothing: averages of variables begin with their values.
+    name : str
+        Stands behind the names of the variables.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> w = df.Variable(1.)
+    >>> ema = df.train.ExponentialMovingAverage(0.75)
+    >>> ema.apply([w])
+    >>> w.assign(5.).numpy().item()
+    5.0
+    >>> ema.apply([w])
+    >>> ema.average(w).numpy().item()
+    2.0
+    """
+
+    def __init__(self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
+                 name: str = "ExponentialMovingAverage") -> None:
+        if isinstance(decay, float | int) and not 0 <= decay <= 1:
+            raise InvalidArgumentError(f"{name}: decay is {decay!r}, want 0 to 1")
+        self.decay, self.num_updates, self.name = decay, num_updates, name
+        self._averages: dict[df.Variable, df.Variable] = {}
+
+    def apply(self, var_list: Iterable[Any]) -> None:
+        """Brings the averages up to date; they are made in the first call."""
+        decay = df.cast(self.decay, df.float64)
+        if self.num_updates is not None:
+            n = df.cast(self.num_updates, df.float64)
+            decay = df.minimum(decay, (1.0 + n) / (10.0 + n))
+        for var in map(unwrapped, var_list):
+            if not isinstance(var, df.Variable) or not var.dtype.is_floating:
+                raise DTypeError(f"{self.name}: got {type(var).__name__}, want floating variables")
+            if var not in self._averages:
+                self._averages[var] = df.Variable(var, trainable=False,
+                                                  name=f"{var.name}/{self.name}")
+            average = self._averages[var]
+            average.assign_sub((average - var) * (1.0 - df.cast(decay, var.dtype)))
+
+    def average(self, var: Any) -> df.Variable | None:
+        """The variable that holds the average, or None."""
+        return self._averages.get(unwrapped(var))
+
+    def average_name(self, var: Any) -> str:
+        """What that variable is called."""
+        return f"{unwrapped(var).name}/{self.name}"

@@ -1,0 +1,178 @@
+"""What every optimizer can do besides its formula: weight decay, sums of gradients over several
+steps, averages of variables, scaled losses. The formulas are those of Keras 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypedDict
+
+import dualflow as df
+from dualflow._core import unwrapped
+from dualflow.errors import InvalidArgumentError
+from dualflow.ops.clip import scaled
+from dualflow.optimizers.rate import Rated
+
+__all__ = ["Common", "Options", "Rest", "Signature"]
+
+
+class Rest(TypedDict, total=False):
+    """The arguments that all optimizers take by keyword; but for the weight decay."""
+
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    name: str | None
+
+
+class Common(Rest, total=False):
+    """The arguments that all optimizers take by keyword."""
+
+    weight_decay: float | None
+
+
+class Signature:
+    """The signature of an optimizer, with the common arguments where `**common` stands for them."""
+
+    def __init__(self, constructor: Callable[..., None]) -> None:
+        self.constructor = constructor
+
+    def __get__(self, optimizer: Any, owner: type) -> Any:
+        import inspect  # takes longer to load than all of dualflow
+
+        own = inspect.signature(owner.__dict__.get("__init__", self.constructor)).parameters
+        given = list(own.values())[1:]
+        if given[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+            return inspect.Signature(given)
+        common = inspect.signature(self.constructor).parameters.values()
+        return inspect.Signature([*given[:-1], *[
+            p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common
+            if p.name in Common.__annotations__ and p.name not in own]])
+
+
+class Options(Rated):
+    """Base of `Optimizer`: the attributes that are named like these arguments, and what they do."""
+
+    weight_decay: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    decays_itself = False          # whether the formula has the weight decay in it
+
+    def validate(self) -> None:
+        """Raises if an attribute has an invalid value."""
+        for key, low in (("ema_overwrite_frequency", 1), ("gradient_accumulation_steps", 2)):
+            value = getattr(self, key)
+            if value is not None and not (isinstance(value, int) and value >= low):
+                raise InvalidArgumentError(f"{self.name}: {key} is {value!r}, want an integer of "
+                                           f"at least {low}")
+        if not 0 <= self.ema_momentum <= 1:
+            raise InvalidArgumentError(f"{self.name}: ema_momentum is {self.ema_momentum!r}, want "
+                                       "0 to 1")
+        if self.loss_scale_factor is not None and not self.loss_scale_factor > 0:
+            raise InvalidArgumentError(f"{self.name}: loss_scale_factor is "
+                                       f"{self.loss_scale_factor!r}, want a number > 0")
+        if self.weight_decay is not None and not self.weight_decay >= 0:
+            raise InvalidArgumentError(f"{self.name}: weight_decay is {self.weight_decay!r}, want "
+                                       "a number >= 0")
+
+    def extra_slots(self) -> tuple[str, ...]:
+        """Names of the slots that these options need, behind those of the formula."""
+        sums = ("accumulated",) if self.gradient_accumulation_steps else ()
+        return (*sums, "average") if self.use_ema else sums
+
+    # --- losses ---
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss to differentiate: times `loss_scale_factor`, by which updates divide again.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.optimizers.SGD(loss_scale_factor=8.).scale_loss(df.constant(2.)).item()
+        16.0
+        """
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def unscaled(self, grads: list[Any]) -> list[Any]:
+        """Gradients of the loss itself."""
+        if self.loss_scale_factor is None:
+            return grads
+        return [scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
+
+    # --- sums of gradients ---
+
+    def accumulate(self, grads: Sequence[Any], flags: Sequence[Any], sums: Sequence[df.Variable],
+                   steps: df.Variable, step: Callable[[list[Any]], None]) -> None:
+        """Adds gradients up; every so many steps, an update by their mean.
+
+        A flag tells in a run whether there is a gradient; None: there is.
+        """
+        n = self.gradient_accumulation_steps
+        for g, flag, total in zip(grads, flags, sums, strict=True):
+            if flag is None:
+                total.assign_add(df.convert_to_tensor(g))
+            else:
+                df.cond(flag, partial(_added, total, g), lambda: None)
+        steps.assign_add(1)
+
+        def update() -> None:
+            step([total / n for total in sums])
+            for total in sums:
+                total.assign(df.zeros_like(total))
+
+        df.cond(df.equal(steps % n, 0), update, lambda: None)
+
+    # --- variables ---
+
+    def decay(self, var: df.Variable, rate: Any) -> None:
+        """The share ``rate * weight_decay`` of a variable is lost, before its update."""
+        if self.weight_decay and not self.decays_itself:
+            var.assign_sub(var * df.cast(rate * self.weight_decay, var.dtype))
+
+    def average(self, pairs: Iterable[tuple[df.Variable, df.Variable]]) -> None:
+        """Brings averages of variables up to date; every so many steps they become the values."""
+        kept = df.where(self.iterations > 0, df.constant(self.ema_momentum, df.float64), 0.0)
+        for var, average in pairs:
+            share = df.cast(kept, var.dtype)
+            average.assign(average * share + var * (1 - share))
+            if self.ema_overwrite_frequency is not None:
+                due = df.equal((self.iterations + 1) % self.ema_overwrite_frequency, 0)
+                df.cond(due, partial(_assigned, var, average), lambda: None)
+
+    def finalize_variable_values(self, var_list: Iterable[Any]) -> None:
+        """Gives variables their averages as values, if `use_ema`: the end of training.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v, opt = df.Variable(0.), df.optimizers.SGD(1., use_ema=True, ema_momentum=0.5)
+        >>> for _ in range(2):
+        ...     opt.apply_gradients([(df.constant(-4.), v)])
+        >>> opt.finalize_variable_values([v])
+        >>> v.numpy().item()
+        6.0
+        """
+        if self.use_ema:
+            for var in map(unwrapped, var_list):
+                var.assign(self.slots[var]["average"])
+
+    @property
+    def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
+        """The slots that were made, by variable and name."""
+        raise NotImplementedError
+
+
+def _added(total: df.Variable, grad: Any) -> None:
+    total.assign_add(df.convert_to_tensor(grad))
+
+
+def _assigned(var: df.Variable, value: df.Variable) -> None:
+    var.assign(value)

@@ -1,0 +1,65 @@
+"""Learning rates: numbers, variables, schedules and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import dualflow as df
+from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow.errors import InvalidArgumentError
+from dualflow.optimizers.schedules import LearningRateSchedule
+from dualflow.settings import Settings
+
+__all__ = ["LearningRate", "Rated"]
+
+LearningRate: TypeAlias = (
+    "float | df.Variable | df.Tensor | LearningRateSchedule | Callable[[], Any]")
+
+
+class Rated(Settings):
+    """Base of optimizers: an object with a learning rate."""
+
+    name: str
+    iterations: df.Variable
+    _rate: Any
+
+    def as_rate(self, rate: LearningRate) -> Any:
+        """What is kept as the learning rate: a number becomes a variable."""
+        rate = unwrapped(rate)
+        if callable(rate) or isinstance(rate, df.TensorBase):
+            return rate
+        if not rate >= 0:
+            raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
+        # float64, so that float64 variables get the exact rate
+        return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate of the next update; assign a number or a schedule to change it."""
+        rate = self._rate
+        if isinstance(rate, LearningRateSchedule):
+            rate.used()
+            return rate(self.iterations)
+        if not callable(rate):
+            return rate
+        found = _asked(rate)
+        graph = current_graph()
+        if graph is None or not isinstance(found, df.Tensor) or type(found) is Symbol:
+            return found
+        return graph.feed(_asked, (rate,), df.TensorSpec((), found.dtype), "learning_rate")
+
+    @learning_rate.setter
+    def learning_rate(self, rate: LearningRate) -> None:
+        plain = not callable(rate) and not isinstance(rate, df.TensorBase)
+        if plain and isinstance(self._rate, df.Variable):
+            self._rate.assign(rate)
+        else:
+            self._rate = self.as_rate(rate)
+            self.changed(f"{type(self).__name__}.learning_rate became {rate!r}")
+
+
+def _asked(rate: Callable[[], Any]) -> Any:
+    """The learning rate that a callable returns."""
+    found = rate()
+    return found if isinstance(found, df.TensorBase) else df.constant(found, df.float64)

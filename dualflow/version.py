@@ -1,0 +1,7 @@
+"""The version, under TensorFlow's name."""
+
+import dualflow as df
+
+__all__ = ["VERSION"]
+
+VERSION = df.__version__

@@ -1,0 +1,78 @@
+"""Windows, frames and short-time Fourier transforms against NumPy and SciPy."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import dualflow as df
+
+RNG = np.random.default_rng(6)
+X = RNG.normal(size=(2, 50))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8])
+def test_windows(n):
+    for own, name in ((df.signal.hann_window, "hann"), (df.signal.hamming_window, "hamming")):
+        for periodic in (True, False):
+            # An odd window is symmetric in TensorFlow either way.
+            want = signal.get_window(name, n, fftbins=periodic and n % 2 == 0)
+            np.testing.assert_allclose(own(n, periodic, df.float64).numpy(), want, atol=1e-15)
+
+
+@pytest.mark.parametrize("length, step", [(8, 4), (5, 7), (16, 3), (60, 4)])
+@pytest.mark.parametrize("pad_end", [False, True])
+def test_frames(length, step, pad_end):
+    got = df.signal.frame(X, length, step, pad_end, 5.)
+    count = -(-50 // step) if pad_end else max(0, 1 + (50 - length) // step)
+    padded = np.concatenate([X, np.full((2, length), 5.)], 1)
+    want = [padded[:, k * step:k * step + length] for k in range(count)]
+    assert got.shape == (2, count, length)
+    assert not count or (got.numpy() == np.stack(want, 1)).all()
+    assert (df.signal.frame(X.T, length, step, pad_end, 5., axis=0).numpy()
+            == got.numpy().transpose(1, 2, 0)).all()
+
+
+def test_overlapping_frames_are_added():
+    frames = RNG.normal(size=(2, 3, 4))
+    want = np.zeros((2, 8))
+    for k in range(3):
+        want[:, 2 * k:2 * k + 4] += frames[:, k]
+    np.testing.assert_allclose(df.signal.overlap_and_add(frames, 2).numpy(), want)
+    df.testing.check_gradients(lambda x: df.reduce_sum(df.sin(df.signal.overlap_and_add(x, 3))),
+                               [df.constant(frames)])
+
+
+@pytest.mark.parametrize("options", [{}, {"fft_length": 32}, {"window_fn": None},
+                                     {"pad_end": True}, {"fft_length": 6}])
+def test_stft(options):
+    def transform(x):
+        return df.signal.stft(x, 12, 5, **options)
+
+    re, im = transform(df.constant(X))
+    frames = df.signal.frame(X, 12, 5, options.get("pad_end", False)).numpy()
+    if "window_fn" not in options:
+        frames = frames * signal.get_window("hann", 12)
+    want = np.fft.rfft(frames, options.get("fft_length", 16))
+    np.testing.assert_allclose(re.numpy() + 1j * im.numpy(), want, atol=1e-12)
+    assert [y.tolist() for y in df.function(transform)(df.constant(X))] == [
+        re.tolist(), im.tolist()]
+    df.testing.check_gradients(
+        lambda x: sum(df.reduce_sum(df.sin(y)) for y in transform(x)), [df.constant(X)])
+
+
+@pytest.mark.parametrize("length, step", [(8, 4), (12, 3), (16, 5)])
+def test_inverse(length, step):
+    parts = df.signal.stft(df.constant(X), length, step)
+    window = df.signal.inverse_stft_window_fn(step)
+    back = df.signal.inverse_stft(parts, length, step, window_fn=window).numpy()
+    inner = slice(length, back.shape[1] - length)
+    np.testing.assert_allclose(back[:, inner], X[:, inner], atol=1e-12)
+
+
+def test_bad_sizes():
+    for call in (lambda: df.signal.frame(X, 0, 1), lambda: df.signal.stft(X, 4, 0),
+                 lambda: df.signal.frame(X, 4, 1, axis=2)):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            call()
+    with pytest.raises(df.errors.ShapeError):
+        df.signal.overlap_and_add([1.], 2)
