@@ -45,3 +45,18 @@ def named(error: Exception, op: str, **tensors: Any) -> Exception:
     rule = str(error).partition(": ")[2]
     shapes = ", ".join([f"{name} {x.shape}" for name, x in tensors.items() if hasattr(x, "shape")])
     return type(error)(f"{op}: {rule}{'; got ' + shapes if shapes else ''}")
+
+
+def unknown_argument(kind: type, name: str) -> str:
+    """What to say of a keyword that no ``__init__`` of a class takes: the nearest one that it has,
+    or all of them."""
+    import difflib  # both loaded only for a mistake
+    import inspect
+
+    known = [p.name for owner in kind.__mro__ if "__init__" in owner.__dict__
+             and owner is not object for p in inspect.signature(owner.__dict__["__init__"])
+             .parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"]
+    known = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+    return f"{kind.__name__}() has no argument {name!r}; {hint}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import current_graph, unwrapped
+from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.clip import clip_gradient_by_value
 from dualflow.ops.host import host_call
@@ -71,7 +72,10 @@ class Optimizer(Options):
                  global_clipnorm: float | None = None, use_ema: bool = False,
                  ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
                  loss_scale_factor: float | None = None,
-                 gradient_accumulation_steps: int | None = None, name: str | None = None) -> None:
+                 gradient_accumulation_steps: int | None = None, name: str | None = None,
+                 **unknown: Any) -> None:
+        if unknown:
+            raise TypeError(unknown_argument(type(self), next(iter(unknown))))
         self.name = name if name is not None else type(self).__name__
         self.weight_decay, self.loss_scale_factor = weight_decay, loss_scale_factor
         self.use_ema, self.ema_momentum = use_ema, ema_momentum

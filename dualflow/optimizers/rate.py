@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import dualflow as df
 from dualflow._core import Symbol, current_graph, unwrapped
-from dualflow.errors import InvalidArgumentError
+from dualflow.arguments import shown
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
 
@@ -29,7 +30,12 @@ class Rated(Settings):
         rate = unwrapped(rate)
         if callable(rate) or isinstance(rate, df.TensorBase):
             return rate
-        if not rate >= 0:
+        try:
+            fits = rate >= 0
+        except TypeError:
+            raise DTypeError(f"{self.name}: learning_rate is {shown(rate)}, want a number, a "
+                             "Variable, a schedule or a callable") from None
+        if not fits:
             raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
         # float64, so that float64 variables get the exact rate
         return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
