@@ -15,7 +15,14 @@ from dualflow._core import (
 from dualflow.dtypes import as_dtype, int8, int32, uint8
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.array import expand_dims, product, reshape, squeeze, static_shape
+from dualflow.ops.array import (
+    expand_dims,
+    product,
+    reshape,
+    same_size,
+    squeeze,
+    static_shape,
+)
 from dualflow.ops.cast import cast
 from dualflow.ops.types import DTypeLike, TensorLike
 
@@ -30,6 +37,9 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
            b_is_sparse: bool = False, output_type: DTypeLike | None = None,
            name: str | None = None) -> Tensor:
     """op(a) op(b) over the last two dimensions; the ones before them broadcast.
+
+    As in ``a @ b``, a vector is a row on the left and a column on the right, and the result lacks
+    that dimension.
 
     Parameters
     ----------
@@ -52,7 +62,7 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     Raises
     ------
     ShapeError
-        If an operand has fewer than 2 dimensions, or the dimensions do not fit.
+        If an operand has no dimension, or the dimensions do not fit.
     DTypeError
         If there is no product for the dtype, or none with output_type.
     InvalidArgumentError
@@ -75,6 +85,8 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     if adjoint_a or adjoint_b:
         transpose_a = _turned("matmul", "a", transpose_a, adjoint_a)
         transpose_b = _turned("matmul", "b", transpose_b, adjoint_b)
+    if _rank(a) < 2 or _rank(b) < 2:
+        return _with_vectors(a, b, transpose_a, transpose_b, output_type, name)
     if output_type is not None:
         return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
@@ -85,6 +97,27 @@ def _turned(op: str, operand: str, transpose: bool, adjoint: bool) -> bool:
         raise InvalidArgumentError(f"{op}: transpose_{operand} and adjoint_{operand} are both "
                                    "given, want one of them")
     return transpose or adjoint
+
+
+def _rank(x: TensorLike) -> int:
+    return x.ndim if isinstance(x, TensorBase) else as_tensor(x, None, "matmul").ndim
+
+
+def _with_vectors(a, b, transpose_a, transpose_b, output_type, name):
+    a, b = as_tensor(a, None, "matmul"), as_tensor(b, None, "matmul")
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, want 1 or more "
+                         "dimensions of each")
+    a_at = -2 if transpose_a and a.ndim > 1 else -1
+    b_at = -1 if transpose_b or b.ndim == 1 else -2
+    if not same_size(a.shape[a_at], b.shape[b_at]):
+        raise ShapeError(f"matmul: a has shape {a.shape} and b {b.shape}, want dimension {a_at} "
+                         f"of a ({a.shape[a_at]}) equal dimension {b_at} of b ({b.shape[b_at]})")
+    ones = [-2] if a.ndim == 1 else []
+    ones += [-1] if b.ndim == 1 else []
+    y = matmul(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b,
+               transpose_a and a.ndim > 1, transpose_b and b.ndim > 1, output_type=output_type)
+    return squeeze(y, ones, name)
 
 
 def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
@@ -161,19 +194,10 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
 
 
 def _operator(a: TensorLike, b: TensorLike) -> Tensor:
-    """a @ b as in NumPy: a vector is a row on the left and a column on the right."""
+    """a @ b; integers of 8 and 16 bits, too."""
     a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
-    if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(f"matmul: operands of @ have shapes {a.shape} and {b.shape}, "
-                         "want 1 or more dimensions")
-    product = narrow_product(matmul)
-    if a.ndim > 1 and b.ndim > 1:
-        return product(a, b)
-    ones = [-2] if a.ndim == 1 else []
-    ones += [-1] if b.ndim == 1 else []
-    y = product(expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b)
-    return squeeze(y, ones)
+    return narrow_product(matmul)(a, b) if a.dtype.is_integer else matmul(a, b)
 
 
 def narrow_product(op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
