@@ -101,7 +101,8 @@ class BuildExt(build_ext):
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
         levels = self.levels(root)
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
-        jobs = [(Path(src), root / "glue", [*FLAGS, *GLUE_FLAGS, *sanitize], [])
+        frames = [("DF_CORE_FRAMES", None)] if self.checks else []
+        jobs = [(Path(src), root / "glue", [*FLAGS, *GLUE_FLAGS, *sanitize], frames)
                 for src in ext.sources]
         jobs += [(src, root / "common", FLAGS + sanitize, have) for src in COMMON]
         jobs += [(src, root / isa, FLAGS + flags + sanitize, [("DF_ISA", isa)])

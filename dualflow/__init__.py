@@ -412,4 +412,4 @@ if not _typing.TYPE_CHECKING:       # to type checkers what is not imported abov
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "dtypes", "errors", "__version__"])

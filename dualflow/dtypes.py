@@ -75,6 +75,12 @@ class DType:
                              "float32 first") from None
 
     @property
+    def dtype(self) -> Any:
+        """`as_numpy_dtype`, under the name by which NumPy takes this for a dtype of its own:
+        ``np.dtype(df.float32)``, ``np.zeros(3, df.float32)``."""
+        return self.as_numpy_dtype
+
+    @property
     def size(self) -> int:
         """Bytes per element."""
         return self.itemsize

@@ -20,12 +20,28 @@ def user_frame(depth: int) -> tuple[FrameType | None, int]:
     """The user's frame, and how many frames above the caller's it is; the search begins `depth`
     frames above the caller's."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    folders = tuple(_passed_over)
-    while frame is not None and frame.f_code.co_filename.startswith(folders):
+    while frame is not None and not _is_users(frame):
         frame, depth = frame.f_back, depth + 1
     return frame, depth
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Whether no library on this package runs in it, nor NumPy, whose functions call methods of
+    tensors."""
+    if frame.f_code.co_filename.startswith(tuple(_passed_over)):
+        return False
+    return not str(frame.f_globals.get("__name__")).startswith("numpy.")
 
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warns at the user's line that led here."""
     warnings.warn(message, category, stacklevel=user_frame(0)[1] + 1)
+
+
+def in_container() -> bool:
+    """Whether the caller's caller, in C, is asked by ``in`` or ``not in`` of Python code: a list or
+    another container of Python's compares its items with one."""
+    import opcode  # loaded where it is first wanted
+
+    frame = sys._getframe(1)
+    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "CONTAINS_OP"

@@ -35,7 +35,8 @@ def test_array_in_and_out(dtype, shape):
     b = x.numpy()
     assert b.dtype == a.dtype and not b.flags.writeable
     np.testing.assert_array_equal(a, b)
-    assert x.numpy().ctypes.data == b.ctypes.data
+    assert np.asarray(x).ctypes.data == np.asarray(x).ctypes.data
+    assert isinstance(b, np.ndarray if shape else np.generic)
 
 
 @pytest.mark.parametrize("view", [
@@ -242,7 +243,7 @@ def test_dlpack_both_ways(dtype, shape):
     np.testing.assert_array_equal(b, a)
     assert not b.flags.writeable
     if a.size:
-        assert x.numpy().ctypes.data == a.ctypes.data == b.ctypes.data
+        assert np.asarray(x).ctypes.data == a.ctypes.data == b.ctypes.data
 
 
 def test_dlpack_keeps_memory():
@@ -414,7 +415,7 @@ def test_memory_in_a_certain_order(shape, column_major):
                 ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(view), flags)
             continue
         ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(x), ctypes.byref(view), flags)
-        assert view.buf == x.numpy().ctypes.data and view.shape[:x.ndim] == list(shape)
+        assert view.buf == np.asarray(x).ctypes.data and view.shape[:x.ndim] == list(shape)
         ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
 
 

@@ -77,7 +77,8 @@ def test_python_imports_go_down(path):
             assert GRAPH_ROOMS.index(room) <= GRAPH_ROOMS.index(own), f"imports {name} from above"
 
 
-SLOW_IMPORTS = {"numpy", "inspect"}         # milliseconds: made where they are needed
+# milliseconds: made where they are needed
+SLOW_IMPORTS = {"numpy", "inspect", "difflib", "opcode"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)

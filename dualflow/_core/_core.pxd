@@ -36,6 +36,7 @@ cdef class Tensor(TensorBase):
     cdef df_tensor t
     cdef uint64_t id
     cdef bint watch            # value of a trainable variable: tapes watch it automatically
+    cdef PyObject *slice_of    # (variable, key) if it is part of a variable's value, or NULL; owned
     cdef object __weakref__
 
 
@@ -48,6 +49,7 @@ cdef class Symbol(Tensor):
     cdef readonly bint sized_by_data
     cdef tuple unknown          # a bool per dimension; None: all are known
     cdef tuple dims             # what `shape` gives where some are unknown
+    cdef tuple part_of          # what `slice_of` is, where the collector of cycles sees it
 
 
 @cython.final

@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -25,6 +25,24 @@ cdef extern from "Python.h":
     object PyLong_FromLongLong(long long v)
     long long PyLong_AsLongLongAndOverflow(object x, int *overflow) noexcept
     int PyErr_CheckSignals() except -1
+
+cdef extern from *:
+    """
+    /* Of the core, tracebacks show the innermost function alone: a frame for each would say nothing
+       to who reads them. `--checks` shows all (setup.py). One there must be, since generated code
+       that catches an exception takes it to have a traceback. */
+    #ifndef DF_CORE_FRAMES
+    static int df_innermost_frame(PyFrameObject *frame)
+    {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        int has_one = traceback != NULL;
+        PyErr_Restore(type, value, traceback);
+        return has_one ? 0 : PyTraceBack_Here(frame);
+    }
+    #define PyTraceBack_Here df_innermost_frame
+    #endif
+    """
 
 cdef extern from "unistd.h" nogil:
     int usleep(unsigned int usec)

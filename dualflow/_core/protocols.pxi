@@ -24,26 +24,92 @@ cdef dict INSTEAD = {
 }
 
 
+cdef str UNCHANGING = ("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "
+                       "one, or a Variable and v[...].assign(value)")
+
+
 def bind(**methods):
     """Binds behaviour that is composed of ops to the tensor classes (used by dualflow.ops)."""
     METHODS.update(methods)
 
 
-cdef Tensor with_data(TensorBase x, str asked):
+def bind_methods(type kind not None, type source not None):
+    """Gives TensorBase, Tensor or Variable the methods and properties of another class, which are
+    composed of ops."""
+    if kind not in (TensorBase, Tensor, Variable):
+        raise TypeError(f"want TensorBase, Tensor or Variable, got {kind}")
+    for name, method in vars(source).items():
+        if not name.startswith("_"):
+            df_add_to_type(kind, name, method)
+
+
+cdef Tensor with_data(TensorBase x, str asked, str instead=None):
     """The Tensor whose numbers `asked` wants: `x`, or the value of a variable; an error if it has
     none yet."""
     if type(x) is Variable:
         x = read_variable(<Variable>x)
     if type(x) is Symbol:
-        return <Tensor?>(<Symbol>x).graph.no_value(x, asked, INSTEAD[asked])
+        return <Tensor?>(<Symbol>x).graph.no_value(x, asked, instead or INSTEAD[asked])
     return <Tensor>x
+
+
+def array_for(TensorBase x not None, str asked not None, str instead not None):
+    """The array of a tensor that something of NumPy, `asked`, computes with; of a traced tensor the
+    error that says what to write instead."""
+    return to_numpy(with_data(x, asked, instead))
+
+
+cdef dict ufunc_operators = {}         # filled when one is first asked for
+
+
+cdef object ufunc_operator(ufunc):
+    """The names of the operator that a universal function of NumPy stands for, of a tensor on the
+    left and on the right, and whether it compares; None if it is none."""
+    if not ufunc_operators:
+        ufunc_operators.update(METHODS["operators"]())
+    return ufunc_operators.get(ufunc)
+
+
+cdef object operator_of_ufunc(tuple names, a, b):
+    if isinstance(a, TensorBase):
+        return getattr(a, names[0])(b)
+    if names[2] and a.ndim == 0:
+        a = a[()]               # to compare a scalar, which is weak, NumPy makes an array of it
+    return getattr(b, names[1])(a)
+
+
+cdef extern from *:
+    """
+    /* Types of C take no new attributes from Python; what is found in them may be cached. */
+    static int df_add_to_type(PyObject *type, PyObject *name, PyObject *value)
+    {
+        PyTypeObject *t = (PyTypeObject *)type;
+        int failed = PyDict_SetItem(t->tp_dict, name, value);
+        PyType_Modified(t);
+        return failed;
+    }
+    """
+    int df_add_to_type(object type, object name, object value) except -1
+
+
+cdef bint has_one(TensorBase x) noexcept:
+    """Whether it has one element and its value."""
+    if type(x) is Variable:
+        return (<Variable>x).value_.t.size == 1
+    return type(x) is Tensor and (<Tensor>x).t.size == 1
 
 
 cdef class TensorBase:
     """What Tensor, Variable and symbolic tensors share: operators, and ways to their numbers."""
 
-    __array_ufunc__ = None          # so that `array + tensor` comes to __radd__
     __array_priority__ = 100
+
+    def __array_ufunc__(self, ufunc, str method not None, *inputs, **kwargs):
+        if method == "__call__" and not kwargs and len(inputs) == 2:
+            names = ufunc_operator(ufunc)
+            if names is not None:
+                return operator_of_ufunc(<tuple>names, inputs[0], inputs[1])
+        return METHODS["ufunc"](ufunc, method, inputs, kwargs)
 
     def __add__(self, other): return binary(OP_ADD, self, other)
     def __radd__(self, other): return binary(OP_ADD, other, self)
@@ -57,6 +123,8 @@ cdef class TensorBase:
     def __rfloordiv__(self, other): return binary(OP_FLOORDIV, other, self)
     def __mod__(self, other): return binary(OP_FLOORMOD, self, other)
     def __rmod__(self, other): return binary(OP_FLOORMOD, other, self)
+    def __divmod__(self, other): return self // other, self % other
+    def __rdivmod__(self, other): return other // self, other % self
     def __pow__(self, other, modulo): return power(self, other)
     def __rpow__(self, other, modulo): return binary(OP_POW, other, self)
     def __matmul__(self, other): return product(self, other)
@@ -85,8 +153,11 @@ cdef class TensorBase:
     def __getitem__(self, key): return element(self, key)
 
     def __setitem__(self, key, value):
-        raise TypeError("a tensor never changes: use dualflow.tensor_scatter_nd_update for a new "
-                        "one, or a Variable and its assign")
+        raise TypeError(UNCHANGING)
+
+    def __delitem__(self, key):
+        raise TypeError(UNCHANGING)
+
     def __round__(self, ndigits=None): return METHODS["round"](self, ndigits)
 
     @property
@@ -123,11 +194,13 @@ cdef class TensorBase:
         return scalar_item(with_data(self, ".item()"), "item()")
 
     def numpy(self):
-        """The data as a read-only NumPy array that shares memory and keeps it alive.
+        """The data as a read-only NumPy array that shares memory and keeps it alive; of a tensor
+        of shape () a NumPy scalar.
 
         What is assigned to a variable later does not change it.
         """
-        return to_numpy(with_data(self, ".numpy()"))
+        array = to_numpy(with_data(self, ".numpy()"))
+        return array[()] if array.ndim == 0 else array
 
     def tolist(self):
         """The data as nested Python lists."""
@@ -149,10 +222,21 @@ cdef class TensorBase:
         return METHODS["contains"](with_data(self, "`in`"), item)
 
     def __bool__(self):
-        return bool(scalar_item(with_data(self, "bool()"), "bool()"))
+        if not has_one(self) and _frames.in_container() and self.size != 1:
+            return False                # `t in list`: what is not t itself is another tensor
+        cdef Tensor x = with_data(self, "bool()")
+        if x.t.size != 1:
+            raise _errors.InvalidArgumentError(
+                f"bool(): the truth of {x.t.size} elements is ambiguous, {describe(x)}; use "
+                "dualflow.reduce_any(x) or dualflow.reduce_all(x), and & | ~ in place of and, or, "
+                "not")
+        return bool(scalar_item(x, "bool()"))
 
     def __int__(self):
         return int(scalar_item(with_data(self, "int()"), "int()"))
+
+    def __trunc__(self):
+        return int(self)
 
     def __float__(self):
         return float(scalar_item(with_data(self, "float()"), "float()"))
@@ -165,6 +249,12 @@ cdef class TensorBase:
         if x.t.ndim != 0 or df_dtypes[<int>x.t.dtype].kind != DF_KIND_INT:
             raise TypeError(f"an index wants an integer tensor of shape (), got {describe(x)}")
         return scalar_item(x, "index")
+
+    def __format__(self, str spec not None):
+        return METHODS["format"](self, spec)
+
+    def _repr_html_(self):
+        return METHODS["html"](self)
 
     def __array__(self, dtype=None, copy=None):
         return to_array(with_data(self, "a NumPy function"), dtype, copy)
@@ -207,7 +297,9 @@ cdef class Tensor(TensorBase):
         self.id = last_id
 
     def __dealloc__(self):
+        Py_XDECREF(self.slice_of)
         df_tensor_clear(&self.t)
+
     @property
     def shape(self):
         """The dimensions, a tuple of int."""
@@ -240,11 +332,6 @@ cdef class Tensor(TensorBase):
 
     def __repr__(self):
         return METHODS["repr"](self)
-
-    def __format__(self, str spec not None):
-        if self.t.ndim == 0:
-            return format(scalar_item(self, "format()"), spec)
-        return format(str(self), spec)
 
     def __reduce_ex__(self, protocol):
         cdef Tensor x = with_data(self, "pickling")

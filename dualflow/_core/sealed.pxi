@@ -23,8 +23,20 @@ cdef extern from *:
         t->tp_vectorcall = NULL;       /* a short way around tp_new */
         PyType_Modified(t);
     }
+
+    /* The name lives as long as the process: types do. */
+    static void df_rename(PyObject *type, const char *package)
+    {
+        PyTypeObject *t = (PyTypeObject *)type;
+        const char *name = _PyType_Name(t);
+        char *full = PyMem_Malloc(strlen(package) + strlen(name) + 1);
+        if (full == NULL) return;
+        t->tp_name = strcat(strcpy(full, package), name);
+        PyType_Modified(t);
+    }
     """
     void df_seal(object type, bint is_tensor)
+    void df_rename(object type, const char *package)
 
 
 for sealed in (TensorBase, Tensor, Symbol):
@@ -32,3 +44,10 @@ for sealed in (TensorBase, Tensor, Symbol):
 for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, AnyNumber, SameValue):
     df_seal(sealed, False)
 del sealed
+
+# Messages and reprs name classes by where users find them.
+for kind in list(globals().values()):
+    if type(kind) is type and getattr(kind, "__module__", "") == "dualflow._core._core":
+        df_rename(kind, b"dualflow." if kind in (Tensor, TensorBase, TensorSpec, Variable)
+                  else b"dualflow._core.")
+del kind

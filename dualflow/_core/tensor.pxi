@@ -61,6 +61,7 @@ cdef void retire(PyObject *self) noexcept:
     cdef df_tensor *t = &(<Tensor>self).t
     if (Py_TYPE(self) != <PyTypeObject *>Tensor or n_spare == MAX_SPARE
             or (<PyObject **>(<char *>self + weakrefs_at))[0] != NULL
+            or (<Tensor>self).slice_of != NULL
             or (t.buffer != NULL and t.buffer.bucket < 0)):
         free_tensor(self)
         return
@@ -91,6 +92,9 @@ cdef tuple spec_shape(shape):
     """The shape of a TensorSpec from what the user gave."""
     cdef list dims = []
     cdef object wanted = "want a sequence of sizes, each an int of 0 or more, or None"
+    if shape is None:
+        raise _errors.DTypeError("TensorSpec: shape is None, of unknown rank, want a sequence; "
+                                 "a size that is not known is None, as in [None, 3]")
     try:
         for d in shape:
             dims.append(None if d is None else PyNumber_Index(d))

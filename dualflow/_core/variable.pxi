@@ -106,6 +106,34 @@ cdef class Variable(TensorBase):
         apply_by_name("assign_sub", (self, operand(self, delta, "assign_sub")), {})
         return self
 
+    def __getitem__(self, key):
+        part = element(self, key)
+        cdef tuple where = (self, key)
+        if type(part) is Symbol:
+            (<Symbol>part).part_of = where
+        elif type(part) is Tensor and (<Tensor>part).slice_of == NULL:
+            Py_INCREF(where)
+            (<Tensor>part).slice_of = <PyObject *>where
+        return part
+
+    def __setitem__(self, key, value):
+        raise TypeError(f"{self.name} is assigned by a method: v[...].assign(value), or "
+                        "v.assign(value) for all of it")
+
+    def __iadd__(self, other): raise in_place(self, "+", "v.assign_add(x)")
+    def __isub__(self, other): raise in_place(self, "-", "v.assign_sub(x)")
+    def __imul__(self, other): raise in_place(self, "*", "v.assign(v * x)")
+    def __itruediv__(self, other): raise in_place(self, "/", "v.assign(v / x)")
+    def __ifloordiv__(self, other): raise in_place(self, "//", "v.assign(v // x)")
+    def __imod__(self, other): raise in_place(self, "%", "v.assign(v % x)")
+    def __ipow__(self, other): raise in_place(self, "**", "v.assign(v ** x)")
+    def __imatmul__(self, other): raise in_place(self, "@", "v.assign(v @ x)")
+    def __iand__(self, other): raise in_place(self, "&", "v.assign(v & x)")
+    def __ior__(self, other): raise in_place(self, "|", "v.assign(v | x)")
+    def __ixor__(self, other): raise in_place(self, "^", "v.assign(v ^ x)")
+    def __ilshift__(self, other): raise in_place(self, "<<", "v.assign(v << x)")
+    def __irshift__(self, other): raise in_place(self, ">>", "v.assign(v >> x)")
+
     def __len__(self):
         return len(self.value_)
 
@@ -122,7 +150,19 @@ cdef class Variable(TensorBase):
         return Variable(with_data(self, ".numpy()"), self.trainable, self.name)
 
 
-cdef object operand(Variable v, value, str op):
+cdef object in_place(Variable v, str sign, str instead):
+    return TypeError(f"{v.name}: v {sign}= x would make v a tensor and leave the variable as it "
+                     f"is; use {instead}, or v = v {sign} x where a tensor is wanted")
+
+
+def slice_origin(Tensor x not None):
+    """The variable and the key where `x` is ``variable[key]``, else None."""
+    if type(x) is Symbol:
+        return (<Symbol>x).part_of
+    return <object>x.slice_of if x.slice_of != NULL else None
+
+
+def operand(Variable v not None, value, str op not None):
     """`value` as a tensor of the variable's dtype, if it has none of its own."""
     value = unwrapped(value)
     if isinstance(value, TensorBase):

@@ -34,6 +34,7 @@ from dualflow.ops import (
     limits as limits,
     local_response as local_response,
     matmul as matmul,
+    methods as methods,
     nn as nn,
     norm as norm,
     normalization as normalization,
@@ -58,5 +59,7 @@ from dualflow.ops import (
     special as special,
     tensor_array as tensor_array,
     trigonometric as trigonometric,
+    ufuncs as ufuncs,
+    variable as variable,
     while_loop as while_loop,
 )

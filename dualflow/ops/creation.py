@@ -133,7 +133,7 @@ def zeros(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None
     >>> df.zeros([2, 3]).tolist()
     [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    return fill(shape, _core.constant(0, dtype), name=name)
+    return _full(shape, 0, dtype, name, "zeros")
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
@@ -145,7 +145,14 @@ def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None)
     >>> df.ones([2], df.int64).tolist()
     [1, 1]
     """
-    return fill(shape, _core.constant(1, dtype), name=name)
+    return _full(shape, 1, dtype, name, "ones")
+
+
+def _full(shape: TensorLike, value: int, dtype: DTypeLike, name: str | None, op: str) -> Tensor:
+    if isinstance(shape, int) and isinstance(dtype, int) and not isinstance(dtype, bool):
+        raise DTypeError(f"{op}: dtype is {dtype}, want a dtype; sizes are one argument: "
+                         f"{op}([{shape}, {dtype}])")
+    return fill(shape, _core.constant(value, dtype), name=name)
 
 
 def zeros_like(input: TensorLike, dtype: DTypeLike | None = None,

@@ -1,9 +1,10 @@
 """Tensors as text, as lists, and as containers: what Python's protocols ask of them."""
 
+from html import escape
 from typing import Any
 
 from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
-from dualflow.errors import ShapeError
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
 from dualflow.tensor_shape import TensorShape
@@ -63,6 +64,28 @@ def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
     return f"<dualflow.{kind} shape={x.shape} dtype={x.dtype}{gap}{values_text(x)}>"
 
 
+def to_html(x: Tensor | Variable) -> str:
+    """What a notebook shows: the same, with shape and dtype above the values."""
+    if isinstance(x, Symbol):
+        return f"<code>{escape(repr(x))}</code>"
+    kind = f"Variable {x.name!r}" if isinstance(x, Variable) else "Tensor"
+    values = values_text(x.value() if isinstance(x, Variable) else x)
+    return (f"<div><code>{escape(kind)} shape={x.shape} dtype={x.dtype}</code>"
+            f"<pre>{escape(values)}</pre></div>")
+
+
+def to_format(x: Tensor | Variable, spec: str) -> str:
+    """What an f-string shows: a number by its format, other tensors as text."""
+    if x.ndim == 0:
+        return format(x.item(), spec)
+    try:
+        return format(str(x), spec)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"format(): {spec!r} is for one number, got {x.dtype} {x.shape}; use x.tolist() and "
+            "format its numbers, or numpy.array2string(x.numpy(), precision=2)") from None
+
+
 def contains(x: TensorBase, item: Any) -> bool:
     """Whether an element of `x` equals `item`."""
     if isinstance(item, Symbol):
@@ -89,4 +112,5 @@ def check_shape(x: Variable, shape: Any) -> None:
                          f"{TensorShape(shape)}")
 
 
-bind(repr=to_text, tolist=tolist, contains=contains, get_shape=get_shape, check_shape=check_shape)
+bind(repr=to_text, tolist=tolist, contains=contains, format=to_format, html=to_html,
+     get_shape=get_shape, check_shape=check_shape)

@@ -4,8 +4,9 @@ from typing import Any
 
 from dualflow import _core
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import shown
 from dualflow.dtypes import int32, int64
-from dualflow.errors import DualflowError, OutOfRangeError
+from dualflow.errors import DTypeError, DualflowError, OutOfRangeError
 from dualflow.ops.array import (
     broadcast_to,
     expand_dims,
@@ -35,7 +36,9 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
     Raises
     ------
     OutOfRangeError
-        If an index is out of range, there are too many, or one has a type that cannot index.
+        If an index is out of range, or there are too many.
+    DTypeError
+        If one has a type or a dtype that cannot index.
 
     Examples
     --------
@@ -77,16 +80,16 @@ def _plain(key: Any) -> Any:
     try:
         index = key if isinstance(key, TensorBase) else as_tensor(key)
     except DualflowError as error:
-        raise OutOfRangeError(
-            f"indexing: {key!r} of type {type(key).__name__}, want integers, slices, ..., None, "
-            f"integer tensors or boolean masks ({error})") from None
+        raise DTypeError(
+            f"indexing: {shown(key)} of type {type(key).__name__}, want integers, slices, ..., "
+            f"None, integer tensors or boolean masks ({error})") from None
     if index.dtype.is_bool and index.ndim:
         return index
     if isinstance(key, (list, tuple)) and index.shape == (0,):
         return apply("cast", index, dtype="int32")
     if not index.dtype.is_integer:
-        raise OutOfRangeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
-                              "or bool with 1 dimension or more")
+        raise DTypeError(f"indexing: an index of {index.dtype} {index.shape}, want integers, "
+                         "or bool with 1 dimension or more")
     if index.dtype in (int32, int64):
         return index
     return apply("cast", index, dtype="int32" if index.dtype.itemsize < 4 else "int64")
@@ -97,6 +100,14 @@ def _n_dims(key: Any) -> int:
     if key is None:
         return 0
     return key.ndim if isinstance(key, TensorBase) and key.dtype.is_bool else 1
+
+
+def n_addressed(x: TensorBase, key: Any) -> int:
+    """How many of the first dimensions ``x[key]`` speaks of."""
+    keys = key if type(key) is tuple else (key,)
+    if any(k is Ellipsis for k in keys):
+        return x.ndim
+    return sum([_n_dims(_plain(k)) for k in keys])
 
 
 def _expand_ellipsis(x: TensorBase, keys: list[Any]) -> list[Any]:
@@ -124,7 +135,7 @@ def _basic_key(key: Any) -> Key:
                 MISSING if end is None else _clamp(end),
                 1 if step is None else _clamp(step), SLICE)
     except (AttributeError, TypeError):
-        raise OutOfRangeError(f"indexing: {key!r}, want a slice of integers") from None
+        raise DTypeError(f"indexing: {key!r}, want a slice of integers") from None
 
 
 def _clamp(n: Any) -> Any:

@@ -225,11 +225,11 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 no_gradient("is_finite", why="its result is bool")
 
 
-def _python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
+def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
     """Python's ``round(x)``; with digits, by scaling."""
     if ndigits is None:
         return round(x)
     return round(x * 10.0**ndigits) / 10.0**ndigits
 
 
-bind(round=_python_round)
+bind(round=python_round)

@@ -99,15 +99,15 @@ def test_neighbours_share_memory(key):
     ((0, 0, 0, 0, 0), IndexError, ["5 indices", "4 dimensions"]),
     ((..., ...), IndexError, ["more than one ellipsis"]),
     (slice(None, None, 0), ValueError, ["step", "0"]),
-    (1.5, IndexError, ["float32"]),
-    ("a", IndexError, ["'a'"]),
-    (slice("a", None), IndexError, ["slice"]),
-    (True, IndexError, ["bool"]),
+    (1.5, TypeError, ["float32"]),
+    ("a", TypeError, ["'a'"]),
+    (slice("a", None), TypeError, ["slice"]),
+    (True, TypeError, ["bool"]),
     ([9], IndexError, ["9", "4"]),
     (2**70, OverflowError, ["64 bits"]),
     (np.array([True, False]), (IndexError, ValueError), ["(2,)"]),
     (([0, 1], [0, 1, 2]), IndexError, ["broadcast"]),
-    (np.array([1.0]), IndexError, ["float64"]),
+    (np.array([1.0]), TypeError, ["float64"]),
 ], ids=str)
 def test_errors(key, error, words):
     with pytest.raises(error) as info:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, Variable as own_variable, unwrapped
-from dualflow.compat.v1 import assign as writing, scatter
+from dualflow.compat.v1 import scatter
+from dualflow.compat.v1.assign import assign, assign_add, assign_sub, write
 from dualflow.compat.v1.defaults import default_session
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.graph_keys import GraphKeys
@@ -106,7 +107,7 @@ class Variable:
             if not found.is_fully_defined() or not graph.editions.knows_shape(value):
                 raise ValueError(f"initial_value must have a shape specified: {value!r}")
             self.slot = Slot(graph, self._scope, value.dtype, found.as_list())
-            self._initializer = writing.write("assign", self, value, "Assign", "Assign").op
+            self._initializer = write("assign", self, value, "Assign", "Assign").op
 
     def _begin(self, dtype: Any) -> Any:
         """What it begins with as a tensor."""
@@ -161,7 +162,7 @@ class Variable:
     def _initialize(self) -> None:
         with self.graph.control_dependencies(None), self.graph.name_scope(self._scope):
             value = self._begin(self.dtype)
-            self._initializer = writing.write("assign", self, value, "Assign", "Assign").op
+            self._initializer = write("assign", self, value, "Assign", "Assign").op
 
     def __df_tensor__(self) -> Any:
         """What operations read."""
@@ -207,17 +208,17 @@ class Variable:
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
                read_value: bool = True) -> Any:
         """Gives it a value; see `tf.assign`."""
-        return writing.assign(self, value, name=name)
+        return assign(self, value, name=name)
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Any:
         """Adds to it; see `tf.assign_add`."""
-        return writing.assign_add(self, delta, name=name)
+        return assign_add(self, delta, name=name)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Any:
         """Subtracts from it; see `tf.assign_sub`."""
-        return writing.assign_sub(self, delta, name=name)
+        return assign_sub(self, delta, name=name)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False,
                     name: str | None = None) -> Any:

@@ -69,6 +69,10 @@ class ConcreteFunction:
         self._python: Callable[[list[Any]], Any] | None = None
         self._exact: OrderedDict[Any, ConcreteFunction] = OrderedDict()
 
+    def _repr_svg_(self) -> str:
+        """The drawing of its graph, which notebooks show."""
+        return self.trace._repr_svg_()
+
     # --- tracing ---
 
     def record(self, call: Callable[[list[Any]], Any], values: Sequence[Any],

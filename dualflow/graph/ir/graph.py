@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from dualflow._core import Attrs, Op, Symbol, Tensor, Variable, infer, symbol
@@ -82,6 +83,11 @@ class Graph:
     def text(self, lines: bool = True) -> str:
         """A line per node: values, op, attributes, types and, if asked for, the user's line."""
         return to_text(self, lines)
+
+    def _repr_svg_(self) -> str:
+        """Its drawing, which notebooks show."""
+        drawn: str = import_module("dualflow.graph.inspect.draw").draw(self)
+        return drawn
 
     def __repr__(self) -> str:
         return self.text()

@@ -1,0 +1,322 @@
+"""Methods of tensors and variables under NumPy's names and with its arguments.
+
+NumPy's functions of these names (``np.sum(x)``) call them, so those too give tensors, work on
+traced ones and let gradients flow. `_core/_core.pyi` says that tensors have them.
+"""
+
+import math
+from typing import Any
+
+from dualflow._core import Tensor, TensorBase, bind_methods, slice_origin
+from dualflow.arguments import shown
+from dualflow.dtypes import as_dtype, float32, int32
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.ops import reduce, reduce_arg, reduce_moments, rounding, sort as sorting
+from dualflow.ops.arithmetic import multiply
+from dualflow.ops.array import (
+    expand_dims,
+    identity,
+    reshape as reshaped,
+    squeeze as squeezed,
+    transpose as transposed,
+)
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import not_equal
+from dualflow.ops.cumulative import cumsum as running_sum
+from dualflow.ops.exponential import sqrt
+from dualflow.ops.limits import maximum, minimum
+from dualflow.ops.types import Axis, DTypeLike, TensorLike
+from dualflow.ops.variable import assign_slice
+
+__all__ = ["PartMethods", "Reference", "TensorMethods"]
+
+
+class Reference:
+    """Stands for a tensor or a variable in sets and as a key: equal to another if both stand for
+    the same object.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> x, y = df.constant([1., 2.]), df.constant([1., 2.])
+    >>> x.ref() == x.ref(), x.ref() == y.ref(), x.ref().deref() is x
+    (True, False, True)
+    """
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: TensorBase) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> TensorBase:
+        """The tensor or the variable."""
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return hash(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference of {self._wrapped!r}>"
+
+
+def _no_out(out: Any, name: str) -> None:
+    if out is not None:
+        raise DTypeError(f"{name}: out is a {type(out).__name__}, want None: tensors never change; "
+                         f"np.{name}(x.numpy(), out=...) writes into an array")
+
+
+def _numbers(x: TensorBase, dtype: DTypeLike | None, of_bool: DTypeLike) -> TensorBase:
+    """`x` in the dtype that is asked for; truth values are counted in `of_bool`."""
+    if dtype is None and x.dtype.is_bool:
+        dtype = of_bool
+    return x if dtype is None else cast(x, dtype)
+
+
+def _place(function: Any, x: TensorBase, axis: int | None, keepdims: bool) -> Tensor:
+    """Where the extreme is, in the flat tensor if there is no axis."""
+    x = cast(x, int32) if x.dtype.is_bool else x
+    if axis is not None:
+        at: Tensor = function(x, axis)
+        return expand_dims(at, axis) if keepdims else at
+    at = function(reshaped(x, (-1,)), 0)
+    return reshaped(at, (1,) * x.ndim) if keepdims else at
+
+
+def _given(sizes: tuple[Any, ...]) -> Any:
+    """What stands in ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    if len(sizes) != 1:
+        return sizes
+    is_size = hasattr(sizes[0], "__index__") and getattr(sizes[0], "ndim", 0) == 0
+    return sizes if is_size else sizes[0]
+
+
+def _in_rows(order: str, name: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise InvalidArgumentError(f"{name}: order is {shown(order)}, want 'C': tensors are "
+                                   "row-major; transpose first for columns")
+
+
+class TensorMethods:
+    """What tensors and variables can do under NumPy's names."""
+
+    # --- reductions -------------------------------------------------------------------------------
+
+    def sum(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False) -> Tensor:
+        """`df.reduce_sum`, in `dtype` if one is given; truth values are counted.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.constant([[1., 2.], [3., 4.]]).sum(axis=0).tolist(), df.constant([True, True]).sum()
+        ([4.0, 6.0], <dualflow.Tensor shape=() dtype=int32 2>)
+        """
+        _no_out(out, "sum")
+        return reduce.reduce_sum(_numbers(self, dtype, int32), axis, keepdims)
+
+    def prod(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+             keepdims: bool = False) -> Tensor:
+        """`df.reduce_prod`, in `dtype` if one is given."""
+        _no_out(out, "prod")
+        return reduce.reduce_prod(_numbers(self, dtype, int32), axis, keepdims)
+
+    def mean(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+             keepdims: bool = False) -> Tensor:
+        """`df.reduce_mean`, in `dtype` if one is given; of truth values how many are true."""
+        _no_out(out, "mean")
+        return reduce_moments.reduce_mean(_numbers(self, dtype, float32), axis, keepdims)
+
+    def max(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
+        """`df.reduce_max`; of truth values `df.reduce_any`."""
+        _no_out(out, "max")
+        function = reduce.reduce_any if self.dtype.is_bool else reduce.reduce_max
+        return function(self, axis, keepdims)
+
+    def min(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
+        """`df.reduce_min`; of truth values `df.reduce_all`."""
+        _no_out(out, "min")
+        function = reduce.reduce_all if self.dtype.is_bool else reduce.reduce_min
+        return function(self, axis, keepdims)
+
+    def any(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
+        """`df.reduce_any`; of numbers, whether one is not 0."""
+        _no_out(out, "any")
+        return reduce.reduce_any(self if self.dtype.is_bool else not_equal(self, 0), axis, keepdims)
+
+    def all(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Tensor:
+        """`df.reduce_all`; of numbers, whether none is 0."""
+        _no_out(out, "all")
+        return reduce.reduce_all(self if self.dtype.is_bool else not_equal(self, 0), axis, keepdims)
+
+    def var(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            ddof: float = 0, keepdims: bool = False) -> Tensor:
+        """`df.math.reduce_variance`: the squared distances from the mean are added and divided by
+        ``n - ddof``.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.constant([1., 2., 3.])
+        >>> x.var(ddof=1).item(), x.std(ddof=1).item()
+        (1.0, 1.0)
+        """
+        _no_out(out, "var")
+        x = _numbers(self, dtype, float32)
+        y = reduce_moments.reduce_variance(x, axis, keepdims)
+        if not ddof:
+            return y
+        axes = reduce.axes_or_all(x, axis)
+        n = reduce.count_over(x, [axes] if isinstance(axes, int) else axes)
+        return multiply(y, n / (n - ddof) if n > ddof else math.nan)
+
+    def std(self: Any, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            ddof: float = 0, keepdims: bool = False) -> Tensor:
+        """`df.math.reduce_std`; the variance is divided by ``n - ddof``."""
+        _no_out(out, "std")
+        if not ddof:
+            return reduce_moments.reduce_std(_numbers(self, dtype, float32), axis, keepdims)
+        return sqrt(self.var(axis, dtype, None, ddof, keepdims))
+
+    def argmax(self: Any, axis: int | None = None, out: None = None,
+               keepdims: bool = False) -> Tensor:
+        """`df.argmax`; without an axis the place in the flat tensor.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.constant([[1., 9.], [5., 2.]])
+        >>> x.argmax().item(), x.argmax(axis=1).tolist()
+        (1, [1, 0])
+        """
+        _no_out(out, "argmax")
+        return _place(reduce_arg.argmax, self, axis, keepdims)
+
+    def argmin(self: Any, axis: int | None = None, out: None = None,
+               keepdims: bool = False) -> Tensor:
+        """`df.argmin`; without an axis the place in the flat tensor."""
+        _no_out(out, "argmin")
+        return _place(reduce_arg.argmin, self, axis, keepdims)
+
+    def cumsum(self: Any, axis: int | None = None, dtype: DTypeLike | None = None,
+               out: None = None) -> Tensor:
+        """`df.cumsum`; without an axis that of the flat tensor."""
+        _no_out(out, "cumsum")
+        x = _numbers(self, dtype, int32)
+        return running_sum(reshaped(x, (-1,)), 0) if axis is None else running_sum(x, axis)
+
+    # --- shapes and elements ----------------------------------------------------------------------
+
+    def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
+        """`df.reshape`: sizes one by one or as a sequence.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.range(6)
+        >>> x.reshape(2, 3).shape, x.reshape((3, -1)).shape
+        ((2, 3), (3, 2))
+        """
+        _in_rows(order, "reshape")
+        return reshaped(self, _given(shape))
+
+    def flatten(self: Any, order: str = "C") -> Tensor:
+        """All elements in one dimension."""
+        _in_rows(order, "flatten")
+        return reshaped(self, (-1,))
+
+    def squeeze(self: Any, axis: Axis = None) -> Tensor:
+        """`df.squeeze`: without dimensions of size 1, or those of `axis`."""
+        return squeezed(self, axis)
+
+    def transpose(self: Any, *axes: Any) -> Tensor:
+        """`df.transpose`: the order of dimensions, one by one or as a sequence; by default
+        reversed."""
+        order = _given(axes)
+        return transposed(self, None if order is None or order == () else order)
+
+    def astype(self: Any, dtype: DTypeLike, copy: bool = True) -> Tensor:
+        """`df.cast`.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.constant([1.5, -2.5]).astype("int32").tolist()
+        [1, -2]
+        """
+        return cast(self, as_dtype(dtype))
+
+    def copy(self: Any, order: str = "C") -> Tensor:
+        """The value under a new identity. A tensor never changes, so the memory may be shared; of a
+        variable it is the value it has now."""
+        _in_rows(order, "copy")
+        return identity(self)
+
+    def clip(self: Any, min: TensorLike | None = None, max: TensorLike | None = None,
+             out: None = None) -> Tensor:
+        """Each element limited to [min, max], where None is no limit.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.constant([1., 5., 9.]).clip(2., 6.).tolist(), df.constant([1, 5]).clip(max=3)
+        ([2.0, 5.0, 6.0], <dualflow.Tensor shape=(2,) dtype=int32
+        [1 3]>)
+        """
+        _no_out(out, "clip")
+        x = identity(self) if min is None and max is None else self
+        x = x if min is None else maximum(x, min)
+        return x if max is None else minimum(x, max)
+
+    def round(self: Any, decimals: int = 0, out: None = None) -> Tensor:
+        """`df.round`: halves go to the even neighbour; by scaling if there are decimals."""
+        _no_out(out, "round")
+        return rounding.python_round(self, decimals or None)
+
+    def sort(self: Any, axis: int = -1, descending: bool = False) -> Tensor:
+        """`df.sort`: a sorted tensor; NumPy's sorts the array itself."""
+        return sorting.sort(self, axis, "DESCENDING" if descending else "ASCENDING")
+
+    # --- identity and place -----------------------------------------------------------------------
+
+    def ref(self: Any) -> Reference:
+        """What stands for the tensor in sets and as a key, see `Reference`. Tensors themselves are
+        hashable too, by identity."""
+        return Reference(self)
+
+
+class PartMethods:
+    """What a tensor can do that is ``variable[key]``."""
+
+    def assign(self: Any, value: TensorLike) -> TensorBase:
+        """Writes into a variable where this is ``variable[key]``, and returns the variable.
+
+        Parameters
+        ----------
+        value : Tensor, number, array or nested lists
+            Of the shape of this part, or one that broadcasts to it.
+
+        Raises
+        ------
+        DTypeError
+            If this is no part of a variable's value.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v = df.Variable([[1., 2., 3.], [4., 5., 6.]])
+        >>> v[1, 1:].assign([7., 8.]).numpy().tolist()
+        [[1.0, 2.0, 3.0], [4.0, 7.0, 8.0]]
+        """
+        origin = slice_origin(self)
+        if origin is None:
+            raise DTypeError(f"assign: {self.dtype} {self.shape} is no variable nor variable[key]; "
+                             "a tensor never changes: use dualflow.tensor_scatter_nd_update for a "
+                             "new one")
+        return assign_slice(*origin, value)
+
+
+bind_methods(TensorBase, TensorMethods)
+bind_methods(Tensor, PartMethods)

@@ -1,0 +1,89 @@
+"""NumPy's universal functions of tensors: those that are operators of Python give a tensor, as the
+operator does; all others are computed on the arrays of tensors and give arrays. A traced tensor has
+no array; the error says which function of dualflow to use."""
+
+from typing import Any
+
+from dualflow._core import TensorBase, array_for, bind
+from dualflow.errors import DTypeError
+
+__all__ = ["instead_of"]
+
+# The operator for a tensor on the left, and on the right.
+OPERATORS = {
+    "add": ("__add__", "__radd__"), "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"), "divide": ("__truediv__", "__rtruediv__"),
+    "floor_divide": ("__floordiv__", "__rfloordiv__"), "remainder": ("__mod__", "__rmod__"),
+    "divmod": ("__divmod__", "__rdivmod__"), "power": ("__pow__", "__rpow__"),
+    "matmul": ("__matmul__", "__rmatmul__"), "bitwise_and": ("__and__", "__rand__"),
+    "bitwise_or": ("__or__", "__ror__"), "bitwise_xor": ("__xor__", "__rxor__"),
+    "left_shift": ("__lshift__", "__rlshift__"), "right_shift": ("__rshift__", "__rrshift__"),
+}
+COMPARISONS = {
+    "less": ("__lt__", "__gt__"), "less_equal": ("__le__", "__ge__"),
+    "greater": ("__gt__", "__lt__"), "greater_equal": ("__ge__", "__le__"),
+    "equal": ("__eq__", "__eq__"), "not_equal": ("__ne__", "__ne__"),
+}
+
+# Functions of dualflow whose names differ from NumPy's, and those of its modules.
+NAMES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "identity",
+    "fabs": "abs", "float_power": "pow", "floor_divide": "math.floordiv", "fmax": "maximum",
+    "fmin": "minimum", "isfinite": "math.is_finite", "isinf": "math.is_inf",
+    "isnan": "math.is_nan", "matvec": "linalg.matvec", "positive": "identity", "power": "pow",
+    "remainder": "math.floormod", "expit": "sigmoid", "gammaln": "math.lgamma",
+    "invert": "bitwise.invert",
+    **{f"bitwise_{name}": f"bitwise.bitwise_{name}" for name in ("and", "or", "xor")},
+    **{f"{side}_shift": f"bitwise.{side}_shift" for side in ("left", "right")},
+    **{name: f"math.{name}" for name in (
+        "ceil", "digamma", "erf", "erfc", "erfcinv", "erfinv", "expm1", "gcd", "lcm", "log1p",
+        "logical_xor", "ndtri", "nextafter", "polygamma", "reciprocal", "rint", "trunc", "xlog1py",
+        "xlogy")},
+    **{name: name for name in (
+        "add", "cos", "cosh", "divide", "equal", "exp", "floor", "greater", "greater_equal",
+        "less", "less_equal", "log", "logical_and", "logical_not", "logical_or", "matmul",
+        "maximum", "minimum", "multiply", "negative", "not_equal", "sign", "sin", "sinh", "sqrt",
+        "square", "subtract", "tan", "tanh")},
+}
+# What the methods of a universal function are called.
+METHODS = {("add", "reduce"): "reduce_sum", ("multiply", "reduce"): "reduce_prod",
+           ("maximum", "reduce"): "reduce_max", ("minimum", "reduce"): "reduce_min",
+           ("logical_and", "reduce"): "reduce_all", ("logical_or", "reduce"): "reduce_any",
+           ("add", "accumulate"): "cumsum", ("multiply", "accumulate"): "math.cumprod"}
+
+
+def instead_of(name: str, method: str) -> str:
+    """What to write where a universal function is called with a traced tensor."""
+    found = NAMES.get(name) if method == "__call__" else METHODS.get((name, method))
+    return f"dualflow.{found}" if found else "ops of dualflow, or dualflow.numpy_function"
+
+
+def operators() -> dict[Any, tuple[str, str, bool]]:
+    """By universal function: the operator of a tensor on the left, of one on the right, and whether
+    it compares."""
+    import numpy as np  # loaded: it has called us
+
+    found = {getattr(np, name): (*both, False) for name, both in OPERATORS.items()}
+    return found | {getattr(np, name): (*both, True) for name, both in COMPARISONS.items()}
+
+
+def ufunc(function: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What ``function.method(*inputs, **options)`` gives where a tensor is among the inputs and it
+    is no operator."""
+    name = function.__name__
+    for out in options.get("out", ()):
+        if isinstance(out, TensorBase):
+            raise DTypeError(f"numpy.{name}: out is a {type(out).__name__}, want an array: tensors "
+                             "never change")
+    asked = name if method == "__call__" else f"{name}.{method}"
+    instead = instead_of(name, method)
+
+    def array(x: Any) -> Any:
+        return array_for(x, f"NumPy's {asked}", instead) if isinstance(x, TensorBase) else x
+
+    return getattr(function, method)(*map(array, inputs),
+                                     **{key: array(x) for key, x in options.items()})
+
+
+bind(ufunc=ufunc, operators=operators)

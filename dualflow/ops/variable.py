@@ -1,0 +1,154 @@
+"""Parts of variables, written: ``v[key].assign(value)`` and the methods that scatter."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import TensorBase, Variable, as_tensor, bind_methods, operand
+from dualflow.arguments import REFUSED, shown
+from dualflow.errors import DTypeError, ShapeError
+from dualflow.ops.array import broadcast_to, expand_dims, product, reshape, static_shape
+from dualflow.ops.creation import range as numbers
+from dualflow.ops.gather import (
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.indexing import getitem, n_addressed
+from dualflow.ops.scatter import tensor_scatter_nd_mul
+from dualflow.ops.types import TensorLike
+
+__all__ = ["VariableMethods", "assign_slice"]
+
+Scatter = Callable[[Any, Any, Any], Any]
+
+
+def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:
+    """``v[key].assign(value)``: the elements that `key` picks are written, a later one of the same
+    place over an earlier one.
+
+    Only the dimensions that `key` speaks of are counted through, so a row is written as a row.
+    """
+    n = n_addressed(v, key)
+    picked, rest = v.shape[:n], v.shape[n:]
+    places = getitem(reshape(numbers(product(picked)), picked), key)
+    x = _like(v, value, "assign")
+    try:
+        x = broadcast_to(x, (*static_shape(places), *rest))
+    except REFUSED as error:
+        raise ShapeError(f"assign: the value has shape {x.shape}, the part of the variable "
+                         f"{(*places.shape, *rest)}, want the same or one that broadcasts"
+                         ) from error
+    if places.ndim != 1:        # one dimension may have a size that depends on data
+        count = product(places.shape)
+        places, x = reshape(places, (count,)), reshape(x, (count, *rest))
+    flat = tensor_scatter_nd_update(reshape(v, (product(picked), *rest)),
+                                    expand_dims(places, 1), x)
+    return v.assign(reshape(flat, v.shape))
+
+
+def _like(v: Variable, value: TensorLike, op: str) -> TensorBase:
+    """A value of the dtype of a variable."""
+    x: TensorBase = operand(v, value, op)
+    if x.dtype != v.dtype:
+        raise DTypeError(f"{op}: the variable is {v.dtype} {v.shape}, the value {x.dtype} "
+                         f"{x.shape}, want the same dtype")
+    return x
+
+
+# --- rows and parts by number -------------------------------------------------------------------
+
+def _scatter_rows(function: Scatter, v: Variable, sparse_delta: Any, op: str) -> Variable:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise DTypeError(f"{op}: sparse_delta is {shown(sparse_delta)}, want IndexedSlices")
+    indices = as_tensor(sparse_delta.indices, None, op)
+    values = _like(v, sparse_delta.values, op)
+    return v.assign(function(v, expand_dims(indices, -1),
+                             broadcast_to(values, (*static_shape(indices), *v.shape[1:]))))
+
+
+def _scatter_parts(function: Scatter, v: Variable, indices: TensorLike, updates: TensorLike,
+                   op: str) -> Variable:
+    return v.assign(function(v, indices, _like(v, updates, op)))
+
+
+class VariableMethods:
+    """How rows and parts of a variable are written."""
+
+    def scatter_add(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Variable:
+        """Adds rows, which are `IndexedSlices`, and returns the variable.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v = df.Variable([1., 2., 3.])
+        >>> v.scatter_add(df.IndexedSlices([10., 20., 30.], [0, 2, 2])).numpy().tolist()
+        [11.0, 2.0, 53.0]
+        """
+        return _scatter_rows(tensor_scatter_nd_add, self, sparse_delta, "scatter_add")
+
+    def scatter_sub(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Variable:
+        """Subtracts rows, which are `IndexedSlices`, and returns the variable."""
+        return _scatter_rows(tensor_scatter_nd_sub, self, sparse_delta, "scatter_sub")
+
+    def scatter_mul(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Variable:
+        """Multiplies rows by those of `IndexedSlices` and returns the variable."""
+        return _scatter_rows(tensor_scatter_nd_mul, self, sparse_delta, "scatter_mul")
+
+    def scatter_max(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Variable:
+        """Takes the maximum with rows of `IndexedSlices` and returns the variable."""
+        return _scatter_rows(tensor_scatter_nd_max, self, sparse_delta, "scatter_max")
+
+    def scatter_min(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                    name: str | None = None) -> Variable:
+        """Takes the minimum with rows of `IndexedSlices` and returns the variable."""
+        return _scatter_rows(tensor_scatter_nd_min, self, sparse_delta, "scatter_min")
+
+    def scatter_update(self: Any, sparse_delta: IndexedSlices, use_locking: bool = False,
+                       name: str | None = None) -> Variable:
+        """Replaces rows by those of `IndexedSlices`, the last of the same number, and returns the
+        variable."""
+        return _scatter_rows(tensor_scatter_nd_update, self, sparse_delta, "scatter_update")
+
+    def scatter_nd_add(self: Any, indices: TensorLike, updates: TensorLike,
+                       name: str | None = None) -> Variable:
+        """Adds to elements or parts by their places, as `df.tensor_scatter_nd_add` does, and
+        returns the variable.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v = df.Variable([[1., 2.], [3., 4.]])
+        >>> v.scatter_nd_add([[0, 1], [1, 0]], [10., 20.]).numpy().tolist()
+        [[1.0, 12.0], [23.0, 4.0]]
+        """
+        return _scatter_parts(tensor_scatter_nd_add, self, indices, updates, "scatter_nd_add")
+
+    def scatter_nd_sub(self: Any, indices: TensorLike, updates: TensorLike,
+                       name: str | None = None) -> Variable:
+        """Subtracts from elements or parts by their places and returns the variable."""
+        return _scatter_parts(tensor_scatter_nd_sub, self, indices, updates, "scatter_nd_sub")
+
+    def scatter_nd_max(self: Any, indices: TensorLike, updates: TensorLike,
+                       name: str | None = None) -> Variable:
+        """Takes the maximum with elements or parts at places and returns the variable."""
+        return _scatter_parts(tensor_scatter_nd_max, self, indices, updates, "scatter_nd_max")
+
+    def scatter_nd_min(self: Any, indices: TensorLike, updates: TensorLike,
+                       name: str | None = None) -> Variable:
+        """Takes the minimum with elements or parts at places and returns the variable."""
+        return _scatter_parts(tensor_scatter_nd_min, self, indices, updates, "scatter_nd_min")
+
+    def scatter_nd_update(self: Any, indices: TensorLike, updates: TensorLike,
+                          name: str | None = None) -> Variable:
+        """Replaces elements or parts by their places and returns the variable."""
+        return _scatter_parts(tensor_scatter_nd_update, self, indices, updates, "scatter_nd_update")
+
+
+bind_methods(Variable, VariableMethods)

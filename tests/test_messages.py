@@ -1,0 +1,155 @@
+"""What users do by mistake, and what they are told."""
+
+import traceback
+
+import pytest
+
+import dualflow as df
+
+X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda v: bool(X), ValueError, r"ambiguous.*reduce_any\(x\) or dualflow.reduce_all.*& \|"),
+    (lambda v: bool(v), ValueError, "ambiguous"),
+    (lambda v: bool(df.constant([])), ValueError, "the truth of 0 elements"),
+    (lambda v: v.__setitem__(0, 1), TypeError, r"v is assigned by a method: v\[\.\.\.\]\.assign"),
+    (lambda v: X.__setitem__(0, 1), TypeError, "a tensor never changes: use"),
+    (lambda v: X.__delitem__(0), TypeError, "a tensor never changes: use"),
+    (lambda v: v.__delitem__(0), TypeError, "a tensor never changes: use"),
+    (lambda v: X["a"], TypeError, "indexing: 'a' of type str, want integers, slices"),
+    (lambda v: X[1.0], TypeError, "indexing: an index of float32"),
+    (lambda v: X[1.0:], TypeError, "want a slice of integers"),
+    (lambda v: X @ M, ValueError, r"a has shape \(3,\) and b \(2, 3\).*\(3\) equal.*\(2\)"),
+    (lambda v: M @ df.constant([1., 2.]), ValueError, r"a has shape \(2, 3\) and b \(2,\)"),
+    (lambda v: df.zeros(2, 3), TypeError, r"zeros: dtype is 3.*one argument: zeros\(\[2, 3\]\)"),
+    (lambda v: df.ones(2, 3), TypeError, r"ones\(\[2, 3\]\)"),
+    (lambda v: df.optimizers.SGD("0.1"), TypeError, "SGD: learning_rate is '0.1', want a number"),
+    (lambda v: df.optimizers.SGD(None), TypeError, "SGD: learning_rate is None"),
+    (lambda v: df.TensorSpec(None), TypeError, r"TensorSpec: shape is None.*as in \[None, 3\]"),
+    (lambda v: f"{X:.2f}", ValueError, r"format\(\): '.2f' is for one number, got float32 \(3,\)"),
+    (lambda v: f"{v:.2f}", ValueError, "for one number"),
+    (lambda v: df.optimizers.Adam(beta1=0.5), TypeError,
+     r"Adam\(\) has no argument 'beta1'; did you mean 'beta_1'\?"),
+    (lambda v: df.optimizers.SGD(wrong=1), TypeError,
+     r"SGD\(\) has no argument 'wrong'; it has learning_rate, momentum, nesterov, clipnorm"),
+    (lambda v: divmod(X, "a"), TypeError, "want numbers"),
+    (lambda v: X.foo, AttributeError, "'dualflow.Tensor' object has no attribute 'foo'"),
+    (lambda v: v.foo, AttributeError, "'dualflow.Variable' object has no attribute 'foo'"),
+])
+def test_messages(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(df.Variable([1., 2., 3.], name="v"))
+
+
+SIGNS = {"+=": "assign_add", "-=": "assign_sub", "*=": "assign", "/=": "assign", "//=": "assign",
+         "%=": "assign", "**=": "assign", "@=": "assign", "&=": "assign", "|=": "assign",
+         "^=": "assign", "<<=": "assign", ">>=": "assign"}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_variable_is_not_assigned_by_a_sign(sign):
+    v = df.Variable([1, 2], name="v")
+    with pytest.raises(TypeError, match=SIGNS[sign]):
+        exec(f"v {sign} 1", {"v": v})
+    if sign != "@=":
+        with pytest.raises(TypeError, match=r"v\[\.\.\.\]\.assign"):
+            exec(f"v[0] {sign} 1", {"v": v})
+    with pytest.raises(TypeError, match=SIGNS[sign]):
+        df.function(lambda: exec(f"v {sign} 1", {"v": v}))()
+    x = df.constant([1, 2])
+    if sign != "@=" and sign != "/=":
+        names = {"x": x}
+        exec(f"x {sign} 1", names)          # a name for another tensor, as of numbers
+        assert names["x"] is not x and x.tolist() == [1, 2]
+
+
+def test_a_formatted_scalar():
+    assert f"{df.constant(2.5):.2f} {df.Variable(2.5):.1f}" == "2.50 2.5"
+    assert f"{X:>60}" == f"{X!s:>60}" and f"{X}" == str(X)
+
+
+def test_a_vector_in_matmul_is_that_of_the_operator():
+    for f in (df.matmul, lambda a, b: a @ b):
+        for run in (f, df.function(f)):
+            assert run(M, X).tolist() == [14., 32.] and run(X, X).item() == 14.
+            assert run(df.constant([1., 2.]), M).tolist() == [9., 12., 15.]
+    assert df.matmul(M, [1., 2.], transpose_a=True).tolist() == [9., 12., 15.]
+    assert df.matmul(X, M, transpose_b=True).tolist() == [14., 32.]
+    g = df.grad(lambda x: df.reduce_sum(df.matmul(M, x)))(X)
+    assert g.tolist() == [5., 7., 9.]
+
+
+def test_names_of_classes():
+    assert str(df.Tensor) == "<class 'dualflow.Tensor'>"
+    assert str(df.Variable) == "<class 'dualflow.Variable'>"
+    assert df.TensorSpec.__module__ == "dualflow" and df.Tensor.__qualname__ == "Tensor"
+    assert df.function(lambda x: str(type(x)))(X) == "<class 'dualflow._core.Symbol'>"
+
+
+def test_names_of_the_package():
+    names = dir(df)
+    assert not {"Any", "importlib", "_importlib", "_typing", "_LATE", "typing"} & {*names}
+    assert {"Tensor", "function", "errors", "math", "__version__"} <= {*names}
+    assert all(hasattr(df, name) for name in names)
+
+
+# --- in containers ------------------------------------------------------------------------------
+
+def in_list(x, items):
+    return x in items
+
+
+def test_a_list_finds_the_same_object():
+    x, y, v = df.constant([1., 2.]), df.constant([1., 2.]), df.Variable([1., 2.])
+    other = df.constant([1., 2., 3.])
+    for items in ([x], [y, x], [v, x], [other, x], [None, "a", object(), x], (y, x),
+                  {1: y, 2: x}.values()):
+        assert x in items and in_list(x, items) and not (x not in items)
+    assert v in [x, y, v] and x not in [y, v, other] and y not in [x]
+    assert x in {x, y} and x in {x: 1} and v not in {x}
+    assert df.constant(1.) in [df.constant(1.)] and df.constant(1.) not in [df.constant(2.)]
+
+
+def test_a_list_finds_the_same_traced_tensor():
+    @df.function
+    def f(x, y):
+        found = x in [y, x], x in [y], y not in [x, df.exp(y)]
+        return df.constant([float(b) for b in found])
+
+    assert f(X, df.constant([1., 2.])).tolist() == [1., 0., 1.]
+    assert f(X, X + 0).tolist() == [1., 0., 1.]
+    assert f(df.constant([5.] * 9), df.constant([5.] * 4)).tolist() == [1., 0., 1.]
+
+
+def test_truth_is_ambiguous_outside_containers():
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(df.equal(X, X))
+    with pytest.raises(ValueError, match="broadcast"):
+        df.constant([1., 2.]) == X          # noqa: B015
+    assert 2. in X and 5. not in X
+
+
+# --- tracebacks ---------------------------------------------------------------------------------
+
+def test_tracebacks_show_one_function_of_the_core():
+    with pytest.raises(ValueError) as caught:
+        df.add(X, df.constant([1., 2.]))
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert files[0] == __file__ and sum(not name.endswith(".py") for name in files) <= 1
+
+
+# --- notebooks ----------------------------------------------------------------------------------
+
+def test_what_notebooks_show():
+    html = df.constant([[1., 2.]])._repr_html_()
+    assert "Tensor shape=(1, 2) dtype=float32" in html and "[[1. 2.]]" in html
+    assert "Variable &#x27;&lt;w&gt;&#x27; shape=()" in df.Variable(1., name="<w>")._repr_html_()
+    f = df.function(lambda x: (x._repr_html_(), df.exp(x)))
+    made = f.get_concrete_function(X)
+    assert "&lt;dualflow.Symbol" in f(X)[0]
+    assert made._repr_svg_().startswith("<svg") and f.graph_for(X)._repr_svg_().startswith("<svg")
+    graph = df.Graph()
+    with graph.as_default():
+        df.exp(graph.placeholder([2], name="x"))
+    assert graph._repr_svg_().startswith("<svg")
