@@ -1,0 +1,78 @@
+"""Random programs of up to 25 ops, gradients included: mapped, they do what they do lane by lane,
+and traced what they do eagerly."""
+
+import warnings
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import dualflow as df
+from tests.programs.steps import STEPS
+
+N = 3
+SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
+LARGEST = 1024
+# Products round otherwise for other shapes, and what follows (floors, comparisons) would show it.
+PRODUCTS = {"matmul", "gram", "layer", "two layers", "convolution", "attention", "recurrence"}
+EXACT = sorted(set(STEPS) - PRODUCTS)
+
+step = st.tuples(st.sampled_from(EXACT), st.integers(0, 30), st.integers(0, 30),
+                 st.integers(0, 11))
+programs = st.lists(step, min_size=2, max_size=25)
+
+
+def program(steps, *args):
+    """The last values that the steps make, and the gradients of a number made of them."""
+    with df.GradientTape() as tape:
+        tape.watch(list(args))
+        made = list(args)
+        for kind, i, j, k in steps:
+            a, b = made[-1 - i % len(made)], made[-1 - j % len(made)]
+            n, f = STEPS[kind]
+            try:
+                y = f(a, k) if n == 1 else f(a, b, k)
+            except (df.errors.DualflowError, ZeroDivisionError, IndexError):    # does not fit
+                continue
+            if y.size <= LARGEST:
+                made.append(y)
+        loss = df.add_n([df.reduce_mean(df.sin(y)) for y in made[-4:]])
+    return [*made[-3:], loss, *tape.gradient(loss, args, unconnected_gradients="zero")]
+
+
+def check(steps, seed, shared):
+    rng = np.random.default_rng(seed)
+    axes = [None if shared >> k & 1 else 0 for k in range(len(SHAPES))]    # bits of four: one is 0
+    args = [df.constant(rng.normal(size=shape if a is None else (N, *shape)), "float64")
+            for a, shape in zip(axes, SHAPES, strict=True)]
+
+    def lane(*given):
+        return program(steps, *given)
+
+    mapped = df.vmap(lane, in_axes=tuple(axes))
+    got = mapped(*args)
+    alone = [lane(*[x if a is None else x[k] for x, a in zip(args, axes, strict=True)])
+             for k in range(N)]
+    for y, *rows in zip(got, *alone, strict=True):
+        np.testing.assert_array_equal(y, np.stack(rows))
+    for y, t in zip(got, df.function(mapped)(*args), strict=True):
+        np.testing.assert_array_equal(t, y)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck))
+@given(programs, st.integers(0, 9), st.integers(0, 15))
+def test_random_programs(steps, seed, shared):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(steps, seed, shared)
+
+
+@pytest.mark.soak
+@settings(max_examples=400, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(programs, st.integers(0, 99), st.integers(0, 15))
+def test_many_random_programs(steps, seed, shared):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(steps, seed, shared)
