@@ -174,7 +174,7 @@ def size_of(mapped: Sequence[tuple[TensorBase, str]], axis_size: int | None) -> 
         if axis_size is None:
             raise InvalidArgumentError("vmap: no argument is mapped; give one an axis in in_axes, "
                                        "or give axis_size")
-        return integer(axis_size, "vmap: axis_size")
+        return state.count(axis_size, "vmap: axis_size")
     (first, path), *others = mapped
     n = first.shape[0]
     for x, other in others:

@@ -102,8 +102,21 @@ def test_vmap(case, kind):
         equal(t.numpy(), g)
 
 
-@pytest.mark.parametrize("case", first_of([
-    pytest.param(c, id=str(c)) for c in CASES if Lanes(c, "samples").on and c.op not in SIZED]))
+MAPPED = first_of([pytest.param(c, id=str(c)) for c in CASES
+                   if Lanes(c, "samples").on and c.op not in SIZED])
+
+
+@pytest.mark.parametrize("case", MAPPED)
+def test_unknown_sizes(case):
+    """Of lanes, and of how many there are."""
+    lanes = Lanes(case, "samples")
+    signature = [df.TensorSpec([None] * x.ndim, x.dtype) for x in lanes.given]
+    traced = df.function(df.vmap(lanes), input_signature=signature)
+    for g, t in zip(df.vmap(lanes)(*lanes.given), traced(*lanes.given), strict=True):
+        equal(t.numpy(), g.numpy())
+
+
+@pytest.mark.parametrize("case", MAPPED)
 def test_nested(case):
     """The inner lanes lie along the first dimension, the outer ones along the second."""
     lanes = Lanes(case, "samples")

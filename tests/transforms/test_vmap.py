@@ -76,6 +76,12 @@ def test_none_in_results_and_shared_results():
 def test_axis_size():
     assert df.vmap(lambda: df.constant(1.), axis_size=3)().tolist() == [1., 1., 1.]
 
+    @df.function(input_signature=[df.TensorSpec([None])])
+    def ones(x):
+        return df.vmap(lambda: df.constant(1.), axis_size=x.shape[0])()
+
+    assert ones([3., 4.]).tolist() == [1., 1.] and ones([1.]).tolist() == [1.]
+
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_lanes(n):
@@ -224,6 +230,7 @@ v = df.Variable([1., 2.], name="counts")
     (InvalidArgumentError, "out_axes is None, and the result differs",
      lambda: df.vmap(df.sin, 0, None)(B)),
     (InvalidArgumentError, "no argument is mapped", lambda: df.vmap(df.sin, None)(B)),
+    (InvalidArgumentError, "axis_size is -1", lambda: df.vmap(lambda: 1, axis_size=-1)()),
     (ShapeError, "axis_size is 4", lambda: df.vmap(df.sin, axis_size=4)(B)),
     (DTypeError, "argument 0 is 'text'", lambda: df.vmap(df.sin)("text")),
     (InvalidArgumentError, "fn is 3", lambda: df.vmap(3)),
