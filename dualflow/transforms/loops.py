@@ -13,7 +13,7 @@ from dualflow.graph.ir.owners import LoopParts
 from dualflow.ops.array import reshape, transpose
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
-from dualflow.ops.reduce import reduce_any, reduce_max
+from dualflow.ops.reduce import reduce_any
 from dualflow.ops.scan import scan
 from dualflow.ops.while_loop import while_loop
 from dualflow.transforms.lane import Lane
@@ -108,7 +108,7 @@ def masked(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
         return [more, count, *after]
 
     endless = times.stacked or (type(times.value) is int and times.value == ENDLESS)
-    most = (reduce_max(limit) if limit is not None else None) if endless else times.value
+    most = None if endless else times.value
     _, count, *last = while_loop(wanted, step, [go_on, count, *start], maximum_iterations=most,
                                  recompute=parts.recompute)
     done = [Lane(y, f) for y, f in zip(last, flags, strict=True)]

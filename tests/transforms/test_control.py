@@ -34,7 +34,7 @@ def test_cond_of_all_lanes():
 
 
 def test_switch():
-    index = np.array([0, 1, 5, 2])
+    index = np.array([0, 1, 5, -1])
     check(lambda i, x: df.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]), index, X)
 
 
@@ -102,6 +102,18 @@ def test_python_control_flow_in_a_function():
         return df.vmap(f)(x)
 
     np.testing.assert_array_equal(mapped(X), [f(float(x)) for x in X])
+
+
+def test_no_lanes():
+    none, n = np.zeros(0, "float32"), np.zeros(0, "int32")
+    for f in (lambda x: df.while_loop(lambda x: x < 9., lambda x: (x + 1.,), (x,))[0],
+              lambda x: df.cond(x > 0., lambda: x, lambda: -x),
+              lambda x: df.scan(lambda c, r: (c + r, c), x, df.ones([2]))[0]):
+        for mapped in (df.vmap(f), df.function(df.vmap(f))):
+            assert mapped(none).shape == (0,)
+    counted = df.vmap(lambda k: df.while_loop(lambda x: x < 9, lambda x: (x + 1,), (k,),
+                                              maximum_iterations=k)[0])
+    assert counted(n).shape == (0,)
 
 
 def test_gradient_of_a_loop_of_unknown_length():
