@@ -5,13 +5,10 @@ from typing import Any
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.array_api.data_types import astype, result_type
-from dualflow.dtypes import DType, as_dtype, int8, int16, int32, int64
+from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.cast import cast
 from dualflow.ops.types import DTypeLike, TensorLike
-
-# The integers that hold the bits of floats.
-BITS = {1: int8, 2: int16, 4: int32, 8: int64}
 
 
 def array(x: TensorLike, who: str) -> Tensor:

@@ -1,7 +1,7 @@
 """Comparisons, bits and truth values: a part of the chapter on elementwise functions."""
 
 from dualflow._core import Tensor
-from dualflow.array_api.arrays import BITS, array
+from dualflow.array_api.arrays import array
 from dualflow.dtypes import bool_
 from dualflow.ops import bitcast, bitwise, compare, limits, rounding
 from dualflow.ops.creation import ones_like, zeros_like
@@ -160,7 +160,9 @@ def signbit(x: TensorLike, /) -> Tensor:
     y = array(x, "signbit")
     if y.dtype.is_unsigned or y.dtype.is_bool:
         return zeros_like(y, bool_)
-    return compare.less(bitcast.bitcast(y, BITS[y.dtype.itemsize]) if y.dtype.is_floating else y, 0)
+    if y.dtype.is_floating:
+        y = bitcast.bitcast(y, bitcast.BITS[y.dtype.itemsize])
+    return compare.less(y, 0)
 
 
 def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:

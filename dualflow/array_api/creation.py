@@ -7,7 +7,7 @@ from dualflow import _core
 from dualflow._core import Tensor, TensorBase
 from dualflow.array_api.arrays import array, given_dtype
 from dualflow.array_api.device import check_device
-from dualflow.dtypes import as_dtype, float32, float64
+from dualflow.dtypes import as_dtype, float32, float64, int64
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops import creation
 from dualflow.ops.array import expand_dims, reshape, static_shape
@@ -47,11 +47,15 @@ def arange(start: TensorLike, /, stop: TensorLike | None = None, step: TensorLik
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is None or all([isinstance(v, TensorBase) for v in (start, stop, step)]):
         return creation.range(start, stop, step, dtype)
-    # Ints of Python have no bounds, and the numbers may have a dtype without fractions or signs.
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        values = builtins.range(start, stop, step)
-        return creation.constant(values, dtype) if values else creation.zeros((0,), dtype)
-    return cast(creation.range(start, stop, step, float64), dtype)
+    if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)):
+        return cast(creation.range(start, stop, step, float64), dtype)
+    numbers = builtins.range(start, stop, step)
+    if not numbers:
+        return creation.zeros((0,), dtype)
+    creation.constant([numbers[0], numbers[-1]], dtype)     # an error if these do not fit
+    if all([abs(v) < 2**63 for v in (start, stop, step)]):
+        return cast(creation.range(start, stop, step, int64), dtype)
+    return creation.constant(numbers, dtype)
 
 
 def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any = None,

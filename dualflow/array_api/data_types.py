@@ -178,7 +178,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
         numbers = []
     common = found[0]
     for dtype in found[1:]:
-        common = promoted(common, dtype)
+        common = common if dtype is common else promoted(common, dtype)
     for number in numbers:
         common = beside_number(common, type(number).__name__)
     return common

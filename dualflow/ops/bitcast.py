@@ -46,7 +46,8 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
 no_gradient("bitcast", why="bits do not vary smoothly")
 
-_BITS = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+# The integers that hold the bits of floats.
+BITS = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
@@ -80,7 +81,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     if x.dtype is not y.dtype or not x.dtype.is_floating:
         raise DTypeError(f"nextafter: x1 is {x.dtype.name}, x2 {y.dtype.name}, want one floating "
                          "dtype")
-    bits = _BITS[x.dtype.itemsize]
+    bits = BITS[x.dtype.itemsize]
     one = constant(1, bits)
     least = bitcast(one, x.dtype)
     up = greater(y, x)

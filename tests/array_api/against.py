@@ -17,7 +17,7 @@ ALL = ["bool", *NUMBERS]
 CLOSE = {"float32": 3e-6, "float64": 1e-13}
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-quick = settings(max_examples=8, deadline=None)
+quick = settings.get_profile("array_api")
 
 
 def arrays(dtypes, shapes=SHAPES, **elements):

@@ -222,6 +222,7 @@ def test_ranges(data):
     check("arange", stop)
     check("arange", start, stop, step, dtype=data.draw(st.sampled_from([*INTS[:4], *FLOATS])))
     check("arange", 0.0, 10.0, 0.5)
+    check("arange", 2**63, 2**63 + 5, 2, dtype="uint64")
     num = data.draw(st.integers(0, 9))
     check("linspace", start, stop, num, endpoint=data.draw(st.booleans()), atol=1e-5,
           dtype=data.draw(st.sampled_from(FLOATS)))
@@ -246,6 +247,11 @@ def test_ranges(data):
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_ranges_fit_their_dtype():
+    with pytest.raises(OverflowError, match="299 does not fit int8"):
+        xp.arange(300, dtype=df.int8)
 
 
 def test_copies():
