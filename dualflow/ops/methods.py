@@ -5,9 +5,11 @@ traced ones and let gradients flow. `_core/_core.pyi` says that tensors have the
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from dualflow._core import Tensor, TensorBase, bind_methods, slice_origin
+from dualflow._core import Tensor, TensorBase, Variable, bind_methods, slice_origin
 from dualflow.arguments import shown
 from dualflow.dtypes import as_dtype, float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -290,18 +292,10 @@ class TensorMethods:
 class PartMethods:
     """What a tensor can do that is ``variable[key]``."""
 
-    def assign(self: Any, value: TensorLike) -> TensorBase:
-        """Writes into a variable where this is ``variable[key]``, and returns the variable.
-
-        Parameters
-        ----------
-        value : Tensor, number, array or nested lists
-            Of the shape of this part, or one that broadcasts to it.
-
-        Raises
-        ------
-        DTypeError
-            If this is no part of a variable's value.
+    @property
+    def assign(self: Any) -> Callable[[TensorLike], Variable]:
+        """A function that writes a value into the variable and returns that. The value has the
+        shape of this part, or one that broadcasts to it. Other tensors lack it.
 
         Examples
         --------
@@ -312,10 +306,11 @@ class PartMethods:
         """
         origin = slice_origin(self)
         if origin is None:
-            raise DTypeError(f"assign: {self.dtype} {self.shape} is no variable nor variable[key]; "
-                             "a tensor never changes: use dualflow.tensor_scatter_nd_update for a "
-                             "new one")
-        return assign_slice(*origin, value)
+            raise AttributeError(
+                f"'dualflow.Tensor' object has no attribute 'assign': {self.dtype} {self.shape} is "
+                "no variable nor variable[key]; a tensor never changes: use "
+                "dualflow.tensor_scatter_nd_update for a new one")
+        return partial(assign_slice, *origin)
 
 
 bind_methods(TensorBase, TensorMethods)

@@ -6,7 +6,7 @@ import pytest
 import dualflow as df
 
 
-@pytest.mark.parametrize("a, b", [((2, 3), (4, 5)), ((3,), (3, 2)), ((), (2, 2)),
+@pytest.mark.parametrize("a, b", [((2, 3), (4, 5)), ((3,), (2, 2)), ((), (2, 2)),
                                   ((2, 3, 4), (3, 4, 5))])
 def test_bad_shapes(a, b):
     with pytest.raises(ValueError, match=r"matmul: a has shape .* and b"):
