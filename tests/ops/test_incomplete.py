@@ -104,6 +104,12 @@ def test_slope_in_a(a, x):
     p = df.math.igamma(*wide(a + h * np.arange(-2, 3), x)).numpy()
     want = (8 * (p[3] - p[1]) - (p[4] - p[0])) / (12 * h)
     close(igamma_grad_a(*wide(a, x)).item(), want, 1e-7)
+    a, x = wide(a, x)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(a)
+        p, q = df.math.igamma(a, x), df.math.igammac(a, x)
+    close(tape.gradient(p, a).item(), want, 1e-7)
+    close(tape.gradient(q, a).item(), -want, 1e-7)
 
 
 @pytest.mark.parametrize("function, args, refused", [
