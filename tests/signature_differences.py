@@ -17,8 +17,6 @@ EVERYWHERE = {
     "parallel_iterations": "nothing runs in parallel but branches and kernels",
 }
 
-AXIS = "None means the first dimension there, all in NumPy; here the default is written out"
-LAST = "None means the last dimension there; here the default is written out"
 REQUIRED = "TensorFlow raises without it too"
 OWN = "the signature is dualflow's own"
 
@@ -27,9 +25,6 @@ DIFFERENCES = {
     ("GradientTape.jacobian", "experimental_use_pfor"): "one way to compute them",
     ("TensorArray", "dynamic_size"): "None means False",
     ("UnconnectedGradients", "*"): "a class of names, not an Enum",
-    **{(f, "axis"): AXIS for f in ("argmax", "argmin", "math.argmax", "math.argmin")},
-    **{(f, "axis"): LAST for f in ("math.log_softmax", "math.softmax", "nn.log_softmax",
-                                   "nn.softmax")},
     ("autograph.to_code", "*"): OWN,
     ("autograph.to_graph", "*"): OWN,
     ("cond", "true_fn"): REQUIRED,
@@ -67,4 +62,13 @@ DIFFERENCES = {
     ("shape", "out_type"): "None means int32",
     ("size", "out_type"): "None means int32",
     ("strided_slice", "var"): "of TensorFlow 1, for assignment",
+}
+
+# What the same arguments do differently: a call, its result here, and why.
+BEHAVIOUR = {
+    "add([1], [1.5])": ("[2.5]", "dtypes are promoted; TensorFlow raises"),
+    "divide(1, 2)": ("0.5", "a quotient of integers is float32, float64 in TensorFlow"),
+    "reduce_mean([1, 2])": ("1.5", "as in NumPy; TensorFlow's is the integer 1"),
+    "gather([1, 2], [-1])": ("[2]", "indices count from the end as in Python"),
+    "zeros([], 'int32') + 1.5": ("1.5", "numbers are weak within a kind; TensorFlow raises"),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from tests.signature_differences import DIFFERENCES, EVERYWHERE
+from tests.signature_differences import BEHAVIOUR, DIFFERENCES, EVERYWHERE
 
 ROWS = dict(re.fullmatch(r"tf\.([\w.]+)\((.*)\)", line).groups() for line in
             Path(__file__).with_name("tensorflow_signatures.txt").read_text().splitlines())
@@ -78,3 +78,9 @@ def test_every_difference_has_a_reason_and_is_one():
         want, have = theirs(ROWS[path]), ours(found(path))
         assert name == "*" or name not in have or plain(want[name]) != plain(have[name]), (
             f"{path}: {name} does not differ any more")
+
+
+@pytest.mark.parametrize("call", BEHAVIOUR)
+def test_what_behaves_differently_is_known(call):
+    want, reason = BEHAVIOUR[call]
+    assert reason and str(eval(f"df.{call}").tolist()) == want

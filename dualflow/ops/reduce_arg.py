@@ -8,14 +8,15 @@ from dualflow.ops.types import DTypeLike, TensorLike
 __all__ = ["argmax", "argmin"]
 
 
-def argmax(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
+def argmax(input: TensorLike, axis: int | None = None, output_type: DTypeLike = int64,
            name: str | None = None) -> Tensor:
     """Position of the largest element along `axis`, the first of equals.
 
     Parameters
     ----------
     input : Tensor, any number dtype or bool
-    axis : int
+    axis : int, optional
+        By default the first, as in TensorFlow.
     output_type : DType, int64 or int32
 
     Returns
@@ -37,20 +38,21 @@ def argmax(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
     >>> df.argmax([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
     [1, 0]
     """
-    return apply("argmax", input, axis=axis, output_type=output_type, name=name)
+    return apply("argmax", input, axis=0 if axis is None else axis, output_type=output_type, name=name)
 
 
 no_gradient("argmax", why="integer result")
 
 
-def argmin(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
+def argmin(input: TensorLike, axis: int | None = None, output_type: DTypeLike = int64,
            name: str | None = None) -> Tensor:
     """Position of the smallest element along `axis`, the first of equals.
 
     Parameters
     ----------
     input : Tensor, any number dtype or bool
-    axis : int
+    axis : int, optional
+        By default the first, as in TensorFlow.
     output_type : DType, int64 or int32
 
     Returns
@@ -72,7 +74,7 @@ def argmin(input: TensorLike, axis: int = 0, output_type: DTypeLike = int64,
     >>> df.argmin([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
     [0, 1]
     """
-    return apply("argmin", input, axis=axis, output_type=output_type, name=name)
+    return apply("argmin", input, axis=0 if axis is None else axis, output_type=output_type, name=name)
 
 
 no_gradient("argmin", why="integer result")

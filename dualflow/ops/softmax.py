@@ -19,13 +19,14 @@ __all__ = [
 ]
 
 
-def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """e^x over the sum of e^x along `axis`.
 
     Parameters
     ----------
     logits : Tensor, floating
-    axis : int
+    axis : int, optional
+        By default the last.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
     >>> df.nn.softmax([1000., 1000.]).numpy().tolist()
     [0.5, 0.5]
     """
-    return apply("softmax", logits, name=name, axis=axis)
+    return apply("softmax", logits, name=name, axis=-1 if axis is None else axis)
 
 
 @gradient("softmax", saves="output")
@@ -84,13 +85,14 @@ def _(gg, out, g, y, axis):
     return lambda: softmax_grad(gg, y, axis), to_y
 
 
-def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """Logarithm of the softmax: x - log(sum(e^x)) along `axis`.
 
     Parameters
     ----------
     logits : Tensor, floating
-    axis : int
+    axis : int, optional
+        By default the last.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
     >>> df.nn.log_softmax([0., 1000.]).numpy().tolist()
     [-1000.0, 0.0]
     """
-    return apply("log_softmax", logits, name=name, axis=axis)
+    return apply("log_softmax", logits, name=name, axis=-1 if axis is None else axis)
 
 
 @gradient("log_softmax", saves="output")
