@@ -38,7 +38,8 @@ def argmax(input: TensorLike, axis: int | None = None, output_type: DTypeLike = 
     >>> df.argmax([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
     [1, 0]
     """
-    return apply("argmax", input, axis=0 if axis is None else axis, output_type=output_type, name=name)
+    return apply("argmax", input, axis=0 if axis is None else axis, output_type=output_type,
+                 name=name)
 
 
 no_gradient("argmax", why="integer result")
@@ -74,7 +75,8 @@ def argmin(input: TensorLike, axis: int | None = None, output_type: DTypeLike = 
     >>> df.argmin([[1, 5, 5], [7, 2, 3]], axis=1).numpy().tolist()
     [0, 1]
     """
-    return apply("argmin", input, axis=0 if axis is None else axis, output_type=output_type, name=name)
+    return apply("argmin", input, axis=0 if axis is None else axis, output_type=output_type,
+                 name=name)
 
 
 no_gradient("argmin", why="integer result")
