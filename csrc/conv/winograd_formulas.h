@@ -165,8 +165,11 @@ DF_INLINE void FN(squares)(FN(transform) f, const int size, const int to_size,
 #pragma GCC unroll 6
         for (int i = 0; i < next_size; i++)
 #pragma GCC unroll 6
-            for (int j = known; j < next_size; j++)
-                __builtin_prefetch(next[i * next_size + j] + at, writes);
+            for (int j = known; j < next_size; j++) {
+                const T *line = next[i * next_size + j] + at;
+                if (writes) __builtin_prefetch(line, 1); /* clang wants a literal */
+                else __builtin_prefetch(line, 0);
+            }
         FN(square)(f, size, to_size, from, to, at, LANES, true);
     }
     if (at < n) FN(square)(f, size, to_size, from, to, at, n - at, false);
