@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
@@ -21,6 +22,7 @@ from dualflow.ops.cast import cast
 from dualflow.ops.join import stack
 
 STANDARD = ("", "ai.onnx")
+MAX_BODIES = 512                    # functions made ready for shapes, kept for the next call
 
 
 class Library:
@@ -147,6 +149,7 @@ class Body:
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         if node.kind in SCOPED:
+            node = copy(node)           # threads run the same nodes
             node.scope = scope
         return _listed(function(node, *inputs))
 
@@ -158,6 +161,8 @@ class Body:
         types = tuple([None if x is None else (x.dtype, _sizes_of(x)) for x in given])
         key = (id(node), types)
         if key not in self.library.bodies:
+            if len(self.library.bodies) >= MAX_BODIES:
+                self.library.bodies.clear()
             body = own or _composed(node, types)
             defaults = {a.name: self._attribute(a) for a in body.attribute_proto}
             if own is None:

@@ -60,7 +60,6 @@ class Model:
         self.inputs = [_spec(i) for i in free]
         self.outputs = [_spec(o) for o in proto.graph.output]
         self.name = proto.graph.name
-        self._optional = [i.type.WhichOneof("value") == "optional_type" for i in free]
 
     @property
     def trainable_variables(self) -> list[Variable]:

@@ -21,6 +21,7 @@ from dualflow.onnx.package import onnx
 from dualflow.onnx.values import Value
 from dualflow.onnx.walk import Walk
 from dualflow.onnx.writer import Writer, opsets
+from dualflow.ops.indexed_slices import IndexedSlices
 
 LARGEST = 2_000_000_000             # bytes: a message holds 2 GiB, more goes to a file beside it
 TRIED = (1, 2, 3, 16, 257)          # sizes that decisions are tried with
@@ -95,11 +96,20 @@ def _traced(fn: Any, args: Sequence[Any]) -> ConcreteFunction:
         raise InvalidArgumentError(f"onnx.save: fn is {shown(fn)}, want a function")
 
     def traced(*given: Any) -> Any:
-        return nest.map_structure(as_tensor, fn(*given))        # numbers are outputs, too
+        return nest.map_structure(as_tensor, _dense(fn(*given)))        # numbers are outputs, too
 
     traced.__name__ = getattr(fn, "__name__", type(fn).__name__)
     traced.__signature__ = _signature(fn)       # type: ignore[attr-defined]
     return function(traced).get_concrete_function(*[_spec(a) for a in args])
+
+
+def _dense(x: Any) -> Any:
+    """A result with tables in place of rows of them (`IndexedSlices`)."""
+    if isinstance(x, dict):
+        return {key: _dense(value) for key, value in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)([_dense(value) for value in x])
+    return as_tensor(x) if isinstance(x, IndexedSlices) else x
 
 
 def _signature(fn: Any) -> Any:

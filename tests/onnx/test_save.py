@@ -184,3 +184,18 @@ def test_it_is_loaded_when_used():
             "except ImportError as e: assert 'dualflow[onnx]' in str(e)\n"
             "else: raise AssertionError")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_gradients_that_are_rows(tmp_path):
+    table = df.Variable(normal(5, 3))
+
+    def fn(i):
+        with df.GradientTape() as tape:
+            loss = df.reduce_sum(df.gather(table, i) ** 2.)
+        return tape.gradient(loss, [table])
+    path = tmp_path / "a.onnx"
+    df.onnx.save(fn, path, df.TensorSpec([None], df.int32))
+    i = np.array([1, 1, 2], "int32")
+    want = df.convert_to_tensor(fn(df.constant(i))[0]).numpy()
+    for run in RUNTIMES:
+        assert_close([want], run(onnx.load(path), i))
