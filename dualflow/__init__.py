@@ -276,6 +276,9 @@ if _typing.TYPE_CHECKING:
         train as train,
         version as version,
     )
+    from dualflow.aot.export import (
+        export as export,
+    )
     from dualflow.compat.v1.gradients import (
         gradients as gradients,
     )
@@ -362,6 +365,7 @@ _LATE = {
     "Graph": "dualflow.compat.v1.graph",
     "Module": "dualflow.modules",
     "TensorLike": "dualflow.ops.types",
+    "export": "dualflow.aot.export",
     "function": "dualflow.graph.calls.decorator",
     "gradients": "dualflow.compat.v1.gradients",
     "hessian": "dualflow.transforms",

@@ -45,6 +45,10 @@ class NotFoundError(DualflowError, FileNotFoundError):
     """A file that is not there."""
 
 
+class AlreadyExistsError(DualflowError, FileExistsError):
+    """Something is to be made where there is something already."""
+
+
 class DataLossError(DualflowError, ValueError):
     """A file that is damaged."""
 

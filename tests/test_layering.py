@@ -26,14 +26,14 @@ FLOORS = [
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
      "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
      "context", "initializer_classes", "version"},
-    {"data", "io", "train", "saved_model"}, {"onnx"},
+    {"data", "io", "train", "saved_model", "aot"}, {"onnx"},
     {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls"]   # lowest first
 
 C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
-            "exec"]
+            "exec", "model"]
 C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
 
 

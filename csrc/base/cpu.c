@@ -1,10 +1,12 @@
 /* Asks the processor for its SIMD levels, and the system how many cores this process may use. */
-#ifdef __linux__
+#if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
-#include <sched.h>
 #endif
 #include "base/cpu.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * One spin lock guards all of it and is held for some ten instructions. Statistics kept under the
  * same lock cost nothing extra and are exact; separate atomic counters would take 5 ns each. The
  * lock is a flag, not a mutex, so that a forked child may simply open it. */
-#ifdef __linux__
+#if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
 #include "base/memory.h"
@@ -154,8 +154,10 @@ __attribute__((constructor)) static void memory_init(void)
 #endif
         memory.all_bytes = all;
     }
+#ifndef DF_NO_THREADS
     memory.has_key = pthread_key_create(&memory.at_exit, leave_place) == 0;
     pthread_atfork(lock, unlock, after_fork);
+#endif
 }
 
 /* The bucket of a request of 0 < bytes <= MAX_BYTES, and the capacity of its blocks. With u units

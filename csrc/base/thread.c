@@ -25,7 +25,8 @@
  *
  * One caller holds the pool at a time, from publishing a job to its end, and tasks run only within
  * that time. Hence a call from inside a task finds the pool held and runs on its own thread. */
-#ifdef __linux__
+#ifndef DF_NO_THREADS /* then serial.c takes its place */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
 #include "base/thread.h"
@@ -429,3 +430,4 @@ df_status df_set_num_threads(int n, df_error *err)
     df_bell_ring(&pool.resize, MAX_THREADS);
     return DF_OK;
 }
+#endif

@@ -1,10 +1,13 @@
-/* Chooses one whole table at load. The build says which levels it holds: DF_HAVE_<level>. */
+/* Chooses one whole table at load. The build says which levels it holds: DF_HAVE_<level>;
+ * the baseline is left out by DF_WITHOUT_BASELINE. */
 #include "op/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef DF_WITHOUT_BASELINE
 extern const df_op *const df_optable_baseline[];
+#endif
 #ifdef DF_HAVE_NEON
 extern const df_op *const df_optable_neon[];
 #endif
@@ -19,7 +22,9 @@ static const struct {
     const char *name;
     const df_op *const *table; /* NULL: not in this build */
 } levels[DF_N_ISA] = {
+#ifndef DF_WITHOUT_BASELINE
     [DF_ISA_BASELINE] = {"baseline", df_optable_baseline},
+#endif
 #ifdef DF_HAVE_NEON
     [DF_ISA_NEON] = {"neon", df_optable_neon},
 #endif
@@ -44,10 +49,10 @@ df_status df_registry_init(df_error *err)
     for (int isa = 0; isa < DF_N_ISA; isa++)
         if (usable(isa) && (!wanted || strcmp(wanted, levels[isa].name) == 0)) found = isa;
     if (found < 0)
-        return df_fail(err, DF_INVALID_ARGUMENT,
-                       "DUALFLOW_ISA=%s: this build on this CPU has baseline%s%s%s", wanted,
-                       usable(DF_ISA_NEON) ? ", neon" : "", usable(DF_ISA_AVX2) ? ", avx2" : "",
-                       usable(DF_ISA_AVX512) ? ", avx512" : "");
+        return df_fail(err, DF_INVALID_ARGUMENT, "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",
+                       wanted ? wanted : "", usable(DF_ISA_BASELINE) ? " baseline" : "",
+                       usable(DF_ISA_NEON) ? " neon" : "", usable(DF_ISA_AVX2) ? " avx2" : "",
+                       usable(DF_ISA_AVX512) ? " avx512" : "");
     chosen = (df_isa)found;
     for (n_ops = 0; levels[chosen].table[n_ops]; n_ops++) {}
     return DF_OK;

@@ -75,9 +75,9 @@ class Compiled:
         variables = self.spec.variables
         return Executable(self.program, list(map(source, self.spec.arguments)),
                           [to(x.variable) for x in variables], [x.written for x in variables],
-                          self._kept(to))
+                          self.keeper(to))
 
-    def _kept(self, to: Callable[[Any], Variable]) -> Kept | None:
+    def keeper(self, to: Callable[[Any], Variable]) -> Kept | None:
         """What computes the values that are kept between runs."""
         spec = self.spec.kept
         if spec is None:

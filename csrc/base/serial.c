@@ -1,0 +1,25 @@
+/* What thread.c does, in a build without threads: all blocks on the caller, the same blocks. */
+#include "base/thread.h"
+
+#include "base/thread_counts.h"
+
+#ifdef DF_NO_THREADS
+void df_parallel_for(int64_t n, int64_t grain, double cost, df_task task, void *context)
+{
+    (void)cost;
+    grain = df_max(1, grain);
+    for (int64_t begin = 0; begin < n; begin += df_min(grain, n - begin))
+        task(context, begin, n - begin < grain ? n : begin + grain);
+}
+
+int df_num_threads(void) { return 1; }
+
+df_status df_set_num_threads(int n, df_error *err)
+{
+    if (n == 1) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT, "set_num_threads: %d threads, want 1: this build has "
+                   "no others", n);
+}
+
+df_thread_counts df_count_threads(void) { return (df_thread_counts){0, 0, 0, 0}; }
+#endif

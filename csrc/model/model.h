@@ -1,0 +1,101 @@
+/* A model that lives in C alone: variables, and programs that share them, all described by constant
+ * tables. What an export writes is such tables and a function for each entry around
+ * df_model_run. Knows no op: tables name ops by their numbers in op/ops.def, of which an export
+ * has its own. */
+#ifndef DF_MODEL_H
+#define DF_MODEL_H
+
+#include "exec/program.h"
+
+typedef struct {
+    const char *name;
+    df_dtype dtype;
+    int ndim;
+    const int64_t *shape;
+} df_model_variable;
+
+/* An instruction and a program as tables: df_instruction and df_program_parts, say what the fields
+ * mean. */
+typedef struct df_model_program df_model_program;
+typedef struct {
+    int op, n_in, n_out, n_attrs, n_bodies;
+    const int *slots; /* inputs, then outputs */
+    const df_attr *attrs;
+    const df_model_program *const *bodies;
+    int64_t workspace;
+    bool dynamic;
+    int wave;
+    double cost;
+} df_model_instruction;
+
+struct df_model_program {
+    int n_slots, n_instructions, n_args, n_results;
+    const df_slot *slots;
+    const df_model_instruction *instructions;
+    int64_t arena_bytes;
+    const int *returned; /* of a body */
+};
+
+/* Where an argument of a program comes from. */
+typedef enum {
+    DF_FROM_CALL,     /* input `index` of the call */
+    DF_FROM_VARIABLE, /* variable `index`, which the program writes or only reads, */
+    DF_FROM_WRITTEN,
+    DF_FROM_KEY,      /* the next key of the generator whose state, (seed, count), is `index` */
+    DF_FROM_KEPT,     /* result `index` of the program that computes what is kept */
+    DF_FROM_CONSTANT  /* `data` */
+} df_model_origin;
+
+typedef struct {
+    df_model_origin origin;
+    int index;
+    const void *data;
+} df_model_source;
+
+/* How a value is returned: as df_slot_kind says, `index` of that kind. */
+typedef struct {
+    df_slot_kind kind;
+    int index;
+    int64_t bytes;
+    const void *data; /* CONSTANT */
+} df_model_return;
+
+typedef struct df_model_entry {
+    const char *name;
+    const df_model_program *program;
+    int n_in, n_out;
+    const df_model_source *sources; /* of the program's arguments */
+    const df_model_return *returns; /* of the outputs of a call */
+    /* Computes of variables what the program is given until one of them changes; or NULL. */
+    const struct df_model_entry *kept;
+} df_model_entry;
+
+typedef struct {
+    int n_variables, n_entries;
+    const df_model_variable *variables;
+    const df_model_entry *entries;
+} df_model_tables;
+
+typedef struct df_model df_model; /* used by one thread at a time */
+
+/* NULL: no memory. If programs cannot be made ready, whatever is called fails and says why. The
+ * tables stay the caller's. Variables have no values yet. */
+df_model *df_model_new(const df_model_tables *tables);
+void df_model_free(df_model *m);
+/* Of the last call that failed; "" if none has. Of NULL: that there was no memory. */
+const char *df_model_error(const df_model *m);
+
+/* All below return a df_status: 0, or what went wrong. */
+
+/* Runs an entry. Inputs and outputs do not overlap. */
+int df_model_run(df_model *m, int entry, const void *const *in, void *const *out);
+/* The value of a variable from, or to, memory of its size. */
+int df_model_set(df_model *m, const char *name, const void *value, size_t bytes);
+int df_model_get(df_model *m, const char *name, void *value, size_t bytes);
+/* All variables from, or to, a file in the safetensors format. A load that fails changes nothing,
+ * unless the file changes meanwhile; tensors that are no variables are passed over. A file appears
+ * as a whole. */
+int df_model_load(df_model *m, const char *path);
+int df_model_save(df_model *m, const char *path);
+
+#endif

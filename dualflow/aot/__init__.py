@@ -1,0 +1,1 @@
+"""Programs that leave Python: `dualflow.export`. See docs/export.md."""

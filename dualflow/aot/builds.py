@@ -1,0 +1,172 @@
+"""How an exported model is built: its Makefile and CMakeLists.txt."""
+
+from collections.abc import Sequence
+
+from dualflow.aot.runtime import Runtime
+
+# What each SIMD level of an x86-64 wants of the compiler, as in setup.py; others want nothing.
+LEVELS = {
+    "avx2": "-mavx2 -mfma -mf16c -mbmi2",
+    "avx512": "-mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl "
+              "-mprefer-vector-width=512",
+}
+FLAGS = ("-std=c11 -D_GNU_SOURCE -Wall -Wextra -fwrapv -ffp-contract=off -fno-math-errno "
+         "-fno-trapping-math -ffunction-sections -fdata-sections")
+
+MAKEFILE = """\
+# make          builds check and runs it
+# make libmodel.a
+#
+#   CC       gcc 11 or later, clang; for glibc or musl
+#   OPT      how it is optimised: -O3, -Os
+#   THREADS  0: kernels run on the caller's thread alone
+#   LEVELS   SIMD levels, of which the best that the CPU has is chosen when a program starts:
+#            baseline, avx2 and avx512 on x86-64, neon on aarch64. The recorded runs of check are of
+#            {level}; others give other last bits.
+#   RUN      what runs check, if this machine cannot: qemu-aarch64-static
+OPT = -O3
+THREADS = 1
+AR = ar
+RUN =
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ifeq ($(MACHINE),{machine})
+LEVELS = {level}
+else ifeq ($(MACHINE),aarch64)
+LEVELS = neon
+else
+LEVELS = baseline
+endif
+
+FLAGS = {flags}
+FLAGS_avx2 = {avx2}
+FLAGS_avx512 = {avx512}
+HAVE = $(if $(filter baseline,$(LEVELS)),,-DDF_WITHOUT_BASELINE) \\
+    $(if $(filter neon,$(LEVELS)),-DDF_HAVE_NEON) \\
+    $(if $(filter avx2,$(LEVELS)),-DDF_HAVE_AVX2) $(if $(filter avx512,$(LEVELS)),-DDF_HAVE_AVX512)
+ifeq ($(THREADS),0)
+FLAGS += -DDF_NO_THREADS
+else
+FLAGS += -pthread
+endif
+COMPILE = $(CC) $(FLAGS) $(OPT) $(CFLAGS) -I. -Iruntime
+
+COMMON = model.c \\
+{common}
+KERNELS = \\
+{kernels}
+OBJECTS = $(COMMON:%.c=build/%.o) $(foreach level,$(LEVELS),$(KERNELS:%.c=build/$(level)/%.o))
+
+.PHONY: check clean
+check: build/check
+\tcp weights.safetensors build/
+\t$(RUN) build/check
+
+build/check: build/check.o libmodel.a
+\t$(CC) $(FLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -Wl,--gc-sections $^ -lm -o $@
+
+libmodel.a: $(OBJECTS)
+\trm -f $@
+\t$(AR) rcs $@ $^
+
+# What was built with other flags is built again.
+$(shell mkdir -p build; echo '$(COMPILE) $(LEVELS)' | cmp -s - build/flags || \\
+    echo '$(COMPILE) $(LEVELS)' > build/flags)
+$(OBJECTS) build/check.o: build/flags model.h Makefile
+
+build/check.o: check.c
+\t$(COMPILE) -DSAME_LEVEL=$(if $(filter {level},$(LEVELS)),1,0) -c $< -o $@
+
+define kernel
+build/$(1)/%.o: %.c
+\t@mkdir -p $$(@D)
+\t$$(COMPILE) $$(FLAGS_$(1)) -DDF_ISA=$(1) -c $$< -o $$@
+endef
+$(foreach level,$(LEVELS),$(eval $(call kernel,$(level))))
+
+build/%.o: %.c
+\t@mkdir -p $(@D)
+\t$(COMPILE) $(HAVE) -c $< -o $@
+
+clean:
+\trm -rf build libmodel.a
+"""
+
+CMAKE = """\
+# The library `model` and the test `check`. LEVELS: SIMD levels, of which the best that the CPU has
+# is chosen when a program starts. THREADS=OFF: kernels run on the caller's thread alone.
+cmake_minimum_required(VERSION 3.16)
+project(model C)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+option(THREADS "Kernels use threads" ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^({machines})$")
+  set(default_levels {level})
+elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(default_levels neon)
+else()
+  set(default_levels baseline)
+endif()
+set(LEVELS ${{default_levels}} CACHE STRING "SIMD levels: baseline, avx2, avx512, neon")
+
+set(flags {flags})
+set(flags_avx2 {avx2})
+set(flags_avx512 {avx512})
+set(common model.c
+{common})
+set(kernels
+{kernels})
+
+add_library(model STATIC ${{common}})
+target_include_directories(model PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}} PRIVATE runtime)
+target_compile_options(model PRIVATE ${{flags}})
+target_link_libraries(model PUBLIC m)
+if(THREADS)
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads REQUIRED)
+  target_link_libraries(model PUBLIC Threads::Threads)
+else()
+  target_compile_definitions(model PRIVATE DF_NO_THREADS)
+endif()
+if(NOT "baseline" IN_LIST LEVELS)
+  target_compile_definitions(model PRIVATE DF_WITHOUT_BASELINE)
+endif()
+foreach(level ${{LEVELS}})
+  string(TOUPPER ${{level}} upper)
+  target_compile_definitions(model PRIVATE DF_HAVE_${{upper}})
+  add_library(kernels_${{level}} OBJECT ${{kernels}})
+  target_include_directories(kernels_${{level}} PRIVATE ${{CMAKE_CURRENT_SOURCE_DIR}} runtime)
+  target_compile_options(kernels_${{level}} PRIVATE ${{flags}} ${{flags_${{level}}}})
+  target_compile_definitions(kernels_${{level}} PRIVATE DF_ISA=${{level}}
+    $<$<NOT:$<BOOL:${{THREADS}}>>:DF_NO_THREADS>)
+  target_sources(model PRIVATE $<TARGET_OBJECTS:kernels_${{level}}>)
+endforeach()
+
+enable_testing()
+add_executable(check check.c)
+target_link_libraries(check PRIVATE model)
+if(NOT "{level}" IN_LIST LEVELS)
+  target_compile_definitions(check PRIVATE SAME_LEVEL=0)
+endif()
+configure_file(weights.safetensors weights.safetensors COPYONLY)
+add_test(NAME check COMMAND check)
+"""
+
+
+def _lines(names: Sequence[str], end: str) -> str:
+    return f"{end}\n".join([f"    runtime/{name}" for name in names])
+
+
+def makefile(runtime: Runtime, level: str, machine: str) -> str:
+    """The text of a Makefile; recorded runs are of a SIMD level of a machine."""
+    return MAKEFILE.format(level=level, machine=machine, flags=FLAGS, **LEVELS,
+                           common=_lines(runtime.common, " \\"),
+                           kernels=_lines(runtime.kernels, " \\"))
+
+
+def cmake(runtime: Runtime, level: str, machine: str) -> str:
+    """The text of a CMakeLists.txt."""
+    machines = "x86_64|AMD64" if machine == "x86_64" else machine
+    return CMAKE.format(level=level, machines=machines, flags=FLAGS, **LEVELS,
+                        common=_lines(runtime.common, ""), kernels=_lines(runtime.kernels, ""))

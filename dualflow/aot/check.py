@@ -1,0 +1,242 @@
+"""check.c: calls a model as it was called in Python, and compares."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, memory_of
+from dualflow.aot.contents import Contents
+from dualflow.aot.model import c_type, text_literal
+from dualflow.aot.tables import memory
+from dualflow.aot.vectors import MOST, Call, Recorded
+from dualflow.dtypes import DType
+
+KEPT_BYTES = 4096         # of a result; the rest is compared by a hash
+
+PROGRAM = """\
+/* Runs a model as it was run when it was exported, from the weights beside this program, and
+ * compares all that it returns and leaves in its variables. */
+#include "model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SAME_LEVEL
+#define SAME_LEVEL 1 /* 0: built for another SIMD level than that of the recorded runs */
+#endif
+#define CLOSE 1e-3 /* then differences up to this are fine */
+
+typedef enum {{ INTEGERS, FLOATS_2, FLOATS_B, FLOATS_4, FLOATS_8 }} kind;
+
+static double largest; /* relative difference of any two numbers */
+static long n_different, n_values;
+
+static double number(kind k, const unsigned char *at)
+{{
+    uint16_t half;
+    uint32_t bits;
+    float f;
+    double d;
+    memcpy(&half, at, k == FLOATS_2 || k == FLOATS_B ? 2 : 0);
+    if (k == FLOATS_8) {{
+        memcpy(&d, at, sizeof d);
+        return d;
+    }}
+    if (k == FLOATS_2) {{
+        const int exponent = half >> 10 & 31;
+        const double digits = half & 1023;
+        d = exponent == 31 ? (digits > 0 ? NAN : INFINITY)
+                           : ldexp(exponent ? digits + 1024 : digits, (exponent ? exponent : 1) - 25);
+        return half >> 15 ? -d : d;
+    }}
+    if (k == FLOATS_B) bits = (uint32_t)half << 16;
+    else memcpy(&bits, at, sizeof bits);
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}}
+
+static size_t bytes_of(kind k) {{ return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2; }}
+
+/* FNV-1a of the numbers; all NaNs are one. */
+static uint64_t hash(kind k, const unsigned char *data, size_t n)
+{{
+    const size_t bytes = bytes_of(k);
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < n; i += bytes) {{
+        const int is_nan = k != INTEGERS && isnan(number(k, data + i));
+        for (size_t b = 0; b < bytes; b++) h = (h ^ (is_nan ? 255 : data[i + b])) * 1099511628211u;
+    }}
+    return h;
+}}
+
+/* Compares n bytes of numbers with those recorded, of which the first are there, and a hash. */
+static void compare(const char *what, kind k, const void *got, size_t n, const void *want,
+                    size_t n_want, uint64_t wanted)
+{{
+    const unsigned char *a = got, *b = want;
+    const size_t bytes = bytes_of(k);
+    double worst = 0;
+    n_values++;
+    if (hash(k, a, n) == wanted) return;
+    for (size_t i = 0; i < n_want; i += bytes) {{
+        double x = a[i], y = b[i], d;
+        if (k != INTEGERS) x = number(k, a + i), y = number(k, b + i);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        d = fabs(x - y) / (k == INTEGERS || fabs(y) < 1 ? 1 : fabs(y));
+        if (!(d <= worst)) worst = isnan(d) ? INFINITY : d;
+    }}
+    n_different++;
+    if (worst > largest) largest = worst;
+    printf("%s: not the recorded bits; largest relative difference %g\\n", what, worst);
+}}
+
+static void must(model *m, int status, const char *what)
+{{
+    if (!status) return;
+    printf("%s failed: %s\\n", what, model_error(m));
+    exit(1);
+}}
+
+/* Memory for n bytes, which hold those given, again and again. */
+static void *filled(size_t n, const void *some, size_t n_some)
+{{
+    unsigned char *data = malloc(n ? n : 1);
+    if (!data) {{
+        printf("no memory\\n");
+        exit(1);
+    }}
+    for (size_t at = 0; n_some && at < n; at += n_some)
+        memcpy(data + at, some, n - at < n_some ? n - at : n_some);
+    return data;
+}}
+
+{data}
+/* The weights: beside the program, or else here. */
+static void load(model *m, const char *program)
+{{
+    static const char name[] = "weights.safetensors";
+    const char *slash = strrchr(program, '/');
+    const size_t n = slash ? (size_t)(slash - program) + 1 : 0;
+    char *path = filled(n + sizeof name, "", 1);
+    memcpy(path, program, n);
+    memcpy(path + n, name, sizeof name);
+    if (model_load(m, path)) must(m, model_load(m, name), name);
+    free(path);
+}}
+
+int main(int argc, char **argv)
+{{
+    model *m = model_new();
+    (void)argc;
+    load(m, argv[0]);
+{calls}
+    model_free(m);
+    if (!n_different) printf("bit-equal: {summary}\\n");
+    else if (!SAME_LEVEL && largest <= CLOSE)
+        printf("close: %ld of %ld results differ, by at most %g; the recorded runs are of another "
+               "SIMD level\\n", n_different, n_values, largest);
+    else printf("different: %ld of %ld results, by at most %g\\n", n_different, n_values, largest);
+    return n_different && (SAME_LEVEL || largest > CLOSE);
+}}
+"""
+
+KINDS = {"float16": "FLOATS_2", "bfloat16": "FLOATS_B", "float32": "FLOATS_4",
+         "float64": "FLOATS_8"}
+
+
+def kind_of(dtype: DType) -> str:
+    """How check.c reads numbers of a dtype."""
+    return KINDS.get(dtype.name, "INTEGERS")
+
+
+def is_nan(number: bytes, dtype: str) -> bool:
+    """Whether the bytes of a float are a NaN.
+
+    >>> is_nan(bytes([0, 0, 192, 127]), "float32"), is_nan(bytes([0, 0, 128, 127]), "float32")
+    (True, False)
+    """
+    digits = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}[dtype]
+    bits = int.from_bytes(number, "little") & ((1 << (8 * len(number) - 1)) - 1)
+    exponent = ((1 << (8 * len(number) - 1)) - 1) >> digits << digits
+    return bits > exponent
+
+
+def fnv(data: bytes) -> int:
+    """The hash of check.c: FNV-1a, 64 bits.
+
+    >>> hex(fnv(b"a"))
+    '0xaf63dc4c8601ec8c'
+    """
+    h = 14695981039346656037
+    for byte in data:
+        h = (h ^ byte) * 1099511628211 & 0xffffffffffffffff
+    return h
+
+
+def one_nan(x: Tensor) -> bytes:
+    """The bytes of a tensor in which all NaNs are the same."""
+    data = bytes(memory_of(x))
+    if not x.dtype.is_floating or bool((x == x).numpy().all()):
+        return data
+    n = x.dtype.itemsize
+    return b"".join([b"\xff" * n if is_nan(data[k:k + n], x.dtype.name) else data[k:k + n]
+                     for k in range(0, len(data), n)])
+
+
+class Check:
+    """Writes check.c."""
+
+    def __init__(self, contents: Contents, recorded: Recorded) -> None:
+        self.contents = contents
+        self.data: list[str] = []
+        self.lines: list[str] = []
+        self.known: dict[bytes, str] = {}
+        for k, call in enumerate(recorded.calls):
+            self._call(k, call)
+        for shared, x in zip(contents.variables, recorded.variables, strict=True):
+            name, n = text_literal(shared.name), len(memory_of(x))
+            self._block([f"void *got = filled({n}, \"\", 0);",
+                         f"must(m, model_get(m, {name}, got, {n}), {name});",
+                         self._compare(name, x, "got", n), "free(got);"])
+        what = [f"{len(recorded.calls)} calls of "
+                + ", ".join([x.name for x in contents.entries])]
+        if contents.variables:
+            what.append(f"{len(contents.variables)} variables after them")
+        self.text = PROGRAM.format(data="\n".join(self.data), calls="\n".join(self.lines),
+                                   summary=", ".join(what))
+
+    def _stored(self, data: bytes) -> str:
+        """The name of recorded bytes."""
+        if data not in self.known:
+            self.known[data] = f"recorded_{len(self.known)}"
+            self.data.append(memory(self.known[data], data))
+        return self.known[data]
+
+    def _block(self, lines: list[str]) -> None:
+        self.lines += ["    {", *[f"        {line}" for line in lines], "    }"]
+
+    def _compare(self, what: str, x: Tensor, got: str, n: int) -> str:
+        stored = bytes(memory_of(x))[:KEPT_BYTES]
+        return (f"compare({what}, {kind_of(x.dtype)}, {got}, {n}, {self._stored(stored)}, "
+                f"{len(stored)}, UINT64_C({fnv(one_nan(x))}));")
+
+    def _call(self, k: int, call: Call) -> None:
+        entry = self.contents.entries[call.entry]
+        lines, after, names = [], [], []
+        for i, x in enumerate(call.inputs):
+            data = bytes(memory_of(x))
+            period = MOST * x.dtype.itemsize
+            some = data[:period] if data == (data[:period] * (len(data) // period + 1))[
+                :len(data)] else data
+            lines.append(f"{c_type(x.dtype)} *in_{i} = filled({len(data)}, {self._stored(some)}, "
+                         f"{len(some)});")
+            names.append(f"in_{i}")
+        for i, (value, x) in enumerate(zip(entry.outputs, call.outputs, strict=True)):
+            n = len(memory_of(x))
+            lines.append(f"{c_type(x.dtype)} *out_{i} = filled({n}, \"\", 0);")
+            names.append(f"out_{i}")
+            what = text_literal(f"call {k}, {entry.name}, {value.name}")
+            after.append(self._compare(what, x, f"out_{i}", n))
+        what = text_literal(f"call {k}, {entry.name}")
+        run = f"must(m, model_{entry.name}({', '.join(['m', *names])}), {what});"
+        self._block([*lines, run, *after, *[f"free({name});" for name in names]])

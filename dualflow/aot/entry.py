@@ -1,0 +1,177 @@
+"""What of a concrete function becomes a C function: its program, where the program's arguments come
+from, and what is returned. Whatever cannot leave Python is refused here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from dualflow._core import Variable, get_op
+from dualflow.aot.names import identifier, unique
+from dualflow.dtypes import DType
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.graph.calls.arguments import NumberLeaf, TensorLeaf, VariableLeaf, flatten, rebuild
+from dualflow.graph.calls.concrete import DATA_NUMBER, MADE, ConcreteFunction
+from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.program.spec import ProgramSpec, ResultSpec
+from dualflow.graph.trace.parameters import Feed
+from dualflow.ops.random_generator import Generator
+
+HOST = get_op("host_call"), get_op("host_compute")
+
+
+class Value(NamedTuple):
+    """An input or output of a C function.
+
+    Attributes
+    ----------
+    name : str
+        In C.
+    path : str
+        In Python: ``batch['image']``.
+    dtype : DType
+    shape : tuple of int
+    """
+
+    name: str
+    path: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """A C function.
+
+    Attributes
+    ----------
+    name : str
+    compiled : Compiled
+    inputs, outputs : tuple of Value
+    leaves : tuple of int
+        Which leaf of a call's arguments each input is.
+    returns : tuple of ResultSpec
+        How the program returns each output.
+    """
+
+    name: str
+    compiled: Compiled
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    leaves: tuple[int, ...]
+    returns: tuple[ResultSpec, ...]
+
+    @property
+    def spec(self) -> ProgramSpec:
+        return self.compiled.spec
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Those that it reads or writes."""
+        return [x.variable for x in self.spec.variables]
+
+    @property
+    def generators(self) -> list[Generator]:
+        """Those whose keys it draws, once for each draw."""
+        return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
+
+
+def make_entry(name: str, function: Any) -> Entry:
+    """The C function of a concrete function; raises where it cannot leave Python."""
+    if not isinstance(function, ConcreteFunction):
+        hint = "; get one by get_concrete_function" if callable(function) else ""
+        raise InvalidArgumentError(f"export: {name} is a {type(function).__name__}, want a "
+                                   f"concrete function{hint}")
+    taken: set[str] = set()
+    inputs, leaves = _inputs(name, function, taken)
+    if function.trace.stale:
+        raise InvalidArgumentError(f"export: {name}: {function.trace.stale} after it was traced; "
+                                   "get a new one by get_concrete_function")
+    shapes = {k: leaf.shape for k, leaf in enumerate(function.leaves)
+              if isinstance(leaf, TensorLeaf)}
+    compiled = compile_trace(function.trace, shapes, function.options)
+    if compiled is None:
+        raise InvalidArgumentError(f"export: {name}: the trace does not hold for its own sizes")
+    _refuse_host(name, compiled.spec)
+    outputs, returns = _outputs(name, function, compiled, taken)
+    return Entry(name, compiled, inputs, outputs, leaves, returns)
+
+
+def _inputs(name: str, function: ConcreteFunction,
+            taken: set[str]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
+    found, leaves = [], []
+    for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
+        if isinstance(leaf, NumberLeaf):
+            raise InvalidArgumentError(f"export: {name}: {path} is a Python number that may "
+                                       "change; trace with a tensor in its place")
+        if isinstance(leaf, VariableLeaf):
+            raise InvalidArgumentError(f"export: {name}: {path} is a variable; functions that are "
+                                       "exported capture theirs")
+        if not isinstance(leaf, TensorLeaf):
+            continue                            # a value that was traced in
+        if None in leaf.shape:
+            shape = str(leaf.shape).replace("None", "?")
+            raise InvalidArgumentError(f"export: {name}: {path} has shape {shape}, want one that "
+                                       "is fixed; get_concrete_function takes tensors of such")
+        found.append(Value(unique(identifier(path), taken), path, leaf.dtype, leaf.shape))
+        leaves.append(k)
+    return tuple(found), tuple(leaves)
+
+
+def _outputs(name: str, function: ConcreteFunction, compiled: Compiled,
+             taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...]]:
+    found, returns = [], []
+    made: Iterator[int] = iter(compiled.order)
+    skeleton, rest = function.result
+    for kind, path in zip(rest, _paths(skeleton, len(rest)), strict=True):
+        if not any([kind is x for x in MADE]):
+            continue                            # the same in each call, and known to Python
+        result = compiled.spec.results[next(made)]
+        if kind is DATA_NUMBER or None in result.shape:
+            raise UnimplementedError(f"export: {name}: the size of {path} depends on data, and C "
+                                     "gives memory before it runs")
+        shape = tuple([d for d in result.shape if d is not None])
+        plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
+        found.append(Value(unique(identifier(plain), taken), path, result.dtype, shape))
+        returns.append(result)
+    return tuple(found), tuple(returns)
+
+
+def _paths(skeleton: Any, n: int) -> list[str]:
+    """Where in the result of a call each of its leaves is."""
+    paths: list[str] = []
+    flatten(rebuild(skeleton, iter(range(n))), "result", [], paths, arrays=True)
+    return paths
+
+
+def generator_of(feed: Feed) -> Generator:
+    """The generator whose keys a program is fed."""
+    owner = getattr(feed.make, "__self__", None)
+    if isinstance(owner, Generator) and not feed.args:
+        return owner
+    raise UnimplementedError(f"export: {feed!r} wants Python")
+
+
+def _refuse_host(name: str, spec: ProgramSpec) -> None:
+    """Raises where a run calls Python: by an op, or for what it is fed."""
+    found: list[str] = []
+    for x in spec.all_instructions:
+        if x.op in HOST:
+            found.append(f"{x.name or x.op.name} at {x.line or 'an unknown line'}")
+    for x in spec.arguments:
+        if isinstance(x.source, Feed):
+            generator_of(x.source)
+    if found:
+        raise UnimplementedError(f"export: {name} calls Python: " + ", ".join(
+            dict.fromkeys(found)))
+
+
+def programs(entries: Sequence[Entry]) -> Iterator[ProgramSpec]:
+    """All programs of entries, with those of bodies and of what is kept."""
+    open_ones = [entry.spec for entry in entries]
+    while open_ones:
+        spec = open_ones.pop()
+        yield spec
+        open_ones += [body for x in spec.instructions for body in x.bodies]
+        if spec.kept is not None:
+            open_ones.append(spec.kept)

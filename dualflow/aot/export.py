@@ -1,0 +1,115 @@
+"""`dualflow.export`: functions written as programs for other places than Python."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dualflow._core import isa
+from dualflow.aot.builds import cmake, makefile
+from dualflow.aot.check import Check
+from dualflow.aot.contents import Contents
+from dualflow.aot.model import Source, header
+from dualflow.aot.runtime import runtime
+from dualflow.aot.vectors import record
+from dualflow.aot.weights import weights
+from dualflow.errors import AlreadyExistsError, InvalidArgumentError
+from dualflow.graph.calls.concrete import ConcreteFunction
+
+__all__ = ["export"]
+
+
+def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, Any]) -> None:
+    """Writes the folder of a C export."""
+    contents = Contents(functions)
+    check = Check(contents, record(contents, examples))
+    source = Source(contents)
+    parts = runtime(source.ops)
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
+    texts = {"model.h": header(contents, title), "model.c": source.text, "check.c": check.text,
+             "Makefile": makefile(parts, isa(), machine),
+             "CMakeLists.txt": cmake(parts, isa(), machine),
+             **{f"runtime/{path}": text for path, text in parts.files.items()}}
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "weights.safetensors").write_bytes(
+        weights({x.name: x.value for x in contents.variables}))
+
+
+FORMATS: dict[str, Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None]] = {"c": write_c}
+
+
+def export(path: str | os.PathLike[str],
+           functions: Mapping[str, ConcreteFunction | Sequence[ConcreteFunction]],
+           format: str = "c", examples: Mapping[str, Sequence[Any]] | None = None) -> None:
+    """Writes functions as C that runs without Python: a new folder at `path`.
+
+    Parameters
+    ----------
+    path : str or path
+        There must be nothing yet.
+    functions : dict of str to ConcreteFunction
+        Each becomes a C function, ``model_<name>``. Several concrete functions in a list, of other
+        shapes, become one each, with the sizes in which they differ in their names.
+    format : str, default "c"
+    examples : dict of str to sequence of tensors, optional
+        Inputs of entries for the recorded runs of the check; drawn if not given, integers from 0
+        and 1.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If there is something at `path`.
+    UnimplementedError
+        If a function calls Python while it runs, or the size of a result depends on data.
+    InvalidArgumentError
+        If a function is no concrete function, or takes something else than tensors of fixed shapes.
+
+    Notes
+    -----
+    The functions share their variables, which are written as they are now, to
+    ``weights.safetensors``. Random ops go on where their generators are. Nothing that is exported
+    changes, and nothing half-written stays where it fails. `docs/export.md` describes the folder.
+
+    Examples
+    --------
+    >>> import dualflow as df, os, tempfile
+    >>> w = df.Variable([1.0, 2.0], name="w")
+    >>> @df.function
+    ... def predict(x):
+    ...     return w * x
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = os.path.join(folder, "model")
+    ...     df.export(place, {"predict": predict.get_concrete_function(df.constant([3.0, 4.0]))})
+    ...     print("model.c" in os.listdir(place))
+    True
+    """
+    if format not in FORMATS:
+        raise InvalidArgumentError(f"export: format is {format!r}, want one of "
+                                   f"{', '.join(map(repr, FORMATS))}")
+    place = Path(os.path.abspath(path))
+    if os.path.lexists(place):
+        raise AlreadyExistsError(f"export: there is something at {place} already")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        FORMATS[format](beside, functions, examples or {})
+        beside.chmod(0o777 & ~_umask())
+        beside.rename(place)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    """The mask for new files, which can only be asked by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

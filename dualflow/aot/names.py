@@ -1,0 +1,48 @@
+"""Names in C."""
+
+import re
+
+from dualflow.errors import InvalidArgumentError
+
+KEYWORDS = set("""
+    asm auto bool break case char complex const continue default do double else enum extern false
+    float for goto if imaginary inline int long model register restrict return short signed sizeof
+    static struct switch true typedef typeof union unsigned void volatile while""".split())
+TAKEN = {"new", "free", "error", "load", "save", "set", "get"}    # model_new and its like
+
+
+def identifier(text: str) -> str:
+    """A path in Python as a name in C.
+
+    >>> identifier("batch['image'][0]"), identifier("int"), identifier("é")
+    ('batch_image_0', 'int_', 'value')
+    """
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "value"
+    if name[0].isdigit():
+        name = f"value_{name}"
+    return f"{name}_" if name in KEYWORDS else name
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """A name that is not taken, which it is from now on.
+
+    >>> taken = {"x"}
+    >>> unique("x", taken), unique("x", taken), unique("y", taken)
+    ('x_1', 'x_2', 'y')
+    """
+    found, n = name, 0
+    while found in taken:
+        n += 1
+        found = f"{name}_{n}"
+    taken.add(found)
+    return found
+
+
+def entry_name(name: object) -> str:
+    """The name of an entry, which must be one in C as it is."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise InvalidArgumentError(f"export: an entry is called {name!r}, want a name in C")
+    if name in TAKEN:
+        raise InvalidArgumentError(f"export: an entry is called {name!r}, and model_{name} is a "
+                                   "function of every model")
+    return name

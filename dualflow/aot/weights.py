@@ -1,0 +1,35 @@
+"""Weights as a file in the safetensors format, which C reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dualflow._core import Tensor, memory_of
+
+CODES = {"bool": "BOOL", "bfloat16": "BF16"}
+
+
+def code(name: str) -> str:
+    """The format's name of a dtype.
+
+    >>> code("float32"), code("uint8"), code("bool")
+    ('F32', 'U8', 'BOOL')
+    """
+    return CODES.get(name, name[0].upper() + name.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def weights(tensors: Mapping[str, Tensor]) -> bytes:
+    """The file: a header in JSON with its length before it, then the bytes of all tensors."""
+    header: dict[str, Any] = {}
+    parts: list[memoryview] = []
+    end = 0
+    for name, x in tensors.items():
+        parts.append(memory_of(x))
+        start, end = end, end + len(parts[-1])
+        header[name] = {"dtype": code(x.dtype.name), "shape": list(x.shape),
+                        "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)     # so that what follows is aligned
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
