@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = sorted(path for path in (ROOT / "csrc").glob("*/*.c")
                  if path.parent.name in ("base", "tape", "op", "exec")
                  and path.name not in ("table.c", "registry.c"))
-FUSE = sorted((ROOT / "csrc/fuse").glob("*.c"))
+OWN = {"cluster_test": "fuse", "weights_test": "model"}       # the room that a program is about
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-pthread"]
 VARIANTS = {
     "plain": ["-O2"],
@@ -52,7 +52,7 @@ def flags(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "tests/c").glob("*_test.c")))
 def test_program(name, flags, tmp_path):
-    own = FUSE if name == "cluster_test" else []
+    own = sorted((ROOT / "csrc" / OWN[name]).glob("*.c")) if name in OWN else []
     sources = [ROOT / "tests/c" / f"{name}.c", *RUNTIME, *own]
     built = build(sources, tmp_path / name, [*flags, "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"])
     assert built.returncode == 0, built.stderr

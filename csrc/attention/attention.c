@@ -110,16 +110,18 @@ static inline void transpose_sixteen(float *to, const float *from, int64_t step)
 
 /* The number of each lane. */
 static const int32_t lanes_f32[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const int64_t lanes_f64[] = {0, 1, 2, 3, 4, 5, 6, 7};
+DF_WHERE(F64, static const int64_t lanes_f64[] = {0, 1, 2, 3, 4, 5, 6, 7};)
 
 #define DTYPE f32
 #include "attention/attention_tiles_formulas.h"
 #include "attention/attention_formulas.h"
 #undef DTYPE
+#if DF_BUILT_F64
 #define DTYPE f64
 #include "attention/attention_tiles_formulas.h"
 #include "attention/attention_formulas.h"
 #undef DTYPE
+#endif
 
 bool DF_SYM(df_attention_has)(df_dtype dtype) { return df_is_float(dtype); }
 
@@ -158,7 +160,7 @@ static void forward_task(void *context, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; item++) {
         const int64_t head = item / j->blocks, block = j->blocks - 1 - item % j->blocks;
         const int64_t i = block * j->block, n = df_min(j->block, a->queries - i);
-        const bool done = (j->bytes == 8 ? forward_f64 : forward_f32)(
+        const bool done = (j->bytes == 8 ? DF_HAS(F64, forward_f64) : forward_f32)(
             a, a->scale, head / a->heads, head % a->heads, i, n);
         if (!done) atomic_store(j->failed, true);
     }
@@ -227,7 +229,7 @@ static void backward_task(void *context, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; item++) {
         const int64_t first = item / n * j.block, last = df_min(first + j.block, a->keys);
         j.part = item / n;
-        const bool done = (j.bytes == 8 ? backward_f64 : backward_f32)(
+        const bool done = (j.bytes == 8 ? DF_HAS(F64, backward_f64) : backward_f32)(
             a, a->scale, item % n / a->kv_heads, item % a->kv_heads, first, last, dq_of, &j);
         if (!done) atomic_store(j.failed, true);
     }
@@ -242,10 +244,8 @@ static void sum_task(void *context, int64_t begin, int64_t end)
                                 head % a->heads);
         const void *part = j->parts + head * a->queries * part_step(j) * j->bytes;
         const int64_t distance = j->part_bytes / j->bytes;
-        if (j->bytes == 8)
-            sum_parts_f64(&dq, part, j->blocks, distance, 0, a->queries);
-        else
-            sum_parts_f32(&dq, part, j->blocks, distance, 0, a->queries);
+        if (j->bytes == 4) sum_parts_f32(&dq, part, j->blocks, distance, 0, a->queries);
+        DF_WHERE(F64, else sum_parts_f64(&dq, part, j->blocks, distance, 0, a->queries);)
     }
 }
 

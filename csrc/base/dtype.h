@@ -2,6 +2,7 @@
 #ifndef DF_DTYPE_H
 #define DF_DTYPE_H
 
+#include "base/built.h"
 #include "base/status.h"
 
 typedef enum {
@@ -42,5 +43,19 @@ static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND
 static inline bool df_is_half(df_dtype d) { return d == DF_F16 || d == DF_BF16; }
 static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
 static inline bool df_is_unsigned(df_dtype d) { return d >= DF_U8 && d <= DF_U64; }
+
+/* What a table holds for a dtype, nothing where this build has no kernels of it: a value, or one in
+ * braces. DF_HAS: such a value by itself, 0 there. DF_WHERE: code for such kernels. */
+#define DF_OF(dtype, x) [DF_##dtype] = DF_PICK(DF_BUILT_##dtype, DF_VALUE)(x)
+#define DF_OF_ALL(dtype, ...) [DF_##dtype] = DF_PICK(DF_BUILT_##dtype, DF_ALL)(__VA_ARGS__)
+#define DF_HAS(dtype, x) DF_PICK(DF_BUILT_##dtype, DF_VALUE)(x)
+#define DF_WHERE(dtype, ...) DF_PICK(DF_BUILT_##dtype, DF_CODE)(__VA_ARGS__)
+#define DF_PICK(built, what) DF_CAT(what, built)
+#define DF_VALUE_0(x) 0
+#define DF_VALUE_1(x) x
+#define DF_ALL_0(...) {0}
+#define DF_ALL_1(...) __VA_ARGS__
+#define DF_CODE_0(...)
+#define DF_CODE_1(...) __VA_ARGS__
 
 #endif

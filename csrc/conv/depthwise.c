@@ -43,9 +43,11 @@ typedef struct {
 #define DTYPE f32
 #include "conv/depthwise_formulas.h"
 #undef DTYPE
+#if DF_BUILT_F64
 #define DTYPE f64
 #include "conv/depthwise_formulas.h"
 #undef DTYPE
+#endif
 
 typedef struct {
     void (*results)(const window *g);
@@ -58,7 +60,7 @@ typedef struct {
 
 static const kernels KERNELS[DF_N_DTYPES] = {
     [DF_F32] = {run_results_f32, run_weights_f32, spread_f32, gather_f32, add_up_f32},
-    [DF_F64] = {run_results_f64, run_weights_f64, spread_f64, gather_f64, add_up_f64},
+    DF_OF_ALL(F64, {run_results_f64, run_weights_f64, spread_f64, gather_f64, add_up_f64}),
 };
 
 /* Results along a dimension that differ by multiples of `step`, and the taps and sources of theirs

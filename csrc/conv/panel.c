@@ -17,35 +17,36 @@
 #define DTYPE f32
 #include "conv/panel_formulas.h"
 #undef DTYPE
+#if DF_BUILT_F64
 #define DTYPE f64
 #include "conv/panel_formulas.h"
 #undef DTYPE
+#endif
 
 void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel)
 {
-    if (dtype == DF_F64) panel_f64(panel);
-    else panel_f32(panel);
+    (dtype == DF_F64 ? DF_HAS(F64, panel_f64) : panel_f32)(panel);
 }
 
 void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
                           int64_t row_step, int64_t cols, int64_t col_step)
 {
-    if (dtype == DF_F64) pack_f64(to, width, from, rows, row_step, cols, col_step);
-    else pack_f32(to, width, from, rows, row_step, cols, col_step);
+    (dtype == DF_F64 ? DF_HAS(F64, pack_f64) : pack_f32)(to, width, from, rows, row_step,
+                                                              cols, col_step);
 }
 
 void DF_SYM(df_conv_pack_runs)(df_dtype dtype, void *to, int64_t width, const void *a,
                                const df_conv_segment *runs, int64_t n_runs,
                                const df_conv_segment *segments, int64_t n_segments, int64_t step)
 {
-    if (dtype == DF_F64) pack_runs_f64(to, width, a, runs, n_runs, segments, n_segments, step);
-    else pack_runs_f32(to, width, a, runs, n_runs, segments, n_segments, step);
+    (dtype == DF_F64 ? DF_HAS(F64, pack_runs_f64) : pack_runs_f32)(
+        to, width, a, runs, n_runs, segments, n_segments, step);
 }
 
 void DF_SYM(df_conv_scatter)(df_dtype dtype, void *to, const int64_t *rows, int64_t n_rows,
                              const df_conv_segment *runs, int64_t n_runs, const void *from,
                              int64_t from_row)
 {
-    if (dtype == DF_F64) scatter_f64(to, rows, n_rows, runs, n_runs, from, from_row);
-    else scatter_f32(to, rows, n_rows, runs, n_runs, from, from_row);
+    (dtype == DF_F64 ? DF_HAS(F64, scatter_f64) : scatter_f32)(to, rows, n_rows, runs,
+                                                                    n_runs, from, from_row);
 }

@@ -3,6 +3,7 @@
 #include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
+#include "gemm/kernel.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define DOT_ROWS 4 /* rows at a time: 8 sums in registers */
@@ -29,19 +30,25 @@ typedef struct {
 #undef DTYPE
 #define load_m_f64 load_f64
 #define load_m_n_f64 load_n_f64
+#if DF_PRODUCT_F64
 #define DTYPE f64
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#endif
 #define load_m_i32 load_i32
 #define load_m_n_i32 load_n_i32
+#if DF_PRODUCT_I32 || DF_PRODUCT_U32
 #define DTYPE i32
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#endif
 #define load_m_i64 load_i64
 #define load_m_n_i64 load_n_i64
+#if DF_PRODUCT_I64 || DF_PRODUCT_U64
 #define DTYPE i64
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#endif
 #undef STORED
 
 /* of halves; vectors and sums are float32 */
@@ -56,9 +63,11 @@ typedef v_f32 v_bf16;
 #define splat_bf16 splat_f32
 #define fma_bf16 fma_f32
 #define sum_bf16 sum_f32
+#if DF_PRODUCT_BF16
 #define DTYPE bf16
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#endif
 typedef float t_f16;
 typedef v_f32 v_f16;
 #define load_m_f16 widen_f16
@@ -69,9 +78,11 @@ typedef v_f32 v_f16;
 #define splat_f16 splat_f32
 #define fma_f16 fma_f32
 #define sum_f16 sum_f32
+#if DF_PRODUCT_F16
 #define DTYPE f16
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
+#endif
 
 typedef struct {
     void (*dots)(const gemv *g, int64_t begin, int64_t end);    /* M is n x depth */
@@ -80,10 +91,10 @@ typedef struct {
 } gemv_kernel;
 
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {dots_f32, combine_f32, 4},   [DF_F64] = {dots_f64, combine_f64, 8},
-    [DF_I32] = {dots_i32, combine_i32, 4},   [DF_I64] = {dots_i64, combine_i64, 8},
-    [DF_U32] = {dots_i32, combine_i32, 4},   [DF_U64] = {dots_i64, combine_i64, 8},
-    [DF_BF16] = {dots_bf16, combine_bf16, 4}, [DF_F16] = {dots_f16, combine_f16, 4},
+    [DF_F32] = {dots_f32, combine_f32, 4}, OF_PRODUCTS(F64, {dots_f64, combine_f64, 8}),
+    OF_PRODUCTS(I32, {dots_i32, combine_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, combine_i64, 8}),
+    OF_PRODUCTS(U32, {dots_i32, combine_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, combine_i64, 8}),
+    OF_PRODUCTS(BF16, {dots_bf16, combine_bf16, 4}), OF_PRODUCTS(F16, {dots_f16, combine_f16, 4}),
 };
 
 /* Distance between the elements of the vector. */

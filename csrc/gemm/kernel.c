@@ -23,15 +23,21 @@ DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
 #define DTYPE f32
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#if DF_PRODUCT_F64
 #define DTYPE f64
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#endif
+#if DF_PRODUCT_I32 || DF_PRODUCT_U32
 #define DTYPE i32
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#endif
+#if DF_PRODUCT_I64 || DF_PRODUCT_U64
 #define DTYPE i64
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#endif
 
 /* int8 and uint8: pairs of int16, whose products are added up in int32. Exact, except that sums
  * wrap around. */
@@ -56,12 +62,15 @@ DF_INLINE v_i32 fma_pair(v_i32 a, v_i32 b, v_i32 c)
 }
 
 #define PANEL_ONLY
+#if DF_PRODUCT_I8 || DF_PRODUCT_U8
 #define DTYPE pair
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#endif
 
 /* The same with one instruction, where this CPU has it: AVX-512 alone does not say so. */
-#if defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
+#if (DF_PRODUCT_I8 || DF_PRODUCT_U8) && defined(__AVX512BW__) && defined(__GNUC__) && \
+    !defined(__clang__)
 #define HAVE_VNNI 1
 #pragma GCC push_options
 #pragma GCC target("avx512vnni")
@@ -84,7 +93,7 @@ DF_INLINE v_i32 fma_vnni(v_i32 a, v_i32 b, v_i32 c)
 
 /* bfloat16 by pairs, summed in float32: the second product of a pair is added first. Denormal
  * numbers count as 0, before and after. */
-#if defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
+#if DF_PRODUCT_BF16 && defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
 #define HAVE_BF16 1
 #pragma GCC push_options
 #pragma GCC target("avx512bf16")
@@ -125,18 +134,24 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
         else                                                                                     \
             name##_at(packed, width, source, n, step, depth, depth_step);                        \
     }
+#if DF_PRODUCT_I8
 PACK_PAIRS(pack_i8, int8_t)
+#endif
+#if DF_PRODUCT_U8
 PACK_PAIRS(pack_u8, uint8_t)
+#endif
 
-#define PLAIN(name, dtype, bytes) [dtype] = {panel_##name, pack_##name, dtype, bytes, bytes, 1}
-#define PAIRS(panel) \
-    [DF_I8] = {panel, pack_i8, DF_I32, 4, 1, 2}, [DF_U8] = {panel, pack_u8, DF_I32, 4, 1, 2}
+#define PLAIN(name, dtype, bytes)                                                                \
+    OF_PRODUCTS(dtype, {panel_##name, pack_##name, DF_##dtype, bytes, bytes, 1})
+#define PAIRS(panel)                                                                             \
+    OF_PRODUCTS(I8, {panel, pack_i8, DF_I32, 4, 1, 2}),                                            \
+    OF_PRODUCTS(U8, {panel, pack_u8, DF_I32, 4, 1, 2})
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
-    PLAIN(f32, DF_F32, 4), PLAIN(f64, DF_F64, 8), PLAIN(i32, DF_I32, 4), PLAIN(i64, DF_I64, 8),
-    PLAIN(i32, DF_U32, 4), PLAIN(i64, DF_U64, 8), /* which wrap around to the same bits */
+    PLAIN(f32, F32, 4), PLAIN(f64, F64, 8), PLAIN(i32, I32, 4), PLAIN(i64, I64, 8),
+    PLAIN(i32, U32, 4), PLAIN(i64, U64, 8), /* which wrap around to the same bits */
     PAIRS(panel_pair),
-    [DF_F16] = {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1},
-    [DF_BF16] = {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1},
+    OF_PRODUCTS(F16, {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1}),
+    OF_PRODUCTS(BF16, {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1}),
 };
 #if defined(HAVE_VNNI)
 static const gemm_kernel VNNI_KERNELS[DF_N_DTYPES] = {PAIRS(panel_vnni)};

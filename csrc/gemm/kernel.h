@@ -72,4 +72,7 @@ void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64
 void DF_SYM(df_pack_bf16_pairs)(void *packed, int64_t width, const void *source, int64_t n,
                                 int64_t step, int64_t depth, int64_t depth_step);
 
+/* An entry of a table for products of a dtype, empty where this build has none. */
+#define OF_PRODUCTS(dtype, ...) [DF_##dtype] = DF_PICK(DF_PRODUCT_##dtype, DF_ALL)(__VA_ARGS__)
+
 #endif

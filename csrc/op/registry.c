@@ -49,7 +49,8 @@ df_status df_registry_init(df_error *err)
     for (int isa = 0; isa < DF_N_ISA; isa++)
         if (usable(isa) && (!wanted || strcmp(wanted, levels[isa].name) == 0)) found = isa;
     if (found < 0)
-        return df_fail(err, DF_INVALID_ARGUMENT, "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",
+        return df_fail(err, DF_INVALID_ARGUMENT,
+                       "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",
                        wanted ? wanted : "", usable(DF_ISA_BASELINE) ? " baseline" : "",
                        usable(DF_ISA_NEON) ? " neon" : "", usable(DF_ISA_AVX2) ? " avx2" : "",
                        usable(DF_ISA_AVX512) ? " avx512" : "");

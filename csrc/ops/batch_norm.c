@@ -81,7 +81,7 @@ static area area_of(const channels *ch, int64_t item)
     static void name##_task(void *context, int64_t begin, int64_t end)                           \
     {                                                                                            \
         const channels *ch = context;                                                            \
-        (ch->dtype == DF_F32 ? name##_f32 : name##_f64)(ch, begin, end);                         \
+        (ch->dtype == DF_F32 ? name##_f32 : DF_HAS(F64, name##_f64))(ch, begin, end);            \
     }
 TASK(measure_columns)
 TASK(measure_rows)
@@ -152,7 +152,7 @@ static void sum_channels(void *context, int64_t begin, int64_t end)
         }
     }
     for (int64_t c = begin; c < end; c++)
-        (ch->dtype == DF_F32 ? write_sums_f32 : write_sums_f64)(
+        (ch->dtype == DF_F32 ? write_sums_f32 : DF_HAS(F64, write_sums_f64))(
             ch, c, to_scale[c - begin], to_offset[c - begin]);
 }
 
@@ -364,7 +364,7 @@ static df_status run(const df_call *call, const form *f)
         df_parallel_for(ch.c, CHANNELS_AT_ONCE, 10 * (double)(ch.n * ch.n_chunks), sum_channels,
                         &ch);
     for (int64_t c = 0; c < ch.c && ch.mean; c++)
-        (ch.dtype == DF_F32 ? write_moments_f32 : write_moments_f64)(&ch, c);
+        (ch.dtype == DF_F32 ? write_moments_f32 : DF_HAS(F64, write_moments_f64))(&ch, c);
     return DF_OK;
 }
 

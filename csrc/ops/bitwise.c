@@ -20,7 +20,7 @@ DF_OP(bitwise_or) = {BINARY_OP("bitwise_or"), .commutative = true,
 DF_OP(bitwise_xor) = {BINARY_OP("bitwise_xor"), .commutative = true,
                      .tile = {INTS(bitwise_xor), BOOLS(bitwise_xor)}};
 DF_OP(bitwise_not) = {UNARY_OP("bitwise_not"),
-                     .tile = {INTS(bitwise_not), [DF_BOOL] = logical_not_tile}};
+                     .tile = {INTS(bitwise_not), DF_OF(BOOL, logical_not_tile)}};
 DF_OP(left_shift) = {BINARY_OP("left_shift"), .tile = {INTS(left_shift)}};
 DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
 
@@ -28,4 +28,4 @@ DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
 DF_OP(logical_and) = {BINARY_OP("logical_and"), .commutative = true, .tile = {BOOLS(bitwise_and)}};
 DF_OP(logical_or) = {BINARY_OP("logical_or"), .commutative = true, .tile = {BOOLS(bitwise_or)}};
 DF_OP(logical_xor) = {BINARY_OP("logical_xor"), .commutative = true, .tile = {BOOLS(bitwise_xor)}};
-DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {[DF_BOOL] = logical_not_tile}};
+DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {DF_OF(BOOL, logical_not_tile)}};

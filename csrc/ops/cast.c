@@ -168,10 +168,11 @@ LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
     {from##_b8,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,         \
      from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
-    [DF_BOOL] = ROW(b8), [DF_U8] = ROW(u8), [DF_U16] = ROW(u16), [DF_U32] = ROW(u32),
-    [DF_U64] = ROW(u64), [DF_I8] = ROW(i8), [DF_I16] = ROW(i16),
-    [DF_I32] = ROW(i32), [DF_I64] = ROW(i64), [DF_F16] = ROW(f16), [DF_BF16] = ROW(bf16),
-    [DF_F32] = ROW(f32), [DF_F64] = ROW(f64),
+    DF_OF_ALL(BOOL, ROW(b8)), DF_OF_ALL(U8, ROW(u8)), DF_OF_ALL(U16, ROW(u16)),
+    DF_OF_ALL(U32, ROW(u32)), DF_OF_ALL(U64, ROW(u64)), DF_OF_ALL(I8, ROW(i8)),
+    DF_OF_ALL(I16, ROW(i16)), DF_OF_ALL(I32, ROW(i32)), DF_OF_ALL(I64, ROW(i64)),
+    DF_OF_ALL(F16, ROW(f16)), DF_OF_ALL(BF16, ROW(bf16)), [DF_F32] = ROW(f32),
+    DF_OF_ALL(F64, ROW(f64)),
 };
 
 enum { DTYPE_ATTR };

@@ -26,11 +26,11 @@ static df_status fail_range(const df_call *call, const char *why, df_error *err)
 #undef TEMPLATE
 
 static const range_fn range_fns[DF_N_DTYPES] = {
-    [DF_U8] = range_u8, [DF_U16] = range_u16, [DF_U32] = range_u32, [DF_U64] = range_u64,
-    [DF_I8] = range_i8, [DF_I16] = range_i16, [DF_I32] = range_i32, [DF_I64] = range_i64,
-    [DF_F32] = range_f32, [DF_F64] = range_f64};
+    DF_OF(U8, range_u8), DF_OF(U16, range_u16), DF_OF(U32, range_u32), DF_OF(U64, range_u64),
+    DF_OF(I8, range_i8), DF_OF(I16, range_i16), DF_OF(I32, range_i32), DF_OF(I64, range_i64),
+    [DF_F32] = range_f32, DF_OF(F64, range_f64)};
 static const linspace_fn linspace_fns[DF_N_DTYPES] = {[DF_F32] = linspace_f32,
-                                                      [DF_F64] = linspace_f64};
+                                                      DF_OF(F64, linspace_f64)};
 
 static df_status check_scalars(const df_call *call, int n, df_error *err)
 {

@@ -23,8 +23,9 @@
 
 /* The tile functions of float16 and bfloat16, which come with that of float32. */
 #define HALVES(name, n_in, rounds) DF_CAT(HALVES, DTYPE)(name, n_in, rounds)
-#define HALVES_f32(name, n_in, rounds) \
-    HALF(name, f16, DF_F16, n_in, rounds) HALF(name, bf16, DF_BF16, n_in, rounds)
+#define HALVES_f32(name, n_in, rounds)                                                           \
+    DF_WHERE(F16, HALF(name, f16, DF_F16, n_in, rounds))                                         \
+    DF_WHERE(BF16, HALF(name, bf16, DF_BF16, n_in, rounds))
 #define HALF(name, dtype, half, n_in, rounds)                                                    \
     static void name##_tile_##dtype(int64_t n, void *out, const void *const *in,                 \
                                     const df_attr *attrs)                                        \
@@ -71,16 +72,16 @@
 
 /* The tile table of a record. */
 #define FLOATS(name)                                                                             \
-    [DF_F16] = name##_tile_f16, [DF_BF16] = name##_tile_bf16, [DF_F32] = name##_tile_f32,        \
-    [DF_F64] = name##_tile_f64
+    DF_OF(F16, name##_tile_f16), DF_OF(BF16, name##_tile_bf16), [DF_F32] = name##_tile_f32,      \
+    DF_OF(F64, name##_tile_f64)
 #define INTS(name)                                                                               \
-    [DF_U8] = name##_tile_u8, [DF_U16] = name##_tile_u16, [DF_U32] = name##_tile_u32,            \
-    [DF_U64] = name##_tile_u64, [DF_I8] = name##_tile_i8, [DF_I16] = name##_tile_i16,            \
-    [DF_I32] = name##_tile_i32, [DF_I64] = name##_tile_i64
+    DF_OF(U8, name##_tile_u8), DF_OF(U16, name##_tile_u16), DF_OF(U32, name##_tile_u32),         \
+    DF_OF(U64, name##_tile_u64), DF_OF(I8, name##_tile_i8), DF_OF(I16, name##_tile_i16),         \
+    DF_OF(I32, name##_tile_i32), DF_OF(I64, name##_tile_i64)
 #define NUMBERS(name) FLOATS(name), INTS(name)
 #define WITH_ONE(name)                                                                           \
-    .tile_with_one = {{[DF_F32] = name##_one0_tile_f32, [DF_F64] = name##_one0_tile_f64},        \
-                      {[DF_F32] = name##_one1_tile_f32, [DF_F64] = name##_one1_tile_f64}}
+    .tile_with_one = {{[DF_F32] = name##_one0_tile_f32, DF_OF(F64, name##_one0_tile_f64)},       \
+                      {[DF_F32] = name##_one1_tile_f32, DF_OF(F64, name##_one1_tile_f64)}}
 #define SIGNED_INTS (1u << DF_I8 | 1u << DF_I16 | 1u << DF_I32 | 1u << DF_I64)
 #define ALL_INTS (SIGNED_INTS | 1u << DF_U8 | 1u << DF_U16 | 1u << DF_U32 | 1u << DF_U64)
 /* The search of a refusal: name_first_<dtype> of each integer dtype. */
@@ -88,15 +89,16 @@
     static int64_t name##_first(const df_tensor *x)                                              \
     {                                                                                            \
         static int64_t (*const of[])(int64_t, const void *) = {                                  \
-            [DF_U8] = name##_first_u8, [DF_U16] = name##_first_u16, [DF_U32] = name##_first_u32, \
-            [DF_U64] = name##_first_u64, [DF_I8] = name##_first_i8, [DF_I16] = name##_first_i16, \
-            [DF_I32] = name##_first_i32, [DF_I64] = name##_first_i64};                           \
+            DF_OF(U8, name##_first_u8), DF_OF(U16, name##_first_u16),                            \
+            DF_OF(U32, name##_first_u32), DF_OF(U64, name##_first_u64),                          \
+            DF_OF(I8, name##_first_i8), DF_OF(I16, name##_first_i16),                            \
+            DF_OF(I32, name##_first_i32), DF_OF(I64, name##_first_i64)};                         \
         return of[x->dtype](x->size, x->data);                                                   \
     }
 #define TEST_FIRST(name)                                                                         \
     static int64_t FN(name##_first)(int64_t n, const void *x)                                    \
     { return FN(first1)(n, x, FN(name)); }
-#define BOOLS(name) [DF_BOOL] = name##_tile_u8 /* bools are bytes 0 and 1 */
+#define BOOLS(name) DF_OF(BOOL, name##_tile_u8) /* bools are bytes 0 and 1 */
 
 /* Fields that all records of a form share. */
 #define UNARY_OP(op) .name = op, .kind = DF_ELEMENTWISE, .n_in = 1, .n_out = 1, .promote = 1, \

@@ -23,12 +23,12 @@ typedef struct {
 static void respond_task(void *context, int64_t begin, int64_t end)
 {
     const response *r = context;
-    (r->dtype == DF_F32 ? respond_f32 : respond_f64)(r, begin, end);
+    (r->dtype == DF_F32 ? respond_f32 : DF_HAS(F64, respond_f64))(r, begin, end);
 }
 static void flow_back_task(void *context, int64_t begin, int64_t end)
 {
     const response *r = context;
-    (r->dtype == DF_F32 ? flow_back_f32 : flow_back_f64)(r, begin, end);
+    (r->dtype == DF_F32 ? flow_back_f32 : DF_HAS(F64, flow_back_f64))(r, begin, end);
 }
 
 /* Inputs: x; flowing back: g, x. */

@@ -41,7 +41,7 @@ typedef struct {
     static void name##_task(void *context, int64_t begin, int64_t end)                           \
     {                                                                                            \
         const rows *r = context;                                                                 \
-        (r->dtype == DF_F32 ? name##_f32 : name##_f64)(r, begin, end);                           \
+        (r->dtype == DF_F32 ? name##_f32 : DF_HAS(F64, name##_f64))(r, begin, end);              \
     }
 TASK(normalize_rows)
 TASK(flow_back_rows)
@@ -210,7 +210,7 @@ static void run_blocks(rows *r, void *workspace, double cost)
     r->sums = workspace;
     df_parallel_for(r->n_rows, r->block, cost * (double)r->n + 20, flow_back_rows_task, r);
     void (*sum)(void *, const void *, int64_t, int64_t, int64_t) =
-        r->dtype == DF_F32 ? sum_blocks_f32 : sum_blocks_f64;
+        r->dtype == DF_F32 ? sum_blocks_f32 : DF_HAS(F64, sum_blocks_f64);
     if (r->to_scale) sum(r->to_scale, r->sums, blocks, r->n, width);
     if (r->to_offset)
         sum(r->to_offset, (char *)r->sums + r->width * df_dtypes[r->dtype].bytes, blocks, r->n,

@@ -236,7 +236,7 @@ static df_status check_sgd(const df_call *call, extent e, df_error *err)
 static df_status sgd(const df_call *call, extent e, df_error *err)
 {
     coefficients k = {.lr = scalar(call->in[call->n_in - 1])};
-    return run_update(call, 1, e, sgd_f32, sgd_f64, k, 0.3, err);
+    return run_update(call, 1, e, sgd_f32, DF_HAS(F64, sgd_f64), k, 0.3, err);
 }
 
 TWINS(sgd_update, check_sgd, sgd, NAMED)
@@ -254,7 +254,7 @@ static df_status momentum(const df_call *call, extent e, df_error *err)
 {
     coefficients k = {.lr = scalar(call->in[call->n_in - 1]), .a = call->attrs[MOMENTUM_RATE].f,
                       .flag = call->attrs[NESTEROV].i != 0};
-    return run_update(call, 2, e, momentum_f32, momentum_f64, k, 0.5, err);
+    return run_update(call, 2, e, momentum_f32, DF_HAS(F64, momentum_f64), k, 0.5, err);
 }
 
 TWINS(momentum_update, check_one_slot, momentum, EVERY)
@@ -282,7 +282,7 @@ static df_status adam(const df_call *call, extent e, df_error *err)
     coefficients k = {.lr = lr * sqrt(1 - pow(beta_2, t)) / (1 - pow(beta_1, t)),
                       .a = 1 - beta_1, .b = 1 - beta_2, .epsilon = call->attrs[ADAM_EPSILON].f,
                       .decay = 1 - lr * call->attrs[WEIGHT_DECAY].f};
-    return run_update(call, 3, e, adam_f32, adam_f64, k, 0.8, err);
+    return run_update(call, 3, e, adam_f32, DF_HAS(F64, adam_f64), k, 0.8, err);
 }
 
 TWINS(adam_update, check_adam, adam, EVERY)
@@ -320,12 +320,14 @@ static coefficients rmsprop_coefficients(const df_call *call)
 
 static df_status rmsprop(const df_call *call, extent e, df_error *err)
 {
-    return run_update(call, 3, e, rmsprop_f32, rmsprop_f64, rmsprop_coefficients(call), 0.8, err);
+    return run_update(call, 3, e, rmsprop_f32, DF_HAS(F64, rmsprop_f64),
+                      rmsprop_coefficients(call), 0.8, err);
 }
 
 static df_status centered_rmsprop(const df_call *call, extent e, df_error *err)
 {
-    return run_update(call, 4, e, centered_f32, centered_f64, rmsprop_coefficients(call), 1, err);
+    return run_update(call, 4, e, centered_f32, DF_HAS(F64, centered_f64),
+                      rmsprop_coefficients(call), 1, err);
 }
 
 #define RMSPROP_ATTRS                                                                            \
@@ -347,7 +349,7 @@ DF_OP(centered_rmsprop_update_rows) = {ROWS_RECORD(centered_rmsprop_update_rows)
 static df_status adagrad(const df_call *call, extent e, df_error *err)
 {
     coefficients k = {.lr = scalar(call->in[call->n_in - 1]), .epsilon = call->attrs[0].f};
-    return run_update(call, 2, e, adagrad_f32, adagrad_f64, k, 0.6, err);
+    return run_update(call, 2, e, adagrad_f32, DF_HAS(F64, adagrad_f64), k, 0.6, err);
 }
 
 TWINS(adagrad_update, check_one_slot, adagrad, NAMED)

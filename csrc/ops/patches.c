@@ -14,7 +14,7 @@ typedef void (*sum_fn)(void *out, const void *in, const int64_t n[DF_SPACE],
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static const sum_fn sums[DF_N_DTYPES] = {[DF_F32] = sum_pixel_f32, [DF_F64] = sum_pixel_f64};
+static const sum_fn sums[DF_N_DTYPES] = {[DF_F32] = sum_pixel_f32, DF_OF(F64, sum_pixel_f64)};
 
 /* The windows of an image, and the shape of their patches. */
 static df_status patches_of(const df_call *call, int64_t ndim, const int64_t *shape,

@@ -68,8 +68,8 @@ static int64_t offset_of(const patch *p, const void *places, int64_t c)
 #undef DTYPE_FLOAT
 #undef TEMPLATE
 
-#define OF_FLOATS(name) [DF_F32] = name##_row_f32, [DF_F64] = name##_row_f64
-#define OF_INTS(name) [DF_I32] = name##_row_i32, [DF_I64] = name##_row_i64
+#define OF_FLOATS(name) [DF_F32] = name##_row_f32, DF_OF(F64, name##_row_f64)
+#define OF_INTS(name) DF_OF(I32, name##_row_i32), DF_OF(I64, name##_row_i64)
 static const row_fn largest[DF_N_DTYPES] = {OF_FLOATS(max), OF_INTS(max)};
 static const row_fn largest_grad[DF_N_DTYPES] = {OF_FLOATS(max_grad), OF_INTS(max_grad)};
 static const row_fn mean[DF_N_DTYPES] = {OF_FLOATS(avg)};

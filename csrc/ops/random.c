@@ -117,19 +117,19 @@ static df_status run_float(const df_call *call, convert_fn f32, convert_fn f64, 
 static df_status run_uniform(const df_call *call, df_error *err)
 {
     (void)err;
-    return run_float(call, uniform_f32, uniform_f64, 0.4);
+    return run_float(call, uniform_f32, DF_HAS(F64, uniform_f64), 0.4);
 }
 
 static df_status run_normal(const df_call *call, df_error *err)
 {
     (void)err;
-    return run_float(call, normal_f32, normal_f64, 1);
+    return run_float(call, normal_f32, DF_HAS(F64, normal_f64), 1);
 }
 
 static df_status run_truncated(const df_call *call, df_error *err)
 {
     (void)err;
-    return run_float(call, truncated_f32, truncated_f64, 1.2);
+    return run_float(call, truncated_f32, DF_HAS(F64, truncated_f64), 1.2);
 }
 
 #define FLOAT_ATTRS(a, b)                                                                        \

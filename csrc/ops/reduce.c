@@ -46,25 +46,24 @@ typedef struct reduction {
 
 #define REDUCER_OF(name, dtype)                                                                  \
     {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype}
-#define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), [DF_F64] = REDUCER_OF(name, f64)
+#define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), DF_OF_ALL(F64, REDUCER_OF(name, f64))
 #define INT_REDUCERS(name)                                                                       \
-    [DF_U8] = REDUCER_OF(name, u8), [DF_U16] = REDUCER_OF(name, u16),                            \
-    [DF_U32] = REDUCER_OF(name, u32), [DF_U64] = REDUCER_OF(name, u64),                          \
-    [DF_I8] = REDUCER_OF(name, i8),                                                              \
-    [DF_I16] = REDUCER_OF(name, i16), [DF_I32] = REDUCER_OF(name, i32),                          \
-    [DF_I64] = REDUCER_OF(name, i64)
+    DF_OF_ALL(U8, REDUCER_OF(name, u8)), DF_OF_ALL(U16, REDUCER_OF(name, u16)),                  \
+    DF_OF_ALL(U32, REDUCER_OF(name, u32)), DF_OF_ALL(U64, REDUCER_OF(name, u64)),                \
+    DF_OF_ALL(I8, REDUCER_OF(name, i8)), DF_OF_ALL(I16, REDUCER_OF(name, i16)),                  \
+    DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
 #define REDUCERS(name) FLOAT_REDUCERS(name), INT_REDUCERS(name)
-#define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, [DF_F64] = name##_finish_f64}
+#define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, DF_OF(F64, name##_finish_f64)}
 
 static const reduction sum = {.first = {REDUCERS(sum)}, .rest = {REDUCERS(sum)}};
 static const reduction prod = {.first = {REDUCERS(prod)}, .rest = {REDUCERS(prod)}};
 static const reduction max = {.first = {REDUCERS(max)}, .rest = {REDUCERS(max)}};
 static const reduction min = {.first = {REDUCERS(min)}, .rest = {REDUCERS(min)}};
 /* bools are bytes 0 and 1 */
-static const reduction any = {.first = {[DF_BOOL] = REDUCER_OF(max, u8)},
-                              .rest = {[DF_BOOL] = REDUCER_OF(max, u8)}};
-static const reduction all = {.first = {[DF_BOOL] = REDUCER_OF(min, u8)},
-                              .rest = {[DF_BOOL] = REDUCER_OF(min, u8)}};
+static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))},
+                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))}};
+static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))},
+                              .rest = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))}};
 static const reduction mean = {.first = {FLOAT_REDUCERS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
                                FINISH(mean)};
 static const reduction euclidean_norm = {.first = {FLOAT_REDUCERS(sum_square)},

@@ -35,12 +35,12 @@ typedef struct {
 
 #define SEARCH_OF(name, dtype) {name##_rows_##dtype, name##_columns_##dtype, name##_best_##dtype}
 #define SEARCHES(name)                                                                           \
-    {[DF_BOOL] = SEARCH_OF(name, u8), [DF_U8] = SEARCH_OF(name, u8),                             \
-     [DF_U16] = SEARCH_OF(name, u16), [DF_U32] = SEARCH_OF(name, u32),                           \
-     [DF_U64] = SEARCH_OF(name, u64),                                                            \
-     [DF_I8] = SEARCH_OF(name, i8), [DF_I16] = SEARCH_OF(name, i16),                             \
-     [DF_I32] = SEARCH_OF(name, i32), [DF_I64] = SEARCH_OF(name, i64),                           \
-     [DF_F32] = SEARCH_OF(name, f32), [DF_F64] = SEARCH_OF(name, f64)}
+    {DF_OF_ALL(BOOL, SEARCH_OF(name, u8)), DF_OF_ALL(U8, SEARCH_OF(name, u8)),                   \
+        DF_OF_ALL(U16, SEARCH_OF(name, u16)), DF_OF_ALL(U32, SEARCH_OF(name, u32)),              \
+        DF_OF_ALL(U64, SEARCH_OF(name, u64)), DF_OF_ALL(I8, SEARCH_OF(name, i8)),                \
+        DF_OF_ALL(I16, SEARCH_OF(name, i16)), DF_OF_ALL(I32, SEARCH_OF(name, i32)),              \
+        DF_OF_ALL(I64, SEARCH_OF(name, i64)), [DF_F32] = SEARCH_OF(name, f32),                   \
+        DF_OF_ALL(F64, SEARCH_OF(name, f64))}
 static const search argmax[DF_N_DTYPES] = SEARCHES(argmax);
 static const search argmin[DF_N_DTYPES] = SEARCHES(argmin);
 

@@ -51,25 +51,27 @@ static void reduce_many(const reduction *r, df_dtype dtype, int64_t rows, int64_
         DF_SYM(df_reduce_in_float)(of##_whole_DF_F32, dtype, rows, n, out, x);                   \
     }
 #define WHOLE_FLOATS(of)                                                                         \
-    WHOLE(of, DF_F32) WHOLE(of, DF_F64) WHOLE_HALF(of, DF_F16) WHOLE_HALF(of, DF_BF16)
+    WHOLE(of, DF_F32) DF_WHERE(F64, WHOLE(of, DF_F64))                                           \
+    DF_WHERE(F16, WHOLE_HALF(of, DF_F16)) DF_WHERE(BF16, WHOLE_HALF(of, DF_BF16))
 #define WHOLE_NUMBERS(of)                                                                        \
-    WHOLE_FLOATS(of) WHOLE(of, DF_U8) WHOLE(of, DF_U16) WHOLE(of, DF_U32) WHOLE(of, DF_U64)      \
-    WHOLE(of, DF_I8) WHOLE(of, DF_I16) WHOLE(of, DF_I32) WHOLE(of, DF_I64)
+    WHOLE_FLOATS(of) DF_WHERE(U8, WHOLE(of, DF_U8)) DF_WHERE(U16, WHOLE(of, DF_U16))             \
+    DF_WHERE(U32, WHOLE(of, DF_U32)) DF_WHERE(U64, WHOLE(of, DF_U64))                            \
+    DF_WHERE(I8, WHOLE(of, DF_I8)) DF_WHERE(I16, WHOLE(of, DF_I16))                              \
+    DF_WHERE(I32, WHOLE(of, DF_I32)) DF_WHERE(I64, WHOLE(of, DF_I64))
 WHOLE_NUMBERS(sum)
 WHOLE_NUMBERS(prod)
 WHOLE_NUMBERS(max)
 WHOLE_NUMBERS(min)
-WHOLE(any, DF_BOOL)
-WHOLE(all, DF_BOOL)
+DF_WHERE(BOOL, WHOLE(any, DF_BOOL) WHOLE(all, DF_BOOL))
 WHOLE_FLOATS(mean)
 WHOLE_FLOATS(euclidean_norm)
 WHOLE_FLOATS(variance)
 WHOLE_FLOATS(std)
 WHOLE_FLOATS(logsumexp)
 WHOLE(sum_of_squares, DF_F32)
-WHOLE(sum_of_squares, DF_F64)
+DF_WHERE(F64, WHOLE(sum_of_squares, DF_F64))
 WHOLE(mean_of_squares, DF_F32)
-WHOLE(mean_of_squares, DF_F64)
+DF_WHERE(F64, WHOLE(mean_of_squares, DF_F64))
 
 /* --- folds (op/fold.h) --- */
 
@@ -145,7 +147,7 @@ static void finish_fold(const reduction *r, df_dtype dtype, const df_fold *f, co
     {                                                                                            \
         finish_fold(&of, dtype, f, parts, out, workspace);                                       \
     }
-#define FOLD_FLOATS(of) FOLD(of, DF_F32) FOLD(of, DF_F64)
+#define FOLD_FLOATS(of) FOLD(of, DF_F32) DF_WHERE(F64, FOLD(of, DF_F64))
 FOLD_FLOATS(sum)
 FOLD_FLOATS(prod)
 FOLD_FLOATS(max)
@@ -158,20 +160,20 @@ FOLD_FLOATS(mean_of_squares)
 /* The `fold` of a record. */
 #define FOLDER(of, dtype)                                                                        \
     [dtype] = {cut_fold, of##_part_##dtype, of##_row_##dtype, of##_finish_##dtype}
-#define FOLDS(of) .fold = {FOLDER(of, DF_F32), FOLDER(of, DF_F64)}
+#define FOLDS(of) .fold = {FOLDER(of, DF_F32), DF_WHERE(F64, FOLDER(of, DF_F64))}
 
 /* The `reduce` of a record. */
-#define OF_BOOLS(of) .reduce = {[DF_BOOL] = of##_whole_DF_BOOL}
+#define OF_BOOLS(of) .reduce = {DF_OF(BOOL, of##_whole_DF_BOOL)}
 #define REDUCE_FLOATS(of)                                                                        \
-    [DF_F16] = of##_whole_DF_F16, [DF_BF16] = of##_whole_DF_BF16,                                \
-    [DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64
+    DF_OF(F16, of##_whole_DF_F16), DF_OF(BF16, of##_whole_DF_BF16), [DF_F32] = of##_whole_DF_F32,\
+    DF_OF(F64, of##_whole_DF_F64)
 #define OF_FLOATS(of) HALVES_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
 /* for halves squares are rounded before they are summed */
 #define OF_FLOATS_ALONE(of)                                                                      \
-    .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, [DF_F64] = of##_whole_DF_F64}
+    .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, DF_OF(F64, of##_whole_DF_F64)}
 #define OF_NUMBERS(of)                                                                           \
     HALVES_IN_FLOAT,                                                                             \
-    .reduce = {REDUCE_FLOATS(of), [DF_U8] = of##_whole_DF_U8, [DF_U16] = of##_whole_DF_U16,      \
-               [DF_U32] = of##_whole_DF_U32, [DF_U64] = of##_whole_DF_U64,                       \
-               [DF_I8] = of##_whole_DF_I8, [DF_I16] = of##_whole_DF_I16,                         \
-               [DF_I32] = of##_whole_DF_I32, [DF_I64] = of##_whole_DF_I64}
+    .reduce = {REDUCE_FLOATS(of), DF_OF(U8, of##_whole_DF_U8), DF_OF(U16, of##_whole_DF_U16),    \
+        DF_OF(U32, of##_whole_DF_U32), DF_OF(U64, of##_whole_DF_U64),                            \
+        DF_OF(I8, of##_whole_DF_I8), DF_OF(I16, of##_whole_DF_I16),                              \
+        DF_OF(I32, of##_whole_DF_I32), DF_OF(I64, of##_whole_DF_I64)}

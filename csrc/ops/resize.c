@@ -26,9 +26,9 @@ typedef void (*weigh_fn)(void *to, const void *from, int64_t inner, const span *
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static const weigh_fn weigh[DF_N_DTYPES] = {[DF_F32] = weigh_wide_f32, [DF_F64] = weigh_wide_f64};
+static const weigh_fn weigh[DF_N_DTYPES] = {[DF_F32] = weigh_wide_f32, DF_OF(F64, weigh_wide_f64)};
 static const weigh_fn weigh_few[DF_N_DTYPES] = {[DF_F32] = weigh_narrow_f32,
-                                                [DF_F64] = weigh_narrow_f64};
+                                                DF_OF(F64, weigh_narrow_f64)};
 
 /* --- kernels: the weight of a pixel at a distance x >= 0 ---------------------------------------*/
 

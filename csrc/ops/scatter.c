@@ -29,12 +29,12 @@ typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
 
 /* Dtypes without arithmetic can still be moved. */
 static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
-    [DF_U8] = MODES(u8),   [DF_U16] = MODES(u16), [DF_U32] = MODES(u32), [DF_U64] = MODES(u64),
-    [DF_I8] = MODES(i8),   [DF_I16] = MODES(i16), [DF_I32] = MODES(i32), [DF_I64] = MODES(i64),
-    [DF_F32] = MODES(f32), [DF_F64] = MODES(f64),
-    [DF_BOOL] = {[UPDATE] = scatter_update_u8},
-    [DF_F16] = {[UPDATE] = scatter_update_i16},
-    [DF_BF16] = {[UPDATE] = scatter_update_i16},
+    DF_OF_ALL(U8, MODES(u8)), DF_OF_ALL(U16, MODES(u16)), DF_OF_ALL(U32, MODES(u32)),
+    DF_OF_ALL(U64, MODES(u64)), DF_OF_ALL(I8, MODES(i8)), DF_OF_ALL(I16, MODES(i16)),
+    DF_OF_ALL(I32, MODES(i32)), DF_OF_ALL(I64, MODES(i64)), [DF_F32] = MODES(f32),
+    DF_OF_ALL(F64, MODES(f64)), DF_OF_ALL(BOOL, {[UPDATE] = scatter_update_u8}),
+    DF_OF_ALL(F16, {[UPDATE] = scatter_update_i16}),
+    DF_OF_ALL(BF16, {[UPDATE] = scatter_update_i16}),
 };
 
 /* --- long sums ----------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ typedef struct {
 
 #define SEARCH(dtype) {search_##dtype, rank_##dtype}
 static const search_fns searches[DF_N_DTYPES] = {
-    [DF_BOOL] = SEARCH(u8), [DF_U8] = SEARCH(u8),   [DF_U16] = SEARCH(u16), [DF_U32] = SEARCH(u32),
-    [DF_U64] = SEARCH(u64), [DF_I8] = SEARCH(i8),   [DF_I16] = SEARCH(i16), [DF_I32] = SEARCH(i32),
-    [DF_I64] = SEARCH(i64), [DF_F32] = SEARCH(f32), [DF_F64] = SEARCH(f64),
+    DF_OF_ALL(BOOL, SEARCH(u8)), DF_OF_ALL(U8, SEARCH(u8)), DF_OF_ALL(U16, SEARCH(u16)),
+    DF_OF_ALL(U32, SEARCH(u32)), DF_OF_ALL(U64, SEARCH(u64)), DF_OF_ALL(I8, SEARCH(i8)),
+    DF_OF_ALL(I16, SEARCH(i16)), DF_OF_ALL(I32, SEARCH(i32)), DF_OF_ALL(I64, SEARCH(i64)),
+    [DF_F32] = SEARCH(f32), DF_OF_ALL(F64, SEARCH(f64)),
 };
 
 static const char numbers[] = "bool, an integer, float32 or float64";

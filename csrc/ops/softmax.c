@@ -34,7 +34,7 @@ typedef struct {
 
 #define KERNELS(name)                                                                            \
     {[DF_F32] = {name##_rows_f32, name##_columns_f32},                                           \
-     [DF_F64] = {name##_rows_f64, name##_columns_f64}}
+     DF_OF_ALL(F64, {name##_rows_f64, name##_columns_f64})}
 static const kernel softmax[DF_N_DTYPES] = KERNELS(softmax);
 static const kernel log_softmax[DF_N_DTYPES] = KERNELS(log_softmax);
 static const kernel softmax_grad[DF_N_DTYPES] = KERNELS(softmax_grad);
@@ -283,11 +283,11 @@ static void sparse_task(void *context, int64_t begin, int64_t end)
     const int64_t *labels = j->labels + begin;
     const char *x = j->x + begin * n * b;
     if (j->g)
-        (j->dtype == DF_F32 ? sparse_grad_rows_f32 : sparse_grad_rows_f64)(
+        (j->dtype == DF_F32 ? sparse_grad_rows_f32 : DF_HAS(F64, sparse_grad_rows_f64))(
             j->out + begin * n * b, x, labels, j->g + begin * b, rows, n);
     else
-        (j->dtype == DF_F32 ? sparse_rows_f32 : sparse_rows_f64)(j->out + begin * b, x, labels,
-                                                                 rows, n);
+        (j->dtype == DF_F32 ? sparse_rows_f32 : DF_HAS(F64, sparse_rows_f64))(
+            j->out + begin * b, x, labels, rows, n);
 }
 
 static df_status run_sparse(const df_call *call, df_error *err)

@@ -41,10 +41,12 @@ typedef struct {
 
 #define KEY_FORM(dtype, n_bits) {load_keys_##dtype, store_keys_##dtype, n_bits}
 static const key_form forms[DF_N_DTYPES] = {
-    [DF_BOOL] = KEY_FORM(u8, 8),   [DF_U8] = KEY_FORM(u8, 8),    [DF_U16] = KEY_FORM(u16, 16),
-    [DF_U32] = KEY_FORM(u32, 32),  [DF_U64] = KEY_FORM(u64, 64), [DF_I8] = KEY_FORM(i8, 8),
-    [DF_I16] = KEY_FORM(i16, 16),  [DF_I32] = KEY_FORM(i32, 32), [DF_I64] = KEY_FORM(i64, 64),
-    [DF_F32] = KEY_FORM(f32, 32),  [DF_F64] = KEY_FORM(f64, 64),
+    DF_OF_ALL(BOOL, KEY_FORM(u8, 8)), DF_OF_ALL(U8, KEY_FORM(u8, 8)),
+    DF_OF_ALL(U16, KEY_FORM(u16, 16)), DF_OF_ALL(U32, KEY_FORM(u32, 32)),
+    DF_OF_ALL(U64, KEY_FORM(u64, 64)), DF_OF_ALL(I8, KEY_FORM(i8, 8)),
+    DF_OF_ALL(I16, KEY_FORM(i16, 16)), DF_OF_ALL(I32, KEY_FORM(i32, 32)),
+    DF_OF_ALL(I64, KEY_FORM(i64, 64)), [DF_F32] = KEY_FORM(f32, 32),
+    DF_OF_ALL(F64, KEY_FORM(f64, 64)),
 };
 
 typedef struct {

@@ -62,11 +62,13 @@ typedef struct {
 #include "recurrent/recurrent_cells_formulas.h"
 #include "recurrent/recurrent_sweep_formulas.h"
 #undef DTYPE
+#if DF_BUILT_F64
 #define DTYPE f64
 #include "recurrent/recurrent_formulas.h"
 #include "recurrent/recurrent_cells_formulas.h"
 #include "recurrent/recurrent_sweep_formulas.h"
 #undef DTYPE
+#endif
 
 typedef struct {
     df_task pack, forward, backward, total;
@@ -74,7 +76,7 @@ typedef struct {
 
 static const kernels KERNELS[DF_N_DTYPES] = {
     [DF_F32] = {pack_task_f32, forward_task_f32, backward_task_f32, total_task_f32},
-    [DF_F64] = {pack_task_f64, forward_task_f64, backward_task_f64, total_task_f64},
+    DF_OF_ALL(F64, {pack_task_f64, forward_task_f64, backward_task_f64, total_task_f64}),
 };
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -29,7 +29,8 @@ def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, A
     contents = Contents(functions)
     check = Check(contents, record(contents, examples))
     source = Source(contents)
-    parts = runtime(source.ops)
+    used = source.tables
+    parts = runtime(used.ops, used.dtypes, used.of_products)
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
     texts = {"model.h": header(contents, title), "model.c": source.text, "check.c": check.text,

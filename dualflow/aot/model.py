@@ -148,8 +148,8 @@ class Source:
     Attributes
     ----------
     text : str
-    ops : set of str
-        The names of the ops it uses.
+    tables : Tables
+        Which know what it uses.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -163,7 +163,6 @@ class Source:
             "variables, entries};\n")
         functions = "".join([self._function(k, x) for k, x in enumerate(contents.entries)])
         self.text = SOURCE.format(tables="".join(self.tables.text), entries=functions)
-        self.ops = self.tables.ops
 
     def _variables(self) -> None:
         items = []

@@ -13,7 +13,7 @@ from dualflow.errors import NotFoundError
 ALWAYS = ("base", "op", "exec", "model")        # rooms taken whole
 ROOMS = ("fuse", "gemm", "conv", "attention", "recurrent")      # whole, if they are needed
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once per SIMD level
-OPS = "op/ops.def"
+OPS, BUILT = "op/ops.def", "base/built.h"
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)
 
 
@@ -74,20 +74,46 @@ def reduced_ops(names: Set[str]) -> str:
     return "/* The ops of this model. */\n" + "\n".join(lines) + "\n"
 
 
-def runtime(names: Set[str]) -> Runtime:
-    """The sources for ops of these names."""
+def reduced_dtypes(dtypes: Set[str], of_products: Set[str]) -> str:
+    """base/built.h with 1 for some dtypes alone: ``{"F32", "I64"}``. Bools are in every program, as
+    results inside clusters."""
+
+    def chosen(found: re.Match[str]) -> str:
+        always = {"BUILT": {"F32", "BOOL"}, "PRODUCT": {"F32"}}[found[1]]
+        wanted = dtypes if found[1] == "BUILT" else of_products
+        return f"DF_{found[1]}_{found[2]} {int(found[2] in wanted | always)}"
+
+    return re.sub(r"DF_(BUILT|PRODUCT)_(\w+) 1", chosen, read(BUILT))
+
+
+@cache
+def multiplies(name: str) -> bool:
+    """Whether an op is made of products of matrices."""
+    return any([path.startswith("gemm/") for path in closure([file_of_ops()[name]])])
+
+
+def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> Runtime:
+    """The sources for ops of these names, with kernels of these dtypes."""
     wanted = [path for room in ALWAYS for path in sources(room)]
-    wanted += [file_of_ops()[name] for name in names]
-    files: dict[str, str] = {OPS: reduced_ops(names)}
-    while wanted:
-        path = wanted.pop()
-        if path in files:
-            continue
-        files[path] = read(path)
-        wanted += _needed_by(path, files[path])
+    files = {path: read(path) for path in closure(
+        wanted + [file_of_ops()[name] for name in sorted(names)])}
+    files[OPS] = reduced_ops(names)
+    files[BUILT] = reduced_dtypes(dtypes, of_products)
     compiled = sorted([path for path in files if path.endswith(".c")])
     kernels = [path for path in compiled if is_kernel(path)]
     return Runtime(files, [path for path in compiled if path not in kernels], kernels)
+
+
+def closure(wanted: list[str]) -> list[str]:
+    """These files and all that they need."""
+    found: dict[str, None] = {}
+    wanted = wanted.copy()
+    while wanted:
+        path = wanted.pop()
+        if path not in found:
+            found[path] = None
+            wanted += _needed_by(path, read(path))
+    return sorted(found)
 
 
 def is_kernel(path: str) -> bool:

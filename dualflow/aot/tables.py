@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Op, Tensor, memory_of
-from dualflow.dtypes import DType
-from dualflow.graph.ir.tile_code import disassemble
+from dualflow.aot.runtime import multiplies
+from dualflow.dtypes import DType, as_dtype
+from dualflow.graph.ir.tile_code import Step, disassemble
 from dualflow.graph.ir.tile_text import CODE
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec, ResultSpec, SlotKind
 
@@ -17,6 +18,7 @@ C_DTYPES = {"bool": "DF_BOOL", "uint8": "DF_U8", "uint16": "DF_U16", "uint32": "
             "uint64": "DF_U64", "int8": "DF_I8", "int16": "DF_I16", "int32": "DF_I32",
             "int64": "DF_I64", "float16": "DF_F16", "bfloat16": "DF_BF16", "float32": "DF_F32",
             "float64": "DF_F64"}
+DTYPES = {as_dtype(name).index: as_dtype(name) for name in C_DTYPES}
 BY_INDEX = "index"        # the attribute by which an op names another
 LOWEST = -2**63
 
@@ -24,6 +26,11 @@ LOWEST = -2**63
 def dtype_code(dtype: DType) -> str:
     """``DF_F32``"""
     return C_DTYPES[dtype.name]
+
+
+def short(dtype: DType) -> str:
+    """``F32``"""
+    return dtype_code(dtype).removeprefix("DF_")
 
 
 def integer(n: int) -> str:
@@ -74,6 +81,12 @@ def tile_words(numbers: Sequence[int]) -> list[str]:
     return [*words, str(len(code.outputs)), *map(str, code.outputs)]
 
 
+def tile_code(x: InstructionSpec) -> Sequence[Step]:
+    """The steps of the tile code of an instruction, if it has some."""
+    code = x.attrs.as_dict().get(CODE) if x.attrs is not None else None
+    return disassemble(code).steps if code is not None else ()
+
+
 def applied_op(instruction: InstructionSpec, all_ops: Sequence[Op]) -> Op | None:
     """The op that an instruction applies with attributes computed in a run, or None."""
     op = instruction.op
@@ -93,14 +106,17 @@ class Tables:
     Attributes
     ----------
     text : list of str
-    ops : set of str
-        The names of those that were met.
+    ops, dtypes, of_products : set of str
+        Those that were met: names of ops, dtypes (``"F32"``), and those of which matrices are
+        multiplied.
     """
 
     def __init__(self, all_ops: Sequence[Op]) -> None:
         self.all_ops = all_ops
         self.text: list[str] = []
         self.ops: set[str] = set()
+        self.dtypes: set[str] = set()
+        self.of_products: set[str] = set()
         self._constants: dict[int, tuple[Tensor, str]] = {}     # by identity
 
     def constant(self, x: Tensor) -> str:
@@ -147,6 +163,7 @@ class Tables:
             slots.append(f"{{DF_SLOT_{x.kind.name}, {dtype_code(x.dtype)}, {len(x.shape)}, "
                          f"{name}_dims + {len(dims)}, {x.offset}, {x.number}, {data}, "
                          f"{x.last_use}}}")
+            self.dtypes.add(short(x.dtype))
             dims += ["-1" if d is None else str(d) for d in x.shape]
         self.text.append(array("int64_t", f"{name}_dims", dims))
         self.text.append(rows("df_slot", f"{name}_slots", slots))
@@ -157,7 +174,7 @@ class Tables:
         lists: list[str] = []
         code = []
         for k, x in enumerate(spec.instructions):
-            self.add_ops([x.op])
+            self._note(spec, x)
             inside = f"{name}_bodies_{k}" if bodies[k] else "NULL"
             space = -1 if x.workspace is None else x.workspace
             given = self._attrs(x, name, lists)
@@ -172,19 +189,26 @@ class Tables:
         self.text.append(rows("df_attr", f"{name}_attrs", attrs or ["{.i = 0}"]))
         self.text.append(rows("df_model_instruction", f"{name}_code", code))
 
+    def _note(self, spec: ProgramSpec, x: InstructionSpec) -> None:
+        """Notes what an instruction wants of the runtime."""
+        applied = applied_op(x, self.all_ops)
+        for op in [x.op] if applied is None else [x.op, applied]:
+            self.add_ops([op])
+            if multiplies(op.name):
+                self.of_products |= {short(spec.slots[k].dtype) for k in x.inputs}
+        for step in tile_code(x):
+            self.add_ops([step.op])
+            self.dtypes |= {short(DTYPES[word]) for word, kind in zip(
+                step.words, step.op.attr_types, strict=False) if kind == "dtype"}
+
     def _attrs(self, x: InstructionSpec, name: str, lists: list[str]) -> list[str]:
         if x.attrs is None:
             return []
         applied = applied_op(x, self.all_ops)
-        if applied is not None:
-            self.add_ops([applied])
         found = []
         for (key, value), kind in zip(x.attrs.as_dict().items(), x.op.attr_types, strict=True):
             if kind == "ints":
-                items = list(map(integer, value))
-                if key == CODE:
-                    items = tile_words(value)
-                    self.add_ops([step.op for step in disassemble(value).steps])
+                items = tile_words(value) if key == CODE else list(map(integer, value))
                 found.append(f"{{.list = {{{name}_lists + {len(lists)}, {len(items)}}}}}")
                 lists += items
             elif kind == "float":

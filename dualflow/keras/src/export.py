@@ -2,7 +2,7 @@
 asks for one is told so."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras.src import tree
@@ -39,15 +39,37 @@ def inference(model: Any, input_signature: Any, infer: Callable[[Any], Any],
 
 
 def _onnx(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], Any]) -> None:
+    """As an ONNX file, for any batch."""
     predict, specs = inference(model, input_signature, infer)
     names = [spec.name or f"input_{k}" for k, spec in enumerate(specs)]
     predict.__name__ = model.name
     df.onnx.save(predict, filepath, *specs, input_names=names)
 
 
+def _c(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], Any],
+       batch_size: int | Sequence[int] = 1, examples: Any = None) -> None:
+    """As C, by `df.export`: the entry ``predict``, for one size of a batch or several."""
+    predict, specs = inference(model, input_signature, infer)
+
+    def predict_one(x: Any) -> Any:
+        return predict(x)
+
+    function = df.function(predict_one if len(specs) == 1 else predict)
+    sizes = [batch_size] if isinstance(batch_size, int) else list(batch_size)
+    made = [function.get_concrete_function(*[_sized(x, n) for x in specs]) for n in sizes]
+    df.export(filepath, {"predict": made[0] if len(made) == 1 else made}, examples=examples)
+
+
+def _sized(x: df.TensorSpec, batch_size: int) -> df.TensorSpec:
+    """The type of an input, with a size for its batch."""
+    shape = [batch_size if k == 0 and d is None else d for k, d in enumerate(x.shape)]
+    return df.TensorSpec(tuple(shape), x.dtype, x.name)
+
+
 # By the name of a format, what writes a model: of the model, the path, the signature that was
-# given or None, and what finds one.
-FORMATS: dict[str, Callable[[Any, Any, Any, Callable[[Any], Any]], None]] = {"onnx": _onnx}
+# given or None, and what finds one; and the options that it takes.
+FORMATS: dict[str, tuple[Callable[..., None], set[str]]] = {
+    "c": (_c, {"batch_size", "examples"}), "onnx": (_onnx, set())}
 
 
 def install(model_class: Any, infer: Callable[[Any], Any], print_message: Callable[[str], None],
@@ -62,9 +84,10 @@ def install(model_class: Any, infer: Callable[[Any], Any], print_message: Callab
             plain(self, filepath, format=format, verbose=verbose, input_signature=input_signature,
                   **kwargs)
             return
-        if kwargs:
+        write, options = FORMATS[format]
+        if not options.issuperset(kwargs):
             raise ValueError(f"export: {format} takes no {', '.join(kwargs)} on dualflow")
-        FORMATS[format](self, filepath, input_signature, infer)
+        write(self, filepath, input_signature, infer, **kwargs)
         if verbose:
             print_message(f"Saved artifact at '{filepath}'.")
 

@@ -1,0 +1,61 @@
+"""Small models whose functions are exported by tests."""
+
+import dualflow as df
+
+
+def dense(n_in, n_out, name, seed):
+    """A layer's kernel and bias."""
+    kernel = df.random.stateless_normal([n_in, n_out], [seed, 0]) * 0.3
+    return df.Variable(kernel, name=f"{name}/kernel"), df.Variable(df.zeros([n_out]),
+                                                                   name=f"{name}/bias")
+
+
+def mlp(rate=0.0):
+    """A training step and a prediction of two layers, and their inputs; `rate` of dropout."""
+    hidden, last = dense(8, 16, "hidden", 1), dense(16, 4, "last", 2)
+    variables = [*hidden, *last]
+    optimizer = df.optimizers.Adam(0.01)
+    generator = df.random.Generator(7)
+
+    def net(x, training):
+        x = df.nn.relu(x @ hidden[0] + hidden[1])
+        if training and rate:
+            kept = df.cast(generator.uniform([16, 16]) >= rate, df.float32)
+            x = x * kept / (1 - rate)
+        return x @ last[0] + last[1]
+
+    @df.function
+    def step(x, y):
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(y, net(x, True)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    @df.function
+    def predict(x):
+        return {"probabilities": df.nn.softmax(net(x, False)), "rows": 3}
+
+    x = df.random.stateless_normal([16, 8], [3, 0])
+    y = df.random.stateless_uniform([16], [4, 0], 0, 4, df.int32)
+    return step, predict, x, y
+
+
+def control():
+    """Branches and loops, which draw, write a variable, and have sizes that depend on data."""
+    state = df.Variable([1.0, -2.0, 3.0], name="state")
+    generator = df.random.Generator(5)
+
+    @df.function
+    def run(x, n):
+        total = df.zeros([3])
+        while n > 0:
+            total += df.sin(total + x) + generator.normal([3])
+            n -= 1
+        if df.reduce_sum(total) > 0:
+            state.assign_add(total)
+        else:
+            state.assign_sub(total)
+        positive = df.gather(x, df.reshape(df.where(x > 0), [-1]))
+        return total, df.reduce_sum(positive), state.value()
+
+    return run, df.constant([0.5, -1.0, 2.0]), df.constant(4)

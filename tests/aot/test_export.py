@@ -1,0 +1,179 @@
+"""What an export writes and refuses; that it builds and computes right is in test_build.py."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.aot import builds, runtime
+from dualflow.aot.check import fnv, is_nan, one_nan
+from dualflow.aot.names import identifier
+from tests.aot.models import control, mlp
+
+
+def exported(tmp_path, functions, **options):
+    df.export(tmp_path / "model", functions, **options)
+    return {path.name: path.read_text() for path in (tmp_path / "model").iterdir()
+            if path.suffix in (".c", ".h", ".txt")}
+
+
+def weights(path):
+    data = path.read_bytes()
+    n = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + n])
+    return {name: np.frombuffer(data[8 + n:][slice(*x["data_offsets"])],
+                                {"F32": "f4", "F64": "f8", "I64": "i8"}[x["dtype"]])
+            .reshape(x["shape"]) for name, x in header.items()}
+
+
+def test_a_folder_holds_all_that_is_needed(tmp_path):
+    step, predict, x, y = mlp(rate=0.5)
+    texts = exported(tmp_path, {"train": step.get_concrete_function(x, y),
+                                "predict": predict.get_concrete_function(x)})
+    assert "int model_train(model *model, const float *x, const int32_t *y, float *result);" in (
+        texts["model.h"])
+    assert "int model_predict(model *model, const float *x, float *probabilities);" in (
+        texts["model.h"])
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {
+        "model.h", "model.c", "check.c", "weights.safetensors", "Makefile", "CMakeLists.txt",
+        "runtime"}
+    held = weights(tmp_path / "model/weights.safetensors")
+    assert held["random_generator"].tolist() == [7, 0]
+    assert {"hidden/kernel", "last/bias", "hidden/kernel/m", "iterations"} < held.keys()
+
+
+def test_nothing_that_is_exported_changes(tmp_path):
+    step, _, x, y = mlp(rate=0.5)
+    f = step.get_concrete_function(x, y)
+    other, _, _, _ = mlp(rate=0.5)
+    df.export(tmp_path / "model", {"train": f})
+    assert [float(step(x, y)) for _ in range(3)] == [float(other(x, y)) for _ in range(3)]
+
+
+def test_weights_are_those_of_now(tmp_path):
+    w = df.Variable([1.0, 2.0], name="w")
+    f = df.function(lambda x: w * x).get_concrete_function(df.ones([2]))
+    w.assign([3.0, 4.0])
+    exported(tmp_path, {"f": f})
+    assert weights(tmp_path / "model/weights.safetensors")["w"].tolist() == [3, 4]
+
+
+def test_variables_of_one_name_get_numbers(tmp_path):
+    v, w = df.Variable(1.0, name="v"), df.Variable(2.0, name="v")
+    exported(tmp_path, {"f": df.function(lambda: v + w).get_concrete_function()})
+    assert {name: float(x) for name, x in
+            weights(tmp_path / "model/weights.safetensors").items()} == {"v": 1, "v_1": 2}
+
+
+def test_several_sizes_are_several_entries(tmp_path):
+    f = df.function(lambda x: x + 1)
+    sizes = [f.get_concrete_function(df.ones([n, 3])) for n in (1, 32)]
+    texts = exported(tmp_path, {"f": sizes})
+    assert "int model_f_1(" in texts["model.h"] and "int model_f_32(" in texts["model.h"]
+    with pytest.raises(df.errors.InvalidArgumentError, match="differ in the sizes"):
+        df.export(tmp_path / "other", {"f": [sizes[0], sizes[0]]})
+
+
+def refuse(tmp_path, function, *args, match, error=df.errors.UnimplementedError, **options):
+    with pytest.raises(error, match=match):
+        df.export(tmp_path / "model", {"f": function.get_concrete_function(*args)}, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_calls_python_is_refused_with_its_line(tmp_path):
+    @df.function
+    def f(x):
+        df.print(x)
+        return df.py_function(lambda y: y, [x], df.float32)
+
+    refuse(tmp_path, f, df.ones([2]), match=r"(?s)calls Python.*test_export.py:\d+.*"
+                                            r"test_export.py:\d+")
+
+
+def test_results_of_unknown_size_are_refused(tmp_path):
+    f = df.function(lambda x: df.where(x > 0))
+    refuse(tmp_path, f, df.ones([2]), match="the size of result depends on data")
+
+
+def test_unknown_sizes_are_refused(tmp_path):
+    f = df.function(lambda x: x + 1, input_signature=[df.TensorSpec([None, 3])])
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"x has shape \(\?, 3\)"):
+        df.export(tmp_path / "model", {"f": f.get_concrete_function()})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_variables_as_arguments_are_refused(tmp_path):
+    refuse(tmp_path, df.function(lambda v: v + 1), df.Variable(1.0), match="v is a variable",
+           error=df.errors.InvalidArgumentError)
+
+
+@pytest.mark.parametrize("functions, match", [
+    ({}, "want a dict"), (None, "want a dict"), ({"f": 3}, "f is a int"),
+    ({"f": df.function(abs)}, "get_concrete_function"), ({"a b": None}, "want a name in C"),
+    ({"load": None}, "model_load"), ({3: None}, "want a name in C")])
+def test_what_is_no_function_is_refused(tmp_path, functions, match):
+    with pytest.raises(df.errors.InvalidArgumentError, match=match):
+        df.export(tmp_path / "model", functions)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(tmp_path):
+    f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
+    (tmp_path / "model").mkdir()
+    with pytest.raises(FileExistsError, match="something at"):
+        df.export(tmp_path / "model", {"f": f})
+    with pytest.raises(df.errors.InvalidArgumentError, match="want one of 'c'"):
+        df.export(tmp_path / "other", {"f": f}, format="d")
+
+
+def test_examples_must_fit(tmp_path):
+    f = df.function(lambda x: df.gather([1, 2, 3], x))
+    for given, match in (({"f": (1, 2)}, "2 tensors, want 1"), ({"f": ([1.5],)}, "float"),
+                         ({"f": ([1, 2],)}, r"want int32 \(1,\)"), ({"g": ()}, r"\['g'\]"),
+                         ({"f": ([7],)}, "a run with drawn inputs failed|out of range")):
+        with pytest.raises(df.errors.DualflowError, match=match):
+            df.export(tmp_path / "model", {"f": f.get_concrete_function(df.constant([0]))},
+                      examples=given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_runtime_holds_what_is_used(tmp_path):
+    run, x, n = control()
+    exported(tmp_path, {"run": run.get_concrete_function(x, n)})
+    folder = tmp_path / "model/runtime"
+    ops = re.findall(r"OP\((\w+)\)", (folder / "op/ops.def").read_text())
+    assert {"loop", "cond", "random_normal"} <= set(ops) and "conv" not in ops
+    assert not (folder / "conv").exists() and not (folder / "tape").exists()
+    for path in folder.rglob("*.[ch]"):
+        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            assert (folder / name).exists(), f"{path} includes {name}"
+    built = dict(re.findall(r"DF_BUILT_(\w+) (\d)", (folder / "base/built.h").read_text()))
+    assert built["F32"] == built["I64"] == "1" and built["U16"] == built["F16"] == "0"
+
+
+def test_every_op_has_a_file():
+    assert set(runtime.file_of_ops()) == set(df._core.ops())
+    assert all((runtime.root() / path).exists() for path in runtime.file_of_ops().values())
+
+
+def test_levels_are_those_of_the_build():
+    setup = (runtime.root().parent / "setup.py").read_text()
+    for name, flags in builds.LEVELS.items():
+        listed = re.search(rf'"{name}": \[(.*?)\]', setup, re.S)[1]
+        assert re.findall(r'"([^"]+)"', listed) == flags.split()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_nans_are_told(dtype):
+    x = df.constant([1.0, float("nan"), float("inf"), -float("nan"), -1.0], dtype)
+    data, n = one_nan(x), x.dtype.itemsize
+    assert [data[k:k + n] == b"\xff" * n for k in range(0, len(data), n)] == [
+        False, True, False, True, False]
+    assert is_nan(b"\xff" * n, dtype) and fnv(b"") == 14695981039346656037
+
+
+def test_names_in_c():
+    assert [identifier(x) for x in ("x", "batch[0]", "d['a b']", "for", "2")] == [
+        "x", "batch_0", "d_a_b", "for_", "value_2"]
