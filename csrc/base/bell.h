@@ -7,7 +7,12 @@
 #include <stdatomic.h>
 
 #ifdef __linux__
+#if __has_include(<linux/futex.h>)
 #include <linux/futex.h>
+#else /* the kernel's headers are not where musl's are */
+#define FUTEX_WAIT_PRIVATE 128
+#define FUTEX_WAKE_PRIVATE 129
+#endif
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -29,4 +29,7 @@
 #define DF_PRODUCT_F32 1
 #define DF_PRODUCT_F64 1
 
+#define DF_BUILT_ROWS 1   /* updates of variables by rows, the <op>_rows of optimizer.c */
+#define DF_BUILT_CHECKS 1 /* runs that look for NaNs and infinities */
+
 #endif

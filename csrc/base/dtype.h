@@ -40,7 +40,11 @@ extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
-static inline bool df_is_half(df_dtype d) { return d == DF_F16 || d == DF_BF16; }
+#define DF_BUILT_HALVES (DF_BUILT_F16 || DF_BUILT_BF16)
+static inline bool df_is_half(df_dtype d)
+{
+    return DF_BUILT_HALVES && (d == DF_F16 || d == DF_BF16);
+}
 static inline bool df_is_int(df_dtype d) { return df_dtypes[d].kind == DF_KIND_INT; }
 static inline bool df_is_unsigned(df_dtype d) { return d >= DF_U8 && d <= DF_U64; }
 

@@ -132,6 +132,7 @@ int df_memory_by_thread(df_thread_memory all[DF_MEMORY_THREADS])
     return n;
 }
 
+#ifndef DF_NO_THREADS
 /* In the child of a fork there is one thread, with another number. */
 static void after_fork(void)
 {
@@ -140,6 +141,7 @@ static void after_fork(void)
     if (own && own != memory.threads) own->thread = thread_number();
     unlock();
 }
+#endif
 
 /* At load, so that the fast path checks nothing: the limits of this machine, and handlers that
  * leave the lock open in the child of a fork. */

@@ -73,7 +73,7 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
     else if (in->n_attrs != in->op->n_attrs) wrong = "attributes";
     else if (in->op->n_bodies == DF_VARIADIC ? in->n_bodies < 1 : in->n_bodies != in->op->n_bodies)
         wrong = "bodies";
-    else if (in->workspace < -1 || in->workspace > parts->arena_bytes) wrong = "workspace";
+    else if (in->workspace < DF_BEHIND || in->workspace > parts->arena_bytes) wrong = "workspace";
     for (int k = 0; !wrong && k < in->n_out; k++) {
         const df_slot *s = &parts->slots[in->out[k]];
         if (s->kind == DF_SLOT_CONSTANT) wrong = "output (a constant)";
@@ -319,13 +319,32 @@ static df_tile_fn whole_tile(const df_call *call)
     return df_tile_select(call);
 }
 
-/* Makes a static instruction ready. */
-static df_status prepare(df_program *p, df_ready *s, const df_call *call, df_error *err)
+/* Places a workspace that is wanted behind the arena at `end`, which is then its own end. */
+static df_status place_behind(df_program *p, df_ready *s, int64_t bytes, int64_t *end,
+                              df_error *err)
+{
+    int64_t begin = *end;
+    if (s->workspace != DF_BEHIND || bytes < 0) return DF_OK;
+    s->workspace = -1;
+    if (bytes == 0) return DF_OK;
+    if (!df_add_size(begin, -begin & (DF_ALIGNMENT - 1), &begin) || !df_add_size(begin, bytes, end))
+        return df_fail(err, DF_OVERFLOW, "%s: too much workspace", s->op->name);
+    s->workspace = begin;
+    p->arena_bytes = df_max(p->arena_bytes, *end);
+    return DF_OK;
+}
+
+/* Makes a static instruction ready. `end`: of the arena and of the workspaces behind it that are in
+ * use at the same time. */
+static df_status prepare(df_program *p, df_ready *s, const df_call *call, int64_t *end,
+                         df_error *err)
 {
     df_status status = check_call(call, err);
-    if (status == DF_OK && (s->op->workspace || s->n_bodies))
-        status = df_program_check_workspace(p->slots, s, df_program_workspace(p, s, call),
-                                            p->arena_bytes, err);
+    const bool asks = s->op->workspace || s->n_bodies;
+    const int64_t bytes = status == DF_OK && asks ? df_program_workspace(p, s, call) : 0;
+    if (status == DF_OK) status = place_behind(p, s, bytes, end, err);
+    if (status == DF_OK && asks)
+        status = df_program_check_workspace(p->slots, s, bytes, p->arena_bytes, err);
     if (status != DF_OK) return status;
     s->tile = whole_tile(call);
     if (s->tile) s->size = call->out[0]->size;
@@ -342,9 +361,11 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     df_status status = DF_OK;
     if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     p->plain = true;
+    int64_t end = p->arena_bytes, behind = end;
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
         df_ready *s = &p->instructions[i];
-        if (!s->dynamic) status = prepare(p, s, &frame->calls[i], err);
+        if (i == 0 || p->instructions[i - 1].n_wave == 1) end = behind; /* a wave begins */
+        if (!s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
         if (status != DF_OK) *failed = i;
         s->simple = !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
         p->plain &= s->simple;

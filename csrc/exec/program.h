@@ -33,6 +33,10 @@ typedef struct {
     int last_use; /* DYNAMIC: an instruction; n_instructions: kept, the caller takes it */
 } df_slot;
 
+/* A workspace behind the arena that was planned, of the size that the op asks for: another SIMD
+ * level may want more than that for which the arena was planned. */
+#define DF_BEHIND (-2)
+
 typedef struct df_program df_program;
 
 typedef struct {
@@ -41,7 +45,8 @@ typedef struct {
     const int *in, *out; /* slots */
     const df_attr *attrs;
     df_program *const *bodies; /* kept alive by the owner of the program; each has one owner */
-    int64_t workspace; /* offset in the arena, -1: none, or, dynamic, allocated when it runs */
+    int64_t workspace; /* offset in the arena, or DF_BEHIND; -1: none, or, dynamic, allocated when
+                        * it runs */
     bool dynamic;      /* infer and allocate when it runs */
     bool poll;         /* the caller's `poll` is called before it, after a long stretch of work */
     /* Instructions of one wave are consecutive, do not depend on each other, and may run side by

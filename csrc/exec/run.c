@@ -124,7 +124,8 @@ static df_status run_instruction(const execution *x, int i, df_error *err)
     df_status status = s->dynamic ? run_dynamic(x->p, x->frame, i, err) : run_static(s, call, err);
     if (profile && profile->ns) profile->ns[at] += now_ns() - start;
     if (profile && profile->start && !profile->start[at]) profile->start[at] = start;
-    if (status == DF_OK && x->run->check_numerics) status = df_op_check_numerics(call, err);
+    if (DF_BUILT_CHECKS && status == DF_OK && x->run->check_numerics)
+        status = df_op_check_numerics(call, err);
     return status;
 }
 

@@ -125,7 +125,7 @@ static void run_product(const df_gemm_plan *plan, const df_gemm *g, int64_t row,
     df_gemm of_sums;
     const rounding to = {g, row};
     t.g = g;
-    if (plan->sums_bytes) {
+    if (DF_BUILT_HALVES && plan->sums_bytes) {
         of_sums = *g;
         of_sums.c = workspace;
         of_sums.ldc = g->n;

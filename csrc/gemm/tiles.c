@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "simd/lanes_half.h"
 
-#if defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
+#if DF_PRODUCT_BF16 && defined(__AVX512BW__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC target("amx-tile,amx-bf16,avx512bf16")
 

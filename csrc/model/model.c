@@ -23,6 +23,7 @@ static df_status build(df_model *m, const df_model_program *t, df_program **out,
 static df_status convert(df_model *m, const df_model_program *t, df_instruction *to,
                          df_program **bodies, df_error *err)
 {
+    const bool is_planned = !strcmp(m->tables->level, df_registry_isa());
     df_status status = DF_OK;
     for (int i = 0; i < t->n_instructions; i++) {
         const df_model_instruction *in = &t->instructions[i];
@@ -30,7 +31,8 @@ static df_status convert(df_model *m, const df_model_program *t, df_instruction 
             .op = df_registry_op(in->op), .n_in = in->n_in, .n_out = in->n_out,
             .n_attrs = in->n_attrs, .n_bodies = in->n_bodies, .in = in->slots,
             .out = in->slots + in->n_in, .attrs = in->attrs, .bodies = bodies,
-            .workspace = in->workspace, .dynamic = in->dynamic, .wave = in->wave,
+            .workspace = is_planned || in->dynamic ? in->workspace : DF_BEHIND,
+            .dynamic = in->dynamic, .wave = in->wave,
             .cost = in->cost};
         for (int b = 0; b < in->n_bodies && status == DF_OK; b++)
             status = build(m, in->bodies[b], bodies++, err);

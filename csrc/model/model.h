@@ -74,6 +74,7 @@ typedef struct {
     int n_variables, n_entries;
     const df_model_variable *variables;
     const df_model_entry *entries;
+    const char *level; /* the SIMD level for which workspaces are planned */
 } df_model_tables;
 
 typedef struct df_model df_model; /* used by one thread at a time */

@@ -8,7 +8,11 @@
 
 /* What a record whose kernel lacks the two dtypes names as `run_half`. */
 df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
+#if DF_BUILT_HALVES
 #define HALVES_IN_FLOAT .run_half = DF_SYM(df_run_in_float)
+#else
+#define HALVES_IN_FLOAT .run_half = NULL
+#endif
 
 /* How the operands of a tile function of float32 look to that of a half. */
 typedef struct {

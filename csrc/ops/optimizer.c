@@ -140,7 +140,7 @@ static df_status run_update(const df_call *call, int grad, extent e, update_fn f
     update u = {.fn = var->dtype == DF_F32 ? f32 : f64, .k = k, .n_written = grad,
                 .bytes = df_dtypes[var->dtype].bytes, .grad = call->in[grad]->data};
     for (int i = 0; i < grad; i++) u.var[i] = call->in[i]->size ? call->in[i]->data : NULL;
-    if (e != DENSE) return run_rows(call, grad, u, e, cost, err);
+    if (DF_BUILT_ROWS && e != DENSE) return run_rows(call, grad, u, e, cost, err);
     df_parallel_for(var->size, GRAIN, cost * u.bytes / 4, update_block, &u);
     return DF_OK;
 }

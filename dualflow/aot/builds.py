@@ -11,7 +11,8 @@ LEVELS = {
               "-mprefer-vector-width=512",
 }
 FLAGS = ("-std=c11 -D_GNU_SOURCE -Wall -Wextra -fwrapv -ffp-contract=off -fno-math-errno "
-         "-fno-trapping-math -ffunction-sections -fdata-sections")
+         "-fno-trapping-math -ffunction-sections -fdata-sections "
+         "-fno-asynchronous-unwind-tables")
 
 MAKEFILE = """\
 # make          builds check and runs it

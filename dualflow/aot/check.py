@@ -46,7 +46,7 @@ static double number(kind k, const unsigned char *at)
         const int exponent = half >> 10 & 31;
         const double digits = half & 1023;
         d = exponent == 31 ? (digits > 0 ? NAN : INFINITY)
-                           : ldexp(exponent ? digits + 1024 : digits, (exponent ? exponent : 1) - 25);
+                           : exponent ? ldexp(digits + 1024, exponent - 25) : ldexp(digits, -24);
         return half >> 15 ? -d : d;
     }}
     if (k == FLOATS_B) bits = (uint32_t)half << 16;
@@ -55,7 +55,10 @@ static double number(kind k, const unsigned char *at)
     return f;
 }}
 
-static size_t bytes_of(kind k) {{ return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2; }}
+static size_t bytes_of(kind k)
+{{
+    return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2;
+}}
 
 /* FNV-1a of the numbers; all NaNs are one. */
 static uint64_t hash(kind k, const unsigned char *data, size_t n)

@@ -3,6 +3,7 @@ from, and what is returned. Whatever cannot leave Python is refused here."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -87,9 +88,9 @@ def make_entry(name: str, function: Any) -> Entry:
     if function.trace.stale:
         raise InvalidArgumentError(f"export: {name}: {function.trace.stale} after it was traced; "
                                    "get a new one by get_concrete_function")
-    shapes = {k: leaf.shape for k, leaf in enumerate(function.leaves)
-              if isinstance(leaf, TensorLeaf)}
-    compiled = compile_trace(function.trace, shapes, function.options)
+    shapes = {leaf: x.shape for leaf, x in zip(leaves, inputs, strict=True)}
+    compiled = compile_trace(function.trace, shapes,
+                             dataclasses.replace(function.options, portable=True))
     if compiled is None:
         raise InvalidArgumentError(f"export: {name}: the trace does not hold for its own sizes")
     _refuse_host(name, compiled.spec)
@@ -109,11 +110,12 @@ def _inputs(name: str, function: ConcreteFunction,
                                        "exported capture theirs")
         if not isinstance(leaf, TensorLeaf):
             continue                            # a value that was traced in
-        if None in leaf.shape:
+        dims = tuple([d for d in leaf.shape if d is not None])
+        if len(dims) < len(leaf.shape):
             shape = str(leaf.shape).replace("None", "?")
             raise InvalidArgumentError(f"export: {name}: {path} has shape {shape}, want one that "
                                        "is fixed; get_concrete_function takes tensors of such")
-        found.append(Value(unique(identifier(path), taken), path, leaf.dtype, leaf.shape))
+        found.append(Value(unique(identifier(path), taken), path, leaf.dtype, dims))
         leaves.append(k)
     return tuple(found), tuple(leaves)
 
@@ -158,9 +160,9 @@ def _refuse_host(name: str, spec: ProgramSpec) -> None:
     for x in spec.all_instructions:
         if x.op in HOST:
             found.append(f"{x.name or x.op.name} at {x.line or 'an unknown line'}")
-    for x in spec.arguments:
-        if isinstance(x.source, Feed):
-            generator_of(x.source)
+    for argument in spec.arguments:
+        if isinstance(argument.source, Feed):
+            generator_of(argument.source)
     if found:
         raise UnimplementedError(f"export: {name} calls Python: " + ", ".join(
             dict.fromkeys(found)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from dualflow._core import get_op, ops
+from dualflow._core import get_op, isa, ops
 from dualflow.aot.contents import Contents
 from dualflow.aot.entry import Entry, Value, generator_of
 from dualflow.aot.tables import Tables, dtype_code, rows
@@ -160,7 +160,7 @@ class Source:
         self.tables.text.append(rows("df_model_entry", "entries", entries))
         self.tables.text.append(
             f"static const df_model_tables tables = {{{len(contents.variables)}, {len(entries)}, "
-            "variables, entries};\n")
+            f"variables, entries, {text_literal(isa())}}};\n")
         functions = "".join([self._function(k, x) for k, x in enumerate(contents.entries)])
         self.text = SOURCE.format(tables="".join(self.tables.text), entries=functions)
 

@@ -4,7 +4,11 @@ import re
 
 from dualflow.errors import InvalidArgumentError
 
-KEYWORDS = set(["asm", "auto", "bool", "break", "case", "char", "complex", "const", "continue", "default", "do", "double", "else", "enum", "extern", "false", "float", "for", "goto", "if", "imaginary", "inline", "int", "long", "model", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "typeof", "union", "unsigned", "void", "volatile", "while"])
+WORDS = """
+    asm auto bool break case char complex const continue default do double else enum extern false
+    float for goto if imaginary inline int long model register restrict return short signed sizeof
+    static struct switch true typedef typeof union unsigned void volatile while"""
+KEYWORDS = frozenset(WORDS.split())
 TAKEN = {"new", "free", "error", "load", "save", "set", "get"}    # model_new and its like
 
 

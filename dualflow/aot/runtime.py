@@ -16,6 +16,9 @@ KERNELS = ("ops", "gemm", "conv", "attention", "recurrent")     # compiled once 
 OPS, BUILT = "op/ops.def", "base/built.h"
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)
 
+SYMBOL = re.compile(r"DF_SYM\((df_\w+)\)")
+DEFINED = re.compile(r"^\w[^;{}()=]*DF_SYM\((df_\w+)\)\([^;{]*\)\s*\{", re.M)
+
 
 class Runtime(NamedTuple):
     """
@@ -55,6 +58,12 @@ def sources(room: str) -> tuple[str, ...]:
 
 
 @cache
+def owners() -> dict[str, str]:
+    """The file of each function of `ops` that others call."""
+    return {name: path for path in sources("ops") for name in DEFINED.findall(read(path))}
+
+
+@cache
 def file_of_ops() -> dict[str, str]:
     """The file of each op, as op/ops.def says."""
     found, file = {}, ""
@@ -74,13 +83,14 @@ def reduced_ops(names: Set[str]) -> str:
     return "/* The ops of this model. */\n" + "\n".join(lines) + "\n"
 
 
-def reduced_dtypes(dtypes: Set[str], of_products: Set[str]) -> str:
-    """base/built.h with 1 for some dtypes alone: ``{"F32", "I64"}``. Bools are in every program, as
-    results inside clusters."""
+def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> str:
+    """base/built.h for ops of these names and with 1 for some dtypes alone: ``{"F32", "I64"}``.
+    Bools are in every program, as results inside clusters."""
+    built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
 
     def chosen(found: re.Match[str]) -> str:
         always = {"BUILT": {"F32", "BOOL"}, "PRODUCT": {"F32"}}[found[1]]
-        wanted = dtypes if found[1] == "BUILT" else of_products
+        wanted = built if found[1] == "BUILT" else of_products
         return f"DF_{found[1]}_{found[2]} {int(found[2] in wanted | always)}"
 
     return re.sub(r"DF_(BUILT|PRODUCT)_(\w+) 1", chosen, read(BUILT))
@@ -98,7 +108,7 @@ def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> Runtime
     files = {path: read(path) for path in closure(
         wanted + [file_of_ops()[name] for name in sorted(names)])}
     files[OPS] = reduced_ops(names)
-    files[BUILT] = reduced_dtypes(dtypes, of_products)
+    files[BUILT] = reduced_kernels(names, dtypes, of_products)
     compiled = sorted([path for path in files if path.endswith(".c")])
     kernels = [path for path in compiled if is_kernel(path)]
     return Runtime(files, [path for path in compiled if path not in kernels], kernels)
@@ -128,11 +138,11 @@ def _needed_by(path: str, text: str) -> Iterator[str]:
         if not (root() / name).exists():
             continue
         yield name
-        room, file = name.split("/", 1)
+        room = name.split("/")[0]
         if room in ROOMS:
             yield from sources(room)
-        elif f"{room}/{Path(file).stem}.c" in sources(room):
-            yield f"{room}/{Path(file).stem}.c"
+        elif room == "ops":
+            yield from [owners()[x] for x in SYMBOL.findall(read(name)) if x in owners()]
     if path.startswith("ops/"):
         for op in re.findall(r"\bdf_op_(\w+)", text):
             if op in file_of_ops():

@@ -163,7 +163,6 @@ class Tables:
             slots.append(f"{{DF_SLOT_{x.kind.name}, {dtype_code(x.dtype)}, {len(x.shape)}, "
                          f"{name}_dims + {len(dims)}, {x.offset}, {x.number}, {data}, "
                          f"{x.last_use}}}")
-            self.dtypes.add(short(x.dtype))
             dims += ["-1" if d is None else str(d) for d in x.shape]
         self.text.append(array("int64_t", f"{name}_dims", dims))
         self.text.append(rows("df_slot", f"{name}_slots", slots))
@@ -185,13 +184,17 @@ class Tables:
             operands += map(str, [*x.inputs, *x.outputs])
             attrs += given
         self.text.append(array("int", f"{name}_operands", operands))
-        self.text.append(array("int64_t", f"{name}_lists", lists))
+        if lists:
+            self.text.append(array("int64_t", f"{name}_lists", lists))
         self.text.append(rows("df_attr", f"{name}_attrs", attrs or ["{.i = 0}"]))
         self.text.append(rows("df_model_instruction", f"{name}_code", code))
 
     def _note(self, spec: ProgramSpec, x: InstructionSpec) -> None:
         """Notes what an instruction wants of the runtime."""
         applied = applied_op(x, self.all_ops)
+        # An op that writes variables has kernels of their dtype; the rest are coefficients.
+        inputs = [k for i, k in enumerate(x.inputs) if not x.op.writes or x.op.writes >> i & 1]
+        self.dtypes |= {short(spec.slots[k].dtype) for k in (*inputs, *x.outputs)}
         for op in [x.op] if applied is None else [x.op, applied]:
             self.add_ops([op])
             if multiplies(op.name):
@@ -209,7 +212,8 @@ class Tables:
         for (key, value), kind in zip(x.attrs.as_dict().items(), x.op.attr_types, strict=True):
             if kind == "ints":
                 items = tile_words(value) if key == CODE else list(map(integer, value))
-                found.append(f"{{.list = {{{name}_lists + {len(lists)}, {len(items)}}}}}")
+                where = f"{name}_lists + {len(lists)}" if items else "NULL"
+                found.append(f"{{.list = {{{where}, {len(items)}}}}}")
                 lists += items
             elif kind == "float":
                 found.append(f"{{.f = {number(value)}}}")

@@ -21,6 +21,8 @@ class Options:
         Whether the rules of the IR are checked after every pass.
     check_numerics : bool
         Whether the program stops at the first op that produces a NaN or an infinity.
+    portable : bool
+        Whether it is to run at other SIMD levels, too: no matrix is packed for this one.
     """
 
     passes: bool = True
@@ -28,3 +30,4 @@ class Options:
     fold_limit: int = FOLD_LIMIT
     check: bool = False
     check_numerics: bool = False
+    portable: bool = False

@@ -36,6 +36,8 @@ def run(graph: Graph, options: Options) -> Graph:
     """Products that read such a matrix read it packed, or as it is, then."""
     if any([node.op is CONV for node in graph.nodes]):
         graph = _transform_what_lasts(graph)
+    if options.portable:
+        return graph
     if any([_is_small(node) for node in graph.nodes]):
         graph = _pack_what_lasts(graph)
         graph = _transpose_what_is_read_often(graph)

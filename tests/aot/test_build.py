@@ -1,0 +1,106 @@
+"""Exported folders are built and give the recorded bits: one folder by default, with as much as
+possible in it; other compilers, libraries, machines and many random programs under soak."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from tests.aot.models import control, mlp
+from tests.graph.test_random_programs import VARIABLE_STEPS, Program
+from tests.programs.steps import STEPS
+
+COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+CROSS = "aarch64-linux-gnu-gcc"
+SANITIZED = ["OPT=-O1", "CFLAGS=-fsanitize=address,undefined -fno-sanitize-recover=all"]
+VARIANTS = {
+    "plain": ["OPT=-O3 -Werror"],
+    "small": ["OPT=-Os -Werror", "THREADS=0"],
+    "clang": ["CC=clang", "OPT=-O3 -Werror"],
+    "sanitized": SANITIZED,
+    "sanitized without threads": [*SANITIZED, "THREADS=0"],
+    "musl": ["CC=musl-gcc", "OPT=-O2 -Werror", "LDFLAGS=-static"],
+    "all levels": ["LEVELS=baseline avx2 avx512", "OPT=-O1"],
+    "aarch64": [f"CC={CROSS}", "OPT=-O2 -Werror", "LDFLAGS=-static", "RUN=qemu-aarch64-static"],
+}
+
+
+def random_program(seed):
+    """A random program, traced, and its arguments."""
+    rng = np.random.default_rng(seed)
+    names = sorted(STEPS) + VARIABLE_STEPS
+    steps = [(names[rng.integers(len(names))], int(rng.integers(61)), int(rng.integers(61)),
+              int(rng.integers(12))) for _ in range(25)]
+    program = Program(steps, "float32", seed)
+    return df.function(program.__call__).get_concrete_function(*program.args), program.args
+
+
+def write(folder, seeds=(1,)):
+    """A folder with every kind of program."""
+    step, predict, x, y = mlp(rate=0.5)
+    run, z, n = control()
+    functions = {"train": step.get_concrete_function(x, y),
+                 "predict": [predict.get_concrete_function(x[:k]) for k in (1, 16)],
+                 "run": run.get_concrete_function(z, n)}
+    examples = {"run": (z, n)}
+    for seed in seeds:
+        functions[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)
+    df.export(folder, functions, examples=examples)
+
+
+def make(folder, *arguments):
+    """What a build and its check print."""
+    env = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CC")}
+    cc = f"CC={shutil.which('ccache') or ''} {COMPILER}"
+    ran = subprocess.run(["make", "-j2", cc, *arguments], cwd=folder, env=env, text=True,
+                         capture_output=True, check=False, timeout=1800)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.strip().splitlines()[-1]
+
+
+def works(*command):
+    return shutil.which(command[0]) is not None
+
+
+needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason="no make, or no C")
+
+
+@needs_make
+def test_a_folder_gives_the_bits_of_python(tmp_path):
+    write(tmp_path / "model")
+    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+
+
+@needs_make
+@pytest.mark.soak
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants(variant, tmp_path):
+    arguments = VARIANTS[variant]
+    for word in " ".join(arguments).replace("=", " ").split():
+        if word in ("clang", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
+            pytest.skip(f"{word} is not installed")
+    write(tmp_path / "model")
+    last = make(tmp_path / "model", *arguments)
+    assert last.startswith("close" if variant == "aarch64" else "bit-equal")
+
+
+@needs_make
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(10, 40, 5))
+def test_random_programs(first, tmp_path):
+    write(tmp_path / "model", range(first, first + 5))
+    assert make(tmp_path / "model", "OPT=-O1").startswith("bit-equal")
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not works("cmake"), reason="cmake is not installed")
+def test_cmake(tmp_path):
+    write(tmp_path / "model")
+    for command in (["cmake", "-S", "model", "-B", "out"], ["cmake", "--build", "out", "-j2"],
+                    ["ctest", "--test-dir", "out", "--output-on-failure"]):
+        ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
