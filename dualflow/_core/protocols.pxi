@@ -172,13 +172,13 @@ cdef class TensorBase:
 
     @property
     def device(self):
-        """Where the data is: "cpu"."""
+        """Where the data is: TensorFlow's name of the one device there is."""
         if has_face(self):
             raise AttributeError("device")          # so that Symbol asks the face
-        return "cpu"
+        return "/device:CPU:0"
 
     def to_device(self, device, /, *, stream=None):
-        """The tensor itself: "cpu" is the only `device` there is."""
+        """The tensor itself: there is one `device`."""
         return METHODS["to_device"](self, device, stream)
 
     def __array_namespace__(self, *, api_version=None):

@@ -31,7 +31,8 @@ def arange(start: TensorLike, /, stop: TensorLike | None = None, step: TensorLik
     stop, step : number
     dtype : dtype, optional
         By default int32 for ints, int64 where they need it, float32 if one is a float.
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array.
 
     Returns
     -------
@@ -68,7 +69,8 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
     dtype : dtype, optional
         What to cast to; by default arrays keep theirs, floats become float32, ints int32, or int64
         where they need it.
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array.
     copy : bool, optional
         True always copies; False never does, an error where that is impossible; None copies what is
         no array of dualflow.
@@ -147,7 +149,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
     k : int
         Which diagonal: 0 the main one, above it from 1 on, below it from -1 on.
     dtype : dtype, default float32
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array.
 
     Returns
     -------
@@ -181,7 +184,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     Parameters
     ----------
     x : object with ``__dlpack__``
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array.
     copy : bool, optional
         True always copies, False never does, None copies what is not dense, aligned and row-major.
 
@@ -238,7 +242,8 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     num : int
     dtype : dtype, default float32
         The numbers are computed in float64 and rounded to it.
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array.
     endpoint : bool
         Whether `stop` is the last number; otherwise it would be the next one.
 

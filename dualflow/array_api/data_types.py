@@ -51,7 +51,8 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
     dtype : dtype
     copy : bool
         Arrays never change, so one of `dtype` is returned as it is whatever is said here.
-    device : "cpu", optional
+    device : str, optional
+        "cpu", or the `device` of an array: there is one.
 
     Returns
     -------

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from dualflow._core import constant
 from dualflow.errors import InvalidArgumentError
 
-DEVICE = "cpu"
+DEVICE = constant(0).device
 
 
 def check_device(device: Any, who: str) -> None:
-    """An error unless `device` is None or the one there is."""
-    if device is not None and device != DEVICE:
-        raise InvalidArgumentError(f"{who}: device is {device!r}, want {DEVICE!r}")
+    """An error unless `device` is None or a name of the one there is."""
+    if device not in (None, DEVICE, "cpu"):
+        raise InvalidArgumentError(f"{who}: device is {device!r}, want {DEVICE!r} or 'cpu'")

@@ -22,9 +22,9 @@ def array_namespace(api_version: str | None) -> Any:
 
 def to_device(x: TensorBase, device: Any, stream: Any) -> TensorBase:
     """``x.to_device(device)``: there is one device, so it is the tensor itself."""
-    if device != x.device or stream is not None:
+    if device not in (x.device, "cpu") or stream is not None:
         raise InvalidArgumentError(f"to_device: device {device!r} and stream {stream!r}, want "
-                                   f"{x.device!r} and no stream")
+                                   f"{x.device!r} or 'cpu' and no stream")
     return x
 
 
