@@ -194,6 +194,8 @@ def is_sizes(x: Any) -> bool:
 
 def constant_now(x: Any) -> bool:
     """Whether a value is the same in all runs."""
+    if isinstance(x, list):             # a sequence
+        return all([constant_now(y) for y in x])
     return not isinstance(x, Symbol | Variable) and not is_sizes(x)
 
 

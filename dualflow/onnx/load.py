@@ -145,8 +145,8 @@ def load(model: Any, trainable: bool = False) -> Model:
     Notes
     -----
     Operators that the standard composes of others are computed as it says, and functions of the
-    file likewise. Strings, sequences, optional values and machine-learning operators
-    (``ai.onnx.ml``) are not known.
+    file likewise. Strings, optional values and machine-learning operators
+    (``ai.onnx.ml``) are not known; sequences are, within the graph.
 
     Examples
     --------

@@ -7,9 +7,15 @@ import onnx
 import onnx.reference
 
 import dualflow as df
+from dualflow.onnx.interpreter import to_tensor
 from dualflow.onnx.save import to_model
 
 HAS_RUNTIME = importlib.util.find_spec("onnxruntime") is not None
+
+
+def tensor(x):
+    """An array, or a TensorProto of a dtype that NumPy lacks, as a Tensor."""
+    return to_tensor(x) if isinstance(x, onnx.TensorProto) else df.constant(x)
 
 
 def model_of(fn, *args):

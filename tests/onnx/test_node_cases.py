@@ -10,11 +10,10 @@ import pytest
 
 pytest.importorskip("onnx")
 
-import onnx
 import onnx.backend.test.loader as loader
 
 import dualflow as df
-from dualflow.onnx.interpreter import to_tensor
+from tests.onnx.runtimes import tensor
 
 # By what names of cases match: why they are not computed.
 EXCLUDED = {
@@ -42,10 +41,6 @@ def cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {c.name: c for c in loader.load_model_tests(kind="node")}
-
-
-def tensor(x):
-    return to_tensor(x) if isinstance(x, onnx.TensorProto) else df.constant(x)
 
 
 def reason(name):

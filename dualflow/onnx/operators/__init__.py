@@ -9,6 +9,7 @@ from dualflow.onnx.operators import (  # noqa: F401
     recurrent,
     reductions,
     resize,
+    sequences,
     sizes,
     spectral,
 )

@@ -137,6 +137,9 @@ def _(at: Node, x):
 
 @operator("PRelu")
 def _(at: Node, x, slope):
+    x, slope = tensor(x), tensor(slope)
+    if at.version < 7 and slope.ndim == 1:              # of channels
+        slope = df.reshape(slope, [-1] + [1] * (x.ndim - 2))
     return df.where(df.less(x, 0), x * slope, x)
 
 

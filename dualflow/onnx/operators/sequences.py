@@ -1,0 +1,68 @@
+"""Sequences of tensors, within a graph: lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, ints, number, operator, tensor
+
+
+@operator("SequenceConstruct")
+def _(at: Node, *xs):
+    return [list(xs)]
+
+
+@operator("SequenceEmpty")
+def _(at: Node):
+    return [[]]
+
+
+@operator("SequenceLength")
+def _(at: Node, xs):
+    return df.constant(len(xs), df.int64)
+
+
+@operator("SequenceAt")
+def _(at: Node, xs, place):
+    return [xs[_place(at, xs, place, len(xs))]]
+
+
+@operator("SequenceInsert")
+def _(at: Node, xs, x, place=None):
+    k = len(xs) if place is None else _place(at, xs, place, len(xs) + 1)
+    return [[*xs[:k], x, *xs[k:]]]
+
+
+@operator("SequenceErase")
+def _(at: Node, xs, place=None):
+    k = len(xs) - 1 if place is None else _place(at, xs, place, len(xs))
+    return [[*xs[:k], *xs[k + 1:]]]
+
+
+def _place(at: Node, xs: list[Any], place: Any, n: int) -> int:
+    """A place counted from the front, of n there are; negative ones count from the end."""
+    k = int(number(place))
+    if not -len(xs) <= k < n:
+        raise at.refuse(f"place {k} of a sequence of {len(xs)}")
+    return k + len(xs) if k < 0 else k
+
+
+@operator("SplitToSequence")
+def _(at: Node, x, split=None):
+    x, axis = tensor(x), at("axis", 0)
+    size = x.shape[axis]
+    if split is None:
+        parts = df.split(x, [1] * size, axis)
+        return [list(parts) if at("keepdims", 1) else [df.squeeze(p, [axis]) for p in parts]]
+    sizes = ints(split)
+    if tensor(split).ndim == 0:                     # all but the last of this size
+        each, = sizes
+        sizes = [min(each, size - k) for k in range(0, size, each)]
+    return [list(df.split(x, sizes, axis))]
+
+
+@operator("ConcatFromSequence")
+def _(at: Node, xs):
+    join = df.stack if at("new_axis", 0) else df.concat
+    return join(list(xs), at("axis"))
