@@ -81,7 +81,8 @@ def save(fn: Callable[..., Any], path: str | os.PathLike[str], *args: Any,
     """
     onnx()                                      # told now rather than after tracing
     model = to_model(_traced(fn, args), input_names, output_names)
-    onnx("checker").check_model(model, full_check=model.ByteSize() < LARGEST)
+    if model.ByteSize() < LARGEST:              # others are checked as files
+        onnx("checker").check_model(model, full_check=True)
     _write(model, os.fspath(path))
 
 
@@ -144,9 +145,9 @@ def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = Non
     arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
     named = _names("input_names", input_names, [x.node.data.path for x in arguments])
     for x, name in zip(arguments, named, strict=True):
-        w.values[x] = Value(w, w.shared.unique(name), x.dtype)
+        w.values[x] = Value(w, w.shared.names.unique(name), x.dtype)
     outputs = _names("output_names", output_names, _output_names(concrete))
-    outputs = [w.shared.unique(name) for name in outputs]
+    outputs = [w.shared.names.unique(name) for name in outputs]
     walk.write(w, trace)
     walk.check(concrete.name)
     w.at = ""
@@ -204,3 +205,4 @@ def _write(model: Any, path: str) -> None:
     else:
         onnx().save(model, path, save_as_external_data=True,
                     location=f"{os.path.basename(path)}.data")
+        onnx("checker").check_model(path)

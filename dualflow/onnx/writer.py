@@ -9,6 +9,7 @@ from typing import Any
 from dualflow._core import Dim, Symbol, Tensor, constant, memory_of
 from dualflow.dtypes import DType, float32, float64, int32, int64, uint8
 from dualflow.graph.trace.dims import LEAF_KINDS, in_order
+from dualflow.graph.trace.names import Names
 from dualflow.onnx.package import OPSET, code_of, onnx
 from dualflow.onnx.values import Value
 
@@ -41,19 +42,10 @@ class Shared:
     """What a graph and the graphs inside share: names and constants."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
+        self.names = Names()
         self.initializers: list[Any] = []
         self.constants: dict[Any, Value] = {}
         self.read: set[str] = set()             # names that nodes read
-
-    def unique(self, name: str) -> str:
-        """`name`, with a number appended if it has been given."""
-        fresh, n = name, 0
-        while fresh in self.names:
-            n += 1
-            fresh = f"{name}_{n}"
-        self.names.add(fresh)
-        return fresh
 
 
 class Writer:
@@ -108,7 +100,7 @@ class Writer:
 
     def named(self, name: str, dtype: DType) -> Value:
         """A value of a name like this one, not made by a node."""
-        return Value(self, self.shared.unique(name), dtype)
+        return Value(self, self.shared.names.unique(name), dtype)
 
     def op(self, kind: str, *inputs: Value | None, dtype: DType | None = None, **attrs: Any) -> Any:
         """The output of a node; by default its dtype is that of the first input."""
@@ -128,7 +120,7 @@ class Writer:
         outputs = ["" if y is None else y.name for y in made]
         self.nodes.append(onnx("helper").make_node(
             kind, ["" if x is None else x.name for x in inputs], outputs,
-            name=self.shared.unique(kind), doc_string=self.at or None, **attrs))
+            name=self.shared.names.unique(kind), doc_string=self.at or None, **attrs))
         back = {wide: d for d, wide in narrow.items()}
         return [y if y is None or y.dtype not in back else self.cast(y, back[y.dtype])
                 for y in made]
@@ -149,7 +141,7 @@ class Writer:
     def initializer(self, name: str, x: Tensor) -> Value:
         """A tensor that is part of the file."""
         data = bytes(memory_of(x))
-        proto = onnx().TensorProto(name=self.shared.unique(name), data_type=code_of(x.dtype),
+        proto = onnx().TensorProto(name=self.shared.names.unique(name), data_type=code_of(x.dtype),
                                    dims=list(x.shape), raw_data=data)
         self.shared.initializers.append(proto)
         return Value(self, proto.name, x.dtype)

@@ -19,7 +19,7 @@ def _branch(w, at, body, inputs, write_nodes):
     inside.values.update(zip(body.inputs, inputs, strict=True))
     write_nodes(inside, body)
     made = _own(inside, [inside.value(y) for y in body.outputs])
-    return inside.graph(inside.shared.unique(body.name), [], [
+    return inside.graph(inside.shared.names.unique(body.name), [], [
         inside.info(v, [None] * y.ndim) for v, y in zip(made, body.outputs, strict=True)])
 
 
@@ -37,7 +37,7 @@ def _(w, at, *inputs, write_nodes):
         made = outer.ops("If", [test], dtypes, then_branch=graphs[k], else_branch=rest)
         if k == 0:
             return made
-        rest = outer.graph(outer.shared.unique("cond"), [], [
+        rest = outer.graph(outer.shared.names.unique("cond"), [], [
             outer.info(v, [None] * y.ndim) for v, y in zip(made, at.outputs, strict=True)])
     return _own(w, [inputs[0]])                 # a single branch is no choice; never made
 
@@ -73,7 +73,7 @@ def _(w, at, *inputs, write_nodes):
     shapes = [body.inputs[p].ndim for p in range(parts.carried.start, parts.carried.stop)]
     rows = [y.ndim for y in body.outputs[n_made:]]
     graph = inside.graph(
-        inside.shared.unique(body.name),
+        inside.shared.names.unique(body.name),
         [inside.info(k, []), inside.info(go_on, []),
          *[inside.info(s, [None] * n) for s, n in zip(states, shapes, strict=True)],
          inside.info(count, [])],
