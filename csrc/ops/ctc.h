@@ -28,7 +28,10 @@ static inline double log_add(double a, double b)
 static inline double log_sum_exp(const df_tensor *x, int64_t at, int64_t n)
 {
     double most = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < n; c++) most = fmax(most, number(x, at + c));
+    for (int64_t c = 0; c < n; c++) { /* without fmax, over which gcc 12 breaks on aarch64 */
+        double next = number(x, at + c);
+        if (next > most) most = next;
+    }
     if (isinf(most)) return most;
     for (int64_t c = 0; c < n; c++) sum += exp(number(x, at + c) - most);
     return most + log(sum);
