@@ -17,6 +17,7 @@ from dualflow.graph.trace.parameters import Argument, Feed, Kept
 
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t",
            "bfloat16": "uint16_t"}
+GLUE = "\0"               # a space at which no line ends
 
 HEADER = """\
 /* {title}
@@ -120,9 +121,10 @@ def prototype(entry: Entry) -> str:
     given = [f"const {c_type(x.dtype)} *{x.name}" for x in entry.inputs]
     made = [f"{c_type(x.dtype)} *{x.name}" for x in entry.outputs]
     head = f"int model_{entry.name}("
-    return textwrap.fill(", ".join(["model *model", *given, *made]) + ")", 98,
-                         initial_indent=head, subsequent_indent=" " * min(len(head), 40),
-                         break_long_words=False)
+    words = ", ".join([x.replace(" ", GLUE) for x in ("model *model", *given, *made)])
+    return textwrap.fill(f"{words})", 98, initial_indent=head,
+                         subsequent_indent=" " * min(len(head), 40), break_long_words=False,
+                         break_on_hyphens=False).replace(GLUE, " ")
 
 
 def _listed(values: Sequence[Value], what: str) -> list[str]:
