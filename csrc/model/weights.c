@@ -176,6 +176,19 @@ typedef struct {
     int64_t *starts; /* by variable: where its bytes are; -1: not found */
 } loading;
 
+enum { DTYPE, SHAPE, OFFSETS, N_FIELDS };
+static const char *const fields[N_FIELDS] = {"dtype", "shape", "data_offsets"};
+
+static bool take_field(reader *r, const char *key, entry *e, int *n_offsets)
+{
+    int field = 0;
+    while (field < N_FIELDS && strcmp(key, fields[field])) field++;
+    if (field == DTYPE) return take_string(r, &e->dtype);
+    if (field == SHAPE) return take_counts(r, DF_MAX_NDIM, e->shape, &e->ndim);
+    if (field == OFFSETS) return take_counts(r, 2, e->offsets, n_offsets);
+    return skip_value(r);
+}
+
 static bool take_entry(reader *r, entry *e)
 {
     int n_offsets = 0;
@@ -184,11 +197,7 @@ static bool take_entry(reader *r, entry *e)
     if (!take(r, '{')) return false;
     if (take(r, '}')) return false;
     do {
-        if (!take_string(r, &key) || !take(r, ':')) return false;
-        if (!strcmp(key, "dtype") ? !take_string(r, &e->dtype)
-            : !strcmp(key, "shape") ? !take_counts(r, DF_MAX_NDIM, e->shape, &e->ndim)
-            : !strcmp(key, "data_offsets") ? !take_counts(r, 2, e->offsets, &n_offsets)
-                                           : !skip_value(r))
+        if (!take_string(r, &key) || !take(r, ':') || !take_field(r, key, e, &n_offsets))
             return false;
     } while (take(r, ','));
     return take(r, '}') && e->dtype && e->ndim >= 0 && n_offsets == 2 &&

@@ -194,6 +194,8 @@ static df_status run(df_program *p, void **args, void **results, int *failed, df
 /* --- tests --- */
 
 /* result = ((a + b) shifted by 3) + constant; every instruction in waves of two */
+static int64_t workspace_of_sum = 128;
+
 static df_program *build_sum(int wave, double cost)
 {
     static const float constant[N] = {10, 20, 30, 40, 50, 60};
@@ -207,7 +209,7 @@ static df_program *build_sum(int wave, double cost)
                             CALL(add, 2, 1, 3, 4, 5), CALL(add, 2, 1, 3, 3, 6)};
     ins[1].attrs = &by;
     ins[1].n_attrs = 1;
-    ins[1].workspace = 128;
+    ins[1].workspace = workspace_of_sum;
     ins[2].wave = ins[3].wave = wave;
     ins[2].cost = ins[3].cost = cost;
     return build(&(df_program_parts){7, 4, 2, 2, slots, ins, 256, NULL});
@@ -225,6 +227,16 @@ static void check_sum(df_program *p, float seed)
         CHECK(first[i] == seed + (float)i + 3 + 10 * (float)(i + 1));
         CHECK(second[i] == 2 * (seed + (float)i + 3));
     }
+}
+
+static void test_workspace_behind_the_arena(void)
+{
+    workspace_of_sum = DF_BEHIND;
+    df_program *p = build_sum(0, 0);
+    workspace_of_sum = 128;
+    CHECK(df_program_arena(p) == 256 + N * (int64_t)sizeof(float));
+    check_sum(p, 5);
+    df_program_free(p);
 }
 
 static void test_static(void)
@@ -579,6 +591,7 @@ int main(void)
     df_error err;
     CHECK(df_set_num_threads(4, &err) == DF_OK);
     test_static();
+    test_workspace_behind_the_arena();
     test_refusals();
     test_dynamic_refusals();
     test_overlap();

@@ -13,6 +13,7 @@ df_status df_registry_init(df_error *err)
     (void)err;
     return DF_OK;
 }
+const char *df_registry_isa(void) { return "baseline"; }
 const df_op *df_registry_op(int64_t index)
 {
     (void)index;
