@@ -16,6 +16,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 CSRC = Path("csrc")
 KERNELS = ["ops", "gemm", "conv", "attention", "recurrent"]  # rooms compiled once per SIMD level
@@ -62,6 +63,18 @@ def stale(obj: Path) -> bool:
     names = deps.read_text().replace("\\\n", " ").split(":", 1)[1].split()
     built = obj.stat().st_mtime
     return any(not os.path.exists(n) or os.path.getmtime(n) > built for n in names)
+
+
+class BuildPy(build_py):
+    """Takes the C sources along, of which exports are made; a checkout has them beside it."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("*/*.def")]):
+                target = Path(self.build_lib, "dualflow", path)
+                self.mkpath(str(target.parent))
+                self.copy_file(str(path), str(target))
 
 
 class BuildExt(build_ext):
@@ -161,5 +174,5 @@ setup(
     ext_modules=[Extension("dualflow._core._core", ["dualflow/_core/_core.pyx"],
                            depends=[str(p) for p in Path("dualflow/_core").glob("*.p[x]*")]
                            + [str(p) for p in CSRC.glob("*/*.h")])],
-    cmdclass={"build_ext": BuildExt},
+    cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
 )
