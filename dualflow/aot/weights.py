@@ -7,17 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dualflow._core import Tensor, memory_of
-
-CODES = {"bool": "BOOL", "bfloat16": "BF16"}
-
-
-def code(name: str) -> str:
-    """The format's name of a dtype.
-
-    >>> code("float32"), code("uint8"), code("bool")
-    ('F32', 'U8', 'BOOL')
-    """
-    return CODES.get(name, name[0].upper() + name.lstrip("abcdefghijklmnopqrstuvwxyz"))
+from dualflow.io.files import code
 
 
 def weights(tensors: Mapping[str, Tensor]) -> bytes:
