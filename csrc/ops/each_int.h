@@ -1,8 +1,5 @@
 /* Includes TEMPLATE once per integer dtype that this build has. Some ops compute bools as uint8,
  * and halves as int16; others leave those functions unused. */
-#if !DF_BUILT_U8 || !DF_BUILT_I16
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
 #define DTYPE_FLOAT 0
 #if DF_BUILT_U8 || DF_BUILT_BOOL
 #define DTYPE u8
