@@ -355,7 +355,9 @@ if _typing.TYPE_CHECKING:
 __version__ = "0.1.0"
 
 newaxis = None  # in an index: a new dimension
-bool, half, double = bool_, float16, float64
+bool: DType = bool_
+half: DType = float16
+double: DType = float64
 
 # Names that few programs need, and where they are.
 _LATE = {

@@ -179,7 +179,8 @@ float32: DType = DType(11, "float32", 4, "float")
 float64: DType = DType(12, "float64", 8, "float")
 
 # As TensorFlow calls them besides.
-half, double = float16, float64
+half: DType = float16
+double: DType = float64
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64)

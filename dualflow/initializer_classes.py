@@ -61,7 +61,7 @@ class Zeros(Initializer):
     [0.0, 0.0]
     """
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         return df.zeros(shape, dtype)
 
 
@@ -75,7 +75,7 @@ class Ones(Initializer):
     [1.0, 1.0]
     """
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         return df.ones(shape, dtype)
 
 
@@ -96,7 +96,7 @@ class Constant(Initializer):
     def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         value = df.cast(self.value, dtype)
         return df.broadcast_to(value, shape) if value.ndim == 0 else df.reshape(value, shape)
 
@@ -114,7 +114,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         if len(shape) != 2:
             raise ShapeError(f"Identity: shape {tuple(shape)}, want 2 dimensions")
         return df.eye(shape[0], shape[1], dtype=dtype) * self.gain
@@ -139,10 +139,14 @@ class RandomNormal(Initializer):
     (3, 4)
     """
 
+    mean: float
+    stddev: float
+    seed: int | None
+
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         return df.random.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -157,7 +161,7 @@ class TruncatedNormal(RandomNormal):
     (3, 4)
     """
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         return df.random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -177,11 +181,15 @@ class RandomUniform(Initializer):
     (3, 4)
     """
 
+    minval: float
+    maxval: float
+    seed: int | None
+
     def __init__(self, minval: float = -0.05, maxval: float = 0.05,
                  seed: int | None = None) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         return df.random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
@@ -208,10 +216,13 @@ class Orthogonal(Initializer):
     True
     """
 
+    gain: float
+    seed: int | None
+
     def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
         self.gain, self.seed = gain, seed
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         if len(shape) < 2:
             raise ShapeError(f"Orthogonal: shape {tuple(shape)}, want 2 dimensions or more")
         rows, columns = math.prod(shape[:-1]), shape[-1]
@@ -241,6 +252,11 @@ class VarianceScaling(Initializer):
     (3, 4)
     """
 
+    scale: float
+    mode: str
+    distribution: str
+    seed: int | None
+
     def __init__(self, scale: float = 1.0, mode: str = "fan_in",
                  distribution: str = "truncated_normal", seed: int | None = None) -> None:
         kinds = "truncated_normal", "untruncated_normal", "uniform", "normal"
@@ -253,7 +269,7 @@ class VarianceScaling(Initializer):
             raise InvalidArgumentError(f"{type(self).__name__}: scale is {scale!r}, want > 0")
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
-    def make(self, shape, dtype):
+    def make(self, shape: Any, dtype: Any) -> Any:
         fan_in, fan_out = initializers.fans(shape)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         return initializers.scaled(shape, self.scale / max(n, 1.0), self.distribution, dtype,
@@ -282,12 +298,12 @@ def _scaling(name: str, scale: float, mode: str, distribution: str) -> type[Vari
                                            "__module__": __name__, "get_config": get_config})
 
 
-GlorotNormal = _scaling("GlorotNormal", 1.0, "fan_avg", "truncated_normal")
-GlorotUniform = _scaling("GlorotUniform", 1.0, "fan_avg", "uniform")
-HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
-HeUniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
-LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
-LecunUniform = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
+GlorotNormal: type[VarianceScaling] = _scaling("GlorotNormal", 1.0, "fan_avg", "truncated_normal")
+GlorotUniform: type[VarianceScaling] = _scaling("GlorotUniform", 1.0, "fan_avg", "uniform")
+HeNormal: type[VarianceScaling] = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
+HeUniform: type[VarianceScaling] = _scaling("HeUniform", 2.0, "fan_in", "uniform")
+LecunNormal: type[VarianceScaling] = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
+LecunUniform: type[VarianceScaling] = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
 
 # TensorFlow's names outside of Keras.
 constant_initializer = Constant

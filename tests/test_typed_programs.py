@@ -74,3 +74,16 @@ def test_pyright_finds_mistakes(pyright):
 
 def test_programs_run():
     runpy.run_path(str(HERE / "programs.py"))
+
+
+@pytest.mark.soak
+def test_the_interface_has_known_types():
+    """Of an installed package, in an environment of its own kind."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed")
+    told = subprocess.run([sys.executable, "-m", "pyright", "--verifytypes", "dualflow",
+                           "--ignoreexternal", "--outputjson"], capture_output=True, text=True)
+    found = json.loads(told.stdout)["typeCompleteness"]
+    if not found["symbols"]:
+        pytest.skip("dualflow is not installed")
+    assert found["completenessScore"] >= 0.98

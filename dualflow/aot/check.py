@@ -205,7 +205,7 @@ class Check:
                 + ", ".join([x.name for x in contents.entries])]
         if contents.variables:
             what.append(f"{len(contents.variables)} variables after them")
-        self.text = PROGRAM.format(data="\n".join(self.data), calls="\n".join(self.lines),
+        self.text: str = PROGRAM.format(data="\n".join(self.data), calls="\n".join(self.lines),
                                    summary=", ".join(what))
 
     def _stored(self, data: bytes) -> str:

@@ -47,7 +47,7 @@ class Contents:
     """
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
-        self.entries = tuple(entries_of(functions))
+        self.entries: tuple[Entry, ...] = tuple(entries_of(functions))
         variables = [v for x in self.entries for v in x.variables]
         generators = [g for x in self.entries for g in x.generators]
         owners: dict[Variable | Generator, None] = dict.fromkeys(variables)
@@ -55,7 +55,7 @@ class Contents:
         held = [x for x in owners if isinstance(x, Variable)]
         values = dict(zip(held, values_together(held), strict=True))
         taken: set[str] = set()
-        self.variables = tuple([
+        self.variables: tuple[Shared, ...] = tuple([
             Shared(unique(x.name, taken), x, values[x]) if isinstance(x, Variable) else
             Shared(unique(STATE, taken), x, constant([x.seed, x.counter], int64))
             for x in owners])

@@ -156,7 +156,7 @@ class Source:
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
-        self.tables = Tables([get_op(name) for name in ops()])
+        self.tables: Tables = Tables([get_op(name) for name in ops()])
         self._variables()
         entries = [self._entry(k, x) for k, x in enumerate(contents.entries)]
         self.tables.text.append(rows("df_model_entry", "entries", entries))
@@ -164,7 +164,7 @@ class Source:
             f"static const df_model_tables tables = {{{len(contents.variables)}, {len(entries)}, "
             f"variables, entries, {text_literal(isa())}}};\n")
         functions = "".join([self._function(k, x) for k, x in enumerate(contents.entries)])
-        self.text = SOURCE.format(tables="".join(self.tables.text), entries=functions)
+        self.text: str = SOURCE.format(tables="".join(self.tables.text), entries=functions)
 
     def _variables(self) -> None:
         items = []

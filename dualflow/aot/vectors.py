@@ -81,9 +81,9 @@ class Recorder:
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
-        self.copies = [Variable(x.value, False, x.name, x.value.dtype)
+        self.copies: list[Variable] = [Variable(x.value, False, x.name, x.value.dtype)
                        for x in contents.variables]
-        self.executables = [self._executable(x) for x in contents.entries]
+        self.executables: list[Executable] = [self._executable(x) for x in contents.entries]
 
     def _copy(self, owner: Any) -> Variable:
         return self.copies[self.contents.place(owner)]

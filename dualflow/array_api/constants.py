@@ -4,8 +4,8 @@ import math
 
 __all__ = ["e", "inf", "nan", "newaxis", "pi"]
 
-e = math.e
-inf = math.inf
-nan = math.nan
+e: float = math.e
+inf: float = math.inf
+nan: float = math.nan
 newaxis = None
-pi = math.pi
+pi: float = math.pi

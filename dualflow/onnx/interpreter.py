@@ -29,8 +29,9 @@ class Library:
     """What the nodes of a file may call: functions of its own, and versions of operators."""
 
     def __init__(self, model: Any) -> None:
-        self.versions = {_domain(o.domain): o.version for o in model.opset_import}
-        self.functions = {(_domain(f.domain), f.name): f for f in model.functions}
+        self.versions: dict[str, Any] = {_domain(o.domain): o.version for o in model.opset_import}
+        self.functions: dict[tuple[str, Any], Any] = {(_domain(f.domain), f.name): f
+                                                      for f in model.functions}
         self.missing: Counter[str] = Counter()
         self.bodies: dict[Any, Body] = {}
 
@@ -68,16 +69,19 @@ class Body:
     nodes : list of Node
     """
 
+    library: Library
+    function: bool
+
     def __init__(self, graph: Any, library: Library, function: bool = False,
                  attrs: Mapping[str, Any] | None = None) -> None:
         self.library, self.function = library, function
-        self.inputs = list(graph.input) if function else [i.name for i in graph.input]
-        self.outputs = list(graph.output) if function else [o.name for o in graph.output]
-        self.types = {} if function else {
+        self.inputs: list[Any] = list(graph.input) if function else [i.name for i in graph.input]
+        self.outputs: list[Any] = list(graph.output) if function else [o.name for o in graph.output]
+        self.types: dict[Any, DType | None] = {} if function else {
             o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
         self.constants: dict[str, Any] = {} if function else {
             t.name: to_tensor(t) for t in graph.initializer}
-        self.nodes = [self._node(node, attrs or {}) for node in graph.node]
+        self.nodes: list[Node] = [self._node(node, attrs or {}) for node in graph.node]
 
     def _node(self, proto: Any, given: Mapping[str, Any]) -> Node:
         domain = _domain(proto.domain)

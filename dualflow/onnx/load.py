@@ -57,9 +57,9 @@ class Model:
                 self.variables.append(constants[name])
         free = [i for i in proto.graph.input if i.name not in constants]
         self._body.inputs = [i.name for i in free]
-        self.inputs = [_spec(i) for i in free]
-        self.outputs = [_spec(o) for o in proto.graph.output]
-        self.name = proto.graph.name
+        self.inputs: list[TensorSpec | OfAnyRank] = [_spec(i) for i in free]
+        self.outputs: list[TensorSpec | OfAnyRank] = [_spec(o) for o in proto.graph.output]
+        self.name: Any = proto.graph.name
 
     @property
     def trainable_variables(self) -> list[Variable]:

@@ -18,9 +18,9 @@ class Value:
     __slots__ = ("dtype", "name", "writer")
 
     def __init__(self, writer: Writer, name: str, dtype: DType) -> None:
-        self.writer = writer
-        self.name = name
-        self.dtype = dtype
+        self.writer: Writer = writer
+        self.name: str = name
+        self.dtype: DType = dtype
 
     def number(self, x: Operand) -> Value:
         """A number as a value of the same dtype."""

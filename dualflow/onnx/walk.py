@@ -34,7 +34,7 @@ class Walk:
         self.refused: list[str] = []
         self.variables: dict[Variable, Value] = {}
         self._made = {y for node in walk(trace.nodes) for y in node.outputs}
-        self.needed = self._needed(trace)
+        self.needed: set[Symbol] = self._needed(trace)
         writer.found = self._source
 
     def _source(self, x: Symbol) -> Symbol:

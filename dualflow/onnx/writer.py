@@ -42,7 +42,7 @@ class Shared:
     """What a graph and the graphs inside share: names and constants."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names: Names = Names()
         self.initializers: list[Any] = []
         self.constants: dict[Any, Value] = {}
         self.read: set[str] = set()             # names that nodes read

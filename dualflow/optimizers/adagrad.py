@@ -1,6 +1,6 @@
 """Adagrad."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import dualflow as df
 from dualflow.ops.optimizer import adagrad_update
@@ -39,7 +39,10 @@ class Adagrad(Optimizer):
     [0.75]
     """
 
-    slot_names = ("accumulator",)
+    initial_accumulator_value: float
+    epsilon: float
+
+    slot_names: tuple[str, ...] = ("accumulator",)
 
     def __init__(self, learning_rate: LearningRate = 0.001,
                  initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,
@@ -47,8 +50,8 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, **common)
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 
-    def initial_slot(self, slot, var):
+    def initial_slot(self, slot: Any, var: Any) -> Any:
         return df.fill(var.shape, df.constant(self.initial_accumulator_value, var.dtype))
 
-    def update(self, grad, var, slots, rate):
+    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         adagrad_update(var, slots[0], grad, rate, self.epsilon)

@@ -1,6 +1,6 @@
 """Adam, and Adam with decoupled weight decay."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.optimizer import adam_update, amsgrad_update
@@ -38,6 +38,10 @@ class Adam(Optimizer):
     [0.5]
     """
 
+    beta_1: float
+    beta_2: float
+    epsilon: float
+
     decays_itself = True
 
     def __init__(self, learning_rate: LearningRate = 0.001, beta_1: float = 0.9,
@@ -48,16 +52,16 @@ class Adam(Optimizer):
         self.amsgrad = amsgrad
         self.validate()
 
-    def layout(self):
+    def layout(self) -> tuple[str, ...]:
         return ("m", "v", "v_hat") if self.amsgrad else ("m", "v")
 
-    def validate(self):
+    def validate(self) -> None:
         super().validate()
         for key, beta in (("beta_1", self.beta_1), ("beta_2", self.beta_2)):
             if not 0 <= beta < 1:
                 raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
 
-    def update(self, grad, var, slots, rate):
+    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         options = (self.beta_1, self.beta_2, self.epsilon, self.weight_decay or 0.0)
         if self.amsgrad:
             amsgrad_update(var, slots[0], slots[1], slots[2], grad, rate, self.iterations,

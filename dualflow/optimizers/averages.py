@@ -38,6 +38,10 @@ class ExponentialMovingAverage:
     2.0
     """
 
+    decay: Any | float | int
+    num_updates: Any
+    name: str
+
     def __init__(self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
                  name: str = "ExponentialMovingAverage") -> None:
         if isinstance(decay, float | int) and not 0 <= decay <= 1:

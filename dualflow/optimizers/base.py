@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import dualflow as df
-from dualflow._core import current_graph, unwrapped
+from dualflow._core import Variable, current_graph, unwrapped
 from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.clip import clip_gradient_by_value
@@ -66,6 +66,13 @@ class Optimizer(Options):
     """
 
     slot_names: Sequence[str] = ()
+    weight_decay: float | None
+    loss_scale_factor: float | None
+    use_ema: bool
+    ema_momentum: float
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
 
     def __init__(self, learning_rate: LearningRate, weight_decay: float | None = None,
                  clipnorm: float | None = None, clipvalue: float | None = None,
@@ -76,13 +83,14 @@ class Optimizer(Options):
                  **unknown: Any) -> None:
         if unknown:
             raise TypeError(unknown_argument(type(self), next(iter(unknown))))
-        self.name = name if name is not None else type(self).__name__
+        self.name: str = name if name is not None else type(self).__name__
         self.weight_decay, self.loss_scale_factor = weight_decay, loss_scale_factor
         self.use_ema, self.ema_momentum = use_ema, ema_momentum
         self.ema_overwrite_frequency = ema_overwrite_frequency
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
-        self.iterations = df.Variable(0, trainable=False, name="iterations", dtype=df.int64)
+        self.iterations: Variable = df.Variable(0, trainable=False, name="iterations",
+                                                dtype=df.int64)
         self._steps = df.Variable(0, trainable=False, name="steps", dtype=df.int64) \
             if gradient_accumulation_steps else None
         self._one = df.constant(1, df.int64)
@@ -97,7 +105,7 @@ class Optimizer(Options):
         self._warned = False
         Optimizer.validate(self)
 
-    __signature__ = Signature(__init__)
+    __signature__: Signature = Signature(__init__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "iterations" and name in self.__dict__:

@@ -1,6 +1,6 @@
 """RMSprop."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import dualflow as df
 from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
@@ -36,6 +36,11 @@ class RMSprop(Optimizer):
     [0.5]
     """
 
+    rho: float
+    momentum: float
+    epsilon: float
+    centered: bool
+
     def __init__(self, learning_rate: LearningRate = 0.001, rho: float = 0.9,
                  momentum: float = 0.0, epsilon: float = 1e-7, centered: bool = False,
                  **common: Unpack[Common]) -> None:
@@ -43,18 +48,18 @@ class RMSprop(Optimizer):
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
         self.validate()
 
-    def layout(self):
+    def layout(self) -> tuple[str, ...]:
         return ("rms", "mean", "momentum") if self.centered else ("rms", "momentum")
 
-    def needed_slots(self):
+    def needed_slots(self) -> Any:
         return self.layout() if self.momentum else self.layout()[:-1]
 
-    def initial_slot(self, slot, var):
+    def initial_slot(self, slot: Any, var: Any) -> Any:
         if slot == "momentum" and slot not in self._holds:
             return df.zeros([0], var.dtype)  # the op wants a variable, but does not read it
         return super().initial_slot(slot, var)
 
-    def update(self, grad, var, slots, rate):
+    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         options = (grad, rate, self.rho, self.momentum, self.epsilon)
         if self.centered:
             centered_rmsprop_update(var, slots[0], slots[1], slots[-1], *options)

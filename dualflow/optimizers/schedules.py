@@ -63,13 +63,18 @@ class ExponentialDecay(_Decay):
     0.125
     """
 
+    initial_learning_rate: float
+    decay_steps: float
+    decay_rate: float
+    staircase: bool
+
     def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
                  staircase: bool = False) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
         self.validate()
 
-    def at(self, step):
+    def at(self, step: Any) -> Any:
         rate = df.constant(self.decay_rate, df.float64)
         share = _share(step, self.decay_steps, self.staircase)
         return self.initial_learning_rate * rate ** share
@@ -91,13 +96,18 @@ class InverseTimeDecay(_Decay):
     0.25
     """
 
+    initial_learning_rate: float
+    decay_steps: float
+    decay_rate: float
+    staircase: bool
+
     def __init__(self, initial_learning_rate: float, decay_steps: float, decay_rate: float,
                  staircase: bool = False) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
         self.validate()
 
-    def at(self, step):
+    def at(self, step: Any) -> Any:
         share = _share(step, self.decay_steps, self.staircase)
         return self.initial_learning_rate / (1.0 + self.decay_rate * share)
 
@@ -120,6 +130,12 @@ class PolynomialDecay(_Decay):
     0.75
     """
 
+    initial_learning_rate: float
+    decay_steps: float
+    end_learning_rate: float
+    power: float
+    cycle: bool
+
     def __init__(self, initial_learning_rate: float, decay_steps: float,
                  end_learning_rate: float = 0.0001, power: float = 1.0,
                  cycle: bool = False) -> None:
@@ -127,7 +143,7 @@ class PolynomialDecay(_Decay):
         self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
         self.validate()
 
-    def at(self, step):
+    def at(self, step: Any) -> Any:
         share = step / self.decay_steps
         rounds = df.maximum(-(-share // 1.0), 1.0)
         share = share / rounds if self.cycle else df.minimum(share, 1.0)
@@ -151,6 +167,9 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     [0.5, 0.25, 0.125]
     """
 
+    boundaries: Sequence[float]
+    values: Sequence[float]
+
     def __init__(self, boundaries: Sequence[float], values: Sequence[float]) -> None:
         self.boundaries, self.values = boundaries, values
         self.validate()
@@ -168,7 +187,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
             raise InvalidArgumentError(
                 f"PiecewiseConstantDecay: boundaries are {list(boundaries)}, want them increasing")
 
-    def at(self, step):
+    def at(self, step: Any) -> Any:
         rate = df.constant(self.values[-1], df.float64)
         for boundary, value in reversed(list(zip(self.boundaries, self.values, strict=False))):
             rate = df.where(step <= boundary, df.constant(value, df.float64), rate)
@@ -199,13 +218,19 @@ class CosineDecay(_Decay):
     0.5
     """
 
+    initial_learning_rate: float
+    decay_steps: float
+    alpha: float
+    warmup_target: float | None
+    warmup_steps: float
+
     def __init__(self, initial_learning_rate: float, decay_steps: float, alpha: float = 0.0,
                  warmup_target: float | None = None, warmup_steps: float = 0) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.alpha, self.warmup_target, self.warmup_steps = alpha, warmup_target, warmup_steps
         self.validate()
 
-    def at(self, step):
+    def at(self, step: Any) -> Any:
         if self.warmup_target is None:
             return self._decayed(step, self.initial_learning_rate)
         top = self.warmup_target

@@ -1,6 +1,6 @@
 """Gradient descent, plain and with momentum."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.optimizer import momentum_update, sgd_update
@@ -32,21 +32,24 @@ class SGD(Optimizer):
     [0.5]
     """
 
+    momentum: float
+    nesterov: bool
+
     def __init__(self, learning_rate: LearningRate = 0.01, momentum: float = 0.0,
                  nesterov: bool = False, **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.momentum, self.nesterov = momentum, nesterov
         self.validate()
 
-    def layout(self):
+    def layout(self) -> tuple[str, ...]:
         return ("momentum",) if self.momentum else ()
 
-    def validate(self):
+    def validate(self) -> None:
         super().validate()
         if not 0 <= self.momentum <= 1:
             raise InvalidArgumentError(f"{self.name}: momentum is {self.momentum!r}, want 0 to 1")
 
-    def update(self, grad, var, slots, rate):
+    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         if slots:
             momentum_update(var, slots[0], grad, rate, self.momentum, self.nesterov)
         else:

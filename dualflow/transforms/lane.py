@@ -41,9 +41,9 @@ class Application:
 
     def __init__(self, node: Node, n: Any, number: Callable[[Any], Any]) -> None:
         self.n = n
-        self.op = node.op
-        self.inputs = node.inputs
-        self.outputs = node.outputs
+        self.op: Any = node.op
+        self.inputs: tuple[Symbol, ...] = node.inputs
+        self.outputs: tuple[Symbol, ...] = node.outputs
         self._number = number
         types = zip(node.op.attr_types, node.given.items(), strict=False)
         self.attrs: dict[str, Any] = {name: ALL[value] if kind == "dtype"

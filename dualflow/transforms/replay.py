@@ -66,7 +66,7 @@ class Replay:
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
         self.trace: Trace = graph
         # Whether what was played is never asked for again: by a rule of the user's, on a tape.
-        self.passes = self.eager and around is None and current_log() is None
+        self.passes: bool = self.eager and around is None and current_log() is None
 
     def again(self) -> Replay:
         """For what is recorded later, and reads values of this one."""

@@ -85,13 +85,14 @@ class Graph(SizedTrace):
     is_open = True
     face: type | None = TensorFace
     names: ScopedNames
+    collections: Collections
+    drawn: list[Any]
 
     def __init__(self, name: str = "graph", after: Graph | None = None) -> None:
         if not (after is None or isinstance(after, Trace)):
             raise TypeError(f"Graph: after is {after!r}, want a graph or None")
         super().__init__(name, after)
-        self.alive = 1
-        self.names = ScopedNames()
+        self.alive, self.names = 1, ScopedNames()
         self.finalized: bool = False
         self.seed: int | None = None
         self.current_device = ""
@@ -101,11 +102,10 @@ class Graph(SizedTrace):
         self.collections, self.drawn = Collections(), list[Any]()   # drawn: by iterators.py
         self._calls = False                     # whether a function is called that records here
         self.variable_store: Any = None         # of variable_scope.py
-        self._lookup = Lookup(self)
         self._control: list[tuple[Operation, ...] | None] = []
         self.defaults: dict[Symbol, Symbol] = {}    # fed or not: what stands for one that is
         self.programs: Programs = Programs(self)
-        self._runner = Runner(self)
+        self._lookup, self._runner = Lookup(self), Runner(self)
 
     # --- recording ---
 

@@ -179,7 +179,7 @@ class variable_scope:
         self.default_name: str | None = default_name
         self.reuse: Any = reuse
         self.auxiliary = auxiliary_name_scope
-        self.given = {"initializer": initializer, "regularizer": regularizer,
+        self.given: dict[str, Any] = {"initializer": initializer, "regularizer": regularizer,
                       "custom_getter": custom_getter, "constraint": constraint,
                       "dtype": None if dtype is None else as_dtype(dtype)}
 

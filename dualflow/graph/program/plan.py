@@ -163,7 +163,8 @@ class Planner:
         self.writes: dict[Variable | Symbol, list[int]] = {}         # times, ascending
         refusing = [node.may_refuse for node in graph.nodes]
         self.n_refusing: list[int] = list(accumulate(refusing, initial=0))  # before time k
-        self.assigned = {node.inputs[1]: (k, node) for k, node in enumerate(graph.nodes)
+        self.assigned: dict[Symbol, tuple[int, Node]] = {node.inputs[1]: (k, node) for k,
+                                                         node in enumerate(graph.nodes)
                          if node.op is ASSIGN}
 
     def run(self) -> Plan:

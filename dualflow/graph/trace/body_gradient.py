@@ -194,7 +194,7 @@ class Way:
         self.flows = flows
         self.so_far = so_far
         self.want = want
-        self.enclosed = trace.enclosed
+        self.enclosed: Any = trace.enclosed
         self.inputs: list[Symbol] = [self.enclosed.recorded(x) for x in node.inputs]
         self.name: str = f"{node.name}/gradient"
         self.found: Flows = {}

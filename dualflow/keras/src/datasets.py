@@ -23,7 +23,8 @@ class DatasetAdapter(DataAdapter):
             if given is not None:
                 raise ValueError(f"x is a Dataset, so `{name}` should not be passed: its elements "
                                  "are (x, y) or (x, y, sample_weight)")
-        self.dataset, self._class_weight = dataset, class_weight
+        self.dataset: Dataset = dataset
+        self._class_weight = class_weight
         self._size = int(dataset.cardinality())
         if self._size == 0:
             raise ValueError("x is a Dataset with no elements")

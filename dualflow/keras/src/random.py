@@ -27,25 +27,28 @@ def _bounds(*xs: Any) -> Any:
     return [x if isinstance(x, int | float) else convert_to_tensor(x) for x in xs]
 
 
-def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
+           seed: Any = None) -> Any:
     mean, stddev = _bounds(mean, stddev)
     return df.random.stateless_normal(_shape(shape), _seed(seed), mean, stddev,
                                       to_dtype(dtype or floatx()))
 
 
-def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None,
+                     seed: Any = None) -> Any:
     mean, stddev = _bounds(mean, stddev)
     return df.random.stateless_truncated_normal(_shape(shape), _seed(seed), mean, stddev,
                                                 to_dtype(dtype or floatx()))
 
 
-def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None,
+            seed: Any = None) -> Any:
     minval, maxval = _bounds(minval, maxval)
     return df.random.stateless_uniform(_shape(shape), _seed(seed), minval, maxval,
                                        to_dtype(dtype or floatx()))
 
 
-def randint(shape, minval, maxval, dtype="int32", seed=None):
+def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Any:
     wanted = to_dtype(dtype)
     drawn = wanted if wanted in (df.int32, df.int64) else df.int32
     if isinstance(minval, int) and isinstance(maxval, int):
@@ -57,18 +60,18 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
     return df.cast(made, wanted)
 
 
-def categorical(logits, num_samples, dtype="int32", seed=None):
+def categorical(logits: Any, num_samples: Any, dtype: Any = "int32", seed: Any = None) -> Any:
     drawn = df.random.stateless_categorical(convert_to_tensor(logits), num_samples, _seed(seed),
                                             df.int32)
     return df.cast(drawn, to_dtype(dtype))
 
 
-def gamma(shape, alpha, dtype=None, seed=None):
+def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
     return df.random.stateless_gamma(_shape(shape), _seed(seed), convert_to_tensor(alpha),
                                      dtype=to_dtype(dtype or floatx()))
 
 
-def beta(shape, alpha, beta, dtype=None, seed=None):
+def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
     """The share of one of two numbers of gamma distributions in their sum."""
     drawn, dtype = _seed(seed), dtype or floatx()
     other = drawn + convert_to_tensor([0, 1], "int64")
@@ -77,13 +80,14 @@ def beta(shape, alpha, beta, dtype=None, seed=None):
     return df.cast(a / (a + b), to_dtype(dtype))
 
 
-def binomial(shape, counts, probabilities, dtype=None, seed=None):
+def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None,
+             seed: Any = None) -> Any:
     return df.random.stateless_binomial(
         _shape(shape), _seed(seed), convert_to_tensor(counts), convert_to_tensor(probabilities),
         to_dtype(dtype or floatx()))
 
 
-def dropout(inputs, rate, noise_shape=None, seed=None):
+def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
     x = convert_to_tensor(inputs)
     if rate == 1:
         return df.zeros_like(x)
@@ -97,6 +101,6 @@ def dropout(inputs, rate, noise_shape=None, seed=None):
     return x * (1 / (1 - rate)) * kept
 
 
-def shuffle(x, axis=0, seed=None):
+def shuffle(x: Any, axis: Any = 0, seed: Any = None) -> Any:
     x = convert_to_tensor(x)
     return df.gather(x, df.random.stateless_permutation(x.shape[axis], _seed(seed)), axis=axis)

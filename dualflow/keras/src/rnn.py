@@ -19,9 +19,11 @@ def _like(mask: df.Tensor, x: df.Tensor) -> df.Tensor:
     return df.reshape(mask, [mask.shape[0], *[1] * (x.ndim - 1)])
 
 
-def rnn(step_function, inputs, initial_states, go_backwards=False, mask=None, constants=None,
-        unroll=False, input_length=None, time_major=False, zero_output_for_mask=False,
-        return_all_outputs=True):
+def rnn(step_function: Any, inputs: Any, initial_states: Any, go_backwards: Any = False,
+        mask: Any = None, constants: Any = None,
+        unroll: Any = False, input_length: Any = None, time_major: Any = False,
+        zero_output_for_mask: Any = False,
+        return_all_outputs: Any = True) -> Any:
     order = convert_to_tensor if time_major else _time_first
     xs = tree.map_structure(order, inputs)
     states = tree.map_structure(convert_to_tensor, initial_states)
@@ -91,7 +93,7 @@ def _named(function: Any) -> str | None:
     return getattr(function, "__name__", None)
 
 
-def cudnn_ok(activation, recurrent_activation, unroll, use_bias=True):
+def cudnn_ok(activation: Any, recurrent_activation: Any, unroll: Any, use_bias: Any = True) -> Any:
     """Whether there is a kernel for a layer with these activations."""
     return (_named(activation) == "tanh" and _named(recurrent_activation) == "sigmoid"
             and not unroll)
@@ -102,9 +104,11 @@ def _check(activation: Any, recurrent_activation: Any, unroll: bool) -> None:
         raise NotImplementedError           # Keras then takes `rnn`
 
 
-def lstm(inputs, initial_state_h, initial_state_c, mask, kernel, recurrent_kernel, bias,
-         activation, recurrent_activation, return_sequences=False, go_backwards=False,
-         unroll=False):
+def lstm(inputs: Any, initial_state_h: Any, initial_state_c: Any, mask: Any, kernel: Any,
+         recurrent_kernel: Any, bias: Any,
+         activation: Any, recurrent_activation: Any, return_sequences: Any = False,
+         go_backwards: Any = False,
+         unroll: Any = False) -> Any:
     _check(activation, recurrent_activation, unroll)
     kernel, recurrent_kernel, bias = _all(kernel, recurrent_kernel, bias)
     h, c = _all(initial_state_h, initial_state_c)
@@ -117,9 +121,11 @@ def lstm(inputs, initial_state_h, initial_state_c, mask, kernel, recurrent_kerne
     return _over(run, inputs, h, mask, return_sequences, go_backwards)
 
 
-def gru(inputs, initial_state, mask, kernel, recurrent_kernel, bias, activation,
-        recurrent_activation, return_sequences=False, go_backwards=False, unroll=False,
-        reset_after=True):
+def gru(inputs: Any, initial_state: Any, mask: Any, kernel: Any, recurrent_kernel: Any, bias: Any,
+        activation: Any,
+        recurrent_activation: Any, return_sequences: Any = False, go_backwards: Any = False,
+        unroll: Any = False,
+        reset_after: Any = True) -> Any:
     _check(activation, recurrent_activation, unroll)
     kernel, recurrent_kernel, bias = _all(kernel, recurrent_kernel, bias)
     h = convert_to_tensor(initial_state)
@@ -192,10 +198,13 @@ def _obeying(inner_loop: Any) -> Any:
     return call
 
 
-def bidirectional_lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, bwd_initial_state_h,
-                       bwd_initial_state_c, mask, fwd_kernel, fwd_recurrent_kernel, fwd_bias,
-                       bwd_kernel, bwd_recurrent_kernel, bwd_bias, activation,
-                       recurrent_activation, return_sequences=False, unroll=False):
+def bidirectional_lstm(inputs: Any, fwd_initial_state_h: Any, fwd_initial_state_c: Any,
+                       bwd_initial_state_h: Any,
+                       bwd_initial_state_c: Any, mask: Any, fwd_kernel: Any,
+                       fwd_recurrent_kernel: Any, fwd_bias: Any,
+                       bwd_kernel: Any, bwd_recurrent_kernel: Any, bwd_bias: Any, activation: Any,
+                       recurrent_activation: Any, return_sequences: Any = False,
+                       unroll: Any = False) -> Any:
     ahead = lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, mask, fwd_kernel,
                  fwd_recurrent_kernel, fwd_bias, activation, recurrent_activation,
                  return_sequences, False, unroll)
@@ -205,10 +214,13 @@ def bidirectional_lstm(inputs, fwd_initial_state_h, fwd_initial_state_c, bwd_ini
     return ahead, _in_time(back)
 
 
-def bidirectional_gru(inputs, fwd_initial_state, bwd_initial_state, mask, fwd_kernel,
-                      fwd_recurrent_kernel, fwd_bias, bwd_kernel, bwd_recurrent_kernel, bwd_bias,
-                      activation, recurrent_activation, return_sequences=False, unroll=False,
-                      reset_after=True):
+def bidirectional_gru(inputs: Any, fwd_initial_state: Any, bwd_initial_state: Any, mask: Any,
+                      fwd_kernel: Any,
+                      fwd_recurrent_kernel: Any, fwd_bias: Any, bwd_kernel: Any,
+                      bwd_recurrent_kernel: Any, bwd_bias: Any,
+                      activation: Any, recurrent_activation: Any, return_sequences: Any = False,
+                      unroll: Any = False,
+                      reset_after: Any = True) -> Any:
     ahead = gru(inputs, fwd_initial_state, mask, fwd_kernel, fwd_recurrent_kernel, fwd_bias,
                 activation, recurrent_activation, return_sequences, False, unroll, reset_after)
     back = gru(inputs, bwd_initial_state, mask, bwd_kernel, bwd_recurrent_kernel, bwd_bias,

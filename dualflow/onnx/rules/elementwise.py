@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dualflow.dtypes import ALL, bool_
 from dualflow.onnx.package import code_of
 from dualflow.onnx.rules.registry import direct, refuse, rule
@@ -54,7 +56,7 @@ def _(w, at, a, b):
     return w.where(b.is_(0), 0, a / b)
 
 
-def remainder(w, a, b):
+def remainder(w: Any, a: Any, b: Any) -> Any:
     """a - floor(a / b) * b, which has the sign of b."""
     if not a.dtype.is_floating:
         return w.op("Mod", a, b)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dualflow.onnx.rules.registry import direct, rule
 
 direct(relu="Relu", softsign="Softsign")
@@ -19,7 +21,7 @@ def _(w, at, x):
     return w.where(near, w.op("Sinh", half) * w.op("Exp", half) * 2, w.op("Exp", x) - 1)
 
 
-def log1p(w, x):
+def log1p(w: Any, x: Any) -> Any:
     """By atanh near 0, where 1 + x would lose digits."""
     near = w.op("Abs", x) < 0.5
     part = w.where(near, x, 0)
@@ -31,7 +33,7 @@ def _(w, at, x):
     return log1p(w, x)
 
 
-def softplus(w, x):
+def softplus(w: Any, x: Any) -> Any:
     return w.op("Relu", x) + log1p(w, w.op("Exp", -w.op("Abs", x)))
 
 

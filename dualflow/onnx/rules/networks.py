@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dualflow.dtypes import int32
 from dualflow.onnx.rules.registry import refuse, rule
@@ -34,32 +35,32 @@ def _(w, at, a, b):
 # --- channels ---------------------------------------------------------------------------------
 
 
-def first(w, x, n):
+def first(w: Any, x: Any, n: Any) -> Any:
     """Channels first, of n dimensions of space."""
     return w.transpose(x, [0, n + 1, *range(1, n + 1)])
 
 
-def last(w, x, n):
+def last(w: Any, x: Any, n: Any) -> Any:
     return w.transpose(x, [0, *range(2, n + 2), 1])
 
 
-def filters_first(w, x, n):
+def filters_first(w: Any, x: Any, n: Any) -> Any:
     """(space..., in, out) as (out, in, space...)."""
     return w.transpose(x, [n + 1, n, *range(n)])
 
 
-def groups(at, images, filters):
+def groups(at: Any, images: Any, filters: Any) -> Any:
     n = filters.ndim - 2
     channels, each = at.fixed("channels", [images.known_shape[-1], filters.known_shape[n]])
     return channels // each if each else 1
 
 
-def pads(numbers):
+def pads(numbers: Any) -> Any:
     """(before, after) of each dimension as all before, then all after."""
     return [*numbers[0::2], *numbers[1::2]]
 
 
-def padding(at, windows, same, given):
+def padding(at: Any, windows: Any, same: Any, given: Any) -> Any:
     """How images grow: known numbers where they are, as some runtimes want them."""
     strides, dilations, sizes = at["strides"], at["dilations"], at.x.known_shape[1:-1]
     if not same:
@@ -185,7 +186,7 @@ def _(w, at, x):
 # --- normalisation ----------------------------------------------------------------------------
 
 
-def normalized(w, x, axes, epsilon):
+def normalized(w: Any, x: Any, axes: Any, epsilon: Any) -> Any:
     """To mean 0 and variance 1 along axes; also both, with dimensions of size 1."""
     mean = w.reduce("ReduceMean", x, axes)
     centred = x - mean
@@ -193,7 +194,7 @@ def normalized(w, x, axes, epsilon):
     return centred / w.op("Sqrt", variance + epsilon), mean, variance
 
 
-def scaled(w, y, parameters):
+def scaled(w: Any, y: Any, parameters: Any) -> Any:
     """Times a scale, plus an offset, of which both or none are given."""
     for kind, p in zip(("Mul", "Add"), parameters, strict=False):
         y = w.op(kind, y, p)

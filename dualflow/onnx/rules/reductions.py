@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dualflow._core import Dim
 from dualflow.dtypes import bool_, int64, uint8
 from dualflow.onnx.rules.registry import refuse, rule
@@ -31,7 +33,7 @@ def _(w, at, x):
     return y if at["keepdims"] else w.squeeze(y, *axes)
 
 
-def moments(w, x, axes):
+def moments(w: Any, x: Any, axes: Any) -> Any:
     """Mean and variance, with dimensions of size 1."""
     mean = w.reduce("ReduceMean", x, axes)
     centred = x - mean

@@ -27,11 +27,11 @@ def dtype_of(x: Any) -> Any:
     return int if isinstance(x, Dim) else type(x)
 
 
-def is_tensor(x):
+def is_tensor(x: Any) -> Any:
     return isinstance(x, df.TensorBase)
 
 
-def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
     """`x` as a tensor of `dtype`, cast if it has another; variables are read."""
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
@@ -90,7 +90,7 @@ def _dtype_of_number(x: bool | int | float) -> df.DType:
     return to_dtype(floatx())
 
 
-def convert_to_numpy(x):
+def convert_to_numpy(x: Any) -> Any:
     """A NumPy array of its own, to be written to."""
     if isinstance(x, KerasVariable):
         x = x.value
@@ -100,7 +100,7 @@ def convert_to_numpy(x):
     return np.array(array)
 
 
-def cast(x, dtype):
+def cast(x: Any, dtype: Any) -> Any:
     return convert_to_tensor(x, dtype=dtype)
 
 

@@ -30,22 +30,22 @@ SUPPORTS_COMPLEX_DTYPES = False
 IS_THREAD_SAFE = True
 
 
-def shape(x):
+def shape(x: Any) -> Any:
     return tuple(x.shape)
 
 
-def random_seed_dtype():
+def random_seed_dtype() -> Any:
     return "int64"
 
 
 @contextlib.contextmanager
-def device_scope(device_name):
+def device_scope(device_name: Any) -> Any:
     if not str(device_name).lower().startswith("cpu"):
         raise ValueError(f"dualflow computes on the CPU; got the device {device_name!r}")
     yield
 
 
-def compute_output_spec(fn, *args, **kwargs):
+def compute_output_spec(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """What `fn` returns, as KerasTensors: it is traced, and nothing is computed."""
     with StatelessScope(), SymbolicScope():
         trace = Trace(getattr(fn, "__name__", "call"), after=current_graph())
@@ -75,19 +75,19 @@ def _tensors(nest: Any) -> Any:
     return tree.map_structure(lambda x: x if x is None else convert_to_tensor(x), nest)
 
 
-def cond(pred, true_fn, false_fn):
+def cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
     if isinstance(pred, bool):
         return true_fn() if pred else false_fn()
     return df.cond(df.reshape(convert_to_tensor(pred, "bool"), ()),
                    lambda: _tensors(true_fn()), lambda: _tensors(false_fn()))
 
 
-def switch(index, branches, *operands):
+def switch(index: Any, branches: Any, *operands: Any) -> Any:
     index = df.clip_by_value(convert_to_tensor(index, "int32"), 0, len(branches) - 1)
     return df.switch_case(index, [lambda b=b: _tensors(b(*operands)) for b in branches])
 
 
-def while_loop(cond, body, loop_vars, maximum_iterations=None):
+def while_loop(cond: Any, body: Any, loop_vars: Any, maximum_iterations: Any = None) -> Any:
     many = isinstance(loop_vars, list | tuple)
     start = _tensors(tuple(loop_vars) if many else (loop_vars,))
 
@@ -100,7 +100,7 @@ def while_loop(cond, body, loop_vars, maximum_iterations=None):
     return tuple(found) if many else found[0]
 
 
-def fori_loop(lower, upper, body_fun, init_val):
+def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
     lower, upper = convert_to_tensor(lower, "int32"), convert_to_tensor(upper, "int32")
     _, value = df.while_loop(lambda i, _: i < upper,
                              lambda i, v: (i + 1, _tensors(body_fun(i, v))),
@@ -108,7 +108,8 @@ def fori_loop(lower, upper, body_fun, init_val):
     return value
 
 
-def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
+def scan(f: Any, init: Any, xs: Any = None, length: Any = None, reverse: Any = False,
+         unroll: Any = 1) -> Any:
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
@@ -128,15 +129,15 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
                    reverse=reverse)
 
 
-def map(f, xs):
+def map(f: Any, xs: Any) -> Any:
     return df.map_fn(lambda x: _tensors(f(x)), _tensors(xs))
 
 
-def vectorized_map(function, elements):
+def vectorized_map(function: Any, elements: Any) -> Any:
     return df.vectorized_map(lambda x: _tensors(function(x)), _tensors(elements))
 
 
-def associative_scan(f, elems, reverse=False, axis=0):
+def associative_scan(f: Any, elems: Any, reverse: Any = False, axis: Any = 0) -> Any:
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     flat = [convert_to_tensor(e) for e in tree.flatten(elems)]
@@ -190,7 +191,7 @@ def _interleaved(even: Any, odd: Any, axis: int) -> Any:
 
 # --- slices ---
 
-def scatter(indices, values, shape):
+def scatter(indices: Any, values: Any, shape: Any) -> Any:
     return df.scatter_nd(_indices(indices), convert_to_tensor(values), shape)
 
 
@@ -203,7 +204,7 @@ _REDUCTIONS = {None: df.tensor_scatter_nd_update, "add": df.tensor_scatter_nd_ad
                "max": df.tensor_scatter_nd_max, "min": df.tensor_scatter_nd_min}
 
 
-def scatter_update(inputs, indices, updates, reduction=None):
+def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: Any = None) -> Any:
     inputs, indices = convert_to_tensor(inputs), _indices(indices)
     updates = convert_to_tensor(updates, inputs.dtype)
     if reduction in _REDUCTIONS:
@@ -218,7 +219,7 @@ def scatter_update(inputs, indices, updates, reduction=None):
     return df.scan(multiplied, inputs, (indices, updates))[0]
 
 
-def slice(inputs, start_indices, shape):
+def slice(inputs: Any, start_indices: Any, shape: Any) -> Any:
     x = convert_to_tensor(inputs)
     starts = _numbers(start_indices)
     if len(starts) != len(shape):
@@ -246,7 +247,7 @@ def _numbers(xs: Any) -> list[Any]:
     return [xs] if not hasattr(xs, "tolist") else list(_numbers(xs.tolist()))
 
 
-def slice_update(inputs, start_indices, updates):
+def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
     x = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, x.dtype)
     starts = _numbers(start_indices)
@@ -259,17 +260,17 @@ def slice_update(inputs, start_indices, updates):
     return df.tensor_scatter_nd_update(x, grid, updates)
 
 
-def unstack(x, num=None, axis=0):
+def unstack(x: Any, num: Any = None, axis: Any = 0) -> Any:
     return list(df.unstack(convert_to_tensor(x), num, axis))
 
 
 # --- gradients ---
 
-def stop_gradient(variable):
+def stop_gradient(variable: Any) -> Any:
     return df.stop_gradient(convert_to_tensor(variable))
 
 
-def custom_gradient(fun):
+def custom_gradient(fun: Any) -> Any:
     made = df.custom_gradient(fun)
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -23,23 +23,23 @@ def _pair(x: Any) -> tuple[df.Tensor, df.Tensor]:
     return real, imag
 
 
-def fft(x):
+def fft(x: Any) -> Any:
     return df.signal.fft(_pair(x))
 
 
-def fft2(x):
+def fft2(x: Any) -> Any:
     return df.signal.fft2d(_pair(x))
 
 
-def ifft2(x):
+def ifft2(x: Any) -> Any:
     return df.signal.ifft2d(_pair(x))
 
 
-def rfft(x, fft_length=None):
+def rfft(x: Any, fft_length: Any = None) -> Any:
     return df.signal.rfft(floating(x), fft_length)
 
 
-def irfft(x, fft_length=None):
+def irfft(x: Any, fft_length: Any = None) -> Any:
     return df.signal.irfft(_pair(x), fft_length)
 
 
@@ -68,7 +68,8 @@ def _starts(count: Any, stride: int, length: int) -> df.Tensor:
     return df.expand_dims(df.range(count) * stride, 1) + df.range(length)
 
 
-def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
+def stft(x: Any, sequence_length: Any, sequence_stride: Any, fft_length: Any,
+         window: Any = "hann", center: Any = True) -> Any:
     x = convert_to_tensor(x)
     if x.dtype not in (df.float32, df.float64):
         raise TypeError("Invalid input type. Expected `float32` or `float64`. "
@@ -84,7 +85,8 @@ def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=
     return rfft(parts * weights)
 
 
-def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
+def istft(x: Any, sequence_length: Any, sequence_stride: Any, fft_length: Any, length: Any = None,
+          window: Any = "hann", center: Any = True) -> Any:
     parts = irfft(x, fft_length)
     if parts.ndim < 2:
         raise ValueError("Input `x` must have at least 2 dimensions. Received shape: "

@@ -33,7 +33,7 @@ def _images(images: Any, data_format: Any) -> tuple[df.Tensor, int]:
     return x, -1 if standardize_data_format(data_format) == "channels_last" else -3
 
 
-def rgb_to_grayscale(images, data_format=None):
+def rgb_to_grayscale(images: Any, data_format: Any = None) -> Any:
     x, axis = _images(images, data_format)
     if x.shape[axis] not in (1, 3):
         raise ValueError("Invalid channel size: expected 3 (RGB) or 1 (Grayscale). Received input "
@@ -54,7 +54,7 @@ def _planes(images: Any, data_format: Any) -> tuple[list[df.Tensor], int, df.DTy
     return [df.squeeze(p, axis) for p in df.split(x, 3, axis)], axis, x.dtype
 
 
-def rgb_to_hsv(images, data_format=None):
+def rgb_to_hsv(images: Any, data_format: Any = None) -> Any:
     planes, axis, dtype = _planes(images, data_format)
     least = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}.get(dtype.name, 2.**-52)
     r, g, b = [df.where(df.abs(p) < least, df.zeros_like(p), p) for p in planes]
@@ -70,7 +70,7 @@ def rgb_to_hsv(images, data_format=None):
     return df.stack([hue, saturation, value], axis)
 
 
-def hsv_to_rgb(images, data_format=None):
+def hsv_to_rgb(images: Any, data_format: Any = None) -> Any:
     (hue, saturation, value), axis, _ = _planes(images, data_format)
     turn = df.math.floormod(hue, 1.0) * 6
     shares = [df.abs(turn - 3) - 1, 2 - df.abs(turn - 2), 2 - df.abs(turn - 4)]

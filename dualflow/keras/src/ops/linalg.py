@@ -27,7 +27,7 @@ def _transposed(x: df.Tensor) -> df.Tensor:
 
 # --- norms ---
 
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     x = floating(x)
     axes = [axis] if isinstance(axis, int) else list(range(x.ndim)) if axis is None else list(axis)
     if axis is None and ord is not None and x.ndim > 2:
@@ -80,19 +80,19 @@ def _matrices(x: df.Tensor, ord: Any, axes: list[int], keepdims: bool) -> df.Ten
 
 # --- factorisations ---
 
-def cholesky(a, upper=False):
+def cholesky(a: Any, upper: Any = False) -> Any:
     a, = _floats(a)
     found = df.linalg.cholesky(a)
     return _transposed(found) if upper else found
 
 
-def cholesky_inverse(a, upper=False):
+def cholesky_inverse(a: Any, upper: Any = False) -> Any:
     a, = _floats(a)
     back = df.linalg.inv(_transposed(df.linalg.triu(a)) if upper else df.linalg.tril(a))
     return _transposed(back) @ back
 
 
-def qr(x, mode="reduced"):
+def qr(x: Any, mode: Any = "reduced") -> Any:
     if mode not in ("reduced", "complete"):
         raise ValueError("`mode` argument value not supported. Expected one of "
                          f"{{'reduced', 'complete'}}. Received: mode={mode}")
@@ -100,12 +100,12 @@ def qr(x, mode="reduced"):
     return df.linalg.qr(x, full_matrices=mode == "complete")
 
 
-def eigh(x):
+def eigh(x: Any) -> Any:
     x, = _floats(x)
     return df.linalg.eigh(x)
 
 
-def svd(x, full_matrices=True, compute_uv=True):
+def svd(x: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:
     x, = _floats(x)
     if not compute_uv:
         return df.linalg.svd(x, compute_uv=False)
@@ -129,7 +129,7 @@ _pivots = df.register_op("lu_pivots", _swaps,
                          infer=lambda order, n: ((*order.shape[:-1], n), df.int32))
 
 
-def lu_factor(x):
+def lu_factor(x: Any) -> Any:
     x, = _floats(x)
     factors, order = df.linalg.lu(x)
     return factors, _pivots(order, n=min(x.shape[-2:]))
@@ -137,17 +137,17 @@ def lu_factor(x):
 
 # --- equations ---
 
-def inv(a):
+def inv(a: Any) -> Any:
     a, = _floats(a)
     return df.linalg.inv(a)
 
 
-def det(a):
+def det(a: Any) -> Any:
     a, = _floats(a)
     return df.linalg.det(a)
 
 
-def slogdet(x):
+def slogdet(x: Any) -> Any:
     x, = _floats(x)
     return df.linalg.slogdet(x)
 
@@ -160,11 +160,11 @@ def _solved(op: Any, a: Any, b: Any, **attrs: Any) -> df.Tensor:
     return found
 
 
-def solve(a, b):
+def solve(a: Any, b: Any) -> Any:
     return _solved(df.linalg.solve, a, b)
 
 
-def solve_triangular(a, b, lower=False):
+def solve_triangular(a: Any, b: Any, lower: Any = False) -> Any:
     return _solved(df.linalg.triangular_solve, a, b, lower=lower)
 
 
@@ -173,7 +173,7 @@ def _wide(x: df.Tensor) -> df.Tensor:
     return df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
 
 
-def pinv(x, rcond=None):
+def pinv(x: Any, rcond: Any = None) -> Any:
     x, = _floats(x)
     s, u, v = df.linalg.svd(_wide(x))
     least = 10 * max(x.shape[-2:]) * EPSILON[s.dtype.name] if rcond is None else rcond
@@ -185,7 +185,7 @@ def pinv(x, rcond=None):
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
-def lstsq(a, b, rcond=None):
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = _floats(a, b)
     dtype, a, b = a.dtype, _wide(a), _wide(b)
     least = EPSILON[a.dtype.name] * max(a.shape[-2:]) if rcond is None else rcond
@@ -194,14 +194,14 @@ def lstsq(a, b, rcond=None):
     return df.cast(df.squeeze(found, -1) if flat else found, dtype)
 
 
-def matrix_rank(x, tol=None):
+def matrix_rank(x: Any, tol: Any = None) -> Any:
     x, = _floats(x)
     s = df.linalg.svd(_wide(x), compute_uv=False)
     least = max(x.shape[-2:]) * EPSILON[s.dtype.name] * df.reduce_max(s, -1, True)
     return df.math.count_nonzero(s > (least if tol is None else tol), -1, dtype=df.int32)
 
 
-def jvp(fun, primals, tangents, has_aux=False):
+def jvp(fun: Any, primals: Any, tangents: Any, has_aux: Any = False) -> Any:
     """The derivative along `tangents`: the gradient of what flows back, by what flowed in."""
     primals = tree.map_structure(convert_to_tensor, primals)
     with df.GradientTape() as outer:

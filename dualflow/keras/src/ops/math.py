@@ -32,26 +32,26 @@ def _segments(name: str, data: Any, segment_ids: Any,
     return convert_to_tensor(data), ids, num_segments
 
 
-def segment_sum(data, segment_ids, num_segments=None, sorted=False):
+def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, sorted: Any = False) -> Any:
     return df.math.unsorted_segment_sum(*_segments("segment_sum", data, segment_ids, num_segments))
 
 
-def segment_max(data, segment_ids, num_segments=None, sorted=False):
+def segment_max(data: Any, segment_ids: Any, num_segments: Any = None, sorted: Any = False) -> Any:
     return df.math.unsorted_segment_max(*_segments("segment_max", data, segment_ids, num_segments))
 
 
-def segment_min(data, segment_ids, num_segments=None, sorted=False):
+def segment_min(data: Any, segment_ids: Any, num_segments: Any = None, sorted: Any = False) -> Any:
     return df.math.unsorted_segment_min(*_segments("segment_min", data, segment_ids, num_segments))
 
 
-def segment_prod(data, segment_ids, num_segments=None, sorted=False):
+def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None, sorted: Any = False) -> Any:
     return df.math.unsorted_segment_prod(*_segments("segment_prod", data, segment_ids,
                                                     num_segments))
 
 
 # --- the largest ---
 
-def top_k(x, k, sorted=True):
+def top_k(x: Any, k: Any, sorted: Any = True) -> Any:
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         values, places = df.math.top_k(df.cast(x, df.uint8), k)
@@ -60,7 +60,7 @@ def top_k(x, k, sorted=True):
     return values, df.cast(places, df.int32)
 
 
-def in_top_k(targets, predictions, k):
+def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
     targets, predictions = convert_to_tensor(targets), convert_to_tensor(predictions)
     own = take_along_axis(predictions, df.expand_dims(targets, -1), -1)
     own = df.where(df.math.is_nan(own), convert_to_tensor(float("-inf"), own.dtype), own)
@@ -68,11 +68,11 @@ def in_top_k(targets, predictions, k):
     return df.reduce_sum(larger, -1) < k
 
 
-def logsumexp(x, axis=None, keepdims=False):
+def logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.reduce_logsumexp(floating(x), _axes(axis), keepdims)
 
 
-def cdist(x, y):
+def cdist(x: Any, y: Any) -> Any:
     x, y = tensors(x, y)
     if x.ndim < 2 or y.ndim < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
@@ -84,27 +84,27 @@ def cdist(x, y):
 
 # --- elements ---
 
-def logdet(x):
+def logdet(x: Any) -> Any:
     return slogdet(x)[1]
 
 
-def rsqrt(x):
+def rsqrt(x: Any) -> Any:
     return df.math.rsqrt(floating(x))
 
 
-def erf(x):
+def erf(x: Any) -> Any:
     return df.math.erf(floating(x))
 
 
-def erfinv(x):
+def erfinv(x: Any) -> Any:
     return df.math.erfinv(floating(x))
 
 
-def erfc(x):
+def erfc(x: Any) -> Any:
     return df.math.erfc(floating(x))
 
 
-def extract_sequences(x, sequence_length, sequence_stride):
+def extract_sequences(x: Any, sequence_length: Any, sequence_stride: Any) -> Any:
     x = convert_to_tensor(x)
     n = x.shape[-1]
     count = 1 + (n - sequence_length) // sequence_stride

@@ -75,8 +75,9 @@ def _in_floats(x: df.Tensor, change: Callable[[df.Tensor], df.Tensor]) -> df.Ten
     return df.cast(made, x.dtype)
 
 
-def scale_and_translate(images, output_shape, scale, translation, spatial_dims, method,
-                        antialias=True):
+def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation: Any,
+                        spatial_dims: Any, method: Any,
+                        antialias: Any = True) -> Any:
     if method not in KERNELS:
         raise ValueError("Invalid value for argument `method`. Expected of one "
                          f"{set(KERNELS)}. Received: method={method}")
@@ -97,8 +98,10 @@ def scale_and_translate(images, output_shape, scale, translation, spatial_dims, 
     return _in_floats(x, change)
 
 
-def resize(images, size, interpolation="bilinear", antialias=False, crop_to_aspect_ratio=False,
-           pad_to_aspect_ratio=False, fill_mode="constant", fill_value=0.0, data_format=None):
+def resize(images: Any, size: Any, interpolation: Any = "bilinear", antialias: Any = False,
+           crop_to_aspect_ratio: Any = False,
+           pad_to_aspect_ratio: Any = False, fill_mode: Any = "constant", fill_value: Any = 0.0,
+           data_format: Any = None) -> Any:
     if interpolation not in RESIZE:
         raise ValueError("Invalid value for argument `interpolation`. Expected of one "
                          f"{RESIZE}. Received: interpolation={interpolation}")

@@ -65,7 +65,8 @@ def _rounded(x: df.Tensor, dtype: df.DType) -> df.Tensor:
     return df.cast(x if dtype.is_floating else df.round(x), dtype)
 
 
-def map_coordinates(inputs, coordinates, order, fill_mode="constant", fill_value=0.0):
+def map_coordinates(inputs: Any, coordinates: Any, order: Any, fill_mode: Any = "constant",
+                    fill_value: Any = 0.0) -> Any:
     x, places = convert_to_tensor(inputs), convert_to_tensor(coordinates)
     if places.shape[0] != x.ndim:
         raise ValueError("First dim of `coordinates` must be the same as the rank of `inputs`. "
@@ -131,8 +132,9 @@ def _bent(x: df.Tensor, places: list[df.Tensor], interpolation: str, fill_mode: 
     return df.reshape(found, x.shape)
 
 
-def affine_transform(images, transform, interpolation="bilinear", fill_mode="constant",
-                     fill_value=0, data_format=None):
+def affine_transform(images: Any, transform: Any, interpolation: Any = "bilinear",
+                     fill_mode: Any = "constant",
+                     fill_value: Any = 0, data_format: Any = None) -> Any:
     _check_interpolation(interpolation)
     _check_fill(fill_mode)
     given, x = _batch(images, data_format)
@@ -148,8 +150,9 @@ def affine_transform(images, transform, interpolation="bilinear", fill_mode="con
     return _as_given(_bent(x, places, interpolation, fill_mode, fill_value), given, data_format)
 
 
-def perspective_transform(images, start_points, end_points, interpolation="bilinear",
-                          fill_value=0, data_format=None):
+def perspective_transform(images: Any, start_points: Any, end_points: Any,
+                          interpolation: Any = "bilinear",
+                          fill_value: Any = 0, data_format: Any = None) -> Any:
     start, end = convert_to_tensor(start_points), convert_to_tensor(end_points)
     _check_interpolation(interpolation)
     given, x = _batch(images, data_format)
@@ -171,7 +174,7 @@ def perspective_transform(images, start_points, end_points, interpolation="bilin
     return _as_given(_bent(x, places, interpolation, "constant", fill_value), given, data_format)
 
 
-def compute_homography_matrix(start_points, end_points):
+def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
     start, end = convert_to_tensor(start_points), convert_to_tensor(end_points)
     dtype = to_dtype(result_type(start.dtype.name, end.dtype.name, float))
     start, end = (df.cast(p, to_dtype(result_type(dtype.name, "float32"))) for p in (start, end))
@@ -192,7 +195,8 @@ def _bell(size: Any, sigma: Any, dtype: df.DType) -> df.Tensor:
     return bell / df.reduce_sum(bell)
 
 
-def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None):
+def gaussian_blur(images: Any, kernel_size: Any = (3, 3), sigma: Any = (1.0, 1.0),
+                  data_format: Any = None) -> Any:
     given, x = _batch(images, data_format)
     sigma = convert_to_tensor(sigma, x.dtype)
     sizes = [int(k) for k in (kernel_size.tolist() if hasattr(kernel_size, "tolist")
@@ -204,8 +208,10 @@ def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None
     return _as_given(made, given, data_format)
 
 
-def elastic_transform(images, alpha=20.0, sigma=5.0, interpolation="bilinear",
-                      fill_mode="reflect", fill_value=0.0, seed=None, data_format=None):
+def elastic_transform(images: Any, alpha: Any = 20.0, sigma: Any = 5.0,
+                      interpolation: Any = "bilinear",
+                      fill_mode: Any = "reflect", fill_value: Any = 0.0, seed: Any = None,
+                      data_format: Any = None) -> Any:
     _check_interpolation(interpolation)
     _check_fill(fill_mode)
     given, x = _batch(images, data_format)
@@ -220,7 +226,7 @@ def elastic_transform(images, alpha=20.0, sigma=5.0, interpolation="bilinear",
     return _as_given(_bent(x, places, interpolation, fill_mode, fill_value), given, data_format)
 
 
-def sobel_edges(images, data_format=None):
+def sobel_edges(images: Any, data_format: Any = None) -> Any:
     given, x = _batch(images, data_format)
     n, height, width, channels = x.shape
     ends = df.convert_to_tensor([-1.0, 0.0, 1.0])

@@ -30,7 +30,8 @@ def _check_channels(x: df.Tensor, wanted: Any, data_format: Any) -> None:
 
 # --- convolutions ---
 
-def conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
+def conv(inputs: Any, kernel: Any, strides: Any = 1, padding: Any = "valid",
+         data_format: Any = None, dilation_rate: Any = 1) -> Any:
     kernel = convert_to_tensor(kernel)
     x = convert_to_tensor(inputs, kernel.dtype)
     channels = _channels(x, data_format)
@@ -53,7 +54,8 @@ def _convolution(x: df.Tensor, kernel: df.Tensor, strides: Any, padding: Any, da
                              dilation_rate)
 
 
-def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
+def depthwise_conv(inputs: Any, kernel: Any, strides: Any = 1, padding: Any = "valid",
+                   data_format: Any = None, dilation_rate: Any = 1) -> Any:
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
     _check_channels(x, kernel.shape[-2], data_format)
     *sizes, channels, multiplier = kernel.shape
@@ -61,14 +63,16 @@ def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None,
     return _convolution(x, grouped, strides, padding, data_format, dilation_rate)
 
 
-def separable_conv(inputs, depthwise_kernel, pointwise_kernel, strides=1, padding="valid",
-                   data_format=None, dilation_rate=1):
+def separable_conv(inputs: Any, depthwise_kernel: Any, pointwise_kernel: Any, strides: Any = 1,
+                   padding: Any = "valid",
+                   data_format: Any = None, dilation_rate: Any = 1) -> Any:
     made = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
     return conv(made, pointwise_kernel, 1, "valid", data_format)
 
 
-def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=None,
-                   data_format=None, dilation_rate=1):
+def conv_transpose(inputs: Any, kernel: Any, strides: Any = 1, padding: Any = "valid",
+                   output_padding: Any = None,
+                   data_format: Any = None, dilation_rate: Any = 1) -> Any:
     x, kernel = convert_to_tensor(inputs), convert_to_tensor(kernel)
     layout = standardize_data_format(data_format)
     _check_channels(x, kernel.shape[-1], layout)
@@ -81,35 +85,37 @@ def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=No
 
 # --- pooling ---
 
-def max_pool(inputs, pool_size, strides=None, padding="valid", data_format=None):
+def max_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: Any = "valid",
+             data_format: Any = None) -> Any:
     x = convert_to_tensor(inputs)
     return df.nn.max_pool(x, pool_size, pool_size if strides is None else strides,
                           padding.upper(), _format(data_format, x.ndim - 2))
 
 
-def average_pool(inputs, pool_size, strides=None, padding="valid", data_format=None):
+def average_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: Any = "valid",
+                 data_format: Any = None) -> Any:
     x = convert_to_tensor(inputs)
     return df.nn.avg_pool(x, pool_size, pool_size if strides is None else strides,
                           padding.upper(), _format(data_format, x.ndim - 2))
 
 
-def adaptive_average_pool(inputs, output_size, data_format=None):
+def adaptive_average_pool(inputs: Any, output_size: Any, data_format: Any = None) -> Any:
     x = convert_to_tensor(inputs)
     return df.nn.adaptive_avg_pool(x, output_size, _format(data_format, x.ndim - 2))
 
 
-def adaptive_max_pool(inputs, output_size, data_format=None):
+def adaptive_max_pool(inputs: Any, output_size: Any, data_format: Any = None) -> Any:
     x = convert_to_tensor(inputs)
     return df.nn.adaptive_max_pool(x, output_size, _format(data_format, x.ndim - 2))
 
 
 # --- pixels and channels ---
 
-def depth_to_space(x, block_size, data_format="channels_last"):
+def depth_to_space(x: Any, block_size: Any, data_format: Any = "channels_last") -> Any:
     return df.nn.depth_to_space(convert_to_tensor(x), block_size, _format(data_format, 2))
 
 
-def space_to_depth(x, block_size, data_format="channels_last"):
+def space_to_depth(x: Any, block_size: Any, data_format: Any = "channels_last") -> Any:
     return df.nn.space_to_depth(convert_to_tensor(x), block_size, _format(data_format, 2))
 
 
@@ -117,7 +123,8 @@ def _pair(x: Any) -> tuple[int, int]:
     return (x, x) if isinstance(x, int) else tuple(x)
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+           stride: Any = 1) -> Any:
     x = convert_to_tensor(input)
     k, d, p, s = map(_pair, (kernel_size, dilation, padding, stride))
     x = df.pad(x, [[0, 0], [0, 0], [p[0]] * 2, [p[1]] * 2])
@@ -134,7 +141,8 @@ def _starts(size: Any, kernel: int, dilation: int, stride: int) -> df.Tensor:
     return df.expand_dims(df.range(kernel) * dilation, 1) + df.range(count) * stride
 
 
-def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+         stride: Any = 1) -> Any:
     x = convert_to_tensor(x)
     out, k, d, p, s = map(_pair, (output_size, kernel_size, dilation, padding, stride))
     sizes = [out[a] + 2 * p[a] for a in (0, 1)]

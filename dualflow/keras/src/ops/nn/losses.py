@@ -14,7 +14,8 @@ from dualflow.keras.src.ops.numpy.elementwise import LARGEST
 # --- classes ---
 
 
-def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
+def one_hot(x: Any, num_classes: Any, axis: Any = -1, dtype: Any = None,
+            sparse: Any = False) -> Any:
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
     x = convert_to_tensor(x)
@@ -27,7 +28,8 @@ def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     return df.cast(df.equal(df.expand_dims(x, place), classes), to_dtype(dtype or floatx()))
 
 
-def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
+def multi_hot(x: Any, num_classes: Any, axis: Any = -1, dtype: Any = None,
+              sparse: Any = False) -> Any:
     x = convert_to_tensor(x)
     hot = one_hot(df.cast(x, df.int32), num_classes, axis, dtype, sparse)
     return reductions.max(hot, 1 if x.ndim > 1 else 0)
@@ -47,7 +49,8 @@ def _share(output: df.Tensor, axis: int) -> df.Tensor:
     return df.clip_by_value(output, epsilon(), 1 - epsilon())
 
 
-def categorical_crossentropy(target, output, from_logits=False, axis=-1):
+def categorical_crossentropy(target: Any, output: Any, from_logits: Any = False,
+                             axis: Any = -1) -> Any:
     target, output = tensors(target, output)
     _same_shapes(target, output)
     if target.ndim < 1:
@@ -58,7 +61,8 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
     return -df.reduce_sum(target * df.log(_share(output, axis)), axis)
 
 
-def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
+def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: Any = False,
+                                    axis: Any = -1) -> Any:
     target, output = convert_to_tensor(target), convert_to_tensor(output)
     if target.dtype not in (df.int32, df.int64):
         target = df.cast(target, df.int32)
@@ -82,7 +86,7 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     return -df.log(df.squeeze(picked, -1))
 
 
-def binary_crossentropy(target, output, from_logits=False):
+def binary_crossentropy(target: Any, output: Any, from_logits: Any = False) -> Any:
     target, output = tensors(target, output)
     _same_shapes(target, output)
     if from_logits:
@@ -91,7 +95,7 @@ def binary_crossentropy(target, output, from_logits=False):
     return -(target * df.log(output) + (1 - target) * df.log(1 - output))
 
 
-def psnr(x1, x2, max_val):
+def psnr(x1: Any, x2: Any, max_val: Any) -> Any:
     x1, x2 = tensors(x1, x2)
     if tuple(x1.shape) != tuple(x2.shape):
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
@@ -102,7 +106,7 @@ def psnr(x1, x2, max_val):
 
 # --- normalization ---
 
-def moments(x, axes, keepdims=False, synchronized=False):
+def moments(x: Any, axes: Any, keepdims: Any = False, synchronized: Any = False) -> Any:
     if synchronized:
         raise NotImplementedError("Argument synchronized=True is not supported with dualflow.")
     x = convert_to_tensor(x)
@@ -114,7 +118,8 @@ def moments(x, axes, keepdims=False, synchronized=False):
             df.cast(df.clip_by_value(variance, -most, most), x.dtype))
 
 
-def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
+def batch_normalization(x: Any, mean: Any, variance: Any, axis: Any, offset: Any = None,
+                        scale: Any = None, epsilon: Any = 1e-3) -> Any:
     x = convert_to_tensor(x)
     sizes = [1] * x.ndim
     sizes[axis] = -1
@@ -128,8 +133,9 @@ def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilo
 
 # --- attention ---
 
-def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False,
-                          flash_attention=None, attn_logits_soft_cap=None):
+def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None,
+                          scale: Any = None, is_causal: Any = False,
+                          flash_attention: Any = None, attn_logits_soft_cap: Any = None) -> Any:
     query, key, value = tensors(query, key, value)
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim != 4:
@@ -157,7 +163,8 @@ def _four(x: df.Tensor) -> df.Tensor:
 
 # --- sequences ---
 
-def ctc_loss(target, output, target_length, output_length, mask_index=0):
+def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any,
+             mask_index: Any = 0) -> Any:
     logits = convert_to_tensor(output)
     logits = convert_to_tensor(logits, result_type(logits.dtype.name, "float32"))
     labels, lengths, steps = [convert_to_tensor(x, "int32")
@@ -166,8 +173,9 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
                           blank_index=mask_index)
 
 
-def ctc_decode(inputs, sequence_lengths, strategy="greedy", beam_width=100, top_paths=1,
-               merge_repeated=True, mask_index=0):
+def ctc_decode(inputs: Any, sequence_lengths: Any, strategy: Any = "greedy",
+               beam_width: Any = 100, top_paths: Any = 1,
+               merge_repeated: Any = True, mask_index: Any = 0) -> Any:
     logits = convert_to_tensor(inputs)
     logits = convert_to_tensor(logits, result_type(logits.dtype.name, "float32"))
     logits, lengths = df.transpose(logits, [1, 0, 2]), convert_to_tensor(sequence_lengths, "int32")

@@ -1,23 +1,25 @@
 """What the bits of numbers say: neighbours, other dtypes, common divisors."""
 
+from typing import Any
+
 import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, tensors, to_dtype
 from dualflow.keras.src.ops.numpy.elementwise import _float_of_all
 
 
-def gcd(x1, x2):
+def gcd(x1: Any, x2: Any) -> Any:
     return df.math.gcd(*tensors(x1, x2))
 
 
-def lcm(x1, x2):
+def lcm(x1: Any, x2: Any) -> Any:
     return df.math.lcm(*tensors(x1, x2))
 
 
-def nextafter(x1, x2):
+def nextafter(x1: Any, x2: Any) -> Any:
     return df.math.nextafter(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
-def view(x, dtype=None):
+def view(x: Any, dtype: Any = None) -> Any:
     """The same bytes as numbers of another dtype; the last dimension becomes longer or shorter."""
     x = convert_to_tensor(x)
     wanted = x.dtype if dtype is None else to_dtype(dtype)

@@ -20,60 +20,60 @@ def _wanted(dtype: Any) -> df.DType:
     return to_dtype(dtype or floatx())
 
 
-def array(x, dtype=None):
+def array(x: Any, dtype: Any = None) -> Any:
     return df.identity(convert_to_tensor(x, dtype))
 
 
-def copy(x):
+def copy(x: Any) -> Any:
     return df.identity(convert_to_tensor(x))
 
 
-def zeros(shape, dtype=None):
+def zeros(shape: Any, dtype: Any = None) -> Any:
     return full(shape, 0, dtype)
 
 
-def ones(shape, dtype=None):
+def ones(shape: Any, dtype: Any = None) -> Any:
     return full(shape, 1, dtype)
 
 
-def empty(shape, dtype=None):
+def empty(shape: Any, dtype: Any = None) -> Any:
     return full(shape, 0, dtype)
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     shape = (shape,) if isinstance(shape, int) else shape
     return df.broadcast_to(convert_to_tensor(fill_value, _wanted(dtype)), shape)
 
 
-def zeros_like(x, dtype=None):
+def zeros_like(x: Any, dtype: Any = None) -> Any:
     return full_like(x, 0, dtype)
 
 
-def ones_like(x, dtype=None):
+def ones_like(x: Any, dtype: Any = None) -> Any:
     return full_like(x, 1, dtype)
 
 
-def empty_like(x, dtype=None):
+def empty_like(x: Any, dtype: Any = None) -> Any:
     return full_like(x, 0, dtype)
 
 
-def full_like(x, fill_value, dtype=None):
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     x = convert_to_tensor(x)
     value = convert_to_tensor(fill_value, dtype or x.dtype)
     return df.broadcast_to(value, x.shape)
 
 
-def eye(N, M=None, k=0, dtype=None):
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     rows, columns = df.range(int(N)), df.range(int(N if M is None else M))
     there = df.equal(df.expand_dims(columns, 0), df.expand_dims(rows, 1) + int(k))
     return cast(there, _wanted(dtype))
 
 
-def identity(n, dtype=None):
+def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N, M=None, k=0, dtype=None):
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     return cast(_below(N, N if M is None else M, k), _wanted(dtype))
 
 
@@ -82,17 +82,17 @@ def _below(n: Any, m: Any, k: Any) -> df.Tensor:
     return df.expand_dims(df.range(m), 0) <= df.expand_dims(df.range(n), 1) + k
 
 
-def tril(x, k=0):
+def tril(x: Any, k: Any = 0) -> Any:
     x = convert_to_tensor(x)
     return df.where(_below(x.shape[-2], x.shape[-1], k), x, df.zeros_like(x))
 
 
-def triu(x, k=0):
+def triu(x: Any, k: Any = 0) -> Any:
     x = convert_to_tensor(x)
     return df.where(_below(x.shape[-2], x.shape[-1], k - 1), df.zeros_like(x), x)
 
 
-def vander(x, N=None, increasing=False):
+def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
     x = convert_to_tensor(x)
     n = x.shape[0] if N is None else N
     x = convert_to_tensor(x, result_type(x.dtype.name))
@@ -107,7 +107,7 @@ def vander(x, N=None, increasing=False):
 
 # --- ranges ---
 
-def arange(start, stop=None, step=None, dtype=None):
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:
     given = [x for x in (start, stop, step) if x is not None]
     wanted = to_dtype(result_type(*map(dtype_of, given)) if dtype is None else dtype)
     if stop is None:
@@ -130,7 +130,8 @@ def arange(start, stop=None, step=None, dtype=None):
     return df.cast(made, wanted)
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep: Any = False,
+             dtype: Any = None, axis: Any = 0) -> Any:
     if num < 0:
         raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
@@ -152,14 +153,16 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (made, step) if retstep else made
 
 
-def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):
+def logspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, base: Any = 10,
+             dtype: Any = None, axis: Any = 0) -> Any:
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
     computed = wanted if wanted in (df.float32, df.float64) else df.float32
     powers = linspace(start, stop, num, endpoint, dtype=computed, axis=axis)
     return df.cast(df.pow(convert_to_tensor(base, computed), powers), wanted)
 
 
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None,
+              axis: Any = 0) -> Any:
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
     computed = wanted if wanted in (df.float32, df.float64) else df.float32
     low, high = convert_to_tensor(start, computed), convert_to_tensor(stop, computed)
@@ -169,7 +172,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     return df.cast(first * df.exp(powers), wanted)
 
 
-def meshgrid(*x, indexing="xy"):
+def meshgrid(*x: Any, indexing: Any = "xy") -> Any:
     xs = [df.reshape(convert_to_tensor(e), (-1,)) for e in x]
     return df.meshgrid(*xs, indexing=indexing)
 
@@ -193,24 +196,24 @@ def _cosines(x: Any, *weights: float) -> df.Tensor:
     return made
 
 
-def hamming(x):
+def hamming(x: Any) -> Any:
     return _cosines(x, 0.54, -0.46)
 
 
-def hanning(x):
+def hanning(x: Any) -> Any:
     return _cosines(x, 0.5, -0.5)
 
 
-def blackman(x):
+def blackman(x: Any) -> Any:
     return _cosines(x, 0.42, -0.5, 0.08)
 
 
-def bartlett(x):
+def bartlett(x: Any) -> Any:
     n, share = _turns(x)
     return 1 - df.abs(2 * share - 1) if n > 1 else df.ones((max(n, 0),), to_dtype(floatx()))
 
 
-def kaiser(x, beta):
+def kaiser(x: Any, beta: Any) -> Any:
     n, share = _turns(x)
     if n <= 1:
         return df.ones((max(n, 0),), to_dtype(floatx()))
@@ -219,7 +222,7 @@ def kaiser(x, beta):
     return i0(beta * df.sqrt(df.maximum(1 - apart * apart, 0.0))) / i0(beta)
 
 
-def i0(x):
+def i0(x: Any) -> Any:
     """The modified Bessel function of order 0 (Abramowitz and Stegun 9.8.1 and 9.8.2)."""
     x = floating(x)
     wide = df.abs(df.cast(x, df.float32) if x.dtype.itemsize == 2 else x)

@@ -28,26 +28,26 @@ def _arithmetic(op: Callable[[Any, Any], df.Tensor], x1: Any, x2: Any) -> df.Ten
     return op(x1, x2)
 
 
-def add(x1, x2):
+def add(x1: Any, x2: Any) -> Any:
     return _arithmetic(df.add, x1, x2)
 
 
-def subtract(x1, x2):
+def subtract(x1: Any, x2: Any) -> Any:
     return _arithmetic(df.subtract, x1, x2)
 
 
-def multiply(x1, x2):
+def multiply(x1: Any, x2: Any) -> Any:
     return _arithmetic(df.multiply, x1, x2)
 
 
-def divide(x1, x2):
+def divide(x1: Any, x2: Any) -> Any:
     return df.divide(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
 true_divide = divide
 
 
-def divide_no_nan(x1, x2):
+def divide_no_nan(x1: Any, x2: Any) -> Any:
     return df.math.divide_no_nan(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
@@ -62,15 +62,15 @@ def _whole(x1: Any, x2: Any) -> Any:
     return [df.cast(x, df.int32) for x in (x1, x2)] if x1.dtype.is_bool else [x1, x2]
 
 
-def floor_divide(x1, x2):
+def floor_divide(x1: Any, x2: Any) -> Any:
     return df.math.floordiv(*_whole(x1, x2))
 
 
-def mod(x1, x2):
+def mod(x1: Any, x2: Any) -> Any:
     return df.math.floormod(*_whole(x1, x2))
 
 
-def fmod(x1, x2):
+def fmod(x1: Any, x2: Any) -> Any:
     x1, x2 = _whole(x1, x2)
     if not x1.dtype.is_floating:
         rest = df.math.floormod(df.abs(x1), df.abs(x2))
@@ -79,15 +79,15 @@ def fmod(x1, x2):
     return df.where(x1 < 0, -rest, rest)
 
 
-def power(x1, x2):
+def power(x1: Any, x2: Any) -> Any:
     return df.pow(*_whole(x1, x2))
 
 
-def negative(x):
+def negative(x: Any) -> Any:
     return df.negative(convert_to_tensor(x))
 
 
-def absolute(x):
+def absolute(x: Any) -> Any:
     x = convert_to_tensor(x)
     return x if x.dtype.is_bool else df.abs(x)
 
@@ -95,49 +95,49 @@ def absolute(x):
 abs = absolute
 
 
-def fabs(x):
+def fabs(x: Any) -> Any:
     return df.abs(floating(x))
 
 
-def sign(x):
+def sign(x: Any) -> Any:
     return df.sign(convert_to_tensor(x))
 
 
-def square(x):
+def square(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.square(df.cast(x, df.int32) if x.dtype.is_bool else x)
 
 
-def reciprocal(x):
+def reciprocal(x: Any) -> Any:
     return df.math.reciprocal(floating(x))
 
 
-def heaviside(x1, x2):
+def heaviside(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
     step = df.where(x1 < 0, df.zeros_like(x1), df.ones_like(x1))
     return df.where(df.equal(x1, 0), x2, df.where(df.math.is_nan(x1), x1, step))
 
 
-def hypot(x1, x2):
+def hypot(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
     high, low = df.maximum(df.abs(x1), df.abs(x2)), df.minimum(df.abs(x1), df.abs(x2))
     share = df.math.divide_no_nan(low, high)            # never overflows
     return df.where(df.math.is_inf(high), high, high * df.sqrt(1 + share * share))
 
 
-def maximum(x1, x2):
+def maximum(x1: Any, x2: Any) -> Any:
     return _arithmetic(df.maximum, x1, x2)
 
 
-def minimum(x1, x2):
+def minimum(x1: Any, x2: Any) -> Any:
     return _arithmetic(df.minimum, x1, x2)
 
 
-def fmax(x1, x2):
+def fmax(x1: Any, x2: Any) -> Any:
     return _that_is_a_number(maximum, x1, x2)
 
 
-def fmin(x1, x2):
+def fmin(x1: Any, x2: Any) -> Any:
     return _that_is_a_number(minimum, x1, x2)
 
 
@@ -148,7 +148,7 @@ def _that_is_a_number(op: Callable[[Any, Any], df.Tensor], x1: Any, x2: Any) -> 
     return df.where(df.math.is_nan(x1), x2, df.where(df.math.is_nan(x2), x1, op(x1, x2)))
 
 
-def clip(x, x_min, x_max):
+def clip(x: Any, x_min: Any, x_max: Any) -> Any:
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         x = df.cast(x, df.int32)
@@ -161,7 +161,7 @@ def clip(x, x_min, x_max):
     return x if x_max is None else df.minimum(x, convert_to_tensor(x_max, dtype))
 
 
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         return x
@@ -184,57 +184,57 @@ def _exponent(x: Any) -> df.Tensor:
     return x if x.dtype.is_floating else df.cast(x, to_dtype(floatx()))
 
 
-def exp(x):
+def exp(x: Any) -> Any:
     return df.exp(_exponent(x))
 
 
-def exp2(x):
+def exp2(x: Any) -> Any:
     x = _exponent(x)
     return df.pow(convert_to_tensor(2, x.dtype), x)
 
 
-def expm1(x):
+def expm1(x: Any) -> Any:
     return df.math.expm1(_exponent(x))
 
 
-def log(x):
+def log(x: Any) -> Any:
     return df.log(floating(x))
 
 
-def log10(x):
+def log10(x: Any) -> Any:
     return log(x) * (1 / math.log(10))
 
 
-def log1p(x):
+def log1p(x: Any) -> Any:
     return df.math.log1p(floating(x))
 
 
-def log2(x):
+def log2(x: Any) -> Any:
     return log(x) * (1 / math.log(2))
 
 
-def logaddexp(x1, x2):
+def logaddexp(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
     high = df.maximum(x1, x2)
     rest = df.math.log1p(df.exp(-df.abs(x1 - x2)))
     return df.where(df.equal(x1, x2), high + math.log(2), high + rest)      # both may be infinite
 
 
-def logaddexp2(x1, x2):
+def logaddexp2(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
     return logaddexp(x1 * math.log(2), x2 * math.log(2)) * (1 / math.log(2))
 
 
-def sqrt(x):
+def sqrt(x: Any) -> Any:
     return df.sqrt(floating(x))
 
 
-def cbrt(x):
+def cbrt(x: Any) -> Any:
     x = floating(x)
     return df.sign(x) * df.pow(df.abs(x), 1 / 3)
 
 
-def ldexp(x1, x2):
+def ldexp(x1: Any, x2: Any) -> Any:
     x1, x2 = floating(x1), convert_to_tensor(x2)
     if not x2.dtype.is_integer:
         raise TypeError(f"ldexp exponent must be an integer type. Received: x2 dtype={x2.dtype}")
@@ -243,67 +243,67 @@ def ldexp(x1, x2):
 
 # --- trigonometry ---
 
-def sin(x):
+def sin(x: Any) -> Any:
     return df.sin(floating(x))
 
 
-def cos(x):
+def cos(x: Any) -> Any:
     return df.cos(floating(x))
 
 
-def tan(x):
+def tan(x: Any) -> Any:
     return df.tan(floating(x))
 
 
-def sinh(x):
+def sinh(x: Any) -> Any:
     return df.sinh(floating(x))
 
 
-def cosh(x):
+def cosh(x: Any) -> Any:
     return df.cosh(floating(x))
 
 
-def tanh(x):
+def tanh(x: Any) -> Any:
     return df.tanh(floating(x))
 
 
-def arcsin(x):
+def arcsin(x: Any) -> Any:
     return df.asin(floating(x))
 
 
-def arccos(x):
+def arccos(x: Any) -> Any:
     return df.acos(floating(x))
 
 
-def arctan(x):
+def arctan(x: Any) -> Any:
     return df.atan(floating(x))
 
 
-def arctan2(x1, x2):
+def arctan2(x1: Any, x2: Any) -> Any:
     return df.atan2(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
-def arcsinh(x):
+def arcsinh(x: Any) -> Any:
     return df.asinh(floating(x))
 
 
-def arccosh(x):
+def arccosh(x: Any) -> Any:
     return df.acosh(floating(x))
 
 
-def arctanh(x):
+def arctanh(x: Any) -> Any:
     return df.atanh(floating(x))
 
 
-def deg2rad(x):
+def deg2rad(x: Any) -> Any:
     return floating(x) * (math.pi / 180)
 
 
-def rad2deg(x):
+def rad2deg(x: Any) -> Any:
     return floating(x) * (180 / math.pi)
 
 
-def sinc(x):
+def sinc(x: Any) -> Any:
     x = floating(x) * math.pi
     zero = df.equal(x, 0)
     return df.where(zero, df.ones_like(x), df.sin(x) / df.where(zero, df.ones_like(x), x))
@@ -311,20 +311,20 @@ def sinc(x):
 
 # --- rounding ---
 
-def floor(x):
+def floor(x: Any) -> Any:
     return df.floor(floating(x))
 
 
-def ceil(x):
+def ceil(x: Any) -> Any:
     return df.math.ceil(floating(x))
 
 
-def trunc(x):
+def trunc(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.math.trunc(x) if x.dtype.is_floating else x
 
 
-def round(x, decimals=0):
+def round(x: Any, decimals: Any = 0) -> Any:
     x = convert_to_tensor(x)
     if x.dtype.is_floating:
         scale = 10.0**decimals
@@ -337,26 +337,26 @@ def round(x, decimals=0):
 
 # --- complex numbers, of which there are none ---
 
-def real(x):
+def real(x: Any) -> Any:
     return convert_to_tensor(x)
 
 
-def imag(x):
+def imag(x: Any) -> Any:
     return df.zeros_like(convert_to_tensor(x))
 
 
-def conjugate(x):
+def conjugate(x: Any) -> Any:
     return convert_to_tensor(x)
 
 
 conj = conjugate
 
 
-def isreal(x):
+def isreal(x: Any) -> Any:
     return df.ones_like(convert_to_tensor(x), df.bool_)
 
 
-def angle(x):
+def angle(x: Any) -> Any:
     x = convert_to_tensor(x)
     x = df.cast(x, to_dtype(float_of(x.dtype)))
     flat = df.where(x < 0, convert_to_tensor(math.pi, x.dtype), df.zeros_like(x))
@@ -365,32 +365,32 @@ def angle(x):
 
 # --- what kind of number it is ---
 
-def isfinite(x):
+def isfinite(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.math.is_finite(x) if x.dtype.is_floating else df.ones_like(x, df.bool_)
 
 
-def isinf(x):
+def isinf(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.math.is_inf(x) if x.dtype.is_floating else df.zeros_like(x, df.bool_)
 
 
-def isnan(x):
+def isnan(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.math.is_nan(x) if x.dtype.is_floating else df.zeros_like(x, df.bool_)
 
 
-def isposinf(x):
+def isposinf(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.logical_and(isinf(x), x > 0) if x.dtype.is_floating else isinf(x)
 
 
-def isneginf(x):
+def isneginf(x: Any) -> Any:
     x = convert_to_tensor(x)
     return df.logical_and(isinf(x), x < 0) if x.dtype.is_floating else isinf(x)
 
 
-def signbit(x):
+def signbit(x: Any) -> Any:
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         return df.zeros_like(x, df.bool_) if x.dtype.is_bool else x < 0

@@ -15,7 +15,7 @@ from dualflow.keras.src.ops.convert import (
 )
 
 
-def where(condition, x1=None, x2=None):
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     condition = convert_to_tensor(condition, "bool")
     if x1 is None and x2 is None:
         return nonzero(condition)
@@ -25,7 +25,7 @@ def where(condition, x1=None, x2=None):
     return df.where(condition, *tensors(x1, x2))
 
 
-def select(condlist, choicelist, default=0):
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     dtype = result_type(*map(dtype_of, choicelist), dtype_of(default))
     found = convert_to_tensor(default, dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
@@ -43,7 +43,7 @@ def _places(indices: Any, n: Any) -> df.Tensor:
     return df.where(indices < 0, indices + n, indices) if signed else indices
 
 
-def take(x, indices, axis=None):
+def take(x: Any, indices: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
@@ -51,7 +51,7 @@ def take(x, indices, axis=None):
     return df.gather(x, _places(indices, x.shape[axis]), axis=axis)
 
 
-def take_along_axis(x, indices, axis=None):
+def take_along_axis(x: Any, indices: Any, axis: Any = None) -> Any:
     x, indices = convert_to_tensor(x), convert_to_tensor(indices)
     if axis is None:
         if indices.ndim != 1:
@@ -73,13 +73,13 @@ def take_along_axis(x, indices, axis=None):
     return df.transpose(found, back)
 
 
-def nonzero(x):
+def nonzero(x: Any) -> Any:
     x = convert_to_tensor(x, "bool")
     found = df.cast(df.where(x), df.int32)
     return tuple(df.unstack(found, x.ndim, axis=1))
 
 
-def unravel_index(indices, shape):
+def unravel_index(indices: Any, shape: Any) -> Any:
     indices = convert_to_tensor(indices)
     dtype = indices.dtype if indices.dtype.is_integer else df.int32
     indices = df.cast(indices, df.int64)
@@ -96,7 +96,7 @@ def unravel_index(indices, shape):
 
 # --- order ---
 
-def sort(x, axis=-1):
+def sort(x: Any, axis: Any = -1) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
@@ -105,7 +105,7 @@ def sort(x, axis=-1):
     return df.sort(x, axis)
 
 
-def argsort(x, axis=-1):
+def argsort(x: Any, axis: Any = -1) -> Any:
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         x = df.cast(x, df.uint8)
@@ -114,11 +114,11 @@ def argsort(x, axis=-1):
     return df.cast(df.argsort(x, axis, stable=True), df.int32)
 
 
-def argpartition(x, kth, axis=-1):
+def argpartition(x: Any, kth: Any, axis: Any = -1) -> Any:
     return argsort(x, axis)             # sorted is partitioned at any place
 
 
-def searchsorted(sorted_sequence, values, side="left"):
+def searchsorted(sorted_sequence: Any, values: Any, side: Any = "left") -> Any:
     row, values = tensors(sorted_sequence, values)
     if row.ndim != 1:
         raise ValueError("`searchsorted` only supports 1-D sorted sequences. You can use "
@@ -130,11 +130,11 @@ def searchsorted(sorted_sequence, values, side="left"):
     return df.reshape(found, values.shape)
 
 
-def digitize(x, bins):
+def digitize(x: Any, bins: Any) -> Any:
     return searchsorted(bins, x, "right")
 
 
-def bincount(x, weights=None, minlength=0, sparse=False):
+def bincount(x: Any, weights: Any = None, minlength: Any = 0, sparse: Any = False) -> Any:
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the dualflow backend")
     x = convert_to_tensor(x)
@@ -154,7 +154,7 @@ def bincount(x, weights=None, minlength=0, sparse=False):
     return df.cast(df.math.bincount(x, weights, minlength), dtype)
 
 
-def histogram(x, bins=10, range=None):
+def histogram(x: Any, bins: Any = 10, range: Any = None) -> Any:
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         x = df.cast(x, df.float32)
@@ -178,7 +178,7 @@ def histogram(x, bins=10, range=None):
 
 # --- diagonals ---
 
-def diagonal(x, offset=0, axis1=0, axis2=1):
+def diagonal(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     x = convert_to_tensor(x)
     axis1, axis2 = canonicalize_axis(axis1, x.ndim), canonicalize_axis(axis2, x.ndim)
     x = df.transpose(x, [*[a for a in range(x.ndim) if a not in (axis1, axis2)], axis1, axis2])
@@ -188,7 +188,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return df.gather(flat, df.range(builtins.min(n, m)) * (m + 1), axis=flat.ndim - 1)
 
 
-def trace(x, offset=0, axis1=0, axis2=1):
+def trace(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     from_diagonal = diagonal(x, offset, axis1, axis2)
     name = from_diagonal.dtype.name
     if not from_diagonal.dtype.is_floating:
@@ -197,7 +197,7 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return df.reduce_sum(convert_to_tensor(from_diagonal, name), -1)
 
 
-def diag(x, k=0):
+def diag(x: Any, k: Any = 0) -> Any:
     x = convert_to_tensor(x)
     if x.ndim == 2:
         return diagonal(x, k)
@@ -213,11 +213,11 @@ def diag(x, k=0):
     return df.where(there, df.expand_dims(values, 1), df.zeros((), x.dtype))
 
 
-def diagflat(x, k=0):
+def diagflat(x: Any, k: Any = 0) -> Any:
     return diag(df.reshape(convert_to_tensor(x), (-1,)), k)
 
 
-def diff(a, n=1, axis=-1):
+def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
     a = convert_to_tensor(a)
     axis = canonicalize_axis(axis, a.ndim)
     before = (builtins.slice(None),) * axis
@@ -227,7 +227,7 @@ def diff(a, n=1, axis=-1):
     return a
 
 
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     y = convert_to_tensor(y)
     y = df.cast(y, to_dtype(result_type(y.dtype.name, float)))
     axis = canonicalize_axis(axis, y.ndim)
@@ -242,7 +242,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return df.reduce_sum(middle * gap, axis) / 2
 
 
-def vectorize(pyfunc, *, excluded=None, signature=None):
+def vectorize(pyfunc: Any, *, excluded: Any = None, signature: Any = None) -> Any:
     def rows(function: Any, in_axes: Any = 0, out_axes: Any = 0) -> Any:
         def call(*args: Any) -> Any:
             axes = [in_axes] * len(args) if isinstance(in_axes, int) else in_axes

@@ -25,7 +25,7 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
     return [convert_to_tensor(x, computed) for x in xs], to_dtype(dtype)
 
 
-def matmul(x1, x2):
+def matmul(x1: Any, x2: Any) -> Any:
     both = [convert_to_tensor(x).dtype for x in (x1, x2)]
     (x1, x2), dtype = _factors(x1, x2)
     if both == [df.int8, df.int8]:
@@ -38,7 +38,7 @@ def matmul(x1, x2):
     return df.cast(df.squeeze(made, single) if single else made, dtype)
 
 
-def dot(x1, x2):
+def dot(x1: Any, x2: Any) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         found = x1 * x2
@@ -49,40 +49,40 @@ def dot(x1, x2):
     return df.cast(found, dtype)
 
 
-def inner(x1, x2):
+def inner(x1: Any, x2: Any) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         return df.cast(x1 * x2, dtype)
     return df.cast(df.tensordot(x1, x2, [[x1.ndim - 1], [x2.ndim - 1]]), dtype)
 
 
-def outer(x1, x2):
+def outer(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2)
     if x1.dtype.is_bool:
         return df.logical_and(df.reshape(x1, (-1, 1)), df.reshape(x2, (1, -1)))
     return df.reshape(x1, (-1, 1)) * df.reshape(x2, (1, -1))
 
 
-def vdot(x1, x2):
+def vdot(x1: Any, x2: Any) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
     return df.cast(df.tensordot(df.reshape(x1, (-1,)), df.reshape(x2, (-1,)), 1), dtype)
 
 
-def tensordot(x1, x2, axes=2):
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
     if not isinstance(axes, int):
         axes = [[a] if isinstance(a, int) else list(a) for a in axes]
     return df.cast(df.tensordot(x1, x2, axes), dtype)
 
 
-def einsum(subscripts, *operands, **kwargs):
+def einsum(subscripts: Any, *operands: Any, **kwargs: Any) -> Any:
     xs, dtype = _factors(*operands)
     if all(standardize_dtype(convert_to_tensor(x).dtype) == "int8" for x in operands):
         dtype = df.int32
     return df.cast(df.einsum(subscripts, *xs), dtype)
 
 
-def kron(x1, x2):
+def kron(x1: Any, x2: Any) -> Any:
     x1, x2 = tensors(x1, x2)
     n = max(x1.ndim, x2.ndim)
     first = [1] * (n - x1.ndim) + list(x1.shape)
@@ -95,7 +95,8 @@ def kron(x1, x2):
     return df.reshape(product, [a * b for a, b in zip(first, second, strict=True)])
 
 
-def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(x1: Any, x2: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1,
+          axis: Any = None) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
     x1, x2 = tensors(x1, x2)
@@ -113,7 +114,7 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return df.stack(parts, axisc)
 
 
-def corrcoef(x):
+def corrcoef(x: Any) -> Any:
     x = convert_to_tensor(x)
     x = df.cast(x, to_dtype(result_type(x.dtype.name, float)))
     if x.ndim == 0:
@@ -127,7 +128,7 @@ def corrcoef(x):
     return found if x.ndim == 2 else df.reshape(found, ())
 
 
-def correlate(x1, x2, mode="valid"):
+def correlate(x1: Any, x2: Any, mode: Any = "valid") -> Any:
     dtype = result_type(dtype_of(convert_to_tensor(x1)), dtype_of(convert_to_tensor(x2)))
     if "int" in dtype or dtype == "bool":
         dtype = result_type(dtype, "float32")

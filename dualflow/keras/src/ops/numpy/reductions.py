@@ -25,33 +25,33 @@ def _wide(x: Any, dtype: Any = None) -> df.Tensor:
     return convert_to_tensor(x, name if dtype is not None else WIDER.get(name, name))
 
 
-def sum(x, axis=None, keepdims=False):
+def sum(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.reduce_sum(_wide(x), _axes(axis), keepdims)
 
 
-def prod(x, axis=None, keepdims=False, dtype=None):
+def prod(x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
     return df.reduce_prod(_wide(x, dtype), _axes(axis), keepdims)
 
 
-def mean(x, axis=None, keepdims=False):
+def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         x = df.cast(x, to_dtype(result_type(x.dtype.name, "float32")))
     return df.reduce_mean(x, _axes(axis), keepdims)
 
 
-def var(x, axis=None, keepdims=False):
+def var(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = convert_to_tensor(x)
     found = df.math.reduce_variance(df.cast(x, to_dtype(result_type(x.dtype.name, "float32"))),
                                     _axes(axis), keepdims)
     return df.cast(found, to_dtype(result_type(x.dtype.name, float)))
 
 
-def std(x, axis=None, keepdims=False):
+def std(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.math.reduce_std(floating(x), _axes(axis), keepdims)
 
 
-def average(x, axis=None, weights=None):
+def average(x: Any, axis: Any = None, weights: Any = None) -> Any:
     x = convert_to_tensor(x)
     if weights is None:
         return mean(df.cast(x, to_dtype(result_type(x.dtype.name, float))), axis)
@@ -85,23 +85,23 @@ def _extreme(reduce: Callable[..., df.Tensor], pick: Callable[[Any, Any], df.Ten
     return df.cast(found, dtype)
 
 
-def max(x, axis=None, keepdims=False, initial=None):
+def max(x: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
     return _extreme(df.reduce_max, df.maximum, x, axis, keepdims, initial)
 
 
-def min(x, axis=None, keepdims=False, initial=None):
+def min(x: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
     return _extreme(df.reduce_min, df.minimum, x, axis, keepdims, initial)
 
 
-def amax(x, axis=None, keepdims=False):
+def amax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return max(x, axis, keepdims)
 
 
-def amin(x, axis=None, keepdims=False):
+def amin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return min(x, axis, keepdims)
 
 
-def ptp(x, axis=None, keepdims=False):
+def ptp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
@@ -116,25 +116,25 @@ def _place(find: Callable[..., df.Tensor], x: Any, axis: Any, keepdims: bool) ->
     return df.expand_dims(found, axis) if keepdims else found
 
 
-def argmax(x, axis=None, keepdims=False):
+def argmax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _place(df.argmax, x, axis, keepdims)
 
 
-def argmin(x, axis=None, keepdims=False):
+def argmin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _place(df.argmin, x, axis, keepdims)
 
 
 # --- truth ---
 
-def all(x, axis=None, keepdims=False):
+def all(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.reduce_all(convert_to_tensor(x, "bool"), _axes(axis), keepdims)
 
 
-def any(x, axis=None, keepdims=False):
+def any(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.reduce_any(convert_to_tensor(x, "bool"), _axes(axis), keepdims)
 
 
-def count_nonzero(x, axis=None):
+def count_nonzero(x: Any, axis: Any = None) -> Any:
     return df.reduce_sum(df.cast(convert_to_tensor(x, "bool"), df.int32), _axes(axis))
 
 
@@ -151,25 +151,27 @@ def _so_far(op: Callable[..., df.Tensor], x: Any, axis: Any, dtype: Any) -> df.T
     return convert_to_tensor(found, name)
 
 
-def cumsum(x, axis=None, dtype=None):
+def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _so_far(df.cumsum, x, axis, dtype)
 
 
-def cumprod(x, axis=None, dtype=None):
+def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _so_far(df.math.cumprod, x, axis, dtype)
 
 
 # --- order statistics ---
 
-def median(x, axis=None, keepdims=False):
+def median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return quantile(x, 0.5, axis, keepdims=keepdims)
 
 
-def percentile(x, q, axis=None, method="linear", keepdims=False):
+def percentile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
+               keepdims: Any = False) -> Any:
     return quantile(x, convert_to_tensor(q, "float32") / 100, axis, method, keepdims)
 
 
-def quantile(x, q, axis=None, method="linear", keepdims=False):
+def quantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
+             keepdims: Any = False) -> Any:
     """Between sorted elements, those of all reduced axes in one row; q comes first."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
@@ -186,7 +188,7 @@ def quantile(x, q, axis=None, method="linear", keepdims=False):
     return df.reshape(found, (*q.shape, *kept))
 
 
-def in_rows(x, axis):
+def in_rows(x: Any, axis: Any) -> Any:
     """The axes to reduce joined to the last; and the shape with 1 in their places."""
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     reduced = sorted(a % x.ndim for a in axes)
@@ -219,6 +221,6 @@ def _between(ordered: df.Tensor, place: df.Tensor, method: str, dtype: df.DType)
     return mixed(at(low), at(high), share)
 
 
-def mixed(low, high, share):
+def mixed(low: Any, high: Any, share: Any) -> Any:
     """Between two numbers; one of them alone may be infinite."""
     return df.where(df.equal(low, high), low, low * (1 - share) + high * share)

@@ -9,25 +9,25 @@ import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, tensors
 
 
-def ndim(x):
+def ndim(x: Any) -> Any:
     return convert_to_tensor(x).ndim
 
 
-def size(x):
+def size(x: Any) -> Any:
     return convert_to_tensor(x).size
 
 
-def reshape(x, newshape):
+def reshape(x: Any, newshape: Any) -> Any:
     if isinstance(newshape, int):
         newshape = (newshape,)
     return df.reshape(convert_to_tensor(x), newshape)
 
 
-def ravel(x):
+def ravel(x: Any) -> Any:
     return df.reshape(convert_to_tensor(x), (-1,))
 
 
-def expand_dims(x, axis):
+def expand_dims(x: Any, axis: Any) -> Any:
     x = convert_to_tensor(x)
     axes = [axis] if isinstance(axis, int) else axis
     n = x.ndim + len(axes)
@@ -36,19 +36,19 @@ def expand_dims(x, axis):
     return x
 
 
-def squeeze(x, axis=None):
+def squeeze(x: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is not None and not isinstance(axis, int) and len(axis) == 0:
         return x
     return df.squeeze(x, axis)
 
 
-def transpose(x, axes=None):
+def transpose(x: Any, axes: Any = None) -> Any:
     x = convert_to_tensor(x)
     return df.transpose(x, axes if axes is None else [canonicalize_axis(a, x.ndim) for a in axes])
 
 
-def moveaxis(x, source, destination):
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     x = convert_to_tensor(x)
     sources = [source] if isinstance(source, int) else list(source)
     places = [destination] if isinstance(destination, int) else list(destination)
@@ -60,18 +60,18 @@ def moveaxis(x, source, destination):
     return df.transpose(x, order)
 
 
-def swapaxes(x, axis1, axis2):
+def swapaxes(x: Any, axis1: Any, axis2: Any) -> Any:
     x = convert_to_tensor(x)
     order = list(range(x.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return df.transpose(x, order)
 
 
-def broadcast_to(x, shape):
+def broadcast_to(x: Any, shape: Any) -> Any:
     return df.broadcast_to(convert_to_tensor(x), shape)
 
 
-def flip(x, axis=None):
+def flip(x: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         axis = range(x.ndim)
@@ -79,15 +79,15 @@ def flip(x, axis=None):
     return df.reverse(x, axes) if axes else x
 
 
-def fliplr(x):
+def fliplr(x: Any) -> Any:
     return flip(x, 1)
 
 
-def flipud(x):
+def flipud(x: Any) -> Any:
     return flip(x, 0)
 
 
-def rot90(array, k=1, axes=(0, 1)):
+def rot90(array: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     array = convert_to_tensor(array)
     if array.ndim < 2:
         raise ValueError("Input array must have at least 2 dimensions. "
@@ -103,21 +103,21 @@ def rot90(array, k=1, axes=(0, 1)):
     return flip(swapaxes(array, first, second), second) if k == 3 else array
 
 
-def roll(x, shift, axis=None):
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         return df.reshape(df.roll(df.reshape(x, (-1,)), shift, 0), x.shape)
     return df.roll(x, shift, axis)
 
 
-def tile(x, repeats):
+def tile(x: Any, repeats: Any) -> Any:
     x = convert_to_tensor(x)
     repeats = [repeats] if isinstance(repeats, int) else list(repeats)
     repeats = [1] * (x.ndim - len(repeats)) + repeats
     return df.tile(df.reshape(x, (1,) * (len(repeats) - x.ndim) + tuple(x.shape)), repeats)
 
 
-def repeat(x, repeats, axis=None):
+def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
@@ -126,7 +126,7 @@ def repeat(x, repeats, axis=None):
     return df.repeat(x, repeats, axis)
 
 
-def pad(x, pad_width, mode="constant", constant_values=None):
+def pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = None) -> Any:
     x = convert_to_tensor(x)
     if constant_values is not None and mode != "constant":
         raise ValueError("Argument `constant_values` can only be provided when "
@@ -153,18 +153,18 @@ def _edges(x: df.Tensor, pad_width: list[list[int]]) -> df.Tensor:
 
 # --- joining ---
 
-def concatenate(xs, axis=0):
+def concatenate(xs: Any, axis: Any = 0) -> Any:
     xs = tensors(*xs)
     if axis is None:
         return df.concat([df.reshape(x, (-1,)) for x in xs], 0)
     return df.concat(xs, axis)
 
 
-def stack(x, axis=0):
+def stack(x: Any, axis: Any = 0) -> Any:
     return df.stack(tensors(*x), axis)
 
 
-def append(x1, x2, axis=None):
+def append(x1: Any, x2: Any, axis: Any = None) -> Any:
     return concatenate([x1, x2], axis)
 
 
@@ -177,22 +177,22 @@ def _at_least(x: Any, n: int) -> df.Tensor:
     return df.expand_dims(x, -1) if n >= 3 and x.ndim == 2 else x
 
 
-def hstack(xs):
+def hstack(xs: Any) -> Any:
     xs = [_at_least(x, 1) for x in xs]
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
-def vstack(xs):
+def vstack(xs: Any) -> Any:
     return concatenate([_at_least(x, 2) for x in xs], 0)
 
 
-def dstack(xs):
+def dstack(xs: Any) -> Any:
     return concatenate([_at_least(x, 3) for x in xs], 2)
 
 
 # --- splitting ---
 
-def split(x, indices_or_sections, axis=0):
+def split(x: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = convert_to_tensor(x)
     n = x.shape[axis]
     if isinstance(indices_or_sections, int):
@@ -210,7 +210,7 @@ def _parts(x: df.Tensor, borders: list[Any], axis: int) -> list[df.Tensor]:
             for a, b in zip(borders, borders[1:], strict=False)]
 
 
-def array_split(x, indices_or_sections, axis=0):
+def array_split(x: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = convert_to_tensor(x)
     if not isinstance(indices_or_sections, int):
         return split(x, indices_or_sections, axis)
@@ -221,14 +221,14 @@ def array_split(x, indices_or_sections, axis=0):
     return _parts(x, borders, axis)
 
 
-def hsplit(x, indices_or_sections):
+def hsplit(x: Any, indices_or_sections: Any) -> Any:
     x = convert_to_tensor(x)
     return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def vsplit(x, indices_or_sections):
+def vsplit(x: Any, indices_or_sections: Any) -> Any:
     return split(x, indices_or_sections, 0)
 
 
-def dsplit(x, indices_or_sections):
+def dsplit(x: Any, indices_or_sections: Any) -> Any:
     return split(x, indices_or_sections, 2)

@@ -33,8 +33,9 @@ def _filling(x: df.Tensor, axis: int, fill_value: Any) -> df.Tensor:
     return convert_to_tensor(fill_value, x.dtype)
 
 
-def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False,
-           axis=None, size=None, fill_value=None):
+def unique(x: Any, sorted: Any = True, return_index: Any = False, return_inverse: Any = False,
+           return_counts: Any = False,
+           axis: Any = None, size: Any = None, fill_value: Any = None) -> Any:
     x = convert_to_tensor(x)
     if x.dtype.is_bool:
         found = unique(df.cast(x, df.uint8), sorted, return_index, return_inverse, return_counts,

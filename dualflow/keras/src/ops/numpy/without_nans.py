@@ -19,19 +19,19 @@ def _filled(x: Any, value: float) -> df.Tensor:
     return df.where(isnan(x), convert_to_tensor(value, x.dtype), x)
 
 
-def nansum(x, axis=None, keepdims=False):
+def nansum(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return reductions.sum(_filled(x, 0.0), axis, keepdims)
 
 
-def nanprod(x, axis=None, keepdims=False):
+def nanprod(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return reductions.prod(_filled(x, 1.0), axis, keepdims)
 
 
-def nancumsum(x, axis=None, dtype=None):
+def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Any:
     return reductions.cumsum(_filled(x, 0.0), axis, dtype)
 
 
-def nancumprod(x, axis=None, dtype=None):
+def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Any:
     return reductions.cumprod(_filled(x, 1.0), axis, dtype)
 
 
@@ -45,11 +45,11 @@ def _extreme(reduce: Callable[..., df.Tensor], x: Any, axis: Any, keepdims: bool
     return df.where(nothing, convert_to_tensor(float("nan"), x.dtype), found)
 
 
-def nanmax(x, axis=None, keepdims=False):
+def nanmax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _extreme(reductions.max, x, axis, keepdims, -INFINITY)
 
 
-def nanmin(x, axis=None, keepdims=False):
+def nanmin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _extreme(reductions.min, x, axis, keepdims, INFINITY)
 
 
@@ -63,11 +63,11 @@ def _place(find: Callable[..., df.Tensor], x: Any, axis: Any, keepdims: bool,
     return df.where(nothing, convert_to_tensor(-1, found.dtype), found)
 
 
-def nanargmax(x, axis=None, keepdims=False):
+def nanargmax(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _place(reductions.argmax, x, axis, keepdims, -INFINITY)
 
 
-def nanargmin(x, axis=None, keepdims=False):
+def nanargmin(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return _place(reductions.argmin, x, axis, keepdims, INFINITY)
 
 
@@ -75,14 +75,14 @@ def _count(x: df.Tensor, axis: Any) -> df.Tensor:
     return reductions.sum(df.cast(df.logical_not(isnan(x)), df.float32), axis, True)
 
 
-def nanmean(x, axis=None, keepdims=False):
+def nanmean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = floating(x)
     wide = df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
     total = reductions.sum(_filled(wide, 0.0), axis, True)
     return _without(df.cast(total / df.cast(_count(x, axis), wide.dtype), x.dtype), axis, keepdims)
 
 
-def nanvar(x, axis=None, keepdims=False):
+def nanvar(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = floating(x)
     wide = df.cast(x, df.float32) if x.dtype.itemsize == 2 else x
     apart = _filled(wide - nanmean(wide, axis, True), 0.0)
@@ -91,7 +91,7 @@ def nanvar(x, axis=None, keepdims=False):
     return _without(df.cast(found, x.dtype), axis, keepdims)
 
 
-def nanstd(x, axis=None, keepdims=False):
+def nanstd(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return df.sqrt(nanvar(x, axis, keepdims))
 
 
@@ -102,15 +102,17 @@ def _without(x: df.Tensor, axis: Any, keepdims: bool) -> df.Tensor:
     return df.squeeze(x, list(axes)) if len(axes) else x
 
 
-def nanmedian(x, axis=None, keepdims=False):
+def nanmedian(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
-def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
+def nanpercentile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
+                  keepdims: Any = False) -> Any:
     return nanquantile(x, convert_to_tensor(q, "float32") / 100, axis, method, keepdims)
 
 
-def nanquantile(x, q, axis=None, method="linear", keepdims=False):
+def nanquantile(x: Any, q: Any, axis: Any = None, method: Any = "linear",
+                keepdims: Any = False) -> Any:
     """Rows are sorted with NaNs last; places are counted among the rest of each row."""
     x = convert_to_tensor(x)
     dtype = to_dtype(float_of(x.dtype))
