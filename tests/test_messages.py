@@ -32,7 +32,7 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
     (lambda v: df.optimizers.Adam(beta1=0.5), TypeError,
      r"Adam\(\) has no argument 'beta1'; did you mean 'beta_1'\?"),
     (lambda v: df.optimizers.SGD(wrong=1), TypeError,
-     r"SGD\(\) has no argument 'wrong'; it has learning_rate, momentum, nesterov, clipnorm"),
+     r"SGD\(\) has no argument 'wrong'; it has learning_rate, momentum, nesterov, weight_decay"),
     (lambda v: divmod(X, "a"), TypeError, "want numbers"),
     (lambda v: X.foo, AttributeError, "'dualflow.Tensor' object has no attribute 'foo'"),
     (lambda v: v.foo, AttributeError, "'dualflow.Variable' object has no attribute 'foo'"),

@@ -64,12 +64,13 @@ class ForwardAccumulator(Recorder):
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self._primals = flatten_tensors(primals)
-        self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
-        self._log = RecordLog(False)
         for x in self._primals:
             if not isinstance(x, TensorBase) or not x.dtype.is_floating:
                 raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, want a tensor of a "
                                  "floating dtype")
+        self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
+        self._log = RecordLog(False)
+        for x in self._primals:
             self._log.watch(x)
 
     def jvp(self, primals: Any, unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
 from dualflow.arguments import shown
 from dualflow.dtypes import DType
-from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
 from dualflow.onnx.package import dtype_of, onnx
 
@@ -45,6 +45,9 @@ class Model:
     """
 
     def __init__(self, proto: Any, trainable: bool) -> None:
+        if not isinstance(proto, onnx().ModelProto):
+            raise DTypeError(f"onnx.Model: got {shown(proto)}, want a ModelProto; df.onnx.load reads "
+                             "files")
         library = Library(proto)
         self._body = Body(proto.graph, library)
         if library.missing:

@@ -84,7 +84,8 @@ SPARED = {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__ge
           "__dir__", "__sizeof__", "__reduce__", "__reduce_ex__", "__setattr__", "__delattr__",
           "__getstate__", "__setstate__", "__init__", "mro"}
 SPARED_FUNCTIONS = {"set_num_threads", "run_functions_eagerly", "enable_check_numerics",
-                    "functions_run_eagerly", "disable_check_numerics", "trim_memory"}
+                    "functions_run_eagerly", "disable_check_numerics", "trim_memory",
+                    "Operation"}        # made by graphs alone
 
 
 def targets():

@@ -18,7 +18,7 @@ AXES = {
     "reduce_prod": df.reduce_prod, "reduce_variance": df.math.reduce_variance,
     "reduce_logsumexp": df.reduce_logsumexp, "argmax": df.argmax, "argmin": df.argmin,
     "cumsum": df.cumsum, "sort": df.sort, "reverse": lambda x, axis: df.reverse(x, [axis]),
-    "roll": lambda x, axis: df.roll(x, 1, axis), "gather": lambda x, axis: df.gather(x, [0], axis),
+    "roll": lambda x, axis: df.roll(x, 1, axis), "gather": lambda x, axis: df.gather(x, [0], axis=axis),
     "squeeze": df.squeeze, "concat": lambda x, axis: df.concat([x, x], axis),
     "split": lambda x, axis: df.split(x, 1, axis),
     "unstack": lambda x, axis: df.unstack(x, axis=axis),

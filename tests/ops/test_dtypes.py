@@ -47,6 +47,8 @@ def test_undeclared_dtype(case, dtype):
         assert dtype in message, message
         assert case.op in message or case.function.split(".")[-1] in message, message
         return
+    if any([type(a) is float for a in case.args]):      # promotes integers to float32
+        return
     op = _core.get_op(case.op)
     # no table of dtypes: the kernel is chosen otherwise, as that of cast
     has_kernel = op.kind != "elementwise" or not op.dtypes or dtype in op.dtypes

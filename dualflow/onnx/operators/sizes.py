@@ -32,7 +32,7 @@ def _numbers(function: Any) -> Any:
 
     def listed(x: Any) -> Any:
         if isinstance(x, TensorBase):
-            return np.array(x.numpy(), dtype=object)
+            return np.asarray(x.numpy()).astype(object)     # of numbers of Python
         return x
 
     def run(at: Node, *inputs: Any) -> Any:

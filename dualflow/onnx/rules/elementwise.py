@@ -186,4 +186,5 @@ def _(w, at, y, x):
 
 
 refuse("the standard has no operator for it, and no short formula of those it has is exact",
-       "gcd", "lcm", "lgamma", "digamma", "polygamma", "erfinv", "erfcinv", "ndtri")
+       "gcd", "lcm", "lgamma", "digamma", "polygamma", "erfinv", "erfcinv", "ndtri",
+       "igamma", "igammac", "igamma_grad_a", "gamma_density", "betainc", "beta_density", "zeta")
