@@ -46,8 +46,8 @@ class Model:
 
     def __init__(self, proto: Any, trainable: bool) -> None:
         if not isinstance(proto, onnx().ModelProto):
-            raise DTypeError(f"onnx.Model: got {shown(proto)}, want a ModelProto; df.onnx.load reads "
-                             "files")
+            raise DTypeError(f"onnx.Model: got {shown(proto)}, want a ModelProto; df.onnx.load "
+                             "reads files")
         library = Library(proto)
         self._body = Body(proto.graph, library)
         if library.missing:
