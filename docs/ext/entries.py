@@ -51,7 +51,8 @@ def text_of(entry, group, options):
         yield "   Also " + ", ".join(f"``{name}``" for name in entry.others) + "."
         yield ""
     near = family(entry, group)
-    if near:
+    alias = entry.kind == "class" and entry.value.__name__ != entry.name.rpartition(".")[2]
+    if near and not alias:                  # autodoc says of which class it is another name
         yield "   .. seealso:: " + ", ".join(f":py:obj:`{e.name}`" for e in near)
         yield ""
 
