@@ -56,6 +56,7 @@ def test_in_python():
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has builds of its own")
+@pytest.mark.soak
 def test_the_guide_builds(tmp_path):
     tree = tmp_path / "tree"
     shutil.copytree(ROOT, tree, ignore=LEFT)
