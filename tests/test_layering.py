@@ -78,7 +78,7 @@ def test_python_imports_go_down(path):
 
 
 # milliseconds: made where they are needed
-SLOW_IMPORTS = {"numpy", "inspect", "difflib", "opcode"}
+SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)

@@ -1,6 +1,5 @@
 """Tensors as text, as lists, and as containers: what Python's protocols ask of them."""
 
-from html import escape
 from typing import Any
 
 from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
@@ -66,12 +65,14 @@ def to_text(x: Tensor | Variable, variable: str | None = None) -> str:
 
 def to_html(x: Tensor | Variable) -> str:
     """What a notebook shows: the same, with shape and dtype above the values."""
+    import html  # loaded where it is first wanted
+
     if isinstance(x, Symbol):
-        return f"<code>{escape(repr(x))}</code>"
+        return f"<code>{html.escape(repr(x))}</code>"
     kind = f"Variable {x.name!r}" if isinstance(x, Variable) else "Tensor"
     values = values_text(x.value() if isinstance(x, Variable) else x)
-    return (f"<div><code>{escape(kind)} shape={x.shape} dtype={x.dtype}</code>"
-            f"<pre>{escape(values)}</pre></div>")
+    return (f"<div><code>{html.escape(kind)} shape={x.shape} dtype={x.dtype}</code>"
+            f"<pre>{html.escape(values)}</pre></div>")
 
 
 def to_format(x: Tensor | Variable, spec: str) -> str:
