@@ -85,11 +85,14 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     if adjoint_a or adjoint_b:
         transpose_a = _turned("matmul", "a", transpose_a, adjoint_a)
         transpose_b = _turned("matmul", "b", transpose_b, adjoint_b)
-    if _rank(a) < 2 or _rank(b) < 2:
-        return _with_vectors(a, b, transpose_a, transpose_b, output_type, name)
-    if output_type is not None:
+    try:
+        if output_type is None:
+            return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
         return _matmul_as(as_dtype(output_type), a, b, transpose_a, transpose_b, name)
-    return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
+    except ShapeError:          # vectors, which the kernel does not take, cost matrices nothing
+        if _rank(a) >= 2 and _rank(b) >= 2:
+            raise
+    return _with_vectors(a, b, transpose_a, transpose_b, output_type, name)
 
 
 def _turned(op: str, operand: str, transpose: bool, adjoint: bool) -> bool:
