@@ -399,7 +399,7 @@ _PACKAGES = {"array_api", "autograph", "data", "debugging", "keras", "onnx", "sa
 
 # Modules that are here because others import them.
 _INTERNAL = {"arguments", "devices", "dtypes", "errors", "frames", "gradient_registry",
-             "printing", "settings", "tensor_shape"}
+             "printing", "settings", "switches", "tensor_shape"}
 
 # All that is imported above is public, here and for type checkers.
 __all__ = sorted({*_LATE, *_PACKAGES, *globals()} - _INTERNAL)

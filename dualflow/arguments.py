@@ -1,9 +1,14 @@
 """Plain arguments of public functions: integers, and how messages show values of any kind."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 from dualflow.errors import DTypeError, InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SHOWN = 200  # characters
 REFUSED = (InvalidArgumentError, DTypeError)   # what an op says of tensors that do not fit it

@@ -19,6 +19,7 @@ from dualflow.devices import (
     set_soft_device_placement as set_soft_device_placement,
     set_visible_devices as set_visible_devices,
 )
+from dualflow.switches import Switches
 
 __all__ = [
     "LogicalDevice",
@@ -46,13 +47,6 @@ __all__ = [
 ]
 
 
-class _Setting:
-    """Process-wide switches."""
-
-    functions_run_eagerly = False
-    exact_convolutions = False
-
-
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Switches whether every `dualflow.function` runs as plain Python, to be stepped through.
 
@@ -68,7 +62,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     True
     >>> df.config.run_functions_eagerly(False)
     """
-    _Setting.functions_run_eagerly = bool(run_eagerly)
+    Switches.functions_run_eagerly = bool(run_eagerly)
     _core.set_fast_calls(not run_eagerly)
 
 
@@ -81,7 +75,7 @@ def functions_run_eagerly() -> bool:
     >>> df.config.functions_run_eagerly()
     False
     """
-    return _Setting.functions_run_eagerly
+    return Switches.functions_run_eagerly
 
 
 def set_exact_convolutions(exact: bool) -> None:
@@ -104,7 +98,7 @@ def set_exact_convolutions(exact: bool) -> None:
     True
     >>> df.config.set_exact_convolutions(False)
     """
-    _Setting.exact_convolutions = bool(exact)
+    Switches.exact_convolutions = bool(exact)
 
 
 def exact_convolutions() -> bool:
@@ -116,7 +110,7 @@ def exact_convolutions() -> bool:
     >>> df.config.exact_convolutions()
     False
     """
-    return _Setting.exact_convolutions
+    return Switches.exact_convolutions
 
 
 def isa() -> str:

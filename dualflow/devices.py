@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow.errors import InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["LogicalDevice", "LogicalDeviceConfiguration", "PhysicalDevice",
            "get_logical_device_configuration", "get_soft_device_placement", "get_visible_devices",

@@ -1,12 +1,17 @@
 """Element types: ``df.float32`` and the like, and conversion of anything that names one."""
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any, Literal
 
 from dualflow.arguments import shown
 from dualflow.errors import DTypeError
 
-Kind = Literal["bool", "int", "float"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = 'Literal["bool", "int", "float"]'
 
 
 # The finite numbers of each floating dtype end here.
@@ -124,7 +129,7 @@ class DType:
         return False
 
     @property
-    def real_dtype(self) -> "DType":
+    def real_dtype(self) -> DType:
         """Itself; complex dtypes have another."""
         return self
 
@@ -138,7 +143,7 @@ class DType:
         return as_dtype(other) is self
 
     @property
-    def base_dtype(self) -> "DType":
+    def base_dtype(self) -> DType:
         """Itself; TensorFlow 1 has references besides."""
         return self
 

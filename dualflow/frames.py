@@ -1,10 +1,15 @@
 """The current place in the user's program: the innermost frame outside the package and of
 libraries that run on it."""
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _passed_over = [PACKAGE]

@@ -19,12 +19,16 @@ input positions and "output". All other operands arrive as `TensorSpec`: shape a
 A module that is reloaded declares its rules again, and these replace the old ones.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from dualflow import _core
 
-Rule = Callable[..., Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+Rule: TypeAlias = "Callable[..., Any]"
 
 _ALL_INPUTS = 0x7FFFFFFF
 _OUTPUT = 0x80000000

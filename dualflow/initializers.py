@@ -7,18 +7,19 @@ field of a convolution; for a vector both are its length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Any
 
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import ints
-from dualflow.ops.types import DTypeLike
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from dualflow.initializer_classes import (
         Constant as Constant,
         GlorotNormal as GlorotNormal,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         VarianceScaling as VarianceScaling,
         Zeros as Zeros,
     )
+    from dualflow.ops.types import DTypeLike
 
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "ones", "zeros"]

@@ -6,9 +6,13 @@ are no longer in use leave first. Blocks from 4 MB on come from huge pages where
 them. Programs of traced functions share scratch memory, at most four pieces when none runs.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["reset_peak", "stats", "trim"]
 

@@ -6,13 +6,17 @@ sorted keys or, if keys do not compare, of insertion; those of a dataclass in th
 fields its constructor takes. Names follow TensorFlow's `tf.nest`.
 """
 
-import copy
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from dualflow._core import TensorBase, unwrapped
 from dualflow.errors import InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested", "map_structure",
            "pack_sequence_as"]
@@ -103,6 +107,8 @@ def remade(item: Any, values: list[Any]) -> Any:
         return item._remade(values)
     if isinstance(item, SEQUENCES):
         return kind(*values) if fields(item) else kind(values)
+    import copy  # only for a dataclass
+
     made = copy.copy(item)              # its constructor may not accept stand-ins for tensors
     for name, value in zip(fields(item), values, strict=True):
         object.__setattr__(made, name, value)

@@ -3,10 +3,10 @@
 `print` is dualflow's; `python_print` stands in for Python's while a thread traces.
 """
 
+from __future__ import annotations
+
 import builtins
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -23,6 +23,11 @@ from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_tensors, map_structure, pack_sequence_as
 from dualflow.ops.display import to_text, values_text
 from dualflow.ops.host import host_call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["print"]
 

@@ -6,9 +6,12 @@ All it knows of a trace is how to tell it that it is `outdated`.
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
 from dualflow._core import current_graph
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Settings"]
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, TypeVar
 
 from dualflow._core import Dim
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Self
+
 __all__ = ["TensorShape"]
 
-Self = TypeVar("Self", bound="TensorShape")
 
-
-class TensorShape(tuple[Any, ...]):
+class TensorShape(tuple):
     """The sizes of a tensor, None where one is unknown.
 
     Parameters
@@ -38,7 +39,7 @@ class TensorShape(tuple[Any, ...]):
 
     known_rank: bool
 
-    def __new__(cls: type[Self], dims: Iterable[Any] | int | None) -> Self:
+    def __new__(cls, dims: Iterable[Any] | int | None) -> Self:
         if isinstance(dims, int):
             dims = (dims,)
         made = super().__new__(cls, () if dims is None else map(cls.size, dims))

@@ -7,8 +7,7 @@ Examples
 >>> testing.check_gradients(lambda x: df.exp(x) * x, [[0.5, 1., 2.]], order=2)
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import integer
@@ -17,6 +16,11 @@ from dualflow.dtypes import float64
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten_tensors
 from dualflow.ops.cast import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 __all__ = ["assert_close", "assert_ulp", "check_gradients", "numeric_gradient"]
 

@@ -19,7 +19,7 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 # Lowest first; modules of one floor may know each other.
 FLOORS = [
     {"arguments", "errors", "dtypes", "frames"}, {"_core"},
-    {"gradient_registry", "config", "memory", "settings", "nest", "devices",
+    {"gradient_registry", "config", "memory", "settings", "switches", "nest", "devices",
      "tensor_shape"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
@@ -78,7 +78,7 @@ def test_python_imports_go_down(path):
 
 
 # milliseconds: made where they are needed
-SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode"}
+SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)

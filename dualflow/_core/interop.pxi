@@ -1,12 +1,13 @@
 # Tensors out: the buffer protocol, NumPy arrays, pickles. Only pickles of a protocol below 5 copy.
 
-from pickle import PickleBuffer
-
 from libc.string cimport strcmp
 
 from cpython.buffer cimport (
     PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
+
+cdef extern from "Python.h":
+    object PyPickleBuffer_FromObject(object base)
 
 cdef enum:
     NUMPY_NDIM = 64            # of memoryview and of NumPy 2
@@ -173,7 +174,7 @@ cdef object raw_bytes(Tensor x, int protocol):
     """The data for a pickle: out of band if the protocol supports it, else a copy."""
     cdef int64_t n_bytes = df_tensor_bytes(&x.t)
     if protocol >= 5:
-        return PickleBuffer(share(x, 0, DF_U8, 1, &n_bytes, b"pickle"))
+        return PyPickleBuffer_FromObject(share(x, 0, DF_U8, 1, &n_bytes, b"pickle"))
     return (<char *>x.t.data)[:n_bytes] if n_bytes else b""
 
 
@@ -197,3 +198,6 @@ def rebuild(str dtype not None, tuple shape not None, data):
     if x.t.dtype == DF_BOOL:
         df_normalize_bools(<uint8_t *>x.t.data, x.t.size)
     return x
+
+
+rebuild.__module__ = "dualflow.ops"      # what unpickles a tensor loads the methods of tensors

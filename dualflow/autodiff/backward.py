@@ -5,9 +5,9 @@ is `walk_back` in the core; this module has the parts that apply ops: adding up 
 Both happen nowhere else, least of all in rules.
 """
 
-from collections.abc import Callable, Iterable
+from __future__ import annotations
+
 from functools import reduce
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -29,6 +29,11 @@ from dualflow.ops.arithmetic import add_n
 from dualflow.ops.array import broadcast_to, identity, reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.indexed_slices import IndexedSlices, add_up
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
 __all__ = ["Inside", "backward", "ones", "total", "zeros"]
 
@@ -95,7 +100,7 @@ class Inside:
         self.flows = flows
         self.sum_at = sum_at
 
-    def plus(self, other: "Inside") -> "Inside":
+    def plus(self, other: Inside) -> Inside:
         """The sum of two."""
         flows = dict(self.flows)
         for y, g in other.flows.items():

@@ -9,9 +9,6 @@ it meets on the way; in a graph, that pass is dead code except for this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from dualflow._core import Recorder, RecordLog, Tensor, TensorBase, as_tensor, tensor_id
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, fit, ones, zeros
@@ -27,6 +24,11 @@ from dualflow.nest import (
 )
 from dualflow.ops.array import same_shape
 from dualflow.ops.indexed_slices import IndexedSlices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 __all__ = ["ForwardAccumulator", "hvp", "jvp", "vjp"]
 

@@ -1,8 +1,8 @@
 """Derivatives as plain functions of functions, and user-defined gradients."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import (
     RecordLog,
@@ -17,6 +17,11 @@ from dualflow.autodiff.tape import GradientTape
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.indexed_slices import IndexedSlices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["custom_gradient", "grad", "hessian", "jacobian", "value_and_grad"]
 

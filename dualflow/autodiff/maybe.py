@@ -7,8 +7,7 @@ graph, the rules are there either way, and a `Maybe` carries a flag beside the v
 anything flowed. Sums take the value for -0.0 where nothing did, since x + -0.0 is x for every x.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Maybe, as_tensor, current_graph, record_function
 from dualflow.ops.array import expand_dims
@@ -16,6 +15,11 @@ from dualflow.ops.bitwise import logical_and, logical_or
 from dualflow.ops.compare import where
 from dualflow.ops.indexed_slices import IndexedSlices, plus
 from dualflow.ops.reduce import reduce_any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 __all__ = ["add_maybes", "clean", "flag_of", "only_if", "settle", "zeroed"]
 

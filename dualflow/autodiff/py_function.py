@@ -1,13 +1,19 @@
 """Python functions of dualflow's ops that stay Python in a graph, with their gradients."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape, UnconnectedGradients
 from dualflow.ops.registered import from_python, name_of
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["py_function"]
 

@@ -1,8 +1,8 @@
 """Gradients that compute again what they read, to keep less meanwhile."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from dualflow._core import (
     Recording,
@@ -20,6 +20,11 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, pack_sequence_as, rebuild
 from dualflow.ops.draws import noted, repeated
 from dualflow.ops.scan import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["checkpoint", "recompute_grad"]
 

@@ -3,7 +3,7 @@
 A gradient op computes what a tape over the steps would, so its own gradient is that of such a
 gradient. It takes some ten ops a step; the number of steps must be known while tracing."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
 
 from dualflow._core import Tensor
 from dualflow.autodiff.tape import GradientTape
@@ -17,10 +17,15 @@ from dualflow.ops.matmul import matmul
 from dualflow.ops.relu import relu as rectified
 from dualflow.ops.special import sigmoid
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
 __all__: list[str] = []
 
 # (what comes from the inputs, the states) -> the states after the step
-Step = Callable[[Tensor, list[Tensor]], list[Tensor]]
+Step: TypeAlias = "Callable[[Tensor, list[Tensor]], list[Tensor]]"
 
 
 def steps(step: Step, x: Tensor, kernel: Tensor, bias: Tensor, states: Sequence[Tensor],

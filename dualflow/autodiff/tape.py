@@ -1,6 +1,6 @@
 """GradientTape: records ops while they run and differentiates what was recorded."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import (
     Recorder,
@@ -24,6 +24,10 @@ from dualflow.ops.array import reshape, same_shape
 from dualflow.ops.gather import gather
 from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.join import stack, unstack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 

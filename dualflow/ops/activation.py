@@ -1,12 +1,17 @@
 """Smooth activations of neural networks, and what flows back through them."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs, multiply
 from dualflow.ops.compare import where
 from dualflow.ops.exponential import exp
 from dualflow.ops.special import sigmoid
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "elu",

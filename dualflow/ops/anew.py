@@ -4,11 +4,15 @@ In a graph they are inputs and outputs of what owns it, so what flows back into 
 itself. So that eager mode makes the same sums, tapes see an `identity` of each there.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Symbol, Tensor, current_graph, current_log, recorded
 from dualflow.nest import rebuild
 from dualflow.ops.array import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def anew(structure: Any) -> Any:

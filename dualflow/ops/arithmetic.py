@@ -1,11 +1,16 @@
 """Arithmetic with its gradients. Integers wrap around; Python numbers take the tensors' dtype."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "abs",

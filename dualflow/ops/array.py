@@ -1,8 +1,8 @@
 """Ops on one tensor that keep its elements: shapes, broadcasting, transposing; with gradients."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
-from typing import Any
 
 from dualflow import _core
 from dualflow._core import (
@@ -20,7 +20,13 @@ from dualflow.arguments import shown
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.types import Axis, DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["broadcast_to", "ensure_shape", "expand_dims", "identity", "rank", "reshape", "shape",
            "size", "squeeze", "static_shape", "stop_gradient", "transpose"]

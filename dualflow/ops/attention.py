@@ -1,6 +1,6 @@
 """Scaled dot-product attention, by tiles, and its gradients."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, constant, larger
@@ -20,7 +20,12 @@ from dualflow.ops.random import stateless_uniform
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import slice as cut_out
 from dualflow.ops.softmax import softmax
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["attention_grads", "scaled_dot_product_attention"]
 
@@ -139,12 +144,11 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
 #     dv = (P M)ᵀ g        dq = r dS k       dk = r dSᵀ q
 
 
-class _Layout(NamedTuple):
+class _Layout:
     """How tensors of a call become (batch, heads, length, width), of at least 32 bits, and back."""
 
-    heads_inner: bool
-    heads: Any
-    groups: Any
+    def __init__(self, heads_inner: bool, heads: Any, groups: Any) -> None:
+        self.heads_inner, self.heads, self.groups = heads_inner, heads, groups
 
     def _turned(self, x: TensorBase) -> TensorBase:
         return transpose(x, [0, 2, 1, 3]) if self.heads_inner else x

@@ -1,6 +1,6 @@
 """Batch normalization of channels, with its gradients."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor, larger
 from dualflow.arguments import REFUSED, channels_first, named
@@ -13,7 +13,12 @@ from dualflow.ops.cast import cast
 from dualflow.ops.exponential import rsqrt
 from dualflow.ops.group_norm import channels_second_order
 from dualflow.ops.normalization import in_float
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["batch_normalization", "fused_batch_norm", "fused_batch_norm_grad", "normalize_by"]
 

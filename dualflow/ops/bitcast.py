@@ -1,11 +1,16 @@
 """The bits of numbers: as another dtype, and the next number."""
 
+from __future__ import annotations
+
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, constant
 from dualflow.errors import DTypeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.compare import equal, greater, where
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["bitcast", "nextafter"]
 

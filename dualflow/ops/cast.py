@@ -1,10 +1,15 @@
 """Conversion between dtypes."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import as_dtype, bfloat16, float16, float32
 from dualflow.gradient_registry import gradient
 from dualflow.ops.limits import clip_by_value
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "cast",

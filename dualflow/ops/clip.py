@@ -1,8 +1,7 @@
 """Limiting the norms of gradients. Rows of one index of `IndexedSlices` are added up first, so that
 norms are those of the dense gradients."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import DType, float64
@@ -14,7 +13,13 @@ from dualflow.ops.compare import where
 from dualflow.ops.indexed_slices import IndexedSlices, merged
 from dualflow.ops.join import stack
 from dualflow.ops.limits import clip_by_value, maximum
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_gradient_by_value", "global_norm"]
 

@@ -1,9 +1,14 @@
 """Comparisons, and the choice between two tensors by a condition."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "approximate_equal",

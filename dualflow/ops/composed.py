@@ -1,6 +1,7 @@
 """Functions of numbers that are composed of other ops; their gradients follow."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from functools import reduce
 
 from dualflow._core import Tensor, as_tensor
@@ -12,7 +13,12 @@ from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.division import divide_no_nan
 from dualflow.ops.reduce import reduce_all, reduce_sum
 from dualflow.ops.special import lgamma
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["is_non_decreasing", "is_strictly_increasing", "lbeta", "polyval", "reciprocal_no_nan",
            "scalar_mul"]

@@ -2,8 +2,7 @@
 traced. Names follow TensorFlow's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Symbol, Tensor, as_tensor, current_graph
@@ -14,11 +13,17 @@ from dualflow.ops.anew import anew
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, where
 from dualflow.ops.host import host_call
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["case", "cond", "switch_case"]
 
-Branch = Callable[[], Any]
+Branch: TypeAlias = "Callable[[], Any]"
 
 
 def is_traced(x: Any) -> bool:
@@ -118,7 +123,7 @@ def switch_case(branch_index: TensorLike,
 
 def _by_index(branch_fns: Any) -> tuple[list[int], list[Branch]]:
     """The indices of branches, ascending, and the branches."""
-    given = branch_fns.items() if isinstance(branch_fns, Mapping) else branch_fns
+    given = branch_fns.items() if hasattr(branch_fns, "items") else branch_fns
     pairs: list[tuple[int, Branch]] = []
     for k, item in enumerate(given):
         key, branch = item if isinstance(item, tuple) and len(item) == 2 else (k, item)
@@ -177,7 +182,7 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
     >>> [sign(df.constant(x)).item() for x in (-3., 0., 2.)]
     [-1, 0, 1]
     """
-    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
+    pairs = list(pred_fn_pairs.items() if hasattr(pred_fn_pairs, "items") else pred_fn_pairs)
     if not all([isinstance(pair, tuple | list) and len(pair) == 2 and callable(pair[1])
                 for pair in pairs]) or not (pairs or default):
         raise InvalidArgumentError(f"case: pred_fn_pairs is {shown(pred_fn_pairs)}, want pairs of "

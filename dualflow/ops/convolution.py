@@ -3,16 +3,21 @@
 The kernels take channels last; other layouts are transposed around them.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from dualflow import config
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import REFUSED, named, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import ints, product, reshape, static_shape, transpose
-from dualflow.ops.types import TensorLike
+from dualflow.switches import Switches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["Geometry", "atrous_conv2d", "channels_first", "channels_last", "conv1d", "conv2d",
            "conv3d", "conv_backprop_filter", "conv_backprop_input", "convolution", "geometry",
@@ -20,14 +25,15 @@ __all__ = ["Geometry", "atrous_conv2d", "channels_first", "channels_last", "conv
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
-Padding = str | Sequence[Sequence[int]]
+Padding: TypeAlias = "str | Sequence[Sequence[int]]"
 
 
-class Geometry(NamedTuple):
+class Geometry:
     """How windows lie on an image: attributes of the op conv, and where channels are outside it."""
 
-    attrs: dict[str, Any]
-    first: bool                     # channels come before the spatial dimensions
+    def __init__(self, attrs: dict[str, Any], first: bool) -> None:
+        self.attrs = attrs
+        self.first = first              # channels come before the spatial dimensions
 
 
 def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data_format: str | None,
@@ -41,7 +47,7 @@ def geometry(op: str, n: int, strides: TensorLike | None, padding: Padding, data
     first = data_format == known[1]
     attrs = {"strides": _per_dimension(op, "strides", strides, n, first),
              "dilations": _per_dimension(op, "dilations", dilations, n, first),
-             **_padding(op, padding, n, first), "exact": config.exact_convolutions()}
+             **_padding(op, padding, n, first), "exact": Switches.exact_convolutions}
     return Geometry(attrs, first)
 
 

@@ -4,6 +4,8 @@ They are the same ops: a transposed convolution is the gradient of a convolution
 input.
 """
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import REFUSED, named
 from dualflow.errors import ShapeError
@@ -18,7 +20,10 @@ from dualflow.ops.convolution import (
     images,
     sizes_of,
 )
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filter",
            "conv2d_backprop_input", "conv2d_transpose", "conv3d_transpose", "conv_transpose"]

@@ -1,6 +1,6 @@
 """Counts: how often integers occur, how often predictions are right."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32, int64
@@ -11,7 +11,12 @@ from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal, where
 from dualflow.ops.creation import ones_like, range as range_
 from dualflow.ops.segment import unsorted_segment_sum
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["bincount", "confusion_matrix", "in_top_k"]
 

@@ -1,7 +1,8 @@
 """Tensors made from values, numbers and shapes."""
 
+from __future__ import annotations
+
 import builtins
-from typing import Any
 
 from dualflow import _core
 from dualflow._core import (
@@ -17,7 +18,12 @@ from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import broadcast_to, expand_dims, ints, reshape, static_shape
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["constant", "convert_to_tensor", "eye", "fill", "linspace", "meshgrid", "one_hot",
            "ones", "ones_like", "range", "zeros", "zeros_like"]

@@ -1,7 +1,7 @@
 """crop_and_resize: boxes of images, all resized to one size; composed, so gradients follow, to the
 images as to the boxes."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.arguments import shown
@@ -15,7 +15,12 @@ from dualflow.ops.creation import range as numbers
 from dualflow.ops.gather import gather
 from dualflow.ops.limits import clip_by_value
 from dualflow.ops.rounding import ceil, floor
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["crop_and_resize"]
 

@@ -1,5 +1,7 @@
 """Connectionist temporal classification: labels whose places in time are not known."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import ShapeError, UnimplementedError
@@ -14,7 +16,10 @@ from dualflow.ops.gather import tensor_scatter_nd_max
 from dualflow.ops.join import concat, stack, unstack
 from dualflow.ops.reduce import reduce_max, reduce_sum
 from dualflow.ops.reduce_arg import argmax
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
 

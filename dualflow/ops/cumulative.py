@@ -1,12 +1,17 @@
 """Cumulative ops along one axis: sums, products, logarithms of sums, with their gradients."""
 
+from __future__ import annotations
+
 import math
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import equal, where
 from dualflow.ops.exponential import exp
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
 

@@ -1,6 +1,6 @@
 """Convolutions that look at each channel by itself: `conv` in as many groups as channels."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import REFUSED, named
@@ -17,7 +17,12 @@ from dualflow.ops.convolution import (
     images,
     sizes_of,
 )
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["depthwise_conv2d", "depthwise_conv2d_backprop_filter",
            "depthwise_conv2d_backprop_input", "separable_conv2d"]

@@ -1,7 +1,6 @@
 """Diagonals and bands of matrices, with their gradients. Matrices are the last two dimensions."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, smaller
 from dualflow.arguments import shown
@@ -23,7 +22,13 @@ from dualflow.ops.creation import range as range_
 from dualflow.ops.join import stack
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import MISSING, SLICE, cut, pad
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["band_part", "diag", "diag_part", "set_diag", "tensor_diag", "tensor_diag_part",
            "trace", "tril", "triu"]

@@ -1,12 +1,16 @@
 """Tensors as text, as lists, and as containers: what Python's protocols ask of them."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Recording, Symbol, Tensor, TensorBase, Variable, apply, bind
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import where
 from dualflow.tensor_shape import TensorShape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["contains", "to_text", "tolist", "values_text"]
 

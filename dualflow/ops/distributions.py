@@ -5,7 +5,7 @@ Each element has draws of its own, however many it takes, so that it depends onl
 index and its parameters. random_generator.py hands out keys.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
@@ -20,7 +20,12 @@ from dualflow.ops.limits import minimum
 from dualflow.ops.random import Shape, key_of, stateless_uniform
 from dualflow.ops.reduce import reduce_max
 from dualflow.ops.sort import searchsorted
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "stateless_binomial",

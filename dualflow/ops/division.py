@@ -1,8 +1,13 @@
 """Quotients and remainders, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["divide", "divide_no_nan", "floordiv", "floormod", "gcd", "lcm", "mod", "reciprocal",
            "truediv"]

@@ -6,10 +6,11 @@ starting with those whose product adds the fewest elements. If two operands shar
 joining them is one matrix product, batched over the indices they share and keep. No kernels here.
 """
 
+from __future__ import annotations
+
 import functools
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from dualflow._core import Dim, Tensor, TensorBase, as_tensor, larger
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -18,7 +19,13 @@ from dualflow.ops.array import identity, reshape, same_size, static_shape, trans
 from dualflow.ops.diagonal import diag_part
 from dualflow.ops.matmul import matmul
 from dualflow.ops.reduce import reduce_sum
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["einsum", "tensordot"]
 

@@ -1,9 +1,14 @@
 """Rows of tables by number."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, as_tensor
 from dualflow.ops.clip import clip_by_norm
 from dualflow.ops.gather import gather
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["embedding_lookup"]
 

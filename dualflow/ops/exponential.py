@@ -1,10 +1,15 @@
 """Exponentials, logarithms, powers and roots, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.compare import equal, where
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "exp",

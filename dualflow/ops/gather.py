@@ -1,7 +1,7 @@
 """Picking and writing by index, with gradients. Indices are int32 or int64; negative ones count
 from the end as in Python, and one out of range raises `OutOfRangeError` naming it."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.errors import DTypeError, ShapeError
@@ -10,7 +10,12 @@ from dualflow.ops.array import ints, same_shape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import where
 from dualflow.ops.indexed_slices import rows_of
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "boolean_mask",

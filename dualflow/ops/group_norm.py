@@ -1,6 +1,6 @@
 """Normalization of channels in groups, image by image, with its gradients."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.arguments import REFUSED, channels_first, integer, named
@@ -11,7 +11,12 @@ from dualflow.ops.exponential import rsqrt
 from dualflow.ops.normalization import in_float, second_order
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.reduce_moments import reduce_variance
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["group_norm", "group_norm_grad", "instance_norm"]
 

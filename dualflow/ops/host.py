@@ -1,10 +1,15 @@
 """Calls of Python functions in the order of ops: at once, or each time a graph runs."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import HostFunction, apply, as_tensor, current_graph
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["host_call"]
 

@@ -1,11 +1,16 @@
 """Hyperbolic functions with their inverses, and their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, apply_ordered, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.compare import where
 from dualflow.ops.exponential import rsqrt
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "acosh",

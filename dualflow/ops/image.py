@@ -1,7 +1,7 @@
 """Images: other sizes, crops, patches, turns. An image is (height, width, channels); most functions
 take a batch of them, too."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import shown
@@ -13,13 +13,18 @@ from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as numbers
 from dualflow.ops.gather import gather
 from dualflow.ops.slicing import reverse
-from dualflow.ops.types import TensorLike
 from dualflow.ops.windows import (
     images as windowed,
     paddings,
     per_dimension,
     window_attrs,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["ResizeMethod", "extract_patches", "flip_left_right", "flip_up_down", "resize", "rot90",
            "transpose"]

@@ -1,6 +1,6 @@
 """Images cut, padded, mirrored at random, and with other numbers or colours."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, as_tensor
@@ -16,7 +16,12 @@ from dualflow.ops.image import flip_left_right, flip_up_down, resize
 from dualflow.ops.random_generator import uniform
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.slicing import pad, tile
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["adjust_brightness", "central_crop", "convert_image_dtype", "crop_to_bounding_box",
            "grayscale_to_rgb", "pad_to_bounding_box", "random_flip_left_right",

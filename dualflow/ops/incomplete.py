@@ -1,14 +1,19 @@
 """Incomplete gamma and beta functions and the zeta function, with their gradients. All are computed
 in float64 or wider, whatever the dtype, an element at a time."""
 
-from typing import NoReturn
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.exponential import log, log1p
 from dualflow.ops.special import digamma
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["beta_density", "betainc", "gamma_density", "igamma", "igamma_grad_a", "igammac", "zeta"]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import DType
@@ -14,7 +12,13 @@ from dualflow.nest import Composite
 from dualflow.ops.arithmetic import add, multiply, negative, subtract
 from dualflow.ops.array import expand_dims, product, reshape, same_shape
 from dualflow.ops.division import divide
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["IndexedSlices", "merge_rows"]
 

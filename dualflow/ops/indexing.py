@@ -1,6 +1,6 @@
 """``x[key]`` as in NumPy: basic keys are one strided slice, tensors and masks are gathered."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow import _core
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
@@ -19,6 +19,10 @@ from dualflow.ops.compare import where
 from dualflow.ops.gather import gather
 from dualflow.ops.join import stack, unstack
 from dualflow.ops.slicing import INDEX, MISSING, NEW, SLICE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["getitem"]
 

@@ -1,11 +1,16 @@
 """What the Python array API standard wants of arrays besides operators."""
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor, bind
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import transpose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Also "2022.12" and so on: later editions only add to earlier ones.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")

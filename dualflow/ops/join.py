@@ -1,13 +1,18 @@
 """Joining tensors along an axis, and taking them apart, with their gradients."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import static_shape
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["concat", "split", "stack", "unstack"]
 

@@ -1,6 +1,6 @@
 """Local response normalization, with its gradient."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
@@ -10,7 +10,12 @@ from dualflow.ops.diagonal import band_part
 from dualflow.ops.exponential import pow
 from dualflow.ops.matmul import matmul
 from dualflow.ops.normalization import in_float
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["local_response_normalization", "local_response_normalization_grad"]
 

@@ -1,5 +1,7 @@
 """Losses put together: weighted, averaged over a batch."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, as_tensor
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -9,7 +11,10 @@ from dualflow.ops.cast import cast
 from dualflow.ops.exponential import exp, log1p
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.relu import relu
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["compute_average_loss", "scale_regularization_loss",
            "weighted_cross_entropy_with_logits"]

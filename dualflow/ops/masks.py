@@ -1,5 +1,7 @@
 """Masks made of lengths, and rows parted by what a mask says."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import integer
 from dualflow.dtypes import bool_, int32
@@ -10,7 +12,10 @@ from dualflow.ops.compare import equal, less
 from dualflow.ops.creation import range as range_
 from dualflow.ops.gather import boolean_mask
 from dualflow.ops.reduce import reduce_max
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["dynamic_partition", "sequence_mask"]
 

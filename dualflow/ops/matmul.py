@@ -1,7 +1,6 @@
 """The matrix product and its gradients."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import (
     Tensor,
@@ -24,7 +23,13 @@ from dualflow.ops.array import (
     static_shape,
 )
 from dualflow.ops.cast import cast
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["matmul", "matvec"]
 

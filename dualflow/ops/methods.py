@@ -4,10 +4,10 @@ NumPy's functions of these names (``np.sum(x)``) call them, so those too give te
 traced ones and let gradients flow. `_core/_core.pyi` says that tensors have them.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, Variable, bind_methods, slice_origin
 from dualflow.arguments import shown
@@ -27,8 +27,14 @@ from dualflow.ops.compare import not_equal
 from dualflow.ops.cumulative import cumsum as running_sum
 from dualflow.ops.exponential import sqrt
 from dualflow.ops.limits import maximum, minimum
-from dualflow.ops.types import Axis, DTypeLike, TensorLike
 from dualflow.ops.variable import assign_slice
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["PartMethods", "Reference", "TensorMethods"]
 

@@ -1,6 +1,6 @@
 """Functions of neural networks that are composed of other ops; their gradients follow."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.arguments import REFUSED, channels_first, named
@@ -12,7 +12,12 @@ from dualflow.ops.cast import cast
 from dualflow.ops.compare import greater_equal
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.reduce_moments import reduce_mean, reduce_variance
-from dualflow.ops.types import Axis, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["bias_add", "dropout", "l2_loss", "moments"]
 

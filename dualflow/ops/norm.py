@@ -1,7 +1,8 @@
 """Norms and counts of non-zero elements, composed of reductions."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.dtypes import int64
@@ -11,7 +12,12 @@ from dualflow.ops.bitwise import logical_not
 from dualflow.ops.cast import cast
 from dualflow.ops.reduce import reduce_max, reduce_sum
 from dualflow.ops.reduce_moments import reduce_euclidean_norm, reduce_mean
-from dualflow.ops.types import Axis, DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import Axis, DTypeLike, TensorLike
 
 __all__ = ["count_nonzero", "norm", "zero_fraction"]
 

@@ -5,7 +5,7 @@ P(v) = v - mean(v) - z mean(v z) takes out of v what normalizing takes out of x:
 rate P(g), and P is its own transpose.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.arguments import REFUSED, named, shown
@@ -21,7 +21,12 @@ from dualflow.ops.exponential import rsqrt
 from dualflow.ops.limits import maximum
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.reduce_moments import reduce_mean, reduce_variance
-from dualflow.ops.types import Axis, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["l2_normalize", "l2_normalize_grad", "layer_norm", "layer_norm_grad", "rms_norm",
            "rms_norm_grad"]

@@ -5,7 +5,7 @@ A gradient may be `IndexedSlices`: the result is that for the dense gradient, to
 not made. So slots of rows that are not named decay, as in Keras; where the gradient 0 changes
 nothing (`sgd_update`, `adagrad_update`) such rows are not visited."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import Variable, apply, as_tensor
 from dualflow.dtypes import float64
@@ -16,7 +16,12 @@ from dualflow.ops.cast import cast
 from dualflow.ops.exponential import pow, sqrt
 from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.limits import maximum
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["adagrad_update", "adam_update", "amsgrad_update", "centered_rmsprop_update",
            "momentum_update", "rmsprop_update", "sgd_update"]

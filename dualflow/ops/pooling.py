@@ -3,8 +3,9 @@
 The ops below see channels last; functions transpose what comes with channels first.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply
 from dualflow.arguments import shown
@@ -14,7 +15,6 @@ from dualflow.gradient_registry import gradient
 from dualflow.ops.array import reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.creation import range as numbers
-from dualflow.ops.types import DTypeLike, TensorLike
 from dualflow.ops.windows import (
     SPREAD,
     Attrs,
@@ -24,6 +24,12 @@ from dualflow.ops.windows import (
     per_dimension,
     window_attrs,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d",
            "max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"]

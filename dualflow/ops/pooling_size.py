@@ -1,10 +1,11 @@
 """Pooling to a size wanted: as many windows as asked for, or one that is the whole image."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.ops.pooling import pooled
 from dualflow.ops.reduce import reduce_max
 from dualflow.ops.reduce_moments import reduce_mean
-from dualflow.ops.types import TensorLike
 from dualflow.ops.windows import (
     SPREAD,
     Attrs,
@@ -14,6 +15,10 @@ from dualflow.ops.windows import (
     per_dimension,
     window_attrs,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["adaptive_avg_pool", "adaptive_max_pool", "global_avg_pool", "global_max_pool"]
 

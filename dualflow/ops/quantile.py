@@ -1,9 +1,14 @@
 """Inverses of the error functions and of the normal distribution, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.exponential import exp
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["erfcinv", "erfinv", "ndtri"]
 

@@ -5,15 +5,20 @@ The ops take their key, two int64, as an input; each key has a stream of its own
 random_generator.py hands out keys.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, constant
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "stateless_normal",
@@ -23,7 +28,7 @@ __all__ = [
 ]
 
 
-Shape = int | Sequence[int]
+Shape: TypeAlias = "int | Sequence[int]"
 _HALF_DIGITS = {dtypes.float16: 11, dtypes.bfloat16: 8}
 
 

@@ -2,8 +2,9 @@
 each made of its seed and a count. Functions use the global generator.
 """
 
+from __future__ import annotations
+
 import os
-from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import (
@@ -35,7 +36,12 @@ from dualflow.ops.random import (
     stateless_truncated_normal,
     stateless_uniform,
 )
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "Generator",

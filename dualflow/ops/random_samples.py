@@ -1,6 +1,6 @@
 """Samples of distributions with parameters, others from call to call: see distributions.py."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor
@@ -9,7 +9,12 @@ from dualflow.ops.creation import zeros_like
 from dualflow.ops.distributions import parameter
 from dualflow.ops.random import Shape
 from dualflow.ops.random_generator import source_of
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["binomial", "categorical", "gamma", "poisson"]
 

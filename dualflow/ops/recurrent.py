@@ -3,9 +3,9 @@
 An op runs one layer in one direction; directions and layers are composed here. Gradients of the
 gradients are in `autodiff.recurrent`."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
 from functools import partial
-from typing import Any
 
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.arguments import shown
@@ -15,12 +15,18 @@ from dualflow.gradient_registry import gradient
 from dualflow.ops.array import same_size
 from dualflow.ops.creation import fill, zeros
 from dualflow.ops.join import concat, stack
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["gru", "lstm", "simple_rnn"]
 
 # One tensor, or for several layers or two directions one each.
-Weights = TensorLike | Sequence[TensorLike]
+Weights: TypeAlias = "TensorLike | Sequence[TensorLike]"
 
 
 def simple_rnn(x: TensorLike, kernel: Weights, recurrent_kernel: Weights,

@@ -1,8 +1,8 @@
 """Reductions over any set of axes, with their gradients. For means see reduce_moments.py."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow.gradient_registry import gradient, no_gradient
@@ -12,7 +12,13 @@ from dualflow.ops.compare import equal
 from dualflow.ops.cumulative import cumprod
 from dualflow.ops.exponential import exp
 from dualflow.ops.limits import maximum
-from dualflow.ops.types import Axis, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dualflow.ops.types import Axis, TensorLike
 
 __all__ = [
     "reduce_all",

@@ -1,9 +1,14 @@
 """Where the largest and smallest elements are."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.dtypes import int64
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["argmax", "argmin"]
 

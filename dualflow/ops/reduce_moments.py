@@ -1,10 +1,15 @@
 """Mean, variance and their kin over any set of axes, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, larger
 from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import equal, where
 from dualflow.ops.reduce import axes_or_all, broadcast_over, count_over
-from dualflow.ops.types import Axis, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["reduce_euclidean_norm", "reduce_mean", "reduce_std", "reduce_variance"]
 

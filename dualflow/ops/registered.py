@@ -1,8 +1,8 @@
 """Ops whose kernel is a Python function: called at once, or each time a graph runs."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -23,13 +23,19 @@ from dualflow.arguments import shown
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["RegisteredOp", "from_python", "name_of", "numpy_function", "register_op"]
 
 no_gradient("host_compute", why="only the Python function knows; register_op takes a gradient")
 
-Types = list[tuple[DType, tuple[Any, ...]]]
+Types: TypeAlias = "list[tuple[DType, tuple[Any, ...]]]"
 
 
 def type_of(name: str, said: Any) -> tuple[DType, tuple[Any, ...]]:

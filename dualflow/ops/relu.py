@@ -1,8 +1,13 @@
 """Rectifiers of neural networks, and what flows back through them."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["leaky_relu", "leaky_relu_grad", "relu", "relu6", "relu6_grad", "relu_grad"]
 

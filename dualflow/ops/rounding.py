@@ -1,8 +1,13 @@
 """Rounding to integers, and tests for NaN and infinity."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, bind
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "ceil",

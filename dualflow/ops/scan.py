@@ -2,8 +2,7 @@
 function is traced. All are one loop, `_scan`, in both modes. Names follow TensorFlow's.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import current_graph
 from dualflow.arguments import shown
@@ -15,7 +14,13 @@ from dualflow.ops.anew import anew
 from dualflow.ops.array import expand_dims, same_size
 from dualflow.ops.creation import zeros
 from dualflow.ops.join import concat, stack, unstack
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
 

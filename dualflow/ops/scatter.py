@@ -1,5 +1,7 @@
 """Products written by index, with their gradient. The other ways to write are in gather.py."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import static_shape
@@ -7,7 +9,10 @@ from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, where
 from dualflow.ops.creation import ones_like
 from dualflow.ops.gather import gather_nd, scatter_nd
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["tensor_scatter_nd_mul"]
 

@@ -1,9 +1,14 @@
 """Sums over segments: rows with the same id, with gradients. Kernels: gather.c, scatter.c."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["segment_sum", "unsorted_segment_sum"]
 

@@ -1,8 +1,9 @@
 """Extremes, products and means of segments: rows with the same id. Made of sums and of writes by
 index."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.dtypes import DType
@@ -16,7 +17,13 @@ from dualflow.ops.gather import tensor_scatter_nd_max, tensor_scatter_nd_min
 from dualflow.ops.limits import maximum
 from dualflow.ops.scatter import tensor_scatter_nd_mul
 from dualflow.ops.segment import segment_sum, unsorted_segment_sum
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "segment_max",
@@ -30,7 +37,7 @@ __all__ = [
     "unsorted_segment_sqrt_n",
 ]
 
-Combine = Callable[[Tensor, Tensor, Tensor], Tensor]
+Combine: TypeAlias = "Callable[[Tensor, Tensor, Tensor], Tensor]"
 
 
 def _tensors(op: str, data: TensorLike, ids: TensorLike) -> tuple[Tensor, Tensor]:

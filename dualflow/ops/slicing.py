@@ -1,7 +1,8 @@
 """Parts of a tensor, and larger tensors made of it: slices, padding, rolling, tiling; gradients."""
 
+from __future__ import annotations
+
 import builtins
-from collections.abc import Sequence
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
 from dualflow.arguments import integer
@@ -21,7 +22,13 @@ from dualflow.ops.compare import where
 from dualflow.ops.creation import constant, ones, range, zeros
 from dualflow.ops.gather import gather
 from dualflow.ops.join import concat
-from dualflow.ops.types import Axis, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", "tile"]
 
@@ -29,7 +36,7 @@ __all__ = ["cut", "pad", "repeat", "reverse", "roll", "slice", "strided_slice", 
 MISSING = -(2**63)              # begin or end left out, as in x[::2]
 SLICE, INDEX, NEW = 0, 1, 2     # kinds: begin:end:stride, one element, a new dimension
 
-Ints = Sequence[int]
+Ints: TypeAlias = "Sequence[int]"
 
 
 def cut(x: TensorLike, begin: Ints, end: Ints, strides: Ints, kind: Ints,

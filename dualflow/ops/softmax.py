@@ -1,5 +1,7 @@
 """Softmax and the cross entropies of logits, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims
@@ -8,7 +10,10 @@ from dualflow.ops.exponential import exp
 from dualflow.ops.gather import gather
 from dualflow.ops.reduce import reduce_sum
 from dualflow.ops.special import sigmoid
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "log_softmax",

@@ -1,8 +1,9 @@
 """Order: sorting and searching. NaN comes last in either direction,
 and equal numbers keep their order."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections import namedtuple
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int32
@@ -11,7 +12,13 @@ from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import static_shape, transpose
 from dualflow.ops.cast import cast
 from dualflow.ops.gather import gather_grad
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = [
     "argsort",
@@ -23,20 +30,23 @@ __all__ = [
 ]
 
 
-class TopK(NamedTuple):
-    values: Tensor
-    indices: Tensor
+if TYPE_CHECKING:
+    class TopK(NamedTuple):
+        values: Tensor
+        indices: Tensor
 
+    class Unique(NamedTuple):
+        y: Tensor
+        idx: Tensor
 
-class Unique(NamedTuple):
-    y: Tensor
-    idx: Tensor
-
-
-class UniqueWithCounts(NamedTuple):
-    y: Tensor
-    idx: Tensor
-    count: Tensor                       # type: ignore[assignment]  # TensorFlow's name
+    class UniqueWithCounts(NamedTuple):
+        y: Tensor
+        idx: Tensor
+        count: Tensor                   # type: ignore[assignment]  # TensorFlow's name
+else:
+    TopK = namedtuple("TopK", ["values", "indices"])
+    Unique = namedtuple("Unique", ["y", "idx"])
+    UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 def _descending(direction: str, op: str) -> bool:

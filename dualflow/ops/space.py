@@ -1,15 +1,21 @@
 """Blocks of pixels moved to channels or to the batch, and back; composed of views and transposes,
 whose gradients follow."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.arguments import integer, shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import ints, reshape, same_size, static_shape, transpose
 from dualflow.ops.slicing import SLICE, cut, pad
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["batch_to_space", "depth_to_space", "space_to_batch", "space_to_depth"]
 

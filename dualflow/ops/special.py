@@ -1,5 +1,7 @@
 """Sigmoid and its kin, x log y and its kin, the error and gamma functions, with their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow.dtypes import float64
 from dualflow.gradient_registry import gradient
@@ -7,22 +9,13 @@ from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, not_equal, where
 from dualflow.ops.exponential import exp
 from dualflow.ops.hyperbolic import tanh
-from dualflow.ops.types import TensorLike
 
-__all__ = [
-    "digamma",
-    "erf",
-    "erfc",
-    "lgamma",
-    "log_sigmoid",
-    "polygamma",
-    "sigmoid",
-    "sigmoid_grad",
-    "softplus",
-    "xdivy",
-    "xlog1py",
-    "xlogy",
-]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
+
+__all__ = ["digamma", "erf", "erfc", "lgamma", "log_sigmoid", "polygamma", "sigmoid",
+           "sigmoid_grad", "softplus", "xdivy", "xlog1py", "xlogy"]
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:

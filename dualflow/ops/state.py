@@ -2,9 +2,9 @@
 graphs. None may stand where there is no tensor, and stays None.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
 
 from dualflow._core import (
     Dim,
@@ -26,7 +26,12 @@ from dualflow.nest import (
 )
 from dualflow.ops.array import same_size, stop_gradient
 
-Shape = Sequence[int | None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+Shape: TypeAlias = "Sequence[int | None]"
 
 
 def tensors(structure: Any, who: str) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from dualflow._core import Symbol, Tensor, TensorBase, as_tensor, current_graph
 from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype, int32
@@ -18,7 +15,13 @@ from dualflow.ops.gather import gather, tensor_scatter_nd_update
 from dualflow.ops.join import concat, split, stack, unstack
 from dualflow.ops.limits import maximum
 from dualflow.ops.state import described
-from dualflow.ops.types import DTypeLike, TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["TensorArray"]
 

@@ -1,12 +1,17 @@
 """Sine and its kin with their inverses, angles in radians, and their gradients."""
 
+from __future__ import annotations
+
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.array import stop_gradient
 from dualflow.ops.exponential import rsqrt
 from dualflow.ops.limits import maximum
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dualflow.ops.types import TensorLike
 
 __all__ = [
     "acos",

@@ -2,10 +2,14 @@
 operator does; all others are computed on the arrays of tensors and give arrays. A traced tensor has
 no array; the error says which function of dualflow to use."""
 
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import TensorBase, array_for, bind
 from dualflow.errors import DTypeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["instead_of"]
 

@@ -1,7 +1,6 @@
 """Parts of variables, written: ``v[key].assign(value)`` and the methods that scatter."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import TensorBase, Variable, as_tensor, bind_methods, operand
 from dualflow.arguments import REFUSED, shown
@@ -18,11 +17,17 @@ from dualflow.ops.gather import (
 from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.indexing import getitem, n_addressed
 from dualflow.ops.scatter import tensor_scatter_nd_mul
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["VariableMethods", "assign_slice"]
 
-Scatter = Callable[[Any, Any, Any], Any]
+Scatter: TypeAlias = "Callable[[Any, Any, Any], Any]"
 
 
 def assign_slice(v: Variable, key: Any, value: TensorLike) -> Variable:

@@ -2,8 +2,7 @@
 graphs while a function is traced. Names follow TensorFlow's.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from dualflow._core import TensorBase, current_graph
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -11,7 +10,13 @@ from dualflow.nest import flatten, parts, rebuild
 from dualflow.ops import state
 from dualflow.ops.anew import anew
 from dualflow.ops.tensor_array import TensorArray
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dualflow.ops.types import TensorLike
 
 __all__ = ["while_loop"]
 

@@ -1,28 +1,32 @@
 """What ops whose windows slide over images are told about them, in the forms TensorFlow allows:
 window sizes, strides, paddings, and where the channels are."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
 
 from dualflow._core import TensorBase, as_tensor
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import ints, transpose
-from dualflow.ops.types import TensorLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from dualflow.ops.types import TensorLike
 
 # How paddings are determined, as csrc/ops/windows.h has them.
 PADDED, SAME, SPREAD = 0, 1, 2
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
-Attrs = dict[str, Any]
+Attrs: TypeAlias = "dict[str, Any]"
 
 
-class Images(NamedTuple):
+class Images:
     """A batch of images whose channels come last, and how to put them back where they were."""
 
-    x: TensorBase
-    channels_first: bool
+    def __init__(self, x: TensorBase, channels_first: bool) -> None:
+        self.x, self.channels_first = x, channels_first
 
     @property
     def n(self) -> int:
@@ -87,7 +91,7 @@ def paddings(value: Any, at: Images, op: str) -> tuple[int, tuple[int, ...]]:
         name = value.upper()
         if name in ("VALID", "SAME"):
             return (SAME if name == "SAME" else PADDED), none
-    elif isinstance(value, Sequence) or hasattr(value, "tolist"):
+    elif isinstance(value, list | tuple) or hasattr(value, "tolist"):
         pairs = [ints(pair, f"{op}: padding") for pair in
                  (value.tolist() if hasattr(value, "tolist") else value)]
         others = pairs[:2] if at.channels_first else pairs[:1] + pairs[-1:]

@@ -1,12 +1,17 @@
 """Adam, and Adam with decoupled weight decay."""
 
-from typing import Any, Unpack
+from __future__ import annotations
 
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.optimizer import adam_update, amsgrad_update
 from dualflow.optimizers.base import Optimizer
-from dualflow.optimizers.options import Common, Rest
 from dualflow.optimizers.rate import LearningRate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Unpack
+
+    from dualflow.optimizers.options import Common, Rest
 
 __all__ = ["Adam", "AdamW"]
 

@@ -6,17 +6,20 @@ import copy
 import functools
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import dualflow as df
 from dualflow._core import Variable, current_graph, unwrapped
 from dualflow.arguments import unknown_argument
-from dualflow.errors import GradientWarning, InvalidArgumentError
+from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError
 from dualflow.ops.clip import clip_gradient_by_value
 from dualflow.ops.host import host_call
 from dualflow.optimizers.options import Options, Signature
 from dualflow.optimizers.rate import LearningRate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
 __all__ = ["Optimizer"]
 
@@ -145,7 +148,7 @@ class Optimizer(Options):
         """Creates the slots of variables that have none; the first update does so if need be."""
         for var in map(unwrapped, var_list):
             if not isinstance(var, df.Variable):
-                raise df.errors.DTypeError(
+                raise DTypeError(
                     f"{self.name}: got {type(var).__name__} to update, want a Variable")
             if not self._slots:
                 self._layout, self._holds = tuple(self.next_layout()), frozenset(

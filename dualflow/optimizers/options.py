@@ -3,9 +3,7 @@ steps, averages of variables, scaled losses. The formulas are those of Keras 3."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypedDict
 
 import dualflow as df
 from dualflow._core import unwrapped
@@ -13,27 +11,30 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.ops.clip import scaled
 from dualflow.optimizers.rate import Rated
 
-__all__ = ["Common", "Options", "Rest", "Signature"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypedDict
 
+    class Rest(TypedDict, total=False):
+        """The arguments that all optimizers take by keyword; but for the weight decay."""
 
-class Rest(TypedDict, total=False):
-    """The arguments that all optimizers take by keyword; but for the weight decay."""
+        clipnorm: float | None
+        clipvalue: float | None
+        global_clipnorm: float | None
+        use_ema: bool
+        ema_momentum: float
+        ema_overwrite_frequency: int | None
+        loss_scale_factor: float | None
+        gradient_accumulation_steps: int | None
+        name: str | None
 
-    clipnorm: float | None
-    clipvalue: float | None
-    global_clipnorm: float | None
-    use_ema: bool
-    ema_momentum: float
-    ema_overwrite_frequency: int | None
-    loss_scale_factor: float | None
-    gradient_accumulation_steps: int | None
-    name: str | None
+    class Common(Rest, total=False):
+        """The arguments that all optimizers take by keyword."""
 
+        weight_decay: float | None
 
-class Common(Rest, total=False):
-    """The arguments that all optimizers take by keyword."""
-
-    weight_decay: float | None
+__all__ = ["Options", "Signature"]
 
 
 class Signature:
@@ -52,7 +53,7 @@ class Signature:
         common = inspect.signature(self.constructor).parameters.values()
         return inspect.Signature([*given[:-1], *[
             p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common
-            if p.name in Common.__annotations__ and p.name not in own]])
+            if p.name not in own and p.kind is not inspect.Parameter.VAR_KEYWORD]])
 
 
 class Options(Rated):

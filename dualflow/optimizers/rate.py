@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
-
 import dualflow as df
 from dualflow._core import Symbol, current_graph, unwrapped
 from dualflow.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
 
 __all__ = ["LearningRate", "Rated"]
 

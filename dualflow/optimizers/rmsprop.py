@@ -1,12 +1,17 @@
 """RMSprop."""
 
-from typing import Any, Unpack
+from __future__ import annotations
 
 import dualflow as df
 from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
 from dualflow.optimizers.base import Optimizer
-from dualflow.optimizers.options import Common
 from dualflow.optimizers.rate import LearningRate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Unpack
+
+    from dualflow.optimizers.options import Common
 
 __all__ = ["RMSprop"]
 

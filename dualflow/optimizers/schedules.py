@@ -5,12 +5,14 @@ Each is made of ops on the step, so that a traced training step follows its sche
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import dualflow as df
 from dualflow.errors import InvalidArgumentError
 from dualflow.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["CosineDecay", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
            "PiecewiseConstantDecay", "PolynomialDecay"]

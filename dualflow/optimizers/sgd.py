@@ -1,12 +1,17 @@
 """Gradient descent, plain and with momentum."""
 
-from typing import Any, Unpack
+from __future__ import annotations
 
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.optimizer import momentum_update, sgd_update
 from dualflow.optimizers.base import Optimizer
-from dualflow.optimizers.options import Common
 from dualflow.optimizers.rate import LearningRate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Unpack
+
+    from dualflow.optimizers.options import Common
 
 __all__ = ["SGD"]
 
