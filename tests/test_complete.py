@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import dualflow  # noqa: F401  registers the gradients
+import dualflow.autodiff  # noqa: F401  registers the gradients
 from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
 from tests.ops.cases import CASES

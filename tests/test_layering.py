@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import pickle
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import dualflow as df
 from dualflow import errors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -217,6 +219,59 @@ def test_passes_know_ops_by_handle(path):
             assert not held and not read, f"line {node.lineno}: {ast.unparse(node)}"
 
 
-def test_numpy_is_loaded_late():
-    code = "import sys, dualflow; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+# of the standard library, and dear: typing takes as long as all else that an eager program loads
+DEAR = {"typing", "re", "enum", "pickle", "threading", "contextlib", "inspect", "dataclasses",
+        "copy", "numpy"}
+
+
+def loaded_by(code):
+    """The modules that a program loads in an interpreter that has loaded nothing of itself."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}; print(*sys.modules)"
+    made = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True,
+                          check=True)
+    return set(made.stdout.split())
+
+
+def test_import_loads_the_core_alone():
+    loaded = loaded_by("import dualflow")
+    assert {name for name in loaded if name.startswith("dualflow")} == {
+        "dualflow", "dualflow._core", "dualflow._core._core", "dualflow.arguments",
+        "dualflow.dtypes", "dualflow.errors", "dualflow.frames"}
+    assert not loaded & {*DEAR, "collections", "functools"}
+
+
+@pytest.mark.parametrize("code", [
+    "import dualflow as df; df.add(1., 2.) + df.Variable(3.)",
+    "import dualflow as df; df.nn.relu(df.random.normal([2])).sum()",
+    "import dualflow as df; df.GradientTape; df.math; df.nest; df.image; df.testing",
+])
+def test_eager_programs_load_nothing_dear(code):
+    assert not loaded_by(code) & DEAR
+
+
+def test_a_tape_has_every_rule():
+    """What records loads every module that declares one."""
+    rules = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in PYTHON
+             if re.search(r"^(@gradient|no_gradient)\(", p.read_text(), re.M)}
+    assert "dualflow.ops.arithmetic" in rules
+    assert rules <= loaded_by("import dualflow as df; df.GradientTape")
+    assert "dualflow.autodiff" in loaded_by("import dualflow as df; df.function")
+
+
+@pytest.mark.parametrize("made", ["df.constant([1., 2.])", "df.Variable([1., 2.])",
+                                  "df.from_dlpack(memory())", "pickle.loads(stored)"])
+def test_tensors_are_made_with_their_methods(made):
+    stored = pickle.dumps(df.constant([1., 2.]))
+    code = f"""
+import pickle
+import dualflow as df
+stored = {stored!r}
+
+def memory():
+    import numpy
+    return numpy.array([1., 2.], "float32")
+
+x = {made}
+assert x.sum().item() == 3. and "Tensor" in repr(x.copy()), x
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

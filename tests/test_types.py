@@ -3,6 +3,8 @@ it imports by name."""
 
 import ast
 import builtins
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,9 +59,23 @@ def test_members(name):
         assert stub - {"__buffer__"} <= set(dir(runtime)), "missing at run time"
 
 
-def test_the_package_passes_on_what_it_imports_by_name():
+def imports_for_checkers():
+    """The names that `dualflow/__init__.py` imports, and the modules it imports them from."""
     tree = ast.parse(Path(df.__file__).read_text())
-    named = {a.asname for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
-    named |= {"bool", "double", "half", "newaxis"}      # other names of a dtype, and None
-    assert None not in named and set(df.__all__) == public(named)
+    named = {a.asname: n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)
+             for a in n.names}
+    assert None not in named
+    return named
+
+
+def test_the_package_passes_on_what_it_imports_by_name():
+    named = {*imports_for_checkers()} | {"bool", "double", "half", "newaxis"}
+    assert set(df.__all__) == public(named)
     assert set(df.__all__) <= set(dir(df)) and all(hasattr(df, name) for name in df.__all__)
+
+
+def test_what_is_loaded_late_is_what_type_checkers_see():
+    for name, module in imports_for_checkers().items():
+        want = sys.modules[f"dualflow.{name}"] if module == "dualflow" else getattr(
+            importlib.import_module(module), name)
+        assert getattr(df, name) is want, name
