@@ -32,29 +32,37 @@ def run(command):
     )
 
 
+def compiler(flags):
+    command = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    return [*command, *FLAGS, *flags, f"-I{ROOT}/csrc", f"-I{ROOT}/tests/c"]
+
+
 def build(sources, program, flags):
-    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-    folders = [f"-I{ROOT}/csrc", f"-I{ROOT}/tests/c"]
-    return run([*compiler, *FLAGS, *flags, *folders, *map(str, sources), "-o", str(program), "-lm"])
+    return run([*compiler(flags), *map(str, sources), "-o", str(program), "-lm"])
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
-def flags(request, tmp_path_factory):
-    """Flags of a variant that this compiler and this system can run."""
+def variant(request, tmp_path_factory):
+    """Flags that this compiler and this system can run, and the runtime built with them."""
     folder = tmp_path_factory.mktemp(request.param)
     source, program = folder / "empty.c", folder / "empty"
     source.write_text("int main(void) { return 0; }\n")
-    flags = VARIANTS[request.param]
+    flags = [*VARIANTS[request.param], "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"]
     if build([source], program, flags).returncode or run([program]).returncode:
         pytest.skip(f"the compiler cannot build, or this system run, {' '.join(flags)}")
-    return flags
+    objects = []
+    for path in RUNTIME:
+        objects.append(folder / f"{path.parent.name}-{path.stem}.o")
+        built = run([*compiler(flags), "-c", str(path), "-o", str(objects[-1])])
+        assert built.returncode == 0, built.stderr
+    return flags, objects
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "tests/c").glob("*_test.c")))
-def test_program(name, flags, tmp_path):
+def test_program(name, variant, tmp_path):
+    flags, runtime = variant
     own = sorted((ROOT / "csrc" / OWN[name]).glob("*.c")) if name in OWN else []
-    sources = [ROOT / "tests/c" / f"{name}.c", *RUNTIME, *own]
-    built = build(sources, tmp_path / name, [*flags, "-DDF_ISA=baseline", "-DDF_VEC_BYTES=16"])
+    built = build([ROOT / "tests/c" / f"{name}.c", *runtime, *own], tmp_path / name, flags)
     assert built.returncode == 0, built.stderr
     ran = run([tmp_path / name])
     assert ran.returncode == 0, ran.stderr

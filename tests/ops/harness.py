@@ -14,14 +14,22 @@ from dualflow import _core
 from tests.ops.case import Case, sample
 from tests.ops.cases import CASES
 
-WIDE_UNSIGNED = ("uint16", "uint32", "uint64")
+# Of each group a row that is sampled takes one dtype, and the next row the next.
+GROUPS = (("uint16", "uint32", "uint64"), ("int8", "int16", "uint8"), ("int32", "int64"),
+          ("float16", "bfloat16"))
 
 
 def rows(cases: list[Case] = CASES, every: bool = True) -> list:
-    """A test parameter per row and dtype: `case, dtype`. Unless `every`, a row takes one of the
-    wide unsigned dtypes, and the next row the next."""
-    return [pytest.param(c, d, id=f"{c}-{d}") for k, c in enumerate(cases) for d in c.dtypes
-            if every or d not in WIDE_UNSIGNED or d == WIDE_UNSIGNED[k % 3]]
+    """A test parameter per row and dtype, of each group of dtypes one unless `every`:
+    `case, dtype`."""
+    def taken(k, case):
+        if every:
+            return case.dtypes
+        groups = [[d for d in group if d in case.dtypes] for group in GROUPS]
+        left = {d for group in groups if group for d in group if d != group[k % len(group)]}
+        return [d for d in case.dtypes if d not in left]
+
+    return [pytest.param(c, d, id=f"{c}-{d}") for k, c in enumerate(cases) for d in taken(k, c)]
 
 
 def elementwise(case: Case) -> bool:

@@ -1,7 +1,7 @@
 """Every row as part of a graph: traced, with passes off, with unknown dimensions, among elementwise
 ops that fuse with it; bit for bit what eager mode gives, gradient included.
 
-Of uint16, uint32 and uint64 a row takes one; all of them with ``pytest --exhaustive``.
+Of dtypes that are alike a row takes one; all of them with ``pytest --exhaustive``.
 """
 
 import numpy as np
