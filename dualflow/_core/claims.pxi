@@ -57,7 +57,7 @@ cdef int make_exclusive(Variable v) except -1:
     """Makes sure nobody else sees the memory an op is about to write."""
     cdef Tensor value = v.value_            # one more reference
     v.version += 1
-    if (<PyObject *>value).ob_refcnt > 2 or not df_buffer_is_exclusive(value.t.buffer):
+    if Py_REFCNT(value) > 2 or not df_buffer_is_exclusive(value.t.buffer):
         v.value_ = copied_value(v)
     return 0
 

@@ -103,7 +103,7 @@ def arrays_of(list tensors not None):
         else:
             handed = HandedOver.__new__(HandedOver)
             # the list, `item` and `x` refer to it
-            handed.x = x if (<PyObject *>x).ob_refcnt <= 3 and df_buffer_is_exclusive(
+            handed.x = x if Py_REFCNT(x) <= 3 and df_buffer_is_exclusive(
                 x.t.buffer) else duplicate(x)
             arrays.append(np.asarray(handed))
     return arrays
