@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
 from dualflow.errors import UnimplementedError
 from dualflow.graph.trace.trace import suspended
+from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
 from dualflow.onnx.operators import ON_SIZES, OPERATORS
 from dualflow.onnx.operators.registry import Node
 from dualflow.onnx.package import code_of, dtype_of, onnx
@@ -48,14 +50,15 @@ def _domain(name: str) -> str:
     return "" if name in STANDARD else name
 
 
-def to_tensor(proto: Any) -> TensorBase:
-    """A TensorProto as a Tensor."""
+def to_tensor(proto: Any) -> Any:
+    """A TensorProto as a Tensor, or a NarrowTensor."""
     dtype = dtype_of(proto.data_type)
     if dtype is None:
         kind = onnx().TensorProto.DataType.Name(proto.data_type)
         raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is {kind}, which is no "
                                  "dtype here")
-    return constant(onnx("numpy_helper").to_array(proto), dtype)
+    array = onnx("numpy_helper").to_array(proto)
+    return constant(array, dtype) if isinstance(dtype, DType) else from_array(array)
 
 
 class Body:
@@ -77,7 +80,7 @@ class Body:
         self.library, self.function = library, function
         self.inputs: list[Any] = list(graph.input) if function else [i.name for i in graph.input]
         self.outputs: list[Any] = list(graph.output) if function else [o.name for o in graph.output]
-        self.types: dict[Any, DType | None] = {} if function else {
+        self.types: dict[Any, DType | NarrowType | None] = {} if function else {
             o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
         self.constants: dict[str, Any] = {} if function else {
             t.name: to_tensor(t) for t in graph.initializer}
@@ -155,6 +158,9 @@ class Body:
         if node.kind in SCOPED:
             node = copy(node)           # threads run the same nodes
             node.scope = scope
+        narrow = next((x.dtype for x in inputs if isinstance(x, NarrowTensor)), None)
+        if narrow is not None and node.kind in MOVES:
+            return moved(partial(function, node), narrow, inputs)
         return _listed(function(node, *inputs))
 
     def _function(self, node: Node, inputs: list[Any]) -> Body:
@@ -179,7 +185,7 @@ class Body:
 
 
 # Operators with graphs inside, which see values around them.
-SCOPED = {"If", "Loop", "Scan"}
+SCOPED = {"If", "Loop", "Scan", "SequenceMap"}
 # Inputs by place that are only asked for integers, and so may be arrays of numbers.
 TAKES_SIZES = {"Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
                "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,),
@@ -200,6 +206,7 @@ def constant_now(x: Any) -> bool:
     """Whether a value is the same in all runs."""
     if isinstance(x, list):             # a sequence
         return all([constant_now(y) for y in x])
+    x = x.values if isinstance(x, NarrowTensor) else x
     return not isinstance(x, Symbol | Variable) and not is_sizes(x)
 
 
@@ -236,7 +243,7 @@ def _has_function(proto: Any, version: int) -> bool:
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
-def _composed(node: Node, types: Sequence[tuple[DType, Any] | None]) -> Any:
+def _composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None]) -> Any:
     """The FunctionProto of an operator, for inputs of some dtypes and shapes."""
     schema = _schema(node.proto, node.version)
     proto = onnx().FunctionProto()
@@ -258,6 +265,7 @@ def _composed(node: Node, types: Sequence[tuple[DType, Any] | None]) -> Any:
 
 
 def _sizes_of(x: Any) -> tuple[int | None, ...]:
+    x = x.values if isinstance(x, NarrowTensor) else x
     return x.known_shape if isinstance(x, Symbol) else tuple(x.shape)
 
 

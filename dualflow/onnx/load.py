@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
+from dualflow._core import TensorBase, Variable
 from dualflow.arguments import shown
-from dualflow.dtypes import DType
-from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
-from dualflow.onnx.package import dtype_of, onnx
+from dualflow.onnx.package import onnx
+from dualflow.onnx.signature import Spec, fitted, spec_of
 
 __all__ = ["Model", "load"]
-
-
-class OfAnyRank(NamedTuple):
-    """An input or output of which the file says no shape, in the place of a TensorSpec."""
-
-    name: str
-    dtype: DType
-    shape: None = None
 
 
 class Model:
@@ -32,7 +24,8 @@ class Model:
     ----------
     inputs, outputs : list of TensorSpec
         With names; inputs are those that are no initialisers. None in a shape is any size; where
-        the file says no shape at all, `shape` is None.
+        the file says no shape at all, `shape` is None. Sequences, and values that may be None, say
+        `is_sequence` and `is_optional`.
     variables, trainable_variables : list of Variable
         The initialisers, if the file was loaded as trainable.
 
@@ -55,13 +48,13 @@ class Model:
         constants = self._body.constants
         self.variables: list[Variable] = []
         for name, x in constants.items() if trainable else ():
-            if x.dtype.is_floating:
+            if isinstance(x, TensorBase) and x.dtype.is_floating:
                 constants[name] = Variable(x, name=name)
                 self.variables.append(constants[name])
         free = [i for i in proto.graph.input if i.name not in constants]
         self._body.inputs = [i.name for i in free]
-        self.inputs: list[TensorSpec | OfAnyRank] = [_spec(i) for i in free]
-        self.outputs: list[TensorSpec | OfAnyRank] = [_spec(o) for o in proto.graph.output]
+        self.inputs: list[Spec] = [spec_of(i) for i in free]
+        self.outputs: list[Spec] = [spec_of(o) for o in proto.graph.output]
         self.name: Any = proto.graph.name
 
     @property
@@ -84,20 +77,11 @@ class Model:
                 raise InvalidArgumentError(f"{wanted}: got {name!r} "
                                            f"{'twice' if name in given else 'by name'}")
             given[name] = x
+        given = {s.name: None for s in self.inputs if getattr(s, "is_optional", False)} | given
         missing = [n for n in names if n not in given]
         if missing:
             raise InvalidArgumentError(f"{wanted}: {', '.join(missing)} not given")
-        return [self._checked(spec, given[spec.name]) for spec in self.inputs]
-
-    def _checked(self, spec: TensorSpec | OfAnyRank, value: Any) -> Any:
-        x = value if isinstance(value, TensorBase) else as_tensor(
-            value, None if hasattr(value, "dtype") else spec.dtype)
-        if x.dtype is not spec.dtype:
-            raise InvalidArgumentError(f"{self.name}: {spec.name} is {x.dtype}, want {spec.dtype}")
-        if spec.shape is not None and len(spec.shape) != x.ndim:
-            raise InvalidArgumentError(f"{self.name}: {spec.name} has shape {x.shape}, want "
-                                       f"{len(spec.shape)} dimensions")
-        return x
+        return [fitted(self.name, spec, given[spec.name]) for spec in self.inputs]
 
     def __repr__(self) -> str:
         listed = ", ".join([f"{s.name}: {s.dtype} {s.shape}" for s in self.inputs])
@@ -105,23 +89,10 @@ class Model:
 
 
 def _tensor(x: Any) -> Any:
+    if isinstance(x, list):             # a sequence
+        return [_tensor(y) for y in x]
     x = materialised(x)
     return x.value() if isinstance(x, Variable) else x
-
-
-def _spec(info: Any) -> TensorSpec | OfAnyRank:
-    """An input or output by name, dtype and shape."""
-    kind = info.type.WhichOneof("value")
-    dtype = dtype_of(info.type.tensor_type.elem_type) if kind == "tensor_type" else None
-    if dtype is None:
-        what = kind if kind != "tensor_type" else onnx().TensorProto.DataType.Name(
-            info.type.tensor_type.elem_type)
-        raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, want a tensor of a dtype "
-                                 "that is known here")
-    at = info.type.tensor_type
-    shape: Any = [d.dim_value if d.WhichOneof("value") == "dim_value" else None
-                  for d in at.shape.dim] if at.HasField("shape") else None
-    return OfAnyRank(info.name, dtype) if shape is None else TensorSpec(shape, dtype, info.name)
 
 
 def load(model: Any, trainable: bool = False) -> Model:
@@ -148,8 +119,9 @@ def load(model: Any, trainable: bool = False) -> Model:
     Notes
     -----
     Operators that the standard composes of others are computed as it says, and functions of the
-    file likewise. Strings, optional values and machine-learning operators
-    (``ai.onnx.ml``) are not known; sequences are, within the graph.
+    file likewise. Sequences are lists of tensors, optional values may be None. Tensors of 8-bit and
+    4-bit floats and of 4-bit and 2-bit integers are a `NarrowTensor`. Strings and machine-learning
+    operators (``ai.onnx.ml``) are not known.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from dualflow.dtypes import ALL, DType
+from dualflow.onnx.narrow import BY_CODE, NarrowType
 
 # The newest set of operators that onnxruntime has kernels for; https://onnx.ai/onnx/operators.
 OPSET = 26
@@ -14,7 +15,8 @@ OPSET = 26
 # TensorProto.DataType, by the names of dtypes here.
 _CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
           "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "bfloat16": 16}
-_DTYPES = {_CODES[d.name]: d for d in ALL if d.name in _CODES}
+_DTYPES: dict[int, DType | NarrowType] = {
+    **{_CODES[d.name]: d for d in ALL if d.name in _CODES}, **BY_CODE}
 
 
 @cache
@@ -27,11 +29,11 @@ def onnx(module: str = "") -> Any:
                           ) from None
 
 
-def code_of(dtype: DType) -> int:
+def code_of(dtype: DType | NarrowType) -> int:
     """The number of a dtype in files."""
-    return _CODES[dtype.name]
+    return dtype.code if isinstance(dtype, NarrowType) else _CODES[dtype.name]
 
 
-def dtype_of(code: int) -> DType | None:
+def dtype_of(code: int) -> DType | NarrowType | None:
     """The dtype of a number in files, if there is one."""
     return _DTYPES.get(code)

@@ -15,7 +15,20 @@ HAS_RUNTIME = importlib.util.find_spec("onnxruntime") is not None
 
 def tensor(x):
     """An array, or a TensorProto of a dtype that NumPy lacks, as a Tensor."""
-    return to_tensor(x) if isinstance(x, onnx.TensorProto) else df.constant(x)
+    if isinstance(x, list):
+        return [tensor(y) for y in x]
+    if x is None or isinstance(x, onnx.TensorProto):
+        return x if x is None else to_tensor(x)
+    return df.constant(x)
+
+
+def leaves(values):
+    """The tensors of values, some of which are sequences or None."""
+    for x in values:
+        if isinstance(x, list):
+            yield from leaves(x)
+        elif x is not None:
+            yield x
 
 
 def model_of(fn, *args):

@@ -3,9 +3,12 @@
 from dualflow.onnx.operators import (  # noqa: F401
     arrays,
     control,
+    detection,
     elementwise,
     images,
     networks,
+    ngrams,
+    quantization,
     recurrent,
     reductions,
     resize,

@@ -6,9 +6,9 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import Dim, TensorBase, current_graph
+from dualflow.onnx.narrow import cast
 from dualflow.onnx.operators.registry import Node, axis_of, ints, number, operator, tensor
 from dualflow.onnx.operators.sizes import numbers
-from dualflow.onnx.package import dtype_of
 
 LAST = (1 << 63) - 1
 
@@ -189,11 +189,11 @@ def _(at: Node, start, limit, delta):
 @operator("EyeLike")
 def _(at: Node, x):
     x = tensor(x)
-    dtype: Any = x.dtype if at("dtype") is None else dtype_of(at("dtype"))
+    dtype = at.dtype("dtype") or x.dtype
     rows, columns = x.shape
     k = at("k", 0)
     here = df.expand_dims(df.range(rows), 1) + k
-    return df.cast(df.equal(here, df.range(columns)), dtype)
+    return cast(df.equal(here, df.range(columns)), dtype)
 
 
 @operator("OneHot")

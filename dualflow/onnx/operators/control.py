@@ -5,32 +5,54 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
-from dualflow._core import current_graph
+from dualflow._core import Dim, Symbol, Variable, current_graph
 from dualflow.onnx.operators.registry import Node, operator, tensor
 
 ENDLESS = (1 << 63) - 1
+UNROLLED = 32                       # rounds of a loop that are written one by one
 
 
 @operator("If")
 def _(at: Node, test):
     """The scope is kept: what is inside may run later, while a branch is traced."""
     scope = at.scope
+    if fixed(test):
+        return at("then_branch" if bool(test) else "else_branch").run([], scope)
 
     def taken(name: str) -> Any:
         return lambda: [tensor(y) for y in at(name).run([], scope)]
     return df.cond(df.reshape(test, []), taken("then_branch"), taken("else_branch"))
 
 
+def fixed(x: Any) -> bool:
+    """Whether a tensor is the same in all runs."""
+    return not isinstance(x, Symbol | Variable)
+
+
+def _scalar(x: Any) -> Any:
+    """The one number of a tensor; if it is fixed, no op is recorded."""
+    return df.constant(x.item(), x.dtype) if fixed(x) else df.reshape(x, [])
+
+
 @operator("Loop")
 def _(at: Node, times=None, test=None, *carried):
+    body, scope = at("body"), at.scope
+    times = df.constant(ENDLESS, df.int64) if times is None else _scalar(times)
+    test = df.constant(True) if test is None else _scalar(test)
+    made = None
+    if current_graph() is None or (fixed(times) and fixed(test) and int(times) <= UNROLLED):
+        made = _run(body, scope, int(times), test, carried)
+    return made if made is not None else _traced(body, scope, times, test, carried)
+
+
+def _traced(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[Any]:
     """Rows are stacked by TensorArrays, of which each round writes one."""
-    body, scope, n = at("body"), at.scope, len(carried)
-    times = df.constant(ENDLESS, df.int64) if times is None else df.reshape(times, [])
-    test = df.constant(True) if test is None else df.reshape(test, [])
-    if current_graph() is None:
-        return _run(body, scope, times, test, carried)
-    rows = [df.TensorArray(body.types[name], 0, dynamic_size=True)
-            for name in body.outputs[1 + n:]]
+    n = len(carried)
+    dtypes = [body.types[name] for name in body.outputs[1 + n:]]
+    if None in dtypes:                  # which the file need not say: a round that nobody reads
+        made = body.run([df.constant(0, df.int64), test, *carried], scope)
+        dtypes = [tensor(y).dtype for y in made[1 + n:]]
+    rows = [df.TensorArray(dtype, 0, dynamic_size=True) for dtype in dtypes]
 
     def more(k: Any, go_on: Any, *state: Any) -> Any:
         return df.logical_and(k < times, go_on)
@@ -47,14 +69,16 @@ def _(at: Node, times=None, test=None, *carried):
     return [*last[2:2 + n], *[s.stack() for s in last[2 + n:]]]
 
 
-def _run(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[Any]:
-    """The loop, round by round."""
+def _run(body: Any, scope: Any, times: int, test: Any, carried: Any) -> list[Any] | None:
+    """The loop, round by round; None if a round decides by what is not known yet."""
     k, n, state, rows = 0, len(carried), list(carried), []
     while k < times and test:
         made = body.run([df.constant(k, df.int64), test, *state], scope)
         test, state = made[0], made[1:1 + n]
         rows.append(made[1 + n:])
         k += 1
+        if not fixed(test):
+            return None
     if not rows:
         return [*state, *[df.zeros([0], body.types[name] or df.float32)
                           for name in body.outputs[1 + n:]]]
@@ -64,24 +88,18 @@ def _run(body: Any, scope: Any, times: Any, test: Any, carried: Any) -> list[Any
 @operator("Scan")
 def _(at: Node, *inputs):
     if at.version < 9:
-        inputs = inputs[1:] if inputs[0] is None else inputs
-        raise at.refuse("batches, as before version 9")
-    body, scope, n_rows = at("body"), at.scope, at("num_scan_inputs")
-    n = len(inputs) - n_rows
+        return _batches(at, *inputs)
+    n_rows = at("num_scan_inputs")
     directions = at("scan_input_directions", [0] * n_rows)
     axes = at("scan_input_axes", [0] * n_rows)
+    first = inputs[:len(inputs) - n_rows]
     xs = []
-    for x, axis, back in zip(inputs[n:], axes, directions, strict=True):
+    for x, axis, back in zip(inputs[len(first):], axes, directions, strict=True):
         x = tensor(x)
         axis %= x.ndim
         x = df.transpose(x, [axis, *[k for k in range(x.ndim) if k != axis]])
         xs.append(df.reverse(x, [0]) if back else x)
-
-    def step(state: Any, rows: Any) -> Any:
-        made = [tensor(y) for y in body.run([*state, *rows], scope)]
-        return made[:n], made[n:]
-
-    last, stacked = df.scan(step, [tensor(x) for x in inputs[:n]], xs)
+    last, stacked = _rows(at, first, xs)
     m = len(stacked)
     out = []
     for y, axis, back in zip(stacked, at("scan_output_axes", [0] * m),
@@ -90,3 +108,33 @@ def _(at: Node, *inputs):
         axis %= y.ndim
         out.append(df.transpose(y, [*range(1, axis + 1), 0, *range(axis + 1, y.ndim)]))
     return [*last, *out]
+
+
+def _rows(at: Node, first: Any, xs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The last states, and what the rows of `xs` make, stacked."""
+    body, scope, n = at("body"), at.scope, len(first)
+
+    def step(state: Any, rows: Any) -> Any:
+        made = [tensor(y) for y in body.run([*state, *rows], scope)]
+        return made[:n], made[n:]
+
+    last, stacked = df.scan(step, [tensor(x) for x in first], xs)
+    return list(last), list(stacked)
+
+
+def _batches(at: Node, lengths: Any, *inputs: Any) -> list[Any]:
+    """Before version 9: states and rows of several sequences; shorter ones end with zeros."""
+    n_rows = at("num_scan_inputs")
+    directions = at("directions", [0] * n_rows)
+    many, size = inputs[-1].shape[:2]
+    if isinstance(many, Dim) or not (lengths is None or fixed(lengths)):
+        raise at.refuse("sequences, as before version 9, whose number or lengths are not known")
+    ends = [size] * many if lengths is None else lengths.tolist()
+    made = []
+    for k, end in enumerate(ends):
+        states, xs = inputs[:-n_rows], [x[k, :end] for x in inputs[-n_rows:]]
+        last, stacked = _rows(at, [x[k] for x in states], [
+            df.reverse(x, [0]) if back else x for x, back in zip(xs, directions, strict=True)])
+        made.append([*last, *[df.pad(y, [[0, size - end]] + [[0, 0]] * (y.ndim - 1))
+                              for y in stacked]])
+    return [df.stack(list(ys)) for ys in zip(*made, strict=True)]

@@ -6,8 +6,9 @@ from functools import reduce
 from typing import Any
 
 import dualflow as df
+from dualflow._core import TensorBase
+from dualflow.onnx.narrow import NarrowTensor, NarrowType, cast
 from dualflow.onnx.operators.registry import Node, operator, plain, tensor
-from dualflow.onnx.package import dtype_of
 
 m, nn, bits = df.math, df.nn, df.bitwise
 
@@ -20,7 +21,12 @@ plain(Add=df.add, Sub=df.subtract, Mul=df.multiply, Neg=df.negative, Abs=df.abs,
       Less=df.less, LessOrEqual=df.less_equal, Greater=df.greater,
       GreaterOrEqual=df.greater_equal, Where=df.where, IsNaN=m.is_nan,
       BitwiseAnd=bits.bitwise_and, BitwiseOr=bits.bitwise_or, BitwiseXor=bits.bitwise_xor,
-      BitwiseNot=bits.invert, Identity=df.identity, Det=df.linalg.det)
+      BitwiseNot=bits.invert, Det=df.linalg.det)
+
+
+@operator("Identity")
+def _(at: Node, x):
+    return df.identity(x) if isinstance(x, TensorBase) else [x]
 
 
 @operator("Reciprocal")
@@ -106,23 +112,21 @@ def _(at: Node, x):
 
 @operator("Cast")
 def _(at: Node, x):
-    dtype = dtype_of(at("to"))
-    if dtype is None:
-        raise at.refuse(f"to dtype {at('to')}, which is none here")
-    return df.cast(x, dtype)
+    dtype: Any = at.dtype("to")
+    return cast(x, dtype, bool(at("saturate", 1)), at("round_mode", "up"))
 
 
 @operator("CastLike")
 def _(at: Node, x, like):
-    return df.cast(x, tensor(like).dtype)
+    return cast(x, like.dtype, bool(at("saturate", 1)), at("round_mode", "up"))
 
 
 @operator("BitCast")
 def _(at: Node, x):
-    dtype = dtype_of(at("to"))
-    if dtype is None:
-        raise at.refuse(f"to dtype {at('to')}, which is none here")
-    if tensor(x).dtype.is_bool or dtype.is_bool:        # a byte that is 0 or 1
+    dtype: Any = at.dtype("to")
+    if isinstance(x, NarrowTensor) or isinstance(dtype, NarrowType):
+        raise at.refuse(f"the bits of {x.dtype} as {dtype}")
+    if x.dtype.is_bool or dtype.is_bool:        # a byte that is 0 or 1
         return df.cast(x, dtype)
     return df.bitcast(x, dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -105,3 +106,61 @@ def _(at: Node, x, image, block):
     y = df.reshape(df.transpose(total, [1, 2, 0]), [batch, channels, *grown])
     return y[(slice(None), slice(None), *[slice(pads[k], pads[k] + s)
                                          for k, s in enumerate(sizes)])]
+
+
+@operator("DeformConv")
+def _(at: Node, x, filters, offset, bias=None, mask=None):
+    """A convolution whose windows pick numbers beside their places, weighted like GridSample's."""
+    x, filters = tensor(x), tensor(filters)
+    n, groups, parts = x.ndim - 2, at("group", 1), at("offset_group", 1)
+    window, steps, sizes = filters.shape[2:], offset.shape[2:], x.shape[2:]
+    places = _window_places(at, window, steps)
+    shape = [x.shape[0], parts, *window, n, *steps]
+    offset = df.reshape(offset, shape)
+    taps = []
+    for k in range(n):
+        moved = offset[(slice(None),) * (2 + n) + (k,)]             # batch, parts, window, steps
+        place = moved + df.cast(places[k], x.dtype)
+        taps.append([(i, df.where(df.logical_and(i >= 0, i <= sizes[k] - 1), w, df.zeros_like(w)))
+                     for i, w in _taps("linear", place)])
+    channels = x.shape[1] // parts
+    last = df.reshape(x, [x.shape[0], parts, channels, *sizes])
+    last = df.transpose(last, [0, 1, *range(3, 3 + n), 2])
+    total: Any = None
+    for chosen in product(*taps):
+        where = [df.cast(df.clip_by_value(i, 0., size - 1.), df.int64)
+                 for (i, _), size in zip(chosen, sizes, strict=True)]
+        weight = reduce(lambda a, b: a * b, [w for _, w in chosen])
+        weight = weight if mask is None else weight * df.reshape(mask, weight.shape)
+        part = df.gather_nd(last, df.stack(where, -1), 2) * df.expand_dims(weight, -1)
+        total = part if total is None else total + part
+    # (batch, parts, window, steps, channels) to (groups, batch and steps, channels and window)
+    axes = range(2, 2 + n), range(2 + n, 2 + 2 * n)
+    total = df.transpose(total, [0, *axes[1], 1, 2 + 2 * n, *axes[0]])
+    total = df.reshape(total, [x.shape[0], *steps, groups, x.shape[1] // groups * _product(window)])
+    total = df.transpose(total, [n + 1, *range(n + 1), n + 2])
+    rows = df.reshape(filters, [groups, filters.shape[0] // groups, -1])
+    flat = df.reshape(total, [groups, -1, total.shape[-1]])
+    y = df.reshape(df.matmul(flat, rows, transpose_b=True), [groups, x.shape[0], *steps,
+                                                             filters.shape[0] // groups])
+    y = df.transpose(y, [1, 0, n + 2, *range(2, n + 2)])
+    y = df.reshape(y, [x.shape[0], filters.shape[0], *steps])
+    return y if bias is None else y + df.reshape(bias, [-1] + [1] * n)
+
+
+def _product(numbers: Any) -> Any:
+    return reduce(lambda a, b: a * b, numbers, 1)
+
+
+def _window_places(at: Node, window: Any, steps: Any) -> list[Any]:
+    """For each dimension, where the places of windows lie: window..., steps..."""
+    n = len(window)
+    strides, dilations = at("strides", [1] * n), at("dilations", [1] * n)
+    pads, made = at("pads", [0] * 2 * n), []
+    for k in range(n):
+        own = df.expand_dims(df.range(window[k]) * dilations[k], 1) + (
+            df.range(steps[k]) * strides[k] - pads[k])
+        shape = [1] * 2 * n
+        shape[k], shape[n + k] = window[k], steps[k]
+        made.append(df.reshape(own, shape))
+    return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
-from dualflow.onnx.operators.registry import Node, operator, tensor
+from dualflow.onnx.operators.registry import Node, ints, operator, tensor
 
 nn = df.nn
 FORMATS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -53,16 +53,6 @@ def convolve(at: Node, x: Any, filters: Any) -> Any:
     if n == 0:
         raise at.refuse("no dimension of space")
     return nn.convolution(x, filters, strides, [[0, 0], [0, 0], *pads], FORMATS[n], dilations)
-
-
-@operator("ConvInteger")
-def _(at: Node, x, filters, x_zero=None, w_zero=None):
-    x, filters = df.cast(x, df.float64), df.cast(filters, df.float64)
-    x = x if x_zero is None else x - df.cast(x_zero, df.float64)
-    if w_zero is not None:
-        zero = df.cast(w_zero, df.float64)
-        filters = filters - df.reshape(zero, [-1] + [1] * (filters.ndim - 1))
-    return df.cast(convolve(at, x, filters), df.int32)
 
 
 @operator("ConvTranspose")
@@ -126,14 +116,66 @@ def _pool(x: Any, kind: str, windows: Any, strides: Any, dilations: Any) -> Any:
 @operator("MaxPool")
 def _(at: Node, x):
     x = tensor(x)
-    if at.n_outputs > 1:
-        raise at.refuse("the indices of the largest numbers")
     windows, strides, dilations, _, grown = _pads_of_windows(at, x)
     dtype = x.dtype
     lowest = float("-inf") if dtype.is_floating else dtype.min
+    if at.n_outputs > 1:
+        return _with_places(at, x, windows, strides, dilations, grown, lowest)
     if any([k for pair in grown for k in pair]):
         x = df.pad(x, [[0, 0], [0, 0], *grown], constant_values=df.constant(lowest, dtype))
     return _pool(x, "MAX", windows, strides, dilations)
+
+
+def _with_places(at: Node, x: Any, windows: Any, strides: Any, dilations: Any, pads: Any,
+                 lowest: Any) -> tuple[Any, Any]:
+    """The largest numbers of windows, and the place of each in x, all dimensions counted."""
+    n, y, inside, places = len(windows), x, df.constant(True), []
+    for k, (window, s, d, (a, b)) in enumerate(zip(windows, strides, dilations, pads, strict=True)):
+        size = x.shape[2 + k]
+        many = (size + a + b - ((window - 1) * d + 1)) // s + 1
+        own = df.expand_dims(df.range(many, dtype=df.int64) * s - a, 1) + df.range(
+            window, dtype=df.int64) * d                             # (steps, window)
+        y = df.gather(y, df.clip_by_value(own, 0, size - 1), axis=2 + 2 * k)
+        own = df.reshape(own, [p for j in range(n) for p in (own.shape if j == k else (1, 1))])
+        there = df.logical_and(own >= 0, own < size)
+        inside = df.logical_and(inside, there)
+        places.append(own)
+    flat = [*range(2, 2 + 2 * n, 2), *range(3, 3 + 2 * n, 2)]       # steps..., window...
+    y = df.transpose(df.where(inside, y, df.constant(lowest, x.dtype)), [0, 1, *flat])
+    shape = y.shape[:2 + n]
+    y = df.reshape(y, [*shape, -1])
+    sizes = list(enumerate(x.shape[2:]))
+    where: Any = 0
+    for k, size in sizes if not at("storage_order", 0) else reversed(sizes):
+        where = where * size + places[k]
+    where = df.reshape(df.transpose(where, [j - 2 for j in flat]), [1, 1, *shape[2:], -1])
+    best = df.argmax(y, -1, df.int64)
+    where = df.gather(df.broadcast_to(where, y.shape), df.expand_dims(best, -1), axis=-1,
+                      batch_dims=2 + n)
+    images = df.reshape(df.range(x.shape[0] * x.shape[1], dtype=df.int64),
+                        [*x.shape[:2], *[1] * n])
+    each: Any = 1
+    for size in x.shape[2:]:
+        each = each * size
+    return df.reduce_max(y, -1), df.squeeze(where, [-1]) + images * each
+
+
+@operator("MaxUnpool")
+def _(at: Node, x, places, shape=None):
+    """Numbers at their places, zero elsewhere; a larger shape has more zeros at its ends."""
+    x, windows = tensor(x), at("kernel_shape")
+    n = len(windows)
+    pads, strides = at("pads", [0] * 2 * n), at("strides", [1] * n)
+    sizes = [*x.shape[:2], *[(size - 1) * s + w - pads[k] - pads[n + k] for k, (size, s, w) in
+                             enumerate(zip(x.shape[2:], strides, windows, strict=True))]]
+    total: Any = 1
+    for size in sizes:
+        total = total * size
+    y = df.reshape(df.tensor_scatter_nd_update(df.zeros([total], x.dtype),
+                                               df.reshape(places, [-1, 1]), df.reshape(x, [-1])),
+                   sizes)
+    wanted = sizes if shape is None else ints(shape)
+    return df.pad(y, [[0, b - a] for a, b in zip(sizes, wanted, strict=True)])
 
 
 @operator("AveragePool")
@@ -245,73 +287,3 @@ def _(at: Node, x):
     padded, n = df.pad(squares, pairs), x.shape[1]
     total = df.add_n([padded[:, k:k + n] for k in range(size)])
     return x / (total * (at("alpha", 1e-4) / size) + at("bias", 1.0)) ** at("beta", 0.75)
-
-
-# --- whole numbers for fractions --------------------------------------------------------------
-
-
-def _per_axis(p: Any, x: Any, axis: int, block: int) -> Any:
-    """A scale or zero point in a shape that broadcasts to x."""
-    p = tensor(p)
-    if p.ndim == 0 or (p.ndim == 1 and x.ndim != 1 and p.shape[0] == 1):
-        return df.reshape(p, [])
-    axis %= x.ndim
-    if block:
-        p = df.repeat(p, block, axis)
-        return p[tuple([slice(0, n) for n in x.shape])]
-    return df.reshape(p, [-1] + [1] * (x.ndim - 1 - axis)) if p.ndim == 1 else p
-
-
-@operator("DequantizeLinear")
-def _(at: Node, x, scale, zero=None):
-    x, scale = tensor(x), tensor(scale)
-    axis, block = at("axis", 1), at("block_size", 0)
-    y = df.cast(x, scale.dtype)
-    if zero is not None:
-        y = y - df.cast(_per_axis(zero, x, axis, block), scale.dtype)
-    return y * _per_axis(scale, x, axis, block)
-
-
-@operator("QuantizeLinear")
-def _(at: Node, x, scale, zero=None):
-    x, scale = tensor(x), tensor(scale)
-    axis, block = at("axis", 1), at("block_size", 0)
-    dtype = df.uint8 if zero is None else tensor(zero).dtype
-    code = at("output_dtype", 0)
-    if code:
-        from_code = OUTPUTS.get(code)
-        if from_code is None:
-            raise at.refuse("to a dtype that is none here")
-        dtype = from_code
-    y = df.round(df.cast(x / df.cast(_per_axis(scale, x, axis, block), x.dtype), df.float32))
-    if zero is not None:
-        y = y + df.cast(_per_axis(zero, x, axis, block), df.float32)
-    return df.saturate_cast(y, dtype)
-
-
-OUTPUTS = {2: df.uint8, 3: df.int8, 4: df.uint16, 5: df.int16}
-
-
-@operator("QLinearMatMul")
-def _(at: Node, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
-    def whole(x: Any, zero: Any) -> Any:
-        return df.cast(x, df.float64) - df.cast(zero, df.float64)
-    y = df.matmul(whole(a, a_zero), whole(b, b_zero))
-    factor = df.cast(a_scale, df.float64) * df.cast(b_scale, df.float64) / df.cast(
-        y_scale, df.float64)
-    y = df.round(y * factor) + df.cast(y_zero, df.float64)
-    return df.saturate_cast(y, tensor(y_zero).dtype)
-
-
-@operator("QLinearConv")
-def _(at: Node, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
-    def wide(v: Any) -> Any:
-        return df.cast(v, df.float64)
-
-    w = tensor(w)
-    n = w.ndim - 1
-    zero = df.reshape(wide(w_zero), [-1] + [1] * n)
-    y = convolve(at, wide(x) - wide(x_zero), wide(w) - zero)
-    y = y if bias is None else y + df.reshape(wide(bias), [-1] + [1] * (n - 1))
-    factor = wide(x_scale) * df.reshape(wide(w_scale), [-1] + [1] * (n - 1)) / wide(y_scale)
-    return df.saturate_cast(df.round(y * factor) + wide(y_zero), tensor(y_zero).dtype)

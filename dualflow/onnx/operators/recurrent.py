@@ -1,10 +1,11 @@
-"""RNN, LSTM and GRU on the kernels of whole sequences."""
+"""RNN, LSTM and GRU: on the kernels of whole sequences, or step by step."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import dualflow as df
+from dualflow.onnx.operators import cells
 from dualflow.onnx.operators.registry import Node, operator, tensor
 
 # Our order of gates, each by its place in the standard's.
@@ -24,9 +25,8 @@ def _(at: Node, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
     directions, units = w.shape[0], r.shape[-1]
     given = [a.capitalize() for a in at("activations", PLAIN[kind] * directions)]
     relu = kind == "RNN" and set(given) == {"Relu"}
-    if (given != PLAIN[kind] * directions and not relu) or at("clip") or peepholes is not None or (
-            at("input_forget", 0)):
-        raise at.refuse("other activations than the usual ones, clip, peepholes or input_forget")
+    by_steps = (given != PLAIN[kind] * directions and not relu) or at("clip") or (
+        peepholes is not None or at("input_forget", 0))
     time = 1 if at("layout", 0) else 0
     batch = x.shape[1 - time]
     states = [_state(s, at, directions, batch, units, x) for s in ((h, c) if kind == "LSTM"
@@ -34,12 +34,25 @@ def _(at: Node, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
     outputs, last = [], []
     for d in range(directions):
         back = at("direction", "forward") == "reverse" or d == 1
-        made = _layer(at, x, w[d], r[d], None if b is None else b[d], [s[d] for s in states],
-                      lengths, back, relu)
+        bias = None if b is None else b[d]
+        if by_steps:
+            made = _by_steps(at, d, x, w, r, bias, peepholes, [s[d] for s in states], lengths, back)
+        else:
+            made = _layer(at, x, w[d], r[d], bias, [s[d] for s in states], lengths, back, relu)
         outputs.append(made[0])
         last.append(made[1:])
     y = df.stack(outputs, 2 if time else 1)
     return [y, *[df.stack(list(s), 1 if time else 0) for s in zip(*last, strict=True)]]
+
+
+def _by_steps(at: Node, d: int, x: Any, w: Any, r: Any, b: Any, peepholes: Any, states: list[Any],
+              lengths: Any, back: bool) -> list[Any]:
+    many = len(PLAIN[at.kind])
+    names = at("activations", PLAIN[at.kind] * w.shape[0])[d * many:(d + 1) * many]
+    batch_first = bool(at("layout", 0))
+    y, *last = cells.layer(at, names, df.transpose(x, [1, 0, 2]) if batch_first else x, w[d], r[d],
+                           b, None if peepholes is None else peepholes[d], states, lengths, back)
+    return [df.transpose(y, [1, 0, 2]) if batch_first else y, *last]
 
 
 def _state(state: Any, at: Node, directions: Any, batch: Any, units: Any, x: Any) -> Any:

@@ -86,19 +86,35 @@ def _(at: Node, x, k=None):
 
 @operator("Unique")
 def _(at: Node, x):
-    x = tensor(x)
-    if at("axis") is not None and x.ndim > 1:
-        raise at.refuse("rows along an axis")
-    flat = df.reshape(x, [-1])
-    values, places, counts = df.unique_with_counts(flat, df.int64)
-    n = flat.shape[0]
-    first = df.math.unsorted_segment_min(df.range(n, dtype=df.int64), places, values.shape[0])
-    if at("sorted", 1):
-        order = df.argsort(values)
-        rank = df.argsort(order)
-        values, first, counts = [df.gather(y, order) for y in (values, first, counts)]
-        places = df.cast(df.gather(rank, places), df.int64)
-    return values, first, places, counts
+    """Parts along an axis that differ, or numbers: sorted, equal ones are neighbours."""
+    x, axis = tensor(x), at("axis")
+    along = df.reshape(x, [-1]) if axis is None else df.transpose(x, _to_front(axis, x))
+    n = along.shape[0]
+    rows = df.reshape(along, [n, -1])
+    rows = df.cast(rows, df.uint8) if x.dtype.is_bool else rows
+    order = df.range(n, dtype=df.int64)
+    for k in reversed(range(rows.shape[1])):
+        order = df.gather(order, df.argsort(df.gather(rows[:, k], order), stable=True))
+    placed = df.gather(rows, order)
+    differ = df.reduce_any(df.not_equal(placed[1:], placed[:-1]), 1)
+    new = df.concat([df.ones([1], df.bool_), differ], 0)[:n]
+    starts = df.cast(df.reshape(df.where(new), [-1]), df.int64)
+    first = df.gather(order, starts)                    # of equal ones, as the order is stable
+    counts = df.concat([starts[1:], df.ones([1], df.int64) * n], 0)[:starts.shape[0]] - starts
+    place = df.gather(df.cumsum(df.cast(new, df.int64)) - 1, df.argsort(order))
+    if not at("sorted", 1):
+        found = df.argsort(first)
+        first, counts = df.gather(first, found), df.gather(counts, found)
+        place = df.cast(df.gather(df.argsort(found), place), df.int64)
+    values = df.gather(along, first)
+    if axis is not None:
+        values = df.transpose(values, [_to_front(axis, x).index(k) for k in range(x.ndim)])
+    return values, first, place, counts
+
+
+def _to_front(axis: int, x: Any) -> list[int]:
+    axis = axis_of(axis, x)
+    return [axis, *[k for k in range(x.ndim) if k != axis]]
 
 
 @operator("Gemm")
@@ -119,17 +135,6 @@ def _times(x: Any, factor: float) -> Any:
 @operator("Einsum")
 def _(at: Node, *xs):
     return df.einsum(at("equation"), *xs)
-
-
-@operator("MatMulInteger")
-def _(at: Node, a, b, a_zero=None, b_zero=None):
-    a, b = [df.cast(x, df.int32) for x in (a, b)]
-    if a_zero is not None:
-        zero = df.cast(a_zero, df.int32)
-        a = a - (df.expand_dims(zero, -1) if zero.ndim == 1 else zero)
-    if b_zero is not None:
-        b = b - df.cast(b_zero, df.int32)
-    return df.matmul(a, b)
 
 
 @operator("Inverse")

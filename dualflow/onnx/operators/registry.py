@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Symbol, TensorBase, as_tensor
+from dualflow.dtypes import DType
 from dualflow.errors import UnimplementedError
+from dualflow.onnx.narrow import NarrowType
+from dualflow.onnx.package import dtype_of
 from dualflow.ops.array import ints as sizes
 
 Operator = Callable[..., Any]
@@ -52,6 +55,14 @@ class Node:
         if value is not None:
             return ints(value)
         return self.attrs.get(name, default)
+
+    def dtype(self, name: str) -> DType | NarrowType | None:
+        """A dtype that an attribute names; None if it does not."""
+        code = self.attrs.get(name) or 0
+        found = dtype_of(code)
+        if code and found is None:
+            raise self.refuse(f"{name} is dtype {code}, which is none here")
+        return found
 
     def refuse(self, why: str) -> UnimplementedError:
         return UnimplementedError(f"onnx.load: {self.kind}: {why}")

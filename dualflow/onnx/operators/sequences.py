@@ -1,4 +1,4 @@
-"""Sequences of tensors, within a graph: lists."""
+"""Sequences of tensors, which are lists, and values that may be missing, which are None then."""
 
 from __future__ import annotations
 
@@ -66,3 +66,32 @@ def _(at: Node, x, split=None):
 def _(at: Node, xs):
     join = df.stack if at("new_axis", 0) else df.concat
     return join(list(xs), at("axis"))
+
+
+@operator("SequenceMap")
+def _(at: Node, xs, *more):
+    """Of what is no sequence, each element gets the same."""
+    body, scope = at("body"), at.scope
+    made = [body.run([x, *[y[k] if isinstance(y, list) else y for y in more]], scope)
+            for k, x in enumerate(xs)]
+    return [[ys[k] for ys in made] for k in range(len(body.outputs))]
+
+
+# --- values that may be missing ---------------------------------------------------------------
+
+
+@operator("Optional")
+def _(at: Node, x=None):
+    return [x]
+
+
+@operator("OptionalHasElement")
+def _(at: Node, x=None):
+    return df.constant(x is not None)
+
+
+@operator("OptionalGetElement")
+def _(at: Node, x=None):
+    if x is None:
+        raise at.refuse("a value that is missing")
+    return [x]

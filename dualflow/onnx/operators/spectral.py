@@ -86,3 +86,21 @@ def _(at: Node, signal, step, window=None, length=None):
     if window is not None:
         cut = cut * df.reshape(window, [n, 1])
     return transformed(cut, 2, n, False, bool(at("onesided", 1)))
+
+
+@operator("MelWeightMatrix")
+def _(at: Node, bins, length, rate, low, high):
+    """(length // 2 + 1, bins): triangles on the spectrum between neighbours on the mel scale."""
+    import numpy as np
+
+    bins, length, rate = number(bins), number(length), number(rate)
+    edges = [2595 * np.log10(1 + number(f) / 700) for f in (low, high)]
+    mel = np.arange(bins + 2) * (edges[1] - edges[0]) / (bins + 2) + edges[0]
+    places = ((length + 1) * 700 * (10 ** (mel / 2595) - 1) // rate).astype("int64")
+    k = np.arange(length // 2 + 1)[:, None]
+    left, centre, right = places[:-2], places[1:-1], places[2:]
+    up = np.where(left == centre, k == centre, (k - left) / np.maximum(centre - left, 1))
+    down = (right - k) / np.maximum(right - centre, 1)
+    table = np.where((k >= left) & (k <= centre), up, 0)
+    table = np.where((k >= centre) & (k < right), down, table)
+    return df.constant(table, at.dtype("output_datatype") or df.float32)

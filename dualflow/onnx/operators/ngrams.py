@@ -1,0 +1,53 @@
+"""Counts of n-grams of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, operator, tensor
+
+
+@operator("TfIdfVectorizer")
+def _(at: Node, x):
+    """(..., items): how often each n-gram of the pool occurs, with up to some items between."""
+    x, pool = tensor(x), at("pool_int64s")
+    if pool is None:
+        raise at.refuse("a pool of strings")
+    starts, columns = at("ngram_counts"), at("ngram_indexes")
+    length, total, first = max(columns) + 1, None, 0
+    for n, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
+        grams = [pool[k:k + n] for k in range(start, end, n)]
+        own = columns[first:first + len(grams)]
+        weights = (at("weights") or [1.0] * len(columns))[first:first + len(grams)]
+        first += len(grams)
+        if grams and at("min_gram_length") <= n <= at("max_gram_length"):
+            skips = range(1 if n == 1 else at("max_skip_count") + 1)
+            counts = df.add_n([_counts(x, grams, skip + 1) for skip in skips])
+            part = df.matmul(_scored(at("mode"), counts, df.constant(weights)),
+                             df.one_hot(df.constant(own, df.int64), length))
+            total = part if total is None else total + part
+    if total is None:
+        return df.zeros([*x.shape[:-1], length])
+    return df.reshape(total, [*x.shape[:-1], length])
+
+
+def _scored(mode: str, counts: Any, weights: Any) -> Any:
+    if mode == "TF":
+        return counts
+    return (counts if mode == "TFIDF" else df.cast(counts > 0, df.float32)) * weights
+
+
+def _counts(x: Any, grams: list[list[int]], step: int) -> Any:
+    """(rows, grams): how often each occurs with its items this far apart."""
+    n, size = len(grams[0]), x.shape[-1]
+    many = size - (n - 1) * step
+    rows = df.reshape(x, [-1, size])
+    if many <= 0:
+        return df.zeros([rows.shape[0], len(grams)])
+    found: Any = None
+    for k in range(n):
+        items = df.constant([g[k] for g in grams], x.dtype)
+        here = df.equal(df.expand_dims(rows[:, k * step:k * step + many], 2), items)
+        found = here if found is None else df.logical_and(found, here)
+    return df.reduce_sum(df.cast(found, df.float32), 1)

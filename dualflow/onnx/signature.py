@@ -1,0 +1,78 @@
+"""What models take and give: specifications of inputs and outputs, and values that fit them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dualflow._core import TensorBase, TensorSpec, as_tensor
+from dualflow.dtypes import DType
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.onnx.narrow import NarrowType, from_array
+from dualflow.onnx.package import dtype_of, onnx
+
+
+class ValueSpec(NamedTuple):
+    """An input or output that no TensorSpec says: of any rank (`shape` is None), of a narrow dtype,
+    a sequence (a list of tensors), or one that may be None."""
+
+    name: str
+    dtype: DType | NarrowType
+    shape: tuple[int | None, ...] | None = None
+    is_sequence: bool = False
+    is_optional: bool = False
+
+
+Spec = TensorSpec | ValueSpec
+
+
+def spec_of(info: Any) -> Spec:
+    """The specification of an input or output of a file."""
+    proto, kind = info.type, info.type.WhichOneof("value")
+    is_optional = kind == "optional_type"
+    if is_optional:
+        proto = proto.optional_type.elem_type
+        kind = proto.WhichOneof("value")
+    is_sequence = kind == "sequence_type"
+    if is_sequence:
+        proto = proto.sequence_type.elem_type
+        kind = proto.WhichOneof("value")
+    at = proto.tensor_type
+    dtype = dtype_of(at.elem_type) if kind == "tensor_type" else None
+    if dtype is None:
+        types = onnx().TensorProto.DataType
+        known = at.elem_type in types.values()
+        what = kind if kind != "tensor_type" else types.Name(at.elem_type) if known else (
+            f"of dtype {at.elem_type}")
+        raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, want a tensor of a dtype "
+                                 "that is known here")
+    shape: Any = tuple([d.dim_value if d.WhichOneof("value") == "dim_value" else None
+                        for d in at.shape.dim]) if at.HasField("shape") else None
+    if shape is None or is_sequence or is_optional or isinstance(dtype, NarrowType):
+        return ValueSpec(info.name, dtype, shape, is_sequence, is_optional)
+    return TensorSpec(shape, dtype, info.name)
+
+
+def fitted(owner: str, spec: Spec, value: Any) -> Any:
+    """A value for an input, checked."""
+    if isinstance(spec, ValueSpec):
+        if spec.is_optional and value is None:
+            return None
+        if spec.is_sequence:
+            if not isinstance(value, list | tuple):
+                raise InvalidArgumentError(f"{owner}: {spec.name} is {type(value).__name__}, want "
+                                           "a list of tensors")
+            return [_fitted(owner, spec, x) for x in value]
+    return _fitted(owner, spec, value)
+
+
+def _fitted(owner: str, spec: Spec, value: Any) -> Any:
+    x: Any = from_array(value)
+    if x is None:
+        like = None if hasattr(value, "dtype") or isinstance(spec.dtype, NarrowType) else spec.dtype
+        x = value if isinstance(value, TensorBase) else as_tensor(value, like)
+    if x.dtype is not spec.dtype:
+        raise InvalidArgumentError(f"{owner}: {spec.name} is {x.dtype}, want {spec.dtype}")
+    if spec.shape is not None and len(spec.shape) != x.ndim:
+        raise InvalidArgumentError(f"{owner}: {spec.name} has shape {x.shape}, want "
+                                   f"{len(spec.shape)} dimensions")
+    return x
