@@ -7,7 +7,7 @@ them) until something wants a tensor; what follows from constants alone is compu
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import Any
@@ -103,7 +103,7 @@ class Body:
         proto = bound
         node = Node(kind, attrs, self.library.versions.get(domain, 1), list(proto.input),
                     list(proto.output))
-        node.proto = proto
+        node.proto, node.body = proto, self
         if (kind not in OPERATORS and (domain, proto.op_type) not in self.library.functions
                 and not _has_function(proto, node.version)):
             self.library.missing[kind] += 1
@@ -129,12 +129,26 @@ class Body:
         values: Any = ChainMap({}, self.constants, scope or {})     # type: ignore[arg-type]
         values.update(dict.fromkeys(self.inputs[len(given):]) if self.function else {})
         values.update(zip(self.inputs, given, strict=False))
-        for node in self.nodes:
-            made = self._run(node, [values[x] if x else None for x in node.inputs], values)
-            values.update((name, y) for name, y in zip(node.outputs, made, strict=False) if name)
+        self._run_all(self.nodes, values)
         if self.function:               # which may not make what is not asked for
             return [values.get(name) for name in self.outputs]
         return [values[name] for name in self.outputs]
+
+    def value_of(self, name: str, given: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
+        """A value as the nodes before it make it of some that are given, others as they are."""
+        needed, chosen = {name}, []
+        for node in reversed(self.nodes):
+            if not needed.isdisjoint(node.outputs):
+                chosen.append(node)
+                needed.update([x for x in node.inputs if x not in given])
+        values: Any = ChainMap({}, dict(given), scope)      # type: ignore[arg-type]
+        self._run_all(reversed(chosen), values)
+        return values[name]
+
+    def _run_all(self, nodes: Iterable[Node], values: Any) -> None:
+        for node in nodes:
+            made = self._run(node, [values[x] if x else None for x in node.inputs], values)
+            values.update((name, y) for name, y in zip(node.outputs, made, strict=False) if name)
 
     def _run(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
         traced = current_graph() is not None
@@ -184,8 +198,8 @@ class Body:
         return self.library.bodies[key]
 
 
-# Operators with graphs inside, which see values around them.
-SCOPED = {"If", "Loop", "Scan", "SequenceMap"}
+# Operators with graphs inside, or that ask for the one around them, which see its values.
+SCOPED = {"If", "Loop", "Scan", "SequenceMap", "ai.onnx.preview.training:Gradient"}
 # Inputs by place that are only asked for integers, and so may be arrays of numbers.
 TAKES_SIZES = {"Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
                "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,),

@@ -17,20 +17,13 @@ from onnx import TensorProto
 import dualflow as df
 from tests.onnx.runtimes import leaves, tensor
 
-NEWEST = 26                             # the set of operators that files are written in
-RARE = {TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.UINT16, TensorProto.UINT32,
-        TensorProto.UINT64}
-
 # Why cases are not computed, which follows from what is in them.
 NOT_KNOWN = {
     "strings": "there is no dtype of strings",
     "ml": "the domain ai.onnx.ml is of trees and tables of strings",
-    "preview": "the training domain is a preview",
     "random": "numbers drawn are those of no standard",
     "codec": "needs decoders of images",
 }
-# Known, but left out where cases are counted.
-NOT_COUNTED = {"sequence", "optional", "newer", "rare"}
 # What is wanted is itself rounded, where the right answer is zero.
 NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
 
@@ -50,31 +43,20 @@ def nodes(graph):
                 yield from nodes(a.g)
 
 
-def kind(name):
-    """Why a case does not count; None if it does."""
+def reason(name):
+    """Of NOT_KNOWN; None if a case is computed."""
     model = cases()[name].model
     inside = [*nodes(model.graph), *[n for f in model.functions for n in f.node]]
-    domains, kinds = {n.domain for n in inside}, {n.op_type for n in inside}
-    types = [v.type for v in (*model.graph.input, *model.graph.output)]
-    dtypes = {t.tensor_type.elem_type for t in types if t.HasField("tensor_type")}
-    if "ai.onnx.ml" in domains:
+    kinds = {n.op_type for n in inside}
+    dtypes = {v.type.tensor_type.elem_type for v in (*model.graph.input, *model.graph.output)}
+    if "ai.onnx.ml" in {n.domain for n in inside}:
         return "ml"
-    if any("preview" in d for d in domains):
-        return "preview"
     if TensorProto.STRING in dtypes:
         return "strings"
     if any(k.startswith("Random") or k == "Bernoulli" for k in kinds) or re.search(
             r"training_dropout(?!_zero)", name):
         return "random"
-    if "ImageDecoder" in kinds:
-        return "codec"
-    if any(t.HasField("sequence_type") for t in types):
-        return "sequence"
-    if any(t.HasField("optional_type") for t in types):
-        return "optional"
-    if any(o.version > NEWEST for o in model.opset_import if o.domain == ""):
-        return "newer"
-    return "rare" if dtypes & RARE else None
+    return "codec" if "ImageDecoder" in kinds else None
 
 
 def is_operand(k, x):
@@ -126,7 +108,7 @@ def check_traced(name):
 
 
 NAMES = sorted(cases())
-KNOWN = [n for n in NAMES if kind(n) not in NOT_KNOWN]
+KNOWN = [n for n in NAMES if reason(n) is None]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -154,7 +136,7 @@ def test_every_case_traced(name):
 @pytest.mark.parametrize("why", NOT_KNOWN)
 def test_what_is_not_known_is_refused(why):
     """Of the cases of a reason, the first and the last."""
-    found = [n for n in NAMES if kind(n) == why]
+    found = [n for n in NAMES if reason(n) == why]
     for name in (found[0], found[-1]):
         with pytest.raises(df.errors.UnimplementedError):
             check_eagerly(name)

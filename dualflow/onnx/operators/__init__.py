@@ -15,5 +15,6 @@ from dualflow.onnx.operators import (  # noqa: F401
     sequences,
     sizes,
     spectral,
+    training,
 )
 from dualflow.onnx.operators.registry import ON_SIZES as ON_SIZES, OPERATORS as OPERATORS

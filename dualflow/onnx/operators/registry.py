@@ -40,6 +40,7 @@ class Node:
         self.inputs = inputs
         self.outputs = outputs
         self.scope: Any = {}                # what graphs inside see, while it runs
+        self.body: Any = None               # the graph that it is a node of
         self.proto: Any = None
 
     @property

@@ -1,0 +1,70 @@
+"""The training domain of the standard, a preview: gradients, and steps of optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.operators.registry import Node, operator
+
+DOMAIN = "ai.onnx.preview.training"
+
+
+@operator(f"{DOMAIN}:Gradient")
+def _(at: Node, *inputs):
+    """Of the tensor y, as the part of the graph before it makes it from other values of xs."""
+    xs = list(inputs[:len(at("xs"))])
+    given = dict(zip([*at("xs"), *at("zs", [])], inputs, strict=True))
+    with df.GradientTape() as tape:
+        tape.watch(xs)
+        y = at.body.value_of(at("y"), given, at.scope)
+    return tape.gradient(y, xs, unconnected_gradients="zero")
+
+
+def _steps(n: int, inputs: Any, step: Callable[..., list[Any]]) -> list[Any]:
+    """The same step for each of several tensors; there are n values of all tensors, and then
+    another of all."""
+    many = len(inputs) // n
+    made = [step(*inputs[k::many]) for k in range(many)]
+    return [y for ys in zip(*made, strict=True) for y in ys]
+
+
+@operator(f"{DOMAIN}:Adagrad")
+def _(at: Node, rate, count, *inputs):
+    rate = rate / (1 + df.cast(count, rate.dtype) * at("decay_factor", 0.0))
+
+    def step(x: Any, g: Any, h: Any) -> list[Any]:
+        g = x * at("norm_coefficient", 0.0) + g
+        h = h + df.square(g)
+        return [x - rate * g / (df.sqrt(h) + at("epsilon", 1e-6)), h]
+    return _steps(3, inputs, step)
+
+
+@operator(f"{DOMAIN}:Adam")
+def _(at: Node, rate, count, *inputs):
+    alpha, beta = at("alpha", 0.9), at("beta", 0.999)
+    t = df.cast(count, rate.dtype)
+    unbiased = df.sqrt(1 - df.pow(df.ones_like(rate) * beta, t)) / (
+        1 - df.pow(df.ones_like(rate) * alpha, t))
+    rate = df.where(t > 0, rate * unbiased, rate)
+
+    def step(x: Any, g: Any, v: Any, h: Any) -> list[Any]:
+        g = x * at("norm_coefficient", 0.0) + g
+        v, h = v * alpha + g * (1 - alpha), h * beta + df.square(g) * (1 - beta)
+        new = x - rate * v / (df.sqrt(h) + at("epsilon", 1e-6))
+        return [new * (1 - at("norm_coefficient_post", 0.0)), v, h]
+    return _steps(4, inputs, step)
+
+
+@operator(f"{DOMAIN}:Momentum")
+def _(at: Node, rate, count, *inputs):
+    alpha = at("alpha")
+    share = df.where(df.cast(count, rate.dtype) > 0, df.ones_like(rate) * at("beta"),
+                     df.ones_like(rate))
+
+    def step(x: Any, g: Any, v: Any) -> list[Any]:
+        g = x * at("norm_coefficient") + g
+        v = v * alpha + share * g
+        return [x - rate * (g + v * alpha if at("mode") == "nesterov" else v), v]
+    return _steps(3, inputs, step)
