@@ -14,16 +14,24 @@ from typing import Any
 
 from dualflow._core import Dim, Symbol, TensorBase, Variable, as_tensor, constant, current_graph
 from dualflow.dtypes import DType, int64
-from dualflow.errors import UnimplementedError
+from dualflow.errors import (
+    DataLossError,
+    DualflowError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
 from dualflow.onnx.operators import ON_SIZES, OPERATORS
-from dualflow.onnx.operators.registry import Node
-from dualflow.onnx.package import code_of, dtype_of, onnx
+from dualflow.onnx.operators.registry import Node, limit_of
+from dualflow.onnx.package import dtype_of, name_of, onnx
+from dualflow.onnx.schemas import check, composed, defaults, is_composed, wrong
 from dualflow.ops.cast import cast
 from dualflow.ops.join import stack
 
 STANDARD = ("", "ai.onnx")
+# What comes of numbers in a file that make no sense: lists too short, places that are not there.
+MISTAKES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 MAX_BODIES = 512                    # functions made ready for shapes, kept for the next call
 
 
@@ -54,11 +62,26 @@ def to_tensor(proto: Any) -> Any:
     """A TensorProto as a Tensor, or a NarrowTensor."""
     dtype = dtype_of(proto.data_type)
     if dtype is None:
-        kind = onnx().TensorProto.DataType.Name(proto.data_type)
-        raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is {kind}, which is no "
-                                 "dtype here")
-    array = onnx("numpy_helper").to_array(proto)
+        raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is "
+                                 f"{name_of(proto.data_type)}, which is no dtype here")
+    try:
+        array = onnx("numpy_helper").to_array(proto)
+    except (TypeError, ValueError) as error:
+        raise DataLossError(f"onnx.load: the tensor {proto.name!r} is damaged: {error}") from error
     return constant(array, dtype) if isinstance(dtype, DType) else from_array(array)
+
+
+def to_dense(proto: Any) -> Any:
+    """A SparseTensorProto as a Tensor."""
+    import numpy as np
+
+    values, places = to_tensor(proto.values), to_tensor(proto.indices).numpy()
+    dense = np.zeros(tuple(proto.dims), values.dtype.as_numpy_dtype)
+    if places.ndim == 1:                # counted through all dimensions
+        dense.reshape(-1)[places] = values.numpy()
+    else:
+        dense[tuple(places.T)] = values.numpy()
+    return constant(dense, values.dtype)
 
 
 class Body:
@@ -76,7 +99,7 @@ class Body:
     function: bool
 
     def __init__(self, graph: Any, library: Library, function: bool = False,
-                 attrs: Mapping[str, Any] | None = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, around: Iterable[str] = ()) -> None:
         self.library, self.function = library, function
         self.inputs: list[Any] = list(graph.input) if function else [i.name for i in graph.input]
         self.outputs: list[Any] = list(graph.output) if function else [o.name for o in graph.output]
@@ -84,9 +107,18 @@ class Body:
             o.name: dtype_of(o.type.tensor_type.elem_type) for o in graph.output}
         self.constants: dict[str, Any] = {} if function else {
             t.name: to_tensor(t) for t in graph.initializer}
-        self.nodes: list[Node] = [self._node(node, attrs or {}) for node in graph.node]
+        if not function:
+            self.constants |= {t.values.name: to_dense(t) for t in graph.sparse_initializer}
+        known = {"", *around, *self.inputs, *self.constants}
+        self.nodes: list[Node] = []
+        for proto in graph.node:
+            self.nodes.append(self._node(proto, attrs or {}, known))
+            known.update(proto.output)
+        lost = [name for name in self.outputs if not name or name not in known]
+        if lost and not function:       # a function need not make what is not asked for
+            raise InvalidArgumentError(f"onnx.load: no node makes the output {lost[0]!r}")
 
-    def _node(self, proto: Any, given: Mapping[str, Any]) -> Node:
+    def _node(self, proto: Any, given: Mapping[str, Any], known: set[str]) -> Node:
         domain = _domain(proto.domain)
         kind = f"{domain}:{proto.op_type}" if domain else proto.op_type
         attrs, bound = {}, onnx().NodeProto()
@@ -94,7 +126,7 @@ class Body:
         del bound.attribute[:]
         for a in proto.attribute:
             if not a.ref_attr_name:
-                attrs[a.name] = self._attribute(a)
+                attrs[a.name] = self._attribute(a, known)
                 bound.attribute.append(a)
             elif a.ref_attr_name in given:
                 attrs[a.name] = value = given[a.ref_attr_name]
@@ -104,21 +136,32 @@ class Body:
         node = Node(kind, attrs, self.library.versions.get(domain, 1), list(proto.input),
                     list(proto.output))
         node.proto, node.body = proto, self
-        if (kind not in OPERATORS and (domain, proto.op_type) not in self.library.functions
-                and not _has_function(proto, node.version)):
+        lost = [name for name in node.inputs if name not in known]
+        if lost:
+            raise wrong(node, f"no node before it makes its input {lost[0]!r}")
+        own = (domain, proto.op_type) in self.library.functions
+        if kind not in OPERATORS and not own and not is_composed(node):
             self.library.missing[kind] += 1
+            return node
+        if not own:
+            check(node)
+        limit = limit_of(node)
+        if limit:
+            self.library.missing[f"{kind} {limit}"] += 1
         return node
 
-    def _attribute(self, a: Any) -> Any:
+    def _attribute(self, a: Any, known: set[str]) -> Any:
         types = onnx().AttributeProto
         if a.type == types.TENSOR:
             return to_tensor(a.t)
         if a.type == types.GRAPH:
-            return Body(a.g, self.library)
+            return Body(a.g, self.library, around=known)
+        if a.type == types.SPARSE_TENSOR:
+            return to_dense(a.sparse_tensor)
         if a.type == types.STRING:
-            return a.s.decode()
+            return a.s.decode(errors="replace")
         if a.type == types.STRINGS:
-            return [s.decode() for s in a.strings]
+            return [s.decode(errors="replace") for s in a.strings]
         value = onnx("helper").get_attribute_value(a)
         return list(value) if a.type in (types.INTS, types.FLOATS) else value
 
@@ -132,7 +175,7 @@ class Body:
         self._run_all(self.nodes, values)
         if self.function:               # which may not make what is not asked for
             return [values.get(name) for name in self.outputs]
-        return [values[name] for name in self.outputs]
+        return [read(values, name) for name in self.outputs]
 
     def value_of(self, name: str, given: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
         """A value as the nodes before it make it of some that are given, others as they are."""
@@ -143,11 +186,17 @@ class Body:
                 needed.update([x for x in node.inputs if x not in given])
         values: Any = ChainMap({}, dict(given), scope)      # type: ignore[arg-type]
         self._run_all(reversed(chosen), values)
-        return values[name]
+        return read(values, name)
 
     def _run_all(self, nodes: Iterable[Node], values: Any) -> None:
         for node in nodes:
-            made = self._run(node, [values[x] if x else None for x in node.inputs], values)
+            inputs = [read(values, x) if x else None for x in node.inputs]
+            try:
+                made = self._run(node, inputs, values)
+            except DualflowError:
+                raise
+            except MISTAKES as error:
+                raise wrong(node, f"its inputs and attributes do not fit: {error}") from error
             values.update((name, y) for name, y in zip(node.outputs, made, strict=False) if name)
 
     def _run(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
@@ -187,12 +236,12 @@ class Body:
         if key not in self.library.bodies:
             if len(self.library.bodies) >= MAX_BODIES:
                 self.library.bodies.clear()
-            body = own or _composed(node, types)
-            defaults = {a.name: self._attribute(a) for a in body.attribute_proto}
+            body = own or composed(node, types)
+            given_by_default = {a.name: self._attribute(a, set()) for a in body.attribute_proto}
             if own is None:
-                defaults |= _defaults(node)
+                given_by_default |= defaults(node)
             self.library.bodies[key] = Body(body, self.library.within(body), True,
-                                            {**defaults, **node.attrs})
+                                            {**given_by_default, **node.attrs})
             if self.library.missing:
                 raise unsupported(self.library)
         return self.library.bodies[key]
@@ -209,6 +258,13 @@ TAKES_SIZES = {"Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3,
 
 def _listed(made: Any) -> Sequence[Any]:
     return made if isinstance(made, list | tuple) else [made]
+
+
+def read(values: Mapping[str, Any], name: str) -> Any:
+    """A value by name; nodes need not make all of their outputs."""
+    if name not in values:
+        raise InvalidArgumentError(f"onnx.load: {name!r} is read, but its node does not make it")
+    return values[name]
 
 
 def is_sizes(x: Any) -> bool:
@@ -241,57 +297,9 @@ def materialised(x: Any) -> Any:
     return OPERATORS["Reshape"](Node("Reshape", {}, 14, [], []), y, list(x.shape))
 
 
-# --- operators that the standard composes of others ---
-
-
-def _schema(proto: Any, version: int) -> Any:
-    defs = onnx("defs")
-    try:
-        return defs.get_schema(proto.op_type, version, proto.domain)
-    except defs.SchemaError:
-        return None
-
-
-def _has_function(proto: Any, version: int) -> bool:
-    schema = _schema(proto, version)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
-
-
-def _composed(node: Node, types: Sequence[tuple[DType | NarrowType, Any] | None]) -> Any:
-    """The FunctionProto of an operator, for inputs of some dtypes and shapes."""
-    schema = _schema(node.proto, node.version)
-    proto = onnx().FunctionProto()
-    if schema.has_function:
-        versions = [v for v in schema.function_opset_versions if v <= node.version]
-        text = schema.get_function_with_opset_version(max(
-            versions or schema.function_opset_versions))
-    else:
-        versions = [v for v in schema.context_dependent_function_opset_versions
-                    if v <= node.version]
-        helper = onnx("helper")
-        given = [b"" if t is None else helper.make_tensor_type_proto(
-            code_of(t[0]), t[1]).SerializeToString() for t in types]
-        text = schema.get_context_dependent_function_with_opset_version(
-            max(versions or schema.context_dependent_function_opset_versions),
-            node.proto.SerializeToString(), given)
-    proto.ParseFromString(text)
-    return proto
-
-
 def _sizes_of(x: Any) -> tuple[int | None, ...]:
     x = x.values if isinstance(x, NarrowTensor) else x
     return x.known_shape if isinstance(x, Symbol) else tuple(x.shape)
-
-
-def _defaults(node: Node) -> dict[str, Any]:
-    """Attributes that the schema gives a value."""
-    schema, helper = _schema(node.proto, node.version), onnx("helper")
-    found = {}
-    for name, attribute in schema.attributes.items():
-        if attribute.default_value.name:
-            value = helper.get_attribute_value(attribute.default_value)
-            found[name] = value.decode() if isinstance(value, bytes) else value
-    return found
 
 
 def unsupported(library: Library) -> UnimplementedError:

@@ -34,6 +34,12 @@ def code_of(dtype: DType | NarrowType) -> int:
     return dtype.code if isinstance(dtype, NarrowType) else _CODES[dtype.name]
 
 
+def name_of(code: int) -> str:
+    """What the standard calls the dtype of a number."""
+    types = onnx().TensorProto.DataType
+    return types.Name(code) if code in types.values() else f"dtype {code}"
+
+
 def dtype_of(code: int) -> DType | NarrowType | None:
     """The dtype of a number in files, if there is one."""
     return _DTYPES.get(code)

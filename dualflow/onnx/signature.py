@@ -8,7 +8,7 @@ from dualflow._core import TensorBase, TensorSpec, as_tensor
 from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.onnx.narrow import NarrowType, from_array
-from dualflow.onnx.package import dtype_of, onnx
+from dualflow.onnx.package import dtype_of, name_of
 
 
 class ValueSpec(NamedTuple):
@@ -27,6 +27,8 @@ Spec = TensorSpec | ValueSpec
 
 def spec_of(info: Any) -> Spec:
     """The specification of an input or output of a file."""
+    if not isinstance(info.name, str):  # which is what bytes that are no text come as
+        raise InvalidArgumentError(f"onnx.load: {info.name!r} is no name of an input or output")
     proto, kind = info.type, info.type.WhichOneof("value")
     is_optional = kind == "optional_type"
     if is_optional:
@@ -39,10 +41,7 @@ def spec_of(info: Any) -> Spec:
     at = proto.tensor_type
     dtype = dtype_of(at.elem_type) if kind == "tensor_type" else None
     if dtype is None:
-        types = onnx().TensorProto.DataType
-        known = at.elem_type in types.values()
-        what = kind if kind != "tensor_type" else types.Name(at.elem_type) if known else (
-            f"of dtype {at.elem_type}")
+        what = kind if kind != "tensor_type" else name_of(at.elem_type)
         raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, want a tensor of a dtype "
                                  "that is known here")
     shape: Any = tuple([d.dim_value if d.WhichOneof("value") == "dim_value" else None

@@ -139,7 +139,7 @@ def test_what_is_no_model(tmp_path):
 def test_a_file_cut_short(tmp_path):
     whole = saved(network(df.constant(W), df.constant(B)), tmp_path, X).read_bytes()
     for n in range(0, len(whole) - 1, 37):
-        with pytest.raises((df.errors.DualflowError, KeyError, ValueError)):
+        with pytest.raises(df.errors.DualflowError):
             df.onnx.load(whole[:n])(normal(1, 4))
 
 

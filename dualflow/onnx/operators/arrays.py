@@ -7,22 +7,25 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Dim, TensorBase, current_graph
 from dualflow.onnx.narrow import cast
-from dualflow.onnx.operators.registry import Node, axis_of, ints, number, operator, tensor
+from dualflow.onnx.operators.registry import Node, axis_of, ints, limit, number, operator, tensor
 from dualflow.onnx.operators.sizes import numbers
 
 LAST = (1 << 63) - 1
 
 
+@limit("Constant")
+def _(at: Node) -> str | None:
+    return "of strings" if {"value_string", "value_strings"} & set(at.attrs) else None
+
+
 @operator("Constant")
 def _(at: Node):
     (kind, value), = at.attrs.items()
-    if kind == "value":
+    if kind in ("value", "sparse_value"):
         return value
     if kind.startswith("value_float"):
         return df.constant(value, df.float32)
-    if kind.startswith("value_int"):
-        return df.constant(value, df.int64)
-    raise at.refuse(f"{kind} is no tensor of numbers")
+    return df.constant(value, df.int64)
 
 
 @operator("Shape")

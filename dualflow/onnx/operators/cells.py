@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dualflow as df
-from dualflow.onnx.operators.registry import Node
+from dualflow.onnx.operators.registry import Node, limit
 
 nn = df.nn
 
@@ -27,13 +27,17 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], float | None, float | None]] = 
 }
 
 
+@limit("RNN", "LSTM", "GRU")
+def _(at: Node) -> str | None:
+    unknown = [name for name in at("activations", []) if name.lower() not in ACTIVATIONS]
+    return f"with {unknown[0]}" if unknown else None
+
+
 def activations(at: Node, names: list[str]) -> list[Callable[[Any], Any]]:
     """Functions by name; each takes its alpha and beta, if it has them, of those given in order."""
     alphas, betas = list(at("activation_alpha", [])), list(at("activation_beta", []))
     clip, made = at("clip"), []
     for name in names:
-        if name.lower() not in ACTIVATIONS:
-            raise at.refuse(f"the activation {name}")
         function, alpha, beta = ACTIVATIONS[name.lower()]
         options = [(given.pop(0) if given else usual)
                    for given, usual in ((alphas, alpha), (betas, beta)) if usual is not None]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
-from dualflow.onnx.operators.registry import Node, operator, tensor
+from dualflow.onnx.operators.registry import Node, limit, operator, tensor
+
+
+@limit("TfIdfVectorizer")
+def _(at: Node) -> str | None:
+    return "of strings" if at("pool_int64s") is None else None
 
 
 @operator("TfIdfVectorizer")
 def _(at: Node, x):
     """(..., items): how often each n-gram of the pool occurs, with up to some items between."""
     x, pool = tensor(x), at("pool_int64s")
-    if pool is None:
-        raise at.refuse("a pool of strings")
     starts, columns = at("ngram_counts"), at("ngram_indexes")
     length, total, first = max(columns) + 1, None, 0
     for n, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):

@@ -9,11 +9,12 @@ from dualflow._core import Symbol, TensorBase, as_tensor
 from dualflow.dtypes import DType
 from dualflow.errors import UnimplementedError
 from dualflow.onnx.narrow import NarrowType
-from dualflow.onnx.package import dtype_of
+from dualflow.onnx.package import dtype_of, name_of
 from dualflow.ops.array import ints as sizes
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}         # by name, of other domains with that and a colon before
+LIMITS: dict[str, Operator] = {}
 ON_SIZES: dict[str, Operator] = {}          # the same on arrays of Python numbers
 
 
@@ -59,14 +60,31 @@ class Node:
 
     def dtype(self, name: str) -> DType | NarrowType | None:
         """A dtype that an attribute names; None if it does not."""
-        code = self.attrs.get(name) or 0
-        found = dtype_of(code)
-        if code and found is None:
-            raise self.refuse(f"{name} is dtype {code}, which is none here")
-        return found
+        return dtype_of(self.attrs.get(name) or 0)
 
     def refuse(self, why: str) -> UnimplementedError:
         return UnimplementedError(f"onnx.load: {self.kind}: {why}")
+
+
+def limit(*names: str) -> Callable[[Operator], Operator]:
+    """What operators cannot do: a function of a node that says it, or None."""
+    def add(function: Operator) -> Operator:
+        LIMITS.update(dict.fromkeys(names, function))
+        return function
+    return add
+
+
+DTYPES_OF = ("to", "dtype", "output_dtype", "output_datatype", "precision")
+
+
+def limit_of(node: Node) -> str | None:
+    """What of its attributes an operator does not know."""
+    for name in DTYPES_OF:
+        code = node.attrs.get(name)
+        if isinstance(code, int) and code and dtype_of(code) is None:
+            return f"to {name_of(code)}"
+    found: str | None = LIMITS[node.kind](node) if node.kind in LIMITS else None
+    return found
 
 
 def operator(*names: str) -> Callable[[Operator], Operator]:
