@@ -64,6 +64,9 @@ def to_tensor(proto: Any) -> Any:
     if dtype is None:
         raise UnimplementedError(f"onnx.load: the tensor {proto.name!r} is "
                                  f"{name_of(proto.data_type)}, which is no dtype here")
+    if proto.data_location == onnx().TensorProto.EXTERNAL:
+        raise InvalidArgumentError(f"onnx.load: the tensor {proto.name!r} is kept in another file: "
+                                   "load the model by its path")
     try:
         array = onnx("numpy_helper").to_array(proto)
     except (TypeError, ValueError) as error:

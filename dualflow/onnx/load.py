@@ -9,7 +9,7 @@ from typing import Any
 
 from dualflow._core import TensorBase, Variable
 from dualflow.arguments import shown
-from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.errors import DataLossError, DTypeError, InvalidArgumentError
 from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
 from dualflow.onnx.package import onnx
 from dualflow.onnx.signature import Spec, fitted, spec_of
@@ -114,7 +114,10 @@ def load(model: Any, trainable: bool = False) -> Model:
         If the file has operators or dtypes that are not known: all operators are listed, as
         ``Name (count)``.
     InvalidArgumentError
-        If there is no model in the file.
+        If there is no model in the file, a node does not fit its operator, or tensors are kept in
+        files that are not there, or not below the folder of the model.
+    DataLossError
+        If the data of a tensor are damaged.
 
     Notes
     -----
@@ -145,7 +148,8 @@ def _proto(model: Any) -> Any:
         if isinstance(model, bytes | bytearray | memoryview):
             proto = package.load_model_from_string(bytes(model))
         elif isinstance(model, str | os.PathLike):
-            proto = package.load(os.fspath(model))
+            proto = package.load(os.fspath(model), load_external_data=False)
+            _with_data_beside(proto, os.path.dirname(os.path.abspath(model)))
         else:
             raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, want a path, bytes or "
                                        "a ModelProto")
@@ -155,3 +159,13 @@ def _proto(model: Any) -> Any:
     if not proto.opset_import or not proto.HasField("graph"):
         raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {shown(model)}")
     return proto
+
+
+def _with_data_beside(proto: Any, folder: str) -> None:
+    """Reads tensors that are kept in files of their own, in the model's folder or below."""
+    try:
+        onnx("external_data_helper").load_external_data_for_model(proto, folder)
+    except onnx("checker").ValidationError as error:
+        raise InvalidArgumentError(f"onnx.load: {error}") from None
+    except (OSError, ValueError) as error:
+        raise DataLossError(f"onnx.load: data beside the model cannot be read: {error}") from None

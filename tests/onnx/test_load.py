@@ -143,6 +143,39 @@ def test_a_file_cut_short(tmp_path):
             df.onnx.load(whole[:n])(normal(1, 4))
 
 
+def beside(path, **where):
+    """A model at a path that adds a table kept in another file."""
+    table = TensorProto(name="w", dims=[3], data_type=TensorProto.FLOAT,
+                        data_location=TensorProto.EXTERNAL)
+    for key, value in where.items():
+        table.external_data.add(key=key, value=str(value))
+    path.write_bytes(of_nodes(helper.make_node("Add", ["x", "w"], ["y"]),
+                              initializer=[table]).SerializeToString())
+    return path
+
+
+def test_tensors_in_files_of_their_own(tmp_path, monkeypatch):
+    folder, w = tmp_path / "model", np.array([1., 2., 3.], "float32")
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "w.bin").write_bytes(b"    " + w.tobytes())
+    (tmp_path / "w.bin").write_bytes(w.tobytes())
+    (folder / "link.bin").symlink_to(tmp_path / "w.bin")
+    path = beside(folder / "m.onnx", location="data/w.bin", offset=4, length=12)
+    np.testing.assert_array_equal(df.onnx.load(path)(w).numpy(), w + w)
+    monkeypatch.chdir(folder)               # bytes are of no folder, not of this one
+    for given in (path.read_bytes(), onnx.load(path, load_external_data=False)):
+        with pytest.raises(df.errors.InvalidArgumentError, match="by its path"):
+            df.onnx.load(given)
+    np.testing.assert_array_equal(df.onnx.load("m.onnx")(w).numpy(), w + w)
+    for where in ("../w.bin", tmp_path / "w.bin", folder / "data/w.bin", "link.bin", "none.bin", "",
+                  "."):
+        with pytest.raises(df.errors.InvalidArgumentError, match="w"):
+            df.onnx.load(beside(folder / "bad.onnx", location=where))
+    for options in ({"length": 4}, {"length": "many"}, {"offset": -4}, {"offset": 100}):
+        with pytest.raises(df.errors.DataLossError):
+            df.onnx.load(beside(folder / "bad.onnx", location="data/w.bin", **options))
+
+
 def test_dtypes_that_are_none_here():
     model = of_nodes(helper.make_node("Identity", ["x"], ["y"]), dtype=TensorProto.COMPLEX64)
     with pytest.raises(df.errors.UnimplementedError, match="'x' is COMPLEX64"):
