@@ -7,7 +7,7 @@ them) until something wants a tensor; what follows from constants alone is compu
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from dualflow.errors import (
     UnimplementedError,
 )
 from dualflow.graph.trace.trace import suspended
+from dualflow.onnx.fold import fold
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
 from dualflow.onnx.operators import ON_SIZES, OPERATORS
 from dualflow.onnx.operators.registry import Node, limit_of
@@ -120,6 +121,18 @@ class Body:
         lost = [name for name in self.outputs if not name or name not in known]
         if lost and not function:       # a function need not make what is not asked for
             raise InvalidArgumentError(f"onnx.load: no node makes the output {lost[0]!r}")
+        self.nodes = fold(self.nodes, self._read_elsewhere)
+
+    def _read_elsewhere(self) -> Iterator[str]:
+        """Names that are read, but not as inputs of nodes of this graph."""
+        yield from self.outputs
+        for node in self.nodes:
+            for value in node.attrs.values():
+                if isinstance(value, Body):
+                    yield from value._read_elsewhere()
+                    yield from [x for inner in value.nodes for x in inner.inputs]
+            if node.kind in SCOPED:     # Gradient, by its attributes
+                yield from [*node.attrs.get("xs", []), *node.attrs.get("zs", [])]
 
     def _node(self, proto: Any, given: Mapping[str, Any], known: set[str]) -> Node:
         domain = _domain(proto.domain)

@@ -214,3 +214,21 @@ def test_sizes_are_computed_from_sizes():
     fn = df.function(df.onnx.load(model), input_signature=[df.TensorSpec([None, 2, 3])])
     assert [fn(df.zeros([k, 2, 3])).shape for k in (1, 4)] == [(1, 6), (4, 6)]
     assert fn.experimental_get_tracing_count() == 1
+
+
+def test_transpositions_that_only_turn_factors_are_none(tmp_path):
+    """The transposed factor is read elsewhere, in a branch, or nowhere else."""
+    def fn(a, b):
+        t = df.transpose(b)
+        y = df.matmul(a, b, transpose_b=True)
+        z = df.cond(df.reduce_sum(a) > 0, lambda: t * 2., lambda: t)
+        return [y, z, df.matmul(df.transpose(a), t, transpose_b=True)]
+    for rows, columns in ((3, 4), (1, 300)):
+        a, b = normal(rows, columns), normal(rows, columns, seed=1)
+        model = df.onnx.load(saved(fn, tmp_path, a, b))
+        for made in (model(a, b), df.function(model)(df.constant(a), df.constant(b))):
+            for x, y in zip(fn(df.constant(a), df.constant(b)), made, strict=True):
+                np.testing.assert_array_equal(x.numpy(), y.numpy())
+    linear = of_nodes(helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]),
+                      helper.make_node("MatMul", ["x", "t"], ["y"]))
+    assert [n.kind for n in df.onnx.load(linear)._body.nodes] == ["MatMul"]

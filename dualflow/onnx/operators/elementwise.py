@@ -159,9 +159,14 @@ def _(at: Node, x):
     return df.maximum(x, 0.) + df.minimum(m.expm1(x / alpha) * alpha, 0.)
 
 
+SELU = 1.67326319217681884765625, 1.05070102214813232421875      # of float32
+
+
 @operator("Selu")
 def _(at: Node, x):
-    alpha, gamma = at("alpha", 1.67326319217681884765625), at("gamma", 1.05070102214813232421875)
+    alpha, gamma = at("alpha", SELU[0]), at("gamma", SELU[1])
+    if (alpha, gamma) == SELU:
+        return nn.selu(x)
     return df.where(df.greater(x, 0), x, m.expm1(x) * alpha) * gamma
 
 

@@ -262,6 +262,8 @@ def _(at: Node, x, scale, offset):
 def _(at: Node, x, scale, offset=None):
     x = tensor(x)
     dtype, axes = x.dtype, list(range(at("axis", -1) % x.ndim, x.ndim))
+    if at.n_outputs == 1:
+        return nn.layer_norm(x, scale, offset, at("epsilon", 1e-5), axes)
     x = df.cast(x, df.float32) if at("stash_type", 1) == 1 and dtype.itemsize == 2 else x
     mean = df.reduce_mean(x, axes, True)
     rate = df.math.rsqrt(df.math.reduce_variance(x, axes, True) + at("epsilon", 1e-5))

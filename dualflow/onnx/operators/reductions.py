@@ -15,7 +15,8 @@ def _(at: Node, a, b):
     """Vectors are rows on the left and columns on the right, for the time of the product."""
     a, b = tensor(a), tensor(b)
     row, column = a.ndim == 1, b.ndim == 1
-    y = df.matmul(df.expand_dims(a, 0) if row else a, df.expand_dims(b, 1) if column else b)
+    y = df.matmul(df.expand_dims(a, 0) if row else a, df.expand_dims(b, 1) if column else b,
+                  at("transpose_a", False), at("transpose_b", False))         # given by `fold`
     axes = [-2] * row + [-1] * column
     return df.squeeze(y, axes) if axes else y
 

@@ -95,6 +95,21 @@ def _bounds(begin, end, stride, kind):
 
 @rule("strided_slice")
 def _(w, at, x):
+    return _cut(w, at, x)
+
+
+@rule("strided_slice_grad")
+def _(w, at, g):
+    """At the places that the slice picks of all places."""
+    shape = w.ints(at["shape"])
+    n = w.op("ReduceProd", shape, keepdims=1)
+    places = _cut(w, at, w.reshape(w.range(w.squeeze(n, 0)), shape))
+    total = w.op("ScatterND", w.zeros(g.dtype, n), w.reshape(places, w.ints([-1, 1])),
+                 w.reshape(g, w.ints([-1])))
+    return w.reshape(total, shape)
+
+
+def _cut(w: Any, at: Any, x: Any) -> Any:
     keys = list(zip(at["begin"], at["end"], at["strides"], at["kind"], strict=True))
     axis = 0
     cut: list[tuple[Any, ...]] = []
@@ -275,6 +290,6 @@ def _(w, at, x, ids):
     return w.op("Slice", total, w.ints([0]), n, w.ints([0]))
 
 
-refuse("gradients of slices, rows and windows are not written; save the function without them",
-       "strided_slice_grad", "scatter_update_grad", "merge_rows")
+refuse("gradients of rows and windows are not written; save the function without them",
+       "scatter_update_grad", "merge_rows")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow.dtypes import float64
 from dualflow.onnx.rules.registry import direct, rule
 
 direct(relu="Relu", softsign="Softsign")
@@ -34,6 +35,9 @@ def _(w, at, x):
 
 
 def softplus(w: Any, x: Any) -> Any:
+    """For float64 runtimes have no kernel."""
+    if x.dtype is not float64:
+        return w.op("Softplus", x)
     return w.op("Relu", x) + log1p(w, w.op("Exp", -w.op("Abs", x)))
 
 

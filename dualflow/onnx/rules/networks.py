@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dualflow.dtypes import int32
+from dualflow._core import constant
+from dualflow.dtypes import float32, int32
 from dualflow.onnx.rules.registry import refuse, rule
 from dualflow.onnx.writer import Refused
+from dualflow.ops.array import broadcast_to
 from dualflow.ops.windows import SAME, SPREAD
 
 METHODS = {0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5, "exclude_outside": 1})}
@@ -203,7 +205,13 @@ def scaled(w: Any, y: Any, parameters: Any) -> Any:
 
 @rule("layer_norm")
 def _(w, at, x, *parameters):
-    axes = range(at.x.ndim - at["ndim"], at.x.ndim)
+    n = at["ndim"]
+    sizes = at.x.known_shape[at.x.ndim - n:]
+    if at.x.dtype is float32 and (parameters or None not in sizes):
+        # of float64, runtimes would compute the moments in float32
+        parameters = parameters or (w.constant(broadcast_to(constant(1, float32), sizes)),)
+        return w.op("LayerNormalization", x, *parameters, axis=-n, epsilon=at["epsilon"])
+    axes = range(at.x.ndim - n, at.x.ndim)
     return scaled(w, normalized(w, x, axes, at["epsilon"])[0], parameters)
 
 
