@@ -15,7 +15,7 @@ def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
     adds in another order than one of matrices that lie turned in memory.
     """
     turned = {node.outputs[0]: node.inputs[0] for node in nodes
-              if node.kind == "Transpose" and _turns(node.attrs.get("perm"))}
+              if node.kind == "Transpose" and node.outputs and _turns(node.attrs.get("perm"))}
     if not turned:
         return nodes
     made = []
@@ -27,7 +27,8 @@ def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
             node.inputs = [turned.get(x, x) for x in node.inputs]
         made.append(node)
     read = {x for node in made for x in node.inputs} | set(kept())
-    return [node for node in made if node.outputs[0] not in turned or node.outputs[0] in read]
+    return [node for node in made if not node.outputs or node.outputs[0] not in turned
+            or node.outputs[0] in read]
 
 
 def _turns(perm: list[int] | None) -> bool:

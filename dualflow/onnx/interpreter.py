@@ -113,11 +113,16 @@ class Body:
             t.name: to_tensor(t) for t in graph.initializer}
         if not function:
             self.constants |= {t.values.name: to_dense(t) for t in graph.sparse_initializer}
-        known = {"", *around, *self.inputs, *self.constants}
+        own = {*self.inputs, *self.constants}
+        known = {"", *around, *own}
         self.nodes: list[Node] = []
         for proto in graph.node:
-            self.nodes.append(self._node(proto, attrs or {}, known))
-            known.update(proto.output)
+            self.nodes.append(node := self._node(proto, attrs or {}, known))
+            again = [y for y in node.outputs if y in own]
+            if again:
+                raise wrong(node, f"there is another {again[0]!r}")
+            own.update([y for y in node.outputs if y])
+            known.update(node.outputs)
         lost = [name for name in self.outputs if not name or name not in known]
         if lost and not function:       # a function need not make what is not asked for
             raise InvalidArgumentError(f"onnx.load: no node makes the output {lost[0]!r}")
@@ -320,5 +325,5 @@ def _sizes_of(x: Any) -> tuple[int | None, ...]:
 
 def unsupported(library: Library) -> UnimplementedError:
     """All that is not known, at once."""
-    listed = ", ".join([f"{kind} ({n})" for kind, n in sorted(library.missing.items())])
+    listed = ", ".join(sorted([f"{kind} ({n})" for kind, n in library.missing.items()]))
     return UnimplementedError(f"onnx.load: operators that are not supported: {listed}")

@@ -126,6 +126,70 @@ def test_all_that_is_not_known_is_listed():
         df.onnx.load(model)
 
 
+def test_attributes_that_are_not_known_are_listed_too():
+    model = of_nodes(helper.make_node("Cast", ["x"], ["a"], to=TensorProto.STRING),
+                     helper.make_node("Constant", [], ["b"], value_string="b"),
+                     helper.make_node("StringConcat", ["a", "b"], ["y"]))
+    with pytest.raises(df.errors.UnimplementedError, match=r"Cast to STRING \(1\), "
+                       r"Constant of strings \(1\), StringConcat \(1\)"):
+        df.onnx.load(model)
+
+
+@pytest.mark.parametrize("node, message", [
+    (helper.make_node("Add", ["x"], ["y"]), "Add, which makes 'y': has 1 inputs, want 2 to 2"),
+    (helper.make_node("Add", ["x", ""], ["y"]), "lacks its input B"),
+    (helper.make_node("Add", ["x", "z"], ["y"]), "no node before it makes its input 'z'"),
+    (helper.make_node("Cast", ["x"], ["y"]), "lacks its attribute to"),
+    (helper.make_node("Cast", ["x"], ["y"], to=1.5), "has FLOAT as to, want INT"),
+    (helper.make_node("Sin", ["x"], ["y", "z"]), "has 2 outputs, want 1 at most"),
+    (helper.make_node("Sin", ["x"], ["x"]), "there is another 'x'"),
+    (helper.make_node("Sin", ["x"], ["z"]), "no node makes the output 'y'")])
+def test_nodes_that_do_not_fit(node, message):
+    with pytest.raises(df.errors.InvalidArgumentError, match=message):
+        df.onnx.load(of_nodes(node))
+
+
+def test_a_node_that_cannot_be_computed_is_named():
+    model = df.onnx.load(of_nodes(helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2],
+                                                   strides=[1])))
+    with pytest.raises(df.errors.InvalidArgumentError, match="MaxPool, which makes 'y'"):
+        model(normal(1, 1, 4, 4))
+
+
+GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("options", [{}, {"layout": 1}, {"linear_before_reset": 1}])
+def test_recurrent_layers_by_steps_are_those_of_kernels(kind, options):
+    """A clip so large that it does nothing asks for the formulas."""
+    if "linear_before_reset" in options and kind != "GRU":
+        return
+    gates, units, batch = GATES[kind], 3, 2
+    given = {"x": normal(5, batch, 4), "w": normal(2, gates * units, 4, seed=1),
+             "r": normal(2, gates * units, units, seed=2),
+             "b": normal(2, 2 * gates * units, seed=3), "n": np.array([5, 3], "int32"),
+             "h": normal(2, batch, units, seed=4)}
+    if "layout" in options:
+        given |= {"x": given["x"].swapaxes(0, 1), "h": given["h"].swapaxes(0, 1)}
+    outputs = ["y", "last"]
+    info = lambda n, d=TensorProto.FLOAT: helper.make_tensor_value_info(n, d, None)  # noqa: E731
+
+    def made(**more):
+        node = helper.make_node(kind, list(given), outputs, direction="bidirectional",
+                                hidden_size=units, **options, **more)
+        graph = helper.make_graph([node], "g", [info(k, TensorProto.INT32 if k == "n" else
+                                                     TensorProto.FLOAT) for k in given],
+                                  [info(y) for y in outputs])
+        return df.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)]))
+
+    tensors = [df.constant(x) for x in given.values()]
+    want = made()(*tensors)
+    for model in (made(clip=1e6), df.function(made(clip=1e6))):
+        for a, b in zip(want, model(*tensors), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_what_is_no_model(tmp_path):
     for given in (b"\x00\xff rubbish", b""):
         with pytest.raises(df.errors.InvalidArgumentError, match="no ONNX model"):
