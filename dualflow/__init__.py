@@ -437,12 +437,11 @@ _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data", 
 # Modules that are here because others import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}
 
-# All that is imported above is public, here and for type checkers.
-__all__ = sorted({*_HOMES, *_PACKAGES, *globals()} - _INTERNAL)
-__all__ = [name for name in __all__ if not name.startswith("_")]
-
-
 if not TYPE_CHECKING:       # to type checkers what is not imported above is an error
+    # All that is imported above is public.
+    __all__ = sorted({*_HOMES, *_PACKAGES, *globals()} - _INTERNAL)
+    __all__ = [name for name in __all__ if not name.startswith("_")]
+
     def __getattr__(name):
         if name in _PACKAGES:
             return _importlib.import_module(f"dualflow.{name}")
@@ -452,6 +451,5 @@ if not TYPE_CHECKING:       # to type checkers what is not imported above is an 
         globals()[name] = value
         return value
 
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "dtypes", "errors", "__version__"])
+    def __dir__() -> list[str]:
+        return sorted([*__all__, "dtypes", "errors", "__version__"])

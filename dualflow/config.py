@@ -236,3 +236,7 @@ def trim_memory() -> None:
     0
     """
     _core.trim_memory()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -228,3 +228,8 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(name, str) and (found := _BY_NAME.get(name.rstrip("_")) or _ALIASES.get(name)):
         return found
     raise DTypeError(f"{shown(value)} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")
+
+
+def __dir__() -> list[str]:
+    numbers = {*_BY_NAME} - {"bool"}
+    return sorted(["ALL", "DType", "as_dtype", "bool_", "double", "half", *numbers])

@@ -253,3 +253,8 @@ def __getattr__(name: str) -> Any:
     if name not in getattr(classes, "__all__", ()):
         raise AttributeError(f"module 'dualflow.initializers' has no attribute {name!r}")
     return getattr(classes, name)
+
+
+def __dir__() -> list[str]:
+    classes = import_module("dualflow.initializer_classes")
+    return sorted([*__all__, *(name for name in classes.__all__ if name[0].isupper())])

@@ -64,16 +64,15 @@ _MODULES = {
                     "dualflow.ops.matrix_functions"),
 }
 
-__all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})
+if not _typing.TYPE_CHECKING:       # type checkers know what is imported above
+    __all__ = sorted({*_MODULES, *(name for name in globals() if not name.startswith("_"))})
 
+    def __getattr__(name: str) -> _typing.Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'dualflow.linalg' has no attribute {name!r}")
+        value = getattr(_import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value
 
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'dualflow.linalg' has no attribute {name!r}")
-    value = getattr(_import_module(_MODULES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return __all__

@@ -68,3 +68,7 @@ def trim() -> None:
     0
     """
     _core.trim_memory()
+
+
+def __dir__() -> list[str]:
+    return __all__

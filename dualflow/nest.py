@@ -335,3 +335,7 @@ def is_numbers(item: Any) -> bool:
     """Whether an item is nested lists of nothing but Python numbers, which stand for one tensor."""
     return isinstance(item, SEQUENCES) and bool(item) and all(
         isinstance(x, bool | int | float) for x in flatten(item))
+
+
+def __dir__() -> list[str]:
+    return __all__

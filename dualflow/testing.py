@@ -246,3 +246,7 @@ def assert_close(actual: Any, expected: Any, rtol: float = 1e-6, atol: float = 0
     if got.shape != want.shape:
         raise AssertionError(f"shape is {got.shape}, want {want.shape}")
     np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,3 +5,7 @@ import dualflow as df
 __all__ = ["VERSION"]
 
 VERSION = df.__version__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,7 +19,7 @@ CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python layers above
 INTERNAL = {"AnyNumber", "HandedOver", "LikeLeaf", "LikeNest", "LikeTensor", "ProgramParts",
-            "SameValue", "Walk", "bound_of", "is_scalar", "is_scalar_of_numpy"}
+            "SameValue", "Walk"}
 
 
 def public(names):

@@ -49,7 +49,8 @@ cdef dict DIM_BOUNDS = {
 cdef str OF_A_SHAPE = "size"       # the kind of a Dim that is part of a shape
 cdef str OF_THE_CALL = "argument"  # of one that is a number among the arguments
 
-SMALL = 2 ** 24            # ints up to it are one kind of argument, larger ones another: with that
+cdef enum:
+    SMALL = 1 << 24        # ints up to it are one kind of argument, larger ones another: with that
                            # bound known, an expression of them has one dtype for all calls
 
 
@@ -68,13 +69,13 @@ cdef bint is_plain(x):
     return type(x) is Dim or isinstance(x, (int, float))
 
 
-def is_scalar_of_numpy(x):
+def _is_scalar_of_numpy(x):
     return (hasattr(x, "dtype") and isinstance(x, _Number)) or (
         type(x) is Dim and hasattr((<Dim>x).hint, "dtype"))
 
 
-def is_scalar(x):
-    return is_plain(x) or is_scalar_of_numpy(x)
+def _is_scalar(x):
+    return is_plain(x) or _is_scalar_of_numpy(x)
 
 
 cdef bint asked_by_us():
@@ -135,7 +136,7 @@ cdef class Dim:
         if self.kind == OF_THE_CALL:
             return SMALL if -SMALL <= self.hint <= SMALL else _math.inf
         bound = DIM_BOUNDS.get(self.kind)
-        return _math.inf if bound is None else bound(*map(bound_of, self.args))
+        return _math.inf if bound is None else bound(*map(_bound_of, self.args))
 
     cdef object make(self, str op, tuple args):
         """The result of an operator, as a Dim."""
@@ -380,13 +381,13 @@ cdef class Dim:
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         op = DIM_UFUNCS.get(ufunc.__name__)
         if op is not None and method == "__call__" and not kwargs and all(
-                map(is_scalar, inputs)) and any(map(is_scalar_of_numpy, inputs)):
+                map(_is_scalar, inputs)) and any(map(_is_scalar_of_numpy, inputs)):
             return Dim(DIM_OPS[op](*hints_of(inputs)), op, inputs, self.graph)
         return getattr(ufunc, method)(*map(known, inputs),
                                       **dict(zip(kwargs, map(known, kwargs.values()))))
 
 
-def bound_of(x):
+def _bound_of(x):
     """An upper bound of the absolute value of a number."""
     if type(x) is Dim:
         return (<Dim>x).bound

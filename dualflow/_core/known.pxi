@@ -11,7 +11,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     KNOWN_CALLS = 8
-    MAX_SMALL = 1 << 24        # SMALL, of dims.pxi
 
 
 def set_fast_calls(bint fast):
@@ -23,7 +22,7 @@ def set_fast_calls(bint fast):
 cdef bint is_small(x) noexcept:
     cdef int overflow = 0
     cdef long long n = PyLong_AsLongLongAndOverflow(x, &overflow)
-    return overflow == 0 and -MAX_SMALL <= n <= MAX_SMALL
+    return overflow == 0 and -SMALL <= n <= SMALL
 
 
 # --- patterns ------------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ cdef class LikeTensor(LikeLeaf):
 
 @cython.final
 cdef class AnyNumber(LikeLeaf):
-    """Any number of a type; ints stay on one side of MAX_SMALL."""
+    """Any number of a type; ints stay on one side of SMALL."""
     cdef object kind
     cdef bint small
 

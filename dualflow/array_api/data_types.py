@@ -1,5 +1,6 @@
 """Element types: casts, promotion, limits, kinds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -112,7 +113,7 @@ def iinfo(type: TensorLike | DTypeLike, /) -> IntInfo:
     return IntInfo(8 * dtype.itemsize, dtype.max, dtype.min, dtype)
 
 
-KINDS = {
+KINDS: dict[str, Callable[[DType], bool]] = {
     "bool": lambda d: d.is_bool,
     "signed integer": lambda d: d.is_integer and not d.is_unsigned,
     "unsigned integer": lambda d: d.is_unsigned,

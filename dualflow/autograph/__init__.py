@@ -68,3 +68,7 @@ def to_graph(func: F) -> F:
     """
     made: F = importlib.import_module("dualflow.autograph.convert").to_graph(func)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -35,3 +35,7 @@ def do_not_convert(func: F) -> F:
     """
     importlib.import_module("dualflow.autograph.demand").leave(func)
     return func
+
+
+def __dir__() -> list[str]:
+    return __all__

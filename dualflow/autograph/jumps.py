@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from dualflow.autograph.cases import as_choices
 
 Block = list[ast.stmt]
+Test = TypeVar("Test", bound=Callable[..., bool])
 LOAD, STORE = ast.Load(), ast.Store()
 
 
@@ -239,7 +240,7 @@ def parts(s: ast.stmt) -> list[ast.stmt]:
     return found
 
 
-def asked_once(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def asked_once(test: Test) -> Test:
     """A question about a statement, whose answer is kept with it."""
     word = f"it_{test.__name__}"
 
@@ -250,7 +251,7 @@ def asked_once(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
             setattr(s, word, known)
         return known
 
-    return ask
+    return cast(Test, ask)
 
 
 @asked_once

@@ -14,3 +14,7 @@ from dualflow.data.windows import DatasetSpec as DatasetSpec
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetSpec",
            "Iterator", "TextLineDataset"]
+
+
+def __dir__() -> list[str]:
+    return __all__

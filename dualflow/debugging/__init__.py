@@ -50,3 +50,7 @@ __all__ = [
     "get_log_device_placement",
     "set_log_device_placement",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

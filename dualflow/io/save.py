@@ -246,7 +246,7 @@ class Saved:
                                  "number, a string or None")
 
 
-def traces_of(function: Function | ConcreteFunction) -> list[ConcreteFunction]:
+def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteFunction]:
     """The traces of a function; if it has none, the one that its signature asks for."""
     if isinstance(function, ConcreteFunction):
         return [function]

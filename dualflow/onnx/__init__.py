@@ -8,3 +8,7 @@ from dualflow.onnx.narrow import NarrowTensor as NarrowTensor, narrow as narrow
 from dualflow.onnx.save import save as save
 
 __all__ = ["Model", "NarrowTensor", "load", "narrow", "save"]
+
+
+def __dir__() -> list[str]:
+    return __all__

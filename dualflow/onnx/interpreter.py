@@ -271,10 +271,11 @@ class Body:
 # Operators with graphs inside, or that ask for the one around them, which see its values.
 SCOPED = {"If", "Loop", "Scan", "SequenceMap", "ai.onnx.preview.training:Gradient"}
 # Inputs by place that are only asked for integers, and so may be arrays of numbers.
-TAKES_SIZES = {"Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
-               "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,),
-               "Unsqueeze": (1,), "Range": (0, 1, 2), "OneHot": (1,), "TopK": (1,),
-               "CenterCropPad": (1,), "Trilu": (1,), "EyeLike": ()}
+TAKES_SIZES: dict[str, tuple[int, ...]] = {
+    "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),
+    "ConstantOfShape": (0,), "Split": (1,), "Resize": (3,), "Squeeze": (1,), "Unsqueeze": (1,),
+    "Range": (0, 1, 2), "OneHot": (1,), "TopK": (1,), "CenterCropPad": (1,), "Trilu": (1,),
+    "EyeLike": ()}
 
 
 def _listed(made: Any) -> Sequence[Any]:

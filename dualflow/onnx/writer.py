@@ -27,10 +27,11 @@ ARITHMETIC: dict[str, Callable[..., Value]] = {
 
 
 # What holds all numbers of a dtype, the nearest first.
-WIDER = {"bool": (uint8, int32, float32), "uint8": (int32, int64, float32),
-         "int8": (int32, int64, float32), "uint16": (int32, int64, float32),
-         "int16": (int32, int64, float32), "uint32": (int64, float64), "int32": (int64, float64),
-         "bfloat16": (float32,), "float16": (float32,), "float32": (float64,)}
+WIDER: dict[str, tuple[DType, ...]] = {
+    "bool": (uint8, int32, float32), "uint8": (int32, int64, float32),
+    "int8": (int32, int64, float32), "uint16": (int32, int64, float32),
+    "int16": (int32, int64, float32), "uint32": (int64, float64), "int32": (int64, float64),
+    "bfloat16": (float32,), "float16": (float32,), "float32": (float64,)}
 SPELLED = {"float32": "float", "float64": "double"}      # in schemas
 
 

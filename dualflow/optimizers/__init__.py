@@ -8,3 +8,7 @@ from dualflow.optimizers.rmsprop import RMSprop
 from dualflow.optimizers.sgd import SGD
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "schedules"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -108,7 +108,7 @@ class Optimizer(Options):
         self._warned = False
         Optimizer.validate(self)
 
-    __signature__: Signature = Signature(__init__)
+    __signature__: Any = Signature(__init__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "iterations" and name in self.__dict__:

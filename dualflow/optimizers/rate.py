@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dualflow as df
-from dualflow._core import Symbol, current_graph, unwrapped
+from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.optimizers.schedules import LearningRateSchedule
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LearningRate", "Rated"]
 
-LearningRate: TypeAlias = (
-    "float | df.Variable | df.Tensor | LearningRateSchedule | Callable[[], Any]")
+LearningRate: TypeAlias = float | Variable | Tensor | LearningRateSchedule | Callable[[], Any]
 
 
 class Rated(Settings):

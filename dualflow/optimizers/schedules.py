@@ -246,3 +246,7 @@ class CosineDecay(_Decay):
         share = df.minimum(step / self.decay_steps, 1.0)
         cosine = 0.5 * (1.0 + df.cos(share * PI))
         return top * ((1.0 - self.alpha) * cosine + self.alpha)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,3 +25,9 @@ from dualflow.summary.writer import (
     record_if as record_if,
     should_record_summaries as should_record_summaries,
 )
+
+_ROOMS = {"graph_def", "tensorboard", "trace", "v1", "values", "writer"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})

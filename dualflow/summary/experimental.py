@@ -41,3 +41,7 @@ def get_step() -> Any:
     True
     """
     return DEFAULTS.now("step")
+
+
+def __dir__() -> list[str]:
+    return __all__

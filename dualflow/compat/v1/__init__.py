@@ -451,3 +451,11 @@ from dualflow.printing import print as print
 newaxis = None
 
 __version__ = VERSION = "1.15.0"      # whose names and behaviour these are
+
+_NAMESPACES = {"contrib", "data", "debugging", "errors", "initializers", "layers", "logging",
+               "losses", "math", "metrics", "nest", "nn", "random", "strings", "summary", "train"}
+
+
+def __dir__() -> list[str]:     # without the modules it is made of
+    return [name for name, thing in globals().items()
+            if name != "_NAMESPACES" and (name in _NAMESPACES or type(thing) is not type(nest))]

@@ -69,3 +69,7 @@ def get_output_shapes(dataset: Any) -> Any:
     [None]
     """
     return dataset.output_shapes
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -38,3 +38,7 @@ from dualflow.compat.v1.static_checks import (
     assert_type as assert_type,
     is_numeric_tensor as is_numeric_tensor,
 )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -91,3 +91,7 @@ def translated(error: own.DualflowError, op: Any = None) -> BaseException:
                 made.add_note(note)
             return made
     return error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -84,22 +84,22 @@ class Graph(SizedTrace):
     encloses = False            # any node can be asked for by name
     is_open = True
     face: type | None = TensorFace
-    names: ScopedNames
-    collections: Collections
-    drawn: list[Any]
+    guards: dict[tuple[Any, ...], Any]
 
     def __init__(self, name: str = "graph", after: Graph | None = None) -> None:
         if not (after is None or isinstance(after, Trace)):
             raise TypeError(f"Graph: after is {after!r}, want a graph or None")
         super().__init__(name, after)
-        self.alive, self.names = 1, ScopedNames()
+        self.alive: int = 1
+        self.names: ScopedNames = ScopedNames()
         self.finalized: bool = False
         self.seed: int | None = None
         self.current_device = ""
         self.unranked: dict[Symbol, None] = {}
         self.editions: Editions = Editions(self)
         self.operations: list[Operation] = []
-        self.collections, self.drawn = Collections(), list[Any]()   # drawn: by iterators.py
+        self.collections: Collections = Collections()
+        self.drawn: list[Any] = []              # by iterators.py
         self._calls = False                     # whether a function is called that records here
         self.variable_store: Any = None         # of variable_scope.py
         self._control: list[tuple[Operation, ...] | None] = []

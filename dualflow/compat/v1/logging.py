@@ -149,3 +149,7 @@ def fatal(msg: str, *args: Any) -> None:
 
 
 warn = warning
+
+
+def __dir__() -> list[str]:
+    return __all__

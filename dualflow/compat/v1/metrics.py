@@ -381,3 +381,7 @@ def over_classes(part: Any, whole: Any, update: Any, *collections: Any) -> tuple
     occur = df.reduce_sum(df.cast(df.not_equal(whole, 0), df.float32))
     shares = math.divide_no_nan(part, whole)
     return published(math.divide_no_nan(df.reduce_sum(shares), occur), update, *collections)
+
+
+def __dir__() -> list[str]:
+    return __all__

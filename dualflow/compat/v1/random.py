@@ -16,8 +16,11 @@ from dualflow.compat.v1.random_ops import (
 __all__ = ["categorical", "gamma", "multinomial", "normal", "poisson", "set_random_seed",
            "shuffle", "truncated_normal", "uniform"]
 
-gamma, poisson = random_gamma, random_poisson
-normal, shuffle, uniform = random_normal, random_shuffle, random_uniform
+gamma = random_gamma
+normal = random_normal
+poisson = random_poisson
+shuffle = random_shuffle
+uniform = random_uniform
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None,
@@ -41,3 +44,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | No
     [[0, 0, 0]]
     """
     return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -218,3 +218,7 @@ def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None,
     """
     found = graph_in_force().get_collection(key, scope)
     return merge(found, name=name) if found else None
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from dualflow._core import Tensor, TensorBase, Variable as own_variable, unwrapped
 from dualflow.compat.v1 import scatter
@@ -18,6 +18,17 @@ from dualflow.compat.v1.slot import Slot
 from dualflow.ops.array import identity
 
 __all__ = ["Variable"]
+
+
+Operator: TypeAlias = Callable[..., Any]
+
+
+def _of_the_value(operator: str) -> Operator:
+    """An operator of tensors for variables."""
+    def apply(self: Any, *others: Any) -> Any:
+        return getattr(self.__df_tensor__(), operator)(*others)
+
+    return recorded(apply)
 
 
 class Variable:
@@ -99,7 +110,8 @@ class Variable:
         self.graph: Any = graph
         self._initializer: Any = None
         with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
-            if graph.n_open and callable(self.initial_value) and None not in (dtype, shape):
+            given: Any = self.initial_value
+            if graph.n_open and callable(given) and None not in (dtype, shape):
                 self.slot: Any = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
                 return                  # in a branch or a round; what it begins with is outside
             value = self._begin(dtype)
@@ -111,7 +123,7 @@ class Variable:
 
     def _begin(self, dtype: Any) -> Any:
         """What it begins with as a tensor."""
-        value = self.initial_value
+        value: Any = self.initial_value
         if callable(value) and not isinstance(unwrapped(value), TensorBase):
             value = value()
         self.initial_value = value = convert(value, dtype)
@@ -257,19 +269,35 @@ class Variable:
         """Replaces parts; see `tf.scatter_nd_update`."""
         return scatter.scatter_nd_update(self, indices, updates, name=name)
 
+    # --- operators, which are those of its value ---
 
-OPERATORS = ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv",
-             "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or",
-             "ror", "xor", "rxor", "neg", "abs", "invert", "lt", "le", "gt", "ge", "getitem"]
-
-
-def _of_the_value(operator: str) -> Callable[..., Any]:
-    """An operator of tensors for variables."""
-    def apply(self: Variable, *others: Any) -> Any:
-        return getattr(self.__df_tensor__(), operator)(*others)
-
-    return recorded(apply)
-
-
-for _name in OPERATORS:
-    setattr(Variable, f"__{_name}__", _of_the_value(f"__{_name}__"))
+    __add__: Operator = _of_the_value("__add__")
+    __radd__: Operator = _of_the_value("__radd__")
+    __sub__: Operator = _of_the_value("__sub__")
+    __rsub__: Operator = _of_the_value("__rsub__")
+    __mul__: Operator = _of_the_value("__mul__")
+    __rmul__: Operator = _of_the_value("__rmul__")
+    __truediv__: Operator = _of_the_value("__truediv__")
+    __rtruediv__: Operator = _of_the_value("__rtruediv__")
+    __floordiv__: Operator = _of_the_value("__floordiv__")
+    __rfloordiv__: Operator = _of_the_value("__rfloordiv__")
+    __mod__: Operator = _of_the_value("__mod__")
+    __rmod__: Operator = _of_the_value("__rmod__")
+    __pow__: Operator = _of_the_value("__pow__")
+    __rpow__: Operator = _of_the_value("__rpow__")
+    __matmul__: Operator = _of_the_value("__matmul__")
+    __rmatmul__: Operator = _of_the_value("__rmatmul__")
+    __and__: Operator = _of_the_value("__and__")
+    __rand__: Operator = _of_the_value("__rand__")
+    __or__: Operator = _of_the_value("__or__")
+    __ror__: Operator = _of_the_value("__ror__")
+    __xor__: Operator = _of_the_value("__xor__")
+    __rxor__: Operator = _of_the_value("__rxor__")
+    __neg__: Operator = _of_the_value("__neg__")
+    __abs__: Operator = _of_the_value("__abs__")
+    __invert__: Operator = _of_the_value("__invert__")
+    __lt__: Operator = _of_the_value("__lt__")
+    __le__: Operator = _of_the_value("__le__")
+    __gt__: Operator = _of_the_value("__gt__")
+    __ge__: Operator = _of_the_value("__ge__")
+    __getitem__: Operator = _of_the_value("__getitem__")

@@ -23,7 +23,7 @@ class Noted(StatelessScope):
         super().add_update(update)
 
 
-def remat(f):
+def remat(f: Any) -> Any:
     """`f`, computed again where its gradient is, with variables as they were the first time."""
     def call(*args: Any, **kwargs: Any) -> Any:
         if in_stateless_scope():

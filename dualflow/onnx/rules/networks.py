@@ -12,7 +12,8 @@ from dualflow.onnx.writer import Refused
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.windows import SAME, SPREAD
 
-METHODS = {0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5, "exclude_outside": 1})}
+METHODS: dict[int, tuple[str, dict[str, float]]] = {
+    0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5, "exclude_outside": 1})}
 
 
 def _turned(w, x, symbol):

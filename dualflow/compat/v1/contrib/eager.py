@@ -74,3 +74,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
         return pairs
 
     return gradients
+
+
+def __dir__() -> list[str]:
+    return __all__

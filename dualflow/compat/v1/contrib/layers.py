@@ -208,3 +208,7 @@ def fully_connected(inputs: Any, num_outputs: int,
             y = nn.bias_add(y, variable("biases", [num_outputs], biases_initializer,
                                         biases_regularizer))
         return collected(y if activation_fn is None else activation_fn(y), outputs_collections)
+
+
+def __dir__() -> list[str]:
+    return __all__

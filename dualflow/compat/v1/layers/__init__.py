@@ -33,3 +33,9 @@ from dualflow.compat.v1.layers.sequences import (
     conv1d as conv1d,
     max_pooling1d as max_pooling1d,
 )
+
+_ROOMS = {"base", "convolution", "core", "normalization", "pooling", "sequences"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})

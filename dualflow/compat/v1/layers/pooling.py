@@ -71,7 +71,7 @@ class MaxPooling2D(Pooling2D):
     (1, 2, 2, 3)
     """
 
-    pool = staticmethod(nn.max_pool2d)
+    pool: Callable[..., Any] = staticmethod(nn.max_pool2d)
 
 
 class AveragePooling2D(Pooling2D):
@@ -85,7 +85,7 @@ class AveragePooling2D(Pooling2D):
     (1, 2, 2, 3)
     """
 
-    pool = staticmethod(nn.avg_pool2d)
+    pool: Callable[..., Any] = staticmethod(nn.avg_pool2d)
 
 
 def max_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: str = "valid",

@@ -106,7 +106,7 @@ class MaxPooling1D(Pooling1D):
     (1, 2, 3)
     """
 
-    pool = staticmethod(nn.max_pool1d)
+    pool: Callable[..., Any] = staticmethod(nn.max_pool1d)
 
 
 class AveragePooling1D(Pooling1D):
@@ -120,7 +120,7 @@ class AveragePooling1D(Pooling1D):
     (1, 2, 3)
     """
 
-    pool = staticmethod(nn.avg_pool1d)
+    pool: Callable[..., Any] = staticmethod(nn.avg_pool1d)
 
 
 def conv1d(inputs: Any, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",

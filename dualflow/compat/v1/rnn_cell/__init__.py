@@ -15,3 +15,9 @@ from dualflow.compat.v1.rnn_cell.wrappers import (
     MultiRNNCell as MultiRNNCell,
     ResidualWrapper as ResidualWrapper,
 )
+
+_ROOMS = {"base", "cells", "wrappers"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})

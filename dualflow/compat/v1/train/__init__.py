@@ -44,3 +44,10 @@ from dualflow.io.index import (
     CheckpointState as CheckpointState,
     checkpoint_exists as checkpoint_exists,
 )
+
+_ROOMS = {"by_formula", "checkpoint", "decay", "graph_io", "moving_average", "optimizer",
+          "optimizers", "saver", "step"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals()} - {*_ROOMS, "_ROOMS"})
