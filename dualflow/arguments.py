@@ -1,13 +1,15 @@
-"""Plain arguments of public functions: integers, and how messages show values of any kind."""
+"""Plain arguments of public functions: integers, numbers within limits, and how messages show
+values of any kind."""
 
 from __future__ import annotations
 
 import operator
 
-from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 SHOWN = 200  # characters
@@ -31,6 +33,60 @@ def integer(value: Any, what: str, hint: str = "") -> int:
         return operator.index(value)
     except TypeError:
         raise DTypeError(f"{what} is {shown(value)}, want an integer{hint}") from None
+
+
+def one_by_one(call: str, first: Any, *behind: Any) -> None:
+    """Raises if sizes or axes came one by one, integers in the place of what follows them in a
+    signature; `call` is the call that was meant, with {} for the list of them."""
+    if type(first) is not int or type(behind[0]) is not int:
+        return
+    numbers = [first]
+    for x in behind:
+        if type(x) is not int:
+            break
+        numbers.append(x)
+    raise DTypeError(f"{call.partition('(')[0]}: got {', '.join(map(str, numbers))} one by one, "
+                     f"want them as one argument: {call.format(numbers)}")
+
+
+class Limits:
+    """What a number must be, in words and as a question, and whether it may be None."""
+
+    __slots__ = ("hold", "optional", "words")
+
+    def __init__(self, words: str, hold: Callable[[Any], Any] = lambda x: True,
+                 optional: bool = False) -> None:
+        self.words, self.hold, self.optional = words, hold, optional
+
+    def or_none(self) -> Limits:
+        return Limits(self.words, self.hold, optional=True)
+
+
+NUMBER = Limits("a number")
+POSITIVE = Limits("a number > 0", lambda x: x > 0)
+NOT_NEGATIVE = Limits("a number >= 0", lambda x: x >= 0)
+SHARE = Limits("a number from 0 to 1", lambda x: 0 <= x <= 1)
+LESS_THAN_ALL = Limits("a number >= 0 and < 1", lambda x: 0 <= x < 1)
+
+
+def number(value: Any, what: str, limits: Limits = NUMBER) -> Any:
+    """`value`, which is a number within limits; `what` names op and argument in the message for
+    anything else."""
+    if value is None and limits.optional:
+        return None
+    try:
+        if isinstance(value, str | bytes | bytearray):     # which float() reads
+            raise TypeError
+        if not isinstance(value, int | float):      # an array or a tensor with one number, say
+            float(value)
+        fits = bool(limits.hold(value))
+    except DualflowError:
+        raise
+    except (TypeError, ValueError):
+        raise DTypeError(f"{what} is {shown(value)}, want {limits.words}") from None
+    if not fits:
+        raise InvalidArgumentError(f"{what} is {shown(value)}, want {limits.words}")
+    return value
 
 
 def channels_first(data_format: str, op: str) -> bool:

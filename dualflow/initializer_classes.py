@@ -4,14 +4,16 @@ what does not depend on the variable, called with a shape and a dtype."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import dualflow as df
 from dualflow import initializers
+from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.types import DTypeLike, TensorLike
+from dualflow.settings import Checked
 
 __all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
            "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal",
@@ -20,7 +22,7 @@ __all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform",
            "zeros_initializer"]
 
 
-class Initializer:
+class Initializer(Checked):
     """Base: an object that is called with a shape.
 
     Examples
@@ -29,6 +31,10 @@ class Initializer:
     >>> isinstance(df.initializers.Zeros(), df.initializers.Initializer)
     True
     """
+
+    limits: ClassVar[Mapping[str, Limits]] = {
+        "mean": NUMBER, "stddev": NOT_NEGATIVE, "minval": NUMBER, "maxval": NUMBER.or_none(),
+        "gain": NUMBER, "scale": POSITIVE}
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> df.Tensor:
         """A tensor of a shape and a dtype, float32 by default."""
@@ -265,8 +271,6 @@ class VarianceScaling(Initializer):
             if value not in wanted:
                 raise InvalidArgumentError(f"{type(self).__name__}: {name} is {value!r}, want one "
                                            f"of {', '.join(wanted)}")
-        if not scale > 0:
-            raise InvalidArgumentError(f"{type(self).__name__}: scale is {scale!r}, want > 0")
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
     def make(self, shape: Any, dtype: Any) -> Any:

@@ -8,15 +8,29 @@ from __future__ import annotations
 import weakref
 
 from dualflow._core import current_graph
+from dualflow.arguments import Limits, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, ClassVar
 
-__all__ = ["Settings"]
+__all__ = ["Checked", "Settings"]
 
 
-class Settings:
+class Checked:
+    """Base of objects some of whose attributes must be numbers, whenever they are given one."""
+
+    limits: ClassVar[Mapping[str, Limits]] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.limits:
+            title = self.__dict__.get("name") or type(self).__name__
+            number(value, f"{title}: {name}", self.limits[name])
+        super().__setattr__(name, value)
+
+
+class Settings(Checked):
     """Base of objects whose attributes are read while tracing, and may be changed at any time.
 
     A trace has the attributes as they were. One that used such an object (`used`) is told about

@@ -13,6 +13,8 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
     (lambda v: bool(X), ValueError, r"ambiguous.*reduce_any\(x\) or dualflow.reduce_all.*& \|"),
     (lambda v: bool(v), ValueError, "ambiguous"),
     (lambda v: bool(df.constant([])), ValueError, "the truth of 0 elements"),
+    (lambda v: v["a"], TypeError, "indexing: 'a' of type str, want integers, slices"),
+    (lambda v: v @ M, ValueError, r"a has shape \(3,\) and b \(2, 3\)"),
     (lambda v: v.__setitem__(0, 1), TypeError, r"v is assigned by a method: v\[\.\.\.\]\.assign"),
     (lambda v: X.__setitem__(0, 1), TypeError, "a tensor never changes: use"),
     (lambda v: X.__delitem__(0), TypeError, "a tensor never changes: use"),
@@ -22,8 +24,8 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
     (lambda v: X[1.0:], TypeError, "want a slice of integers"),
     (lambda v: X @ M, ValueError, r"a has shape \(3,\) and b \(2, 3\).*\(3\) equal.*\(2\)"),
     (lambda v: M @ df.constant([1., 2.]), ValueError, r"a has shape \(2, 3\) and b \(2,\)"),
-    (lambda v: df.zeros(2, 3), TypeError, r"zeros: dtype is 3.*one argument: zeros\(\[2, 3\]\)"),
-    (lambda v: df.ones(2, 3), TypeError, r"ones\(\[2, 3\]\)"),
+    (lambda v: df.concat(X, X), TypeError, r"concat: axis is .*one argument: concat\(\[a, b\]\)"),
+    (lambda v: df.stack(v, X), TypeError, r"stack: axis is .*one argument: stack\(\[a, b\]\)"),
     (lambda v: df.optimizers.SGD("0.1"), TypeError, "SGD: learning_rate is '0.1', want a number"),
     (lambda v: df.optimizers.SGD(None), TypeError, "SGD: learning_rate is None"),
     (lambda v: df.TensorSpec(None), TypeError, r"TensorSpec: shape is None.*as in \[None, 3\]"),
@@ -31,6 +33,7 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
     (lambda v: f"{v:.2f}", ValueError, "for one number"),
     (lambda v: df.optimizers.Adam(beta1=0.5), TypeError,
      r"Adam\(\) has no argument 'beta1'; did you mean 'beta_1'\?"),
+    (lambda v: df.optimizers.Adam(amsgrd=True), TypeError, "did you mean 'amsgrad'"),
     (lambda v: df.optimizers.SGD(wrong=1), TypeError,
      r"SGD\(\) has no argument 'wrong'; it has learning_rate, momentum, nesterov, weight_decay"),
     (lambda v: divmod(X, "a"), TypeError, "want numbers"),
@@ -40,6 +43,40 @@ X, M = df.constant([1., 2., 3.]), df.constant([[1., 2., 3.], [4., 5., 6.]])
 def test_messages(call, kind, words):
     with pytest.raises(kind, match=words):
         call(df.Variable([1., 2., 3.], name="v"))
+
+
+ONE_BY_ONE = {       # what was written, and the list that was meant
+    "zeros(2, 3)": "zeros([2, 3])",
+    "zeros(2, 3, 4)": "zeros([2, 3, 4])",
+    "ones(2, 3, 4)": "ones([2, 3, 4])",
+    "fill(2, 3, 0.5)": "fill([2, 3], 0.5)",
+    "reshape(x, 1, 3)": "reshape(x, [1, 3])",
+    "broadcast_to(x, 2, 3)": "broadcast_to(x, [2, 3])",
+    "tile(x, 2, 3)": "tile(x, [2, 3])",
+    "reverse(x, 0, 1)": "reverse(x, [0, 1])",
+    "squeeze(x, 0, 1)": "squeeze(x, [0, 1])",
+    "transpose(x, 1, 0)": "transpose(x, [1, 0])",
+    "transpose(x, 2, 0, 1)": "transpose(x, [2, 0, 1])",
+    "random.normal(2, 3)": "random.normal([2, 3])",
+    "random.truncated_normal(2, 3)": "random.truncated_normal([2, 3])",
+    "random.uniform(2, 3)": "random.uniform([2, 3])",
+}
+
+
+@pytest.mark.parametrize("written", ONE_BY_ONE)
+@pytest.mark.parametrize("traced", [False, True])
+def test_sizes_and_axes_are_one_argument(written, traced):
+    run = df.function if traced else lambda f: f
+    for x in (X, df.Variable(X)):
+        with pytest.raises(TypeError) as told:
+            run(lambda: eval(f"df.{written}", {"df": df, "x": x}))()    # noqa: B023
+        assert f"as one argument: {ONE_BY_ONE[written]}" in str(told.value)
+
+
+def test_one_number_is_a_size():
+    assert df.zeros(3, df.int32).shape == df.zeros(3).shape == df.random.normal(3, 0, 1).shape
+    assert df.random.uniform(3, 2, 4).shape == df.random.normal(3, 2.).shape == (3,)
+    assert df.reshape(M, 6).shape == (6,) and df.tile(X, 2).shape == (6,)
 
 
 SIGNS = {"+=": "assign_add", "-=": "assign_sub", "*=": "assign", "/=": "assign", "//=": "assign",

@@ -71,6 +71,8 @@ cdef object clean_attr(Op op, int k, value):
     cdef df_attr_type kind = op.c.attrs[k].type
     try:
         if kind == DF_ATTR_FLOAT:
+            if isinstance(value, (str, bytes, bytearray)):
+                raise TypeError             # Python's float() reads text
             return value if type(value) is Dim else float(value)
         if kind == DF_ATTR_BOOL:
             return int(bool(value))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import integer
 from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.cast import cast
@@ -32,7 +33,7 @@ SHOWN = 3        # elements of each tensor that a message shows at both ends of 
 def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], message: str | None,
             summarize: int | None, name: str | None) -> None:
     """Raises, where it runs, unless all elements of `condition` are true."""
-    edge = SHOWN if summarize is None else summarize
+    edge = SHOWN if summarize is None else integer(summarize, "summarize")
 
     def check(good: Tensor, *values: Tensor) -> None:
         wrong = good.size - int(reduce_sum(cast(good, "int64")).item())

@@ -16,7 +16,7 @@ from dualflow._core import (
     as_tensor,
     constant,
 )
-from dualflow.arguments import shown
+from dualflow.arguments import one_by_one, shown
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
@@ -107,6 +107,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
     >>> df.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
+    one_by_one("reshape(x, {})", shape, name)
     return apply("reshape", tensor, name=name, shape=ints(shape, "reshape: shape"))
 
 
@@ -166,6 +167,7 @@ def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Te
     >>> df.squeeze([[[1], [2]]]).shape, df.squeeze([[[1], [2]]], 0).shape
     ((2,), (2, 1))
     """
+    one_by_one("squeeze(x, {})", axis, name)
     return apply("squeeze", input, name=name, axis=() if axis is None else axis)
 
 
@@ -231,6 +233,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     >>> df.broadcast_to([1, 2], [2, 2]).tolist()
     [[1, 2], [1, 2]]
     """
+    one_by_one("broadcast_to(x, {})", shape, name)
     return apply("broadcast_to", input, name=name, shape=ints(shape, "broadcast_to: shape"))
 
 
@@ -267,6 +270,7 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     """
     x = a if isinstance(a, TensorBase) else as_tensor(a, None, "transpose")
     ndim = x.ndim
+    one_by_one("transpose(x, {})", perm, conjugate, name)
     if perm is None:
         order = tuple(range(ndim - 1, -1, -1))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, constant, larger
-from dualflow.arguments import shown
+from dualflow.arguments import LESS_THAN_ALL, number, shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops import random_generator
@@ -99,8 +99,7 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     if data_format not in ("BHTD", "BTHD"):
         raise InvalidArgumentError(
             f"{op}: data_format is {shown(data_format)}, want 'BHTD' or 'BTHD'")
-    if not 0 <= dropout_p < 1:
-        raise InvalidArgumentError(f"{op}: dropout_p is {dropout_p}, want 0 <= dropout_p < 1")
+    number(dropout_p, f"{op}: dropout_p", LESS_THAN_ALL)
     mask = EVERYTHING if attn_mask is None else as_tensor(attn_mask)
     if mask.dtype.is_integer:
         raise DTypeError(f"{op}: attn_mask is {mask.dtype} {mask.shape}, want bool (True: the key "

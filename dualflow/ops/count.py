@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import integer
 from dualflow.dtypes import int32, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient
@@ -153,10 +154,10 @@ def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: i
     >>> df.math.confusion_matrix([0, 1, 1], [0, 1, 0]).numpy().tolist()
     [[1, 0], [1, 1]]
     """
-    if num_classes is not None and num_classes < 0:
+    classes = -1 if num_classes is None else integer(num_classes, "confusion_matrix: num_classes")
+    if classes < 0 and num_classes is not None:
         raise InvalidArgumentError(
             f"confusion_matrix: num_classes is {num_classes}, want at least 0")
-    classes = -1 if num_classes is None else num_classes
     if weights is None:
         return apply("confusion_matrix", labels, predictions, name=name, dtype=dtype,
                      num_classes=classes)

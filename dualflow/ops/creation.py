@@ -14,6 +14,7 @@ from dualflow._core import (
     current_graph,
     larger,
 )
+from dualflow.arguments import one_by_one
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.gradient_registry import gradient, no_gradient
@@ -121,6 +122,8 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     >>> df.fill([2, 2], 9).tolist()
     [[9, 9], [9, 9]]
     """
+    if isinstance(name, int | float):
+        one_by_one(f"fill({{}}, {name})", dims, value)
     x = value if isinstance(value, TensorBase) else as_tensor(value, None, "fill")
     if x.ndim != 0:
         raise ShapeError(f"fill: value is {x.dtype} {x.shape}, want shape ()")
@@ -155,9 +158,7 @@ def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None)
 
 
 def _full(shape: TensorLike, value: int, dtype: DTypeLike, name: str | None, op: str) -> Tensor:
-    if isinstance(shape, int) and isinstance(dtype, int) and not isinstance(dtype, bool):
-        raise DTypeError(f"{op}: dtype is {dtype}, want a dtype; sizes are one argument: "
-                         f"{op}([{shape}, {dtype}])")
+    one_by_one(f"{op}({{}})", shape, dtype, name)
     return fill(shape, _core.constant(value, dtype), name=name)
 
 

@@ -4,6 +4,7 @@ from the end as in Python, and one out of range raises `OutOfRangeError` naming 
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow.arguments import integer
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array import ints, same_shape, static_shape
@@ -356,7 +357,7 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None,
     [[1, 2], [5, 6]]
     """
     tensor, mask = _tensor(tensor, "boolean_mask"), _tensor(mask, "boolean_mask")
-    at = axis or 0
+    at = integer(axis or 0, "boolean_mask: axis")
     if at < 0:
         at += tensor.ndim
     if mask.ndim == 0 or at < 0 or not same_shape(mask.shape, tensor.shape[at:at + mask.ndim]):

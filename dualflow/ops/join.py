@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, unwrapped
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import static_shape
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["concat", "split", "stack", "unstack"]
 
 
-def _parts(values: Any, op: str) -> Sequence[TensorLike]:
+def _parts(values: Any, op: str, axis: Any) -> Sequence[TensorLike]:
+    if isinstance(axis, TensorBase) and axis.ndim:
+        raise DTypeError(f"{op}: axis is a tensor of shape {axis.shape}, want an integer; tensors "
+                         f"are one argument: {op}([a, b])")
     values = unwrapped(values)
     if isinstance(values, TensorBase):
         return unstack(values)
@@ -50,7 +53,7 @@ def concat(values: Sequence[TensorLike], axis: int, name: str | None = None) -> 
     >>> df.concat([[[1, 2]], [[3, 4], [5, 6]]], 0).tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    return apply("concat", *_parts(values, "concat"), name=name, axis=axis)
+    return apply("concat", *_parts(values, "concat", axis), name=name, axis=axis)
 
 
 @gradient("concat", saves="none")
@@ -83,9 +86,9 @@ def stack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) 
     [[1, 3], [2, 4]]
     """
     whole = unwrapped(values)
-    if isinstance(whole, TensorBase) and whole.ndim and axis == 0:
+    if isinstance(whole, TensorBase) and whole.ndim and type(axis) is int and axis == 0:
         return as_tensor(whole)         # the slices of a tensor, of any number
-    return apply("stack", *_parts(values, "stack"), name=name, axis=axis)
+    return apply("stack", *_parts(values, "stack", axis), name=name, axis=axis)
 
 
 @gradient("stack", saves="none")

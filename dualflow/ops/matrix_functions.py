@@ -6,6 +6,7 @@ from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor, larger
+from dualflow.arguments import NOT_NEGATIVE, number
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array import static_shape, transpose
 from dualflow.ops.cast import cast
@@ -208,6 +209,7 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.25]]
     """
     x = matrices("pinv", a)
+    number(rcond, "pinv: rcond", NOT_NEGATIVE.or_none())
     if rcond is None:
         rcond = 10.0 * int(larger(x.shape[-2], x.shape[-1])) * EPSILON[x.dtype.name]
     return like(_pinv(x, rcond=float(rcond), name=name), a)

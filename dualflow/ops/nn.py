@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.arguments import REFUSED, channels_first, named
-from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.arguments import LESS_THAN_ALL, REFUSED, channels_first, named, number
+from dualflow.errors import ShapeError
 from dualflow.ops import random_generator
 from dualflow.ops.arithmetic import add, multiply, square
 from dualflow.ops.array import reshape, same_size
@@ -140,8 +140,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,
     [0.0, 2.0]
     """
     x = as_tensor(x)
-    if not 0 <= rate < 1:
-        raise InvalidArgumentError(f"dropout: rate is {rate}, want 0 <= rate < 1")
+    number(rate, "dropout: rate", LESS_THAN_ALL)
     if rate == 0:
         return x
     shape: Any = x.shape if noise_shape is None else noise_shape

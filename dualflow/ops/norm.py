@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow.arguments import number
 from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.ops.arithmetic import abs
@@ -116,7 +117,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
         return reduce_sum(abs(x), axis, keepdims, name)
     if ord == math.inf:
         return reduce_max(abs(x), axis, keepdims, name)
-    if isinstance(ord, str) or not ord > 0:
+    if isinstance(ord, str) or not number(ord, "norm: ord") > 0:
         raise InvalidArgumentError(
             f"norm: ord of a vector is {ord!r}, want 'euclidean' or a positive number")
     return reduce_sum(abs(x) ** ord, axis, keepdims, name) ** (1 / ord)

@@ -18,7 +18,7 @@ from dualflow._core import (
     constant,
     current_graph,
 )
-from dualflow.arguments import integer
+from dualflow.arguments import integer, one_by_one
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import ints, static_shape
 from dualflow.ops.distributions import (
@@ -52,6 +52,12 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+
+def _check_mean(name: str, shape: Any, mean: Any, stddev: Any) -> None:
+    """Refuses two sizes, of which the second would be the mean."""
+    if type(mean) is int and mean > 0 and type(stddev) is float:
+        one_by_one(f"random.{name}({{}})", shape, mean)
 
 
 def _dims(shape: Any, op: str) -> Shape:
@@ -172,18 +178,22 @@ class Generator:
     def uniform(self, shape: Shape, minval: TensorLike = 0, maxval: TensorLike | None = None,
                 dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.uniform`, from this generator."""
+        if maxval is None and type(minval) is int and minval > 0:
+            one_by_one("random.uniform({})", shape, minval)
         shape = _dims(shape, "random_uniform")
         return stateless_uniform(shape, self.key(), minval, maxval, dtype, name)
 
     def normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.normal`, from this generator."""
+        _check_mean("normal", shape, mean, stddev)
         shape = _dims(shape, "random_normal")
         return stateless_normal(shape, self.key(), mean, stddev, dtype, name)
 
     def truncated_normal(self, shape: Shape, mean: TensorLike = 0.0, stddev: TensorLike = 1.0,
                          dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
         """As `dualflow.random.truncated_normal`, from this generator."""
+        _check_mean("truncated_normal", shape, mean, stddev)
         shape = _dims(shape, "random_truncated_normal")
         return stateless_truncated_normal(shape, self.key(), mean, stddev, dtype, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
-from dualflow.arguments import integer
+from dualflow.arguments import integer, one_by_one
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -267,6 +267,7 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     >>> df.reverse([[1, 2], [3, 4]], [1]).tolist()
     [[2, 1], [4, 3]]
     """
+    one_by_one("reverse(x, {})", axis, name)
     x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "reverse")
     steps = [1] * x.ndim
     for a in _axes(axis, x.ndim, "reverse"):
@@ -328,6 +329,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     >>> df.tile([[1, 2]], [2, 2]).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
+    one_by_one("tile(x, {})", multiples, name)
     x = input if isinstance(input, TensorBase) else as_tensor(input, None, "tile")
     times = ints(multiples, "tile: multiples")
     if len(times) != x.ndim or any(m < 0 for m in times):

@@ -4,6 +4,7 @@ The factors are LAPACK's, see linear_algebra.py."""
 from typing import Any
 
 from dualflow._core import Tensor, smaller
+from dualflow.arguments import NOT_NEGATIVE, number
 from dualflow.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from dualflow.ops.array import same_shape, static_shape
 from dualflow.ops.compare import equal, where
@@ -318,7 +319,7 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
     if not same_shape(a.shape[:-1], b.shape[:-1]):
         raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, want "
                          "the same but for the last dimension")
-    if l2_regularizer:
+    if number(l2_regularizer, "lstsq: l2_regularizer", NOT_NEGATIVE):
         *batch, _, n = static_shape(a)
         a = concat([a, l2_regularizer**0.5 * eye(n, batch_shape=batch, dtype=a.dtype)], -2)
         b = concat([b, zeros([*batch, n, static_shape(b)[-1]], b.dtype)], -2)

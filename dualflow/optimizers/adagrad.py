@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dualflow as df
+from dualflow.arguments import NOT_NEGATIVE, Limits
 from dualflow.ops.optimizer import adagrad_update
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Unpack
+    from collections.abc import Mapping
+    from typing import Any, ClassVar, Unpack
 
     from dualflow.optimizers.options import Common
 
@@ -48,6 +50,9 @@ class Adagrad(Optimizer):
     epsilon: float
 
     slot_names: tuple[str, ...] = ("accumulator",)
+
+    limits: ClassVar[Mapping[str, Limits]] = {
+        **Optimizer.limits, "initial_accumulator_value": NOT_NEGATIVE, "epsilon": NOT_NEGATIVE}
 
     def __init__(self, learning_rate: LearningRate = 0.001,
                  initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,

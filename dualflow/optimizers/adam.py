@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dualflow.errors import InvalidArgumentError
+from dualflow.arguments import LESS_THAN_ALL, NOT_NEGATIVE, Limits
 from dualflow.ops.optimizer import adam_update, amsgrad_update
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Unpack
+    from collections.abc import Mapping
+    from typing import Any, ClassVar, Unpack
 
     from dualflow.optimizers.options import Common, Rest
 
@@ -49,22 +50,19 @@ class Adam(Optimizer):
 
     decays_itself = True
 
+    limits: ClassVar[Mapping[str, Limits]] = {
+        **Optimizer.limits, "beta_1": LESS_THAN_ALL, "beta_2": LESS_THAN_ALL,
+        "epsilon": NOT_NEGATIVE}
+
     def __init__(self, learning_rate: LearningRate = 0.001, beta_1: float = 0.9,
                  beta_2: float = 0.999, epsilon: float = 1e-7, amsgrad: bool = False,
                  **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.amsgrad = amsgrad
-        self.validate()
 
     def layout(self) -> tuple[str, ...]:
         return ("m", "v", "v_hat") if self.amsgrad else ("m", "v")
-
-    def validate(self) -> None:
-        super().validate()
-        for key, beta in (("beta_1", self.beta_1), ("beta_2", self.beta_2)):
-            if not 0 <= beta < 1:
-                raise InvalidArgumentError(f"{self.name}: {key} is {beta!r}, want 0 <= {key} < 1")
 
     def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         options = (self.beta_1, self.beta_2, self.epsilon, self.weight_decay or 0.0)

@@ -7,14 +7,15 @@ from functools import partial
 
 import dualflow as df
 from dualflow._core import unwrapped
+from dualflow.arguments import NOT_NEGATIVE, POSITIVE, SHARE, Limits, shown
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.clip import scaled
 from dualflow.optimizers.rate import Rated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, TypedDict
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, ClassVar, TypedDict
 
     class Rest(TypedDict, total=False):
         """The arguments that all optimizers take by keyword; but for the weight decay."""
@@ -65,6 +66,10 @@ class Options(Rated):
     ema_overwrite_frequency: int | None
     loss_scale_factor: float | None
     gradient_accumulation_steps: int | None
+    limits: ClassVar[Mapping[str, Limits]] = {
+        "clipnorm": POSITIVE.or_none(), "clipvalue": POSITIVE.or_none(),
+        "global_clipnorm": POSITIVE.or_none(), "weight_decay": NOT_NEGATIVE.or_none(),
+        "ema_momentum": SHARE, "loss_scale_factor": POSITIVE.or_none()}
     decays_itself = False          # whether the formula has the weight decay in it
 
     def validate(self) -> None:
@@ -72,17 +77,8 @@ class Options(Rated):
         for key, low in (("ema_overwrite_frequency", 1), ("gradient_accumulation_steps", 2)):
             value = getattr(self, key)
             if value is not None and not (isinstance(value, int) and value >= low):
-                raise InvalidArgumentError(f"{self.name}: {key} is {value!r}, want an integer of "
-                                           f"at least {low}")
-        if not 0 <= self.ema_momentum <= 1:
-            raise InvalidArgumentError(f"{self.name}: ema_momentum is {self.ema_momentum!r}, want "
-                                       "0 to 1")
-        if self.loss_scale_factor is not None and not self.loss_scale_factor > 0:
-            raise InvalidArgumentError(f"{self.name}: loss_scale_factor is "
-                                       f"{self.loss_scale_factor!r}, want a number > 0")
-        if self.weight_decay is not None and not self.weight_decay >= 0:
-            raise InvalidArgumentError(f"{self.name}: weight_decay is {self.weight_decay!r}, want "
-                                       "a number >= 0")
+                raise InvalidArgumentError(f"{self.name}: {key} is {shown(value)}, want an "
+                                           f"integer of at least {low}")
 
     def extra_slots(self) -> tuple[str, ...]:
         """Names of the slots that these options need, behind those of the formula."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
-from dualflow.arguments import shown
-from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.arguments import Limits, number
 from dualflow.optimizers.schedules import LearningRateSchedule
 from dualflow.settings import Settings
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["LearningRate", "Rated"]
 
 LearningRate: TypeAlias = float | Variable | Tensor | LearningRateSchedule | Callable[[], Any]
+
+RATE = Limits("a number >= 0, a Variable, a schedule or a callable", lambda x: x >= 0)
 
 
 class Rated(Settings):
@@ -31,13 +32,7 @@ class Rated(Settings):
         rate = unwrapped(rate)
         if callable(rate) or isinstance(rate, df.TensorBase):
             return rate
-        try:
-            fits = rate >= 0
-        except TypeError:
-            raise DTypeError(f"{self.name}: learning_rate is {shown(rate)}, want a number, a "
-                             "Variable, a schedule or a callable") from None
-        if not fits:
-            raise InvalidArgumentError(f"{self.name}: learning_rate is {rate!r}, want >= 0")
+        number(rate, f"{self.name}: learning_rate", RATE)
         # float64, so that float64 variables get the exact rate
         return df.Variable(rate, trainable=False, name="learning_rate", dtype=df.float64)
 
@@ -60,7 +55,7 @@ class Rated(Settings):
     def learning_rate(self, rate: LearningRate) -> None:
         plain = not callable(rate) and not isinstance(rate, df.TensorBase)
         if plain and isinstance(self._rate, df.Variable):
-            self._rate.assign(rate)
+            self._rate.assign(number(rate, f"{self.name}: learning_rate", RATE))
         else:
             self._rate = self.as_rate(rate)
             self.changed(f"{type(self).__name__}.learning_rate became {rate!r}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dualflow as df
+from dualflow.arguments import NOT_NEGATIVE, SHARE, Limits
 from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Unpack
+    from collections.abc import Mapping
+    from typing import Any, ClassVar, Unpack
 
     from dualflow.optimizers.options import Common
 
@@ -46,12 +48,14 @@ class RMSprop(Optimizer):
     epsilon: float
     centered: bool
 
+    limits: ClassVar[Mapping[str, Limits]] = {
+        **Optimizer.limits, "rho": SHARE, "momentum": SHARE, "epsilon": NOT_NEGATIVE}
+
     def __init__(self, learning_rate: LearningRate = 0.001, rho: float = 0.9,
                  momentum: float = 0.0, epsilon: float = 1e-7, centered: bool = False,
                  **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
-        self.validate()
 
     def layout(self) -> tuple[str, ...]:
         return ("rms", "mean", "momentum") if self.centered else ("rms", "momentum")

@@ -6,13 +6,14 @@ Each is made of ops on the step, so that a traced training step follows its sche
 from __future__ import annotations
 
 import dualflow as df
-from dualflow.errors import InvalidArgumentError
+from dualflow.arguments import NOT_NEGATIVE, NUMBER, POSITIVE, Limits, number, shown
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, ClassVar
 
 __all__ = ["CosineDecay", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
            "PiecewiseConstantDecay", "PolynomialDecay"]
@@ -38,11 +39,10 @@ class _Decay(LearningRateSchedule):
     """A schedule over `decay_steps` steps."""
 
     decay_steps: float
-
-    def validate(self) -> None:
-        if not self.decay_steps > 0:
-            raise InvalidArgumentError(f"{type(self).__name__}: decay_steps is "
-                                       f"{self.decay_steps!r}, want a number > 0")
+    limits: ClassVar[Mapping[str, Limits]] = {
+        "initial_learning_rate": NOT_NEGATIVE, "decay_steps": POSITIVE, "decay_rate": NOT_NEGATIVE,
+        "end_learning_rate": NOT_NEGATIVE, "power": NUMBER, "alpha": NOT_NEGATIVE,
+        "warmup_target": NOT_NEGATIVE.or_none(), "warmup_steps": NOT_NEGATIVE}
 
 
 def _share(step: df.Tensor, decay_steps: float, staircase: bool) -> df.Tensor:
@@ -74,7 +74,6 @@ class ExponentialDecay(_Decay):
                  staircase: bool = False) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
-        self.validate()
 
     def at(self, step: Any) -> Any:
         rate = df.constant(self.decay_rate, df.float64)
@@ -107,7 +106,6 @@ class InverseTimeDecay(_Decay):
                  staircase: bool = False) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
-        self.validate()
 
     def at(self, step: Any) -> Any:
         share = _share(step, self.decay_steps, self.staircase)
@@ -143,7 +141,6 @@ class PolynomialDecay(_Decay):
                  cycle: bool = False) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
-        self.validate()
 
     def at(self, step: Any) -> Any:
         share = step / self.decay_steps
@@ -177,7 +174,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         self.validate()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, tuple(value) if name in ("boundaries", "values") else value)
+        if name in ("boundaries", "values"):
+            if isinstance(value, str) or not hasattr(value, "__iter__"):
+                raise DTypeError(f"PiecewiseConstantDecay: {name} is {shown(value)}, want numbers")
+            value = tuple([number(x, f"PiecewiseConstantDecay: {name}[{k}]")
+                           for k, x in enumerate(value)])
+        super().__setattr__(name, value)
 
     def validate(self) -> None:
         boundaries, values = self.boundaries, self.values
@@ -230,7 +232,6 @@ class CosineDecay(_Decay):
                  warmup_target: float | None = None, warmup_steps: float = 0) -> None:
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.alpha, self.warmup_target, self.warmup_steps = alpha, warmup_target, warmup_steps
-        self.validate()
 
     def at(self, step: Any) -> Any:
         if self.warmup_target is None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dualflow.errors import InvalidArgumentError
+from dualflow.arguments import SHARE, Limits
 from dualflow.ops.optimizer import momentum_update, sgd_update
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Unpack
+    from collections.abc import Mapping
+    from typing import Any, ClassVar, Unpack
 
     from dualflow.optimizers.options import Common
 
@@ -40,19 +41,15 @@ class SGD(Optimizer):
     momentum: float
     nesterov: bool
 
+    limits: ClassVar[Mapping[str, Limits]] = {**Optimizer.limits, "momentum": SHARE}
+
     def __init__(self, learning_rate: LearningRate = 0.01, momentum: float = 0.0,
                  nesterov: bool = False, **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
         self.momentum, self.nesterov = momentum, nesterov
-        self.validate()
 
     def layout(self) -> tuple[str, ...]:
         return ("momentum",) if self.momentum else ()
-
-    def validate(self) -> None:
-        super().validate()
-        if not 0 <= self.momentum <= 1:
-            raise InvalidArgumentError(f"{self.name}: momentum is {self.momentum!r}, want 0 to 1")
 
     def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
         if slots:
