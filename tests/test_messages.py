@@ -1,5 +1,6 @@
 """What users do by mistake, and what they are told."""
 
+import io
 import traceback
 
 import pytest
@@ -190,3 +191,41 @@ def test_what_notebooks_show():
     with graph.as_default():
         df.exp(graph.placeholder([2], name="x"))
     assert graph._repr_svg_().startswith("<svg")
+
+
+def sum_of_unequal(x):
+    return x + df.constant([1., 2.])
+
+
+def a_gradient_that_fails(x):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.custom_gradient(lambda x: (x * 2., sum_of_unequal))(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("run", [
+    sum_of_unequal, df.function(sum_of_unequal), a_gradient_that_fails,
+    df.function(a_gradient_that_fails), lambda x: df.vmap(sum_of_unequal)(df.stack([x, x])),
+    lambda x: df.gather(x, [7]), lambda x: df.function(df.gather)(x, df.cast(x, df.int32) + 7),
+])
+def test_what_notebooks_show_of_an_error(run):
+    """The lines of the user, and of functions of the core one: the last of all, which is never left
+    out."""
+    shown = pytest.importorskip("IPython.core.ultratb").VerboseTB(theme_name="nocolor")
+    with pytest.raises(df.errors.DualflowError) as caught:
+        run(X)
+    text = shown.text(caught.type, caught.value, caught.tb)
+    assert __file__ in text or "tests/test_messages.py" in text
+    assert text.count(".pxi:") + text.count(".pyx:") <= 1
+    frames = [f for f in traceback.extract_tb(caught.tb) if not f.filename.endswith(".py")]
+    assert len(frames) <= 1
+
+
+def test_progress_bars_know_how_far():
+    tqdm = pytest.importorskip("tqdm")
+    batches = df.data.Dataset.range(10).batch(3)
+    told = io.StringIO()
+    for _ in tqdm.tqdm(batches, file=told):
+        pass
+    assert len(batches) == 4 and "4/4" in told.getvalue()
