@@ -14,7 +14,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent / "typed"
 ROOT = HERE.parent.parent
-PROGRAMS = ["programs.py", "stars.py"]
+PROGRAMS = ["functions.py", "programs.py", "stars.py"]
 FILES = [*PROGRAMS, "mistakes.py"]
 
 
@@ -41,7 +41,7 @@ def mypy(tmp_path_factory):
 
 
 def test_mypy_passes_programs(mypy):
-    assert [mypy[name] for name in PROGRAMS] == [{}, {}]
+    assert [mypy[name] for name in PROGRAMS] == [{}] * len(PROGRAMS)
 
 
 def test_mypy_finds_mistakes(mypy):
@@ -67,7 +67,7 @@ def pyright(tmp_path_factory):
 
 
 def test_pyright_passes_programs(pyright):
-    assert [pyright[name] for name in PROGRAMS] == [{}, {}]
+    assert [pyright[name] for name in PROGRAMS] == [{}] * len(PROGRAMS)
 
 
 def test_pyright_finds_mistakes(pyright):

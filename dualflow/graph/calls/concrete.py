@@ -6,7 +6,7 @@ import functools
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from dualflow._core import Dim, Symbol, Variable, as_tensor, current_log, drop_value
 from dualflow.dtypes import float64, int64
@@ -34,6 +34,15 @@ from dualflow.graph.trace.parameters import Guard
 from dualflow.graph.trace.specialize import Computed, specialize
 from dualflow.graph.trace.trace import Trace, suspended
 
+if TYPE_CHECKING:                       # the default comes with Python 3.13
+    from typing_extensions import TypeVar
+
+    R = TypeVar("R", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", covariant=True)
+
 MAX_PLANS = 256           # programs of one trace, one per set of sizes
 UNKNOWN_HINT = 8          # for a size that no call has given yet
 DATA_NUMBER = "a Python number that only a run knows, one of its outputs"
@@ -41,7 +50,7 @@ ROWS = "a list, of the rows of one of its outputs"
 MADE = None, DATA_NUMBER, ROWS          # what stands for an output, or something made of it
 
 
-class ConcreteFunction:
+class ConcreteFunction(Generic[R]):
     """One trace of a function, for arguments of certain dtypes, shapes and static values.
 
     Made by `Function.get_concrete_function` and by calls; not directly.
@@ -309,7 +318,7 @@ class ConcreteFunction:
         raise TypeError(f"{self.name}: a trace holds variables and constants of this process; copy "
                         "or pickle the function it is of")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.trace.stale:
             raise InvalidArgumentError(f"{self.name}: {self.trace.stale} after this trace was "
                                        "made; get a new one by get_concrete_function")

@@ -253,7 +253,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     # --- more ways to a trace ---
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction[R]:
         """The trace for some arguments; a TensorSpec may be given in place of a tensor.
 
         Examples

@@ -6,7 +6,10 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from dualflow.graph.calls.concrete import ConcreteFunction
 
 MAX_KEPT = 64             # instances that cannot have a weak reference; the oldest is dropped
 
@@ -26,6 +29,11 @@ class Method(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction[R]:
+        """The function's, for this instance."""
+        made: ConcreteFunction[R] = self.function.get_concrete_function(*args, **kwargs)
+        return made
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
