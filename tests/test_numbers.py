@@ -308,7 +308,19 @@ PROGRAMS = {
     "np.add": lambda x, n: (x, np.add(n, 1), np.maximum(n, 2)),
     "np.zeros": lambda x, n: (x, np.zeros(n), np.arange(n), np.full(2, n)),
     "np.random": lambda x, n: (x, np.random.default_rng(n).random()),
-    "np.bool_": lambda x, n: (x, n * np.bool_(True)),
+    "np.bool_": lambda x, n: (x, n * np.bool_(True), np.bool_(True) - n, x * (n + np.bool_(True))),
+    "NumPy scalars on the right": lambda x, n: (
+        x * (n + np.int64(4)), n - np.int32(2), n / np.float16(3.), n // np.int8(3),
+        n % np.uint8(3), n ** np.float32(2.), divmod(n, np.int64(3))),
+    "NumPy scalars on the left": lambda x, n: (
+        x * (np.int64(4) - n), np.int32(2) + n, np.float16(3.) / (n + 20), np.int8(3) // (n + 20),
+        np.uint8(3) % (n + 20), np.float32(2.) ** n, divmod(np.int64(3), n + 20)),
+    "NumPy scalars compared": lambda x, n: (
+        n < np.int64(3), np.int64(3) < n, n == np.float32(.5), np.float32(.5) != n,
+        n >= np.bool_(True), np.bool_(True) <= n, n != np.float64(3.)),
+    "bits of NumPy scalars": lambda x, n: (
+        n & np.int64(6), np.int64(6) | n, n ^ np.int32(3), n << np.int64(1), n >> np.int64(1),
+        np.int64(1) << n),
     # tensors
     "constant": lambda x, n: (df.constant(n), df.constant([n, 2]), df.constant([[n], [.1]])),
     "constant of float64": lambda x, n: (df.constant(n, df.float64),
@@ -345,6 +357,22 @@ def test_programs_of_numpy_scalars(program):
     f = PROGRAMS[program]
     for kind, values in [(np.float64, FLOATS), (np.float32, FLOATS[:4]), (np.int64, INTS[:4])]:
         check(f, [(df.constant([1., 2., 3.]), kind(n)) for n in values[:5]])
+
+
+SCALARS = [np.int64(4), np.int32(4), np.int8(4), np.uint16(4), np.float16(4.), np.float32(4.),
+           np.float64(4.), np.bool_(True)]
+
+
+@pytest.mark.parametrize("scalar", SCALARS, ids=lambda scalar: type(scalar).__name__)
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.truediv, operator.floordiv,
+                                operator.mod, operator.pow, operator.ge])
+def test_no_trace_for_each_size_beside_a_scalar_of_numpy(op, scalar):
+    for f in [lambda n: op(n, scalar), lambda n: op(scalar, n)]:
+        traced = df.function(lambda x, f=f: x * (2. if f(x.shape[0]) else 3.) if op is operator.ge
+                             else x * f(x.shape[0]))
+        for n in range(2, 8):
+            traced(df.ones([n]))
+        assert traced.experimental_get_tracing_count() <= 4
 
 # --- what programs do with shapes ---------------------------------------------------------------
 

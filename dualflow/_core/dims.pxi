@@ -37,7 +37,11 @@ cdef dict DIM_OPS = {
 # NumPy's functions that do with its own scalars what their operators do.
 cdef dict DIM_UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
-    "floor_divide": "floordiv", "remainder": "mod",
+    "floor_divide": "floordiv", "remainder": "mod", "power": "pow",
+}
+cdef dict DIM_COMPARISONS = {
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge",
 }
 
 # A bound on the absolute value of an int, from the bounds of what it is computed from.
@@ -64,18 +68,25 @@ cdef list hints_of(tuple args):
         hints.append(hint_of(x))
     return hints
 
+cdef bint is_scalar_of_numpy(x):
+    """Whether a value is a bool, an int or a float of NumPy; its bool is no Number of Python."""
+    numpy = _sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.generic) and x.dtype.kind in "biuf"
+
+
 cdef bint is_plain(x):
-    """Whether a value is a Python number, or a Dim."""
-    return type(x) is Dim or isinstance(x, (int, float))
+    """Whether a value is a real number, of Python or of NumPy, or a Dim."""
+    return type(x) is Dim or isinstance(x, (int, float)) or is_scalar_of_numpy(x)
 
 
-def _is_scalar_of_numpy(x):
-    return (hasattr(x, "dtype") and isinstance(x, _Number)) or (
-        type(x) is Dim and hasattr((<Dim>x).hint, "dtype"))
-
-
-def _is_scalar(x):
-    return is_plain(x) or _is_scalar_of_numpy(x)
+cdef bint are_scalars(tuple args):
+    """Whether these are numbers of which one at least is NumPy's, so that its operators decide."""
+    cdef bint found = False
+    for x in args:
+        if not is_plain(x):
+            return False
+        found |= is_scalar_of_numpy(hint_of(x))
+    return found
 
 
 cdef bint asked_by_us():
@@ -379,10 +390,16 @@ cdef class Dim:
         return _sys.modules["numpy"].array(self.known("an array"), dtype=dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        op = DIM_UFUNCS.get(ufunc.__name__)
-        if op is not None and method == "__call__" and not kwargs and all(
-                map(_is_scalar, inputs)) and any(map(_is_scalar_of_numpy, inputs)):
-            return Dim(DIM_OPS[op](*hints_of(inputs)), op, inputs, self.graph)
+        # to compare one of its scalars, NumPy makes an array of it
+        numbers = tuple([x[()] if type(x) is _sys.modules["numpy"].ndarray else x for x in inputs])
+        if method == "__call__" and not kwargs and are_scalars(numbers):
+            name = ufunc.__name__
+            if name in DIM_UFUNCS:
+                return self.make(DIM_UFUNCS[name], numbers)
+            if name in DIM_COMPARISONS:
+                return self.decide(DIM_COMPARISONS[name], numbers)
+            if name == "divmod":
+                return self.make("floordiv", numbers), self.make("mod", numbers)
         return getattr(ufunc, method)(*map(known, inputs),
                                       **dict(zip(kwargs, map(known, kwargs.values()))))
 

@@ -58,6 +58,13 @@ NUMBERS = {
     "copied": lambda n, r, s, flag: copy.copy(n) + copy.deepcopy(r),
     "matched": lambda n, r, s, flag: _matched(n),
     "complex": lambda n, r, s, flag: complex(n, r).real - complex(r).imag,
+    "of a scalar": lambda n, r, s, flag: (
+        s[0] * np.int64(4) + n // np.int32(3) - r * np.float32(2.) + s[0] ** np.float64(2.)),
+    "scalar of": lambda n, r, s, flag: (
+        np.int64(4) - s[0] + np.float32(2.) * n + np.bool_(True) * s[0] - np.float16(r < 1.)),
+    "beside a scalar": lambda n, r, s, flag: 3. if (
+        s[0] < np.int64(3) or np.float32(.5) == r) and np.int8(2) != n else 1.5,
+    "divided by a scalar": lambda n, r, s, flag: divmod(s[0], np.int64(2))[1] + n % np.uint8(3),
     "wide scalar": lambda n, r, s, flag: np.float64(r),
     "narrow scalar": lambda n, r, s, flag: np.float32(r) * np.int64(n),
 }

@@ -311,7 +311,7 @@ class Trace(Graph):
         if current is not self and self.goes_on_in(current):
             current.guard(op, args, answer)
             return
-        key = (op, *[id(x) if isinstance(x, Dim) else x for x in args])
+        key = (op, *[id(x) if isinstance(x, Dim) else (type(x), x) for x in args])
         if key not in self.guards:
             self.guards[key] = Guard(op, args, answer, self.line())
 
