@@ -23,10 +23,10 @@ DF_INLINE V FN(multiply_no_nan)(V a, V b)
     return FN(select)(b == (V){0}, (V){0}, a * b);
 }
 
-/* -1, 0 or 1 of the sign of x; zeros and NaN are unchanged. */
+/* -1, 0 or 1 of the sign of x; NaN is unchanged, and of both zeros it is 0: -0 + 0. */
 DF_INLINE V FN(sign)(V x)
 {
-    return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x);
+    return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x + (V){0});
 }
 
 TILE_BINARY(multiply_no_nan)

@@ -256,7 +256,7 @@ def sign(x: TensorLike, /) -> Tensor:
     >>> df.array_api.sign(df.constant([-2., 0., 5.])).tolist()
     [-1.0, 0.0, 1.0]
     """
-    return arithmetic.sign(x) + 0           # -0 becomes 0
+    return arithmetic.sign(x)
 
 
 def square(x: TensorLike, /) -> Tensor:

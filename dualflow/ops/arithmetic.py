@@ -242,7 +242,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    NaN stays NaN. The gradient is 0.
+    NaN stays NaN, and -0 becomes 0, as in NumPy. The gradient is 0.
 
     Examples
     --------

@@ -20,7 +20,7 @@ case("squared_difference", args=[normal(3, 4), normal(4)], ref=lambda a, b: (a -
      function="math.squared_difference", dtypes=NUMBERS, grad=(0, 1), ulp=2)
 case("negative", args=[normal(3, 4)], ref=np.negative, dtypes=NUMBERS)
 case("abs", args=[normal(3, 4)], ref=np.abs, dtypes=NUMBERS)
-case("sign", args=[normal(3, 4)], ref=np.sign, dtypes=NUMBERS, signed_zero=False)
+case("sign", args=[normal(3, 4)], ref=np.sign, dtypes=NUMBERS)
 case("square", args=[normal(3, 4)], ref=np.square, dtypes=NUMBERS)
 
 # Two roundings of partial sums no larger than three times the largest element.
