@@ -147,10 +147,13 @@ def sqrt(x: TensorLike, /) -> Tensor:
 
 
 def _logarithm(who: str, x: TensorLike, base: int) -> Tensor:
-    """The logarithm to a base, in float64; of a power of the base it is the whole number."""
+    """The logarithm to a base, in float64; of a power of the base it is the whole number, to which
+    narrower dtypes round by themselves."""
     y = array(x, who)
     wide = cast(y, float64) if y.dtype.is_floating else y
     found = exponential.log(wide) / math.log(base)
+    if y.dtype.is_floating and y.dtype != float64:
+        return cast(found, y.dtype)
     nearest = rint(found)
     exact = logical_and(equal(exponential.pow(base, nearest), wide), is_finite(found))
     return cast(found + stop_gradient(where(exact, nearest - found, 0)), y.dtype)

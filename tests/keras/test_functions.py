@@ -104,3 +104,21 @@ def test_labels_are_decoded(strategy):
         assert decoded.tolist() == [[[1, 1, 2, -1, -1], [2, -1, -1, -1, -1]]]
     with pytest.raises(ValueError, match="Invalid strategy"):
         ops.ctc_decode(logits, np.array([5, 3]), strategy="best")
+
+
+ENDS = np.array([0., -0., 1., -3., 8., 1e30, np.inf, -np.inf, np.nan], "float32")
+
+
+@pytest.mark.parametrize("name", ["signbit", "sign", "cbrt", "log2", "log10"])
+@np.errstate(all="ignore")
+def test_functions_at_the_ends_of_the_numbers(name):
+    got, want = getattr(ops, name)(ENDS).numpy(), getattr(np, name)(ENDS)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(got[:6]), np.signbit(want[:6]))
+
+
+@pytest.mark.parametrize("name", ["hypot", "logaddexp", "logaddexp2"])
+@np.errstate(all="ignore")
+def test_functions_of_two_at_the_ends_of_the_numbers(name):
+    got, want = [getattr(m, name)(ENDS[:, None], ENDS) for m in (ops, np)]
+    np.testing.assert_allclose(got.numpy(), want, rtol=3e-7, atol=1e-7)

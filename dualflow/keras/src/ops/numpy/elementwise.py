@@ -8,6 +8,7 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 
 import dualflow as df
+from dualflow import array_api
 from dualflow.keras.src.ops.convert import (
     convert_to_tensor,
     dtype_of,
@@ -119,10 +120,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 
 def hypot(x1: Any, x2: Any) -> Any:
-    x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
-    high, low = df.maximum(df.abs(x1), df.abs(x2)), df.minimum(df.abs(x1), df.abs(x2))
-    share = df.math.divide_no_nan(low, high)            # never overflows
-    return df.where(df.math.is_inf(high), high, high * df.sqrt(1 + share * share))
+    return array_api.hypot(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
 def maximum(x1: Any, x2: Any) -> Any:
@@ -202,7 +200,7 @@ def log(x: Any) -> Any:
 
 
 def log10(x: Any) -> Any:
-    return log(x) * (1 / math.log(10))
+    return array_api.log10(floating(x))
 
 
 def log1p(x: Any) -> Any:
@@ -210,14 +208,11 @@ def log1p(x: Any) -> Any:
 
 
 def log2(x: Any) -> Any:
-    return log(x) * (1 / math.log(2))
+    return array_api.log2(floating(x))
 
 
 def logaddexp(x1: Any, x2: Any) -> Any:
-    x1, x2 = tensors(x1, x2, dtype=_float_of_all(x1, x2))
-    high = df.maximum(x1, x2)
-    rest = df.math.log1p(df.exp(-df.abs(x1 - x2)))
-    return df.where(df.equal(x1, x2), high + math.log(2), high + rest)      # both may be infinite
+    return array_api.logaddexp(*tensors(x1, x2, dtype=_float_of_all(x1, x2)))
 
 
 def logaddexp2(x1: Any, x2: Any) -> Any:
@@ -231,7 +226,7 @@ def sqrt(x: Any) -> Any:
 
 def cbrt(x: Any) -> Any:
     x = floating(x)
-    return df.sign(x) * df.pow(df.abs(x), 1 / 3)
+    return array_api.copysign(df.pow(df.abs(x), 1 / 3), x)
 
 
 def ldexp(x1: Any, x2: Any) -> Any:
@@ -391,8 +386,4 @@ def isneginf(x: Any) -> Any:
 
 
 def signbit(x: Any) -> Any:
-    x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
-        return df.zeros_like(x, df.bool_) if x.dtype.is_bool else x < 0
-    one = df.where(df.equal(x, 0), 1 / x, x)        # 1 / -0 is negative
-    return one < 0
+    return array_api.signbit(convert_to_tensor(x))

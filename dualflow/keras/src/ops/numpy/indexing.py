@@ -7,6 +7,7 @@ from keras.src.backend.common.backend_utils import canonicalize_axis, vectorize_
 from keras.src.backend.common.dtypes import result_type
 
 import dualflow as df
+from dualflow import array_api
 from dualflow.keras.src.ops.convert import (
     convert_to_tensor,
     dtype_of,
@@ -34,21 +35,11 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return found
 
 
-def _places(indices: Any, n: Any) -> df.Tensor:
-    """Indices that count from the end where they are negative."""
-    indices = convert_to_tensor(indices)
-    signed = indices.dtype in (df.int8, df.int16, df.int32, df.int64)
-    if indices.dtype not in (df.int32, df.int64):
-        indices = df.cast(indices, df.int32)
-    return df.where(indices < 0, indices + n, indices) if signed else indices
-
-
 def take(x: Any, indices: Any, axis: Any = None) -> Any:
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = df.reshape(x, (-1,)), 0
-    axis = canonicalize_axis(axis, x.ndim)
-    return df.gather(x, _places(indices, x.shape[axis]), axis=axis)
+    return array_api.take(x, convert_to_tensor(indices), axis=canonicalize_axis(axis, x.ndim))
 
 
 def take_along_axis(x: Any, indices: Any, axis: Any = None) -> Any:
@@ -58,19 +49,7 @@ def take_along_axis(x: Any, indices: Any, axis: Any = None) -> Any:
             raise ValueError("take_along_axis: want 1-dimensional indices where axis is None, got "
                              f"shape {indices.shape}")
         return take(x, indices)
-    axis = canonicalize_axis(axis, x.ndim)
-    if x.ndim != indices.ndim:
-        raise ValueError("`x` and `indices` must have the same number of dimensions, got shapes "
-                         f"{x.shape} and {indices.shape}")
-    rest = [*range(axis), *range(axis + 1, x.ndim), axis]
-    x, indices = df.transpose(x, rest), df.transpose(_places(indices, x.shape[axis]), rest)
-    sizes = [a if isinstance(b, int) and b == 1 else b
-             for a, b in zip(x.shape[:-1], indices.shape[:-1], strict=True)]
-    x = df.broadcast_to(x, (*sizes, x.shape[-1]))
-    indices = df.broadcast_to(indices, (*sizes, indices.shape[-1]))
-    found = df.gather(x, indices, axis=x.ndim - 1, batch_dims=x.ndim - 1)
-    back = [*range(axis), x.ndim - 1, *range(axis, x.ndim - 1)]
-    return df.transpose(found, back)
+    return array_api.take_along_axis(x, indices, axis=axis)
 
 
 def nonzero(x: Any) -> Any:

@@ -30,12 +30,7 @@ def matmul(x1: Any, x2: Any) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
     if both == [df.int8, df.int8]:
         dtype = df.int32
-    if x1.ndim == 0 or x2.ndim == 0:
-        raise ValueError(f"matmul: want no scalars, got shapes {x1.shape} and {x2.shape}")
-    made = df.matmul(df.expand_dims(x1, 0) if x1.ndim == 1 else x1,
-                     df.expand_dims(x2, 1) if x2.ndim == 1 else x2)
-    single = ([-2] if x1.ndim == 1 else []) + ([-1] if x2.ndim == 1 else [])
-    return df.cast(df.squeeze(made, single) if single else made, dtype)
+    return df.cast(df.matmul(x1, x2), dtype)
 
 
 def dot(x1: Any, x2: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from keras.src.backend.common.backend_utils import canonicalize_axis
 
 import dualflow as df
+from dualflow import array_api
 from dualflow.keras.src.ops.convert import convert_to_tensor, tensors
 
 
@@ -49,15 +50,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    x = convert_to_tensor(x)
-    sources = [source] if isinstance(source, int) else list(source)
-    places = [destination] if isinstance(destination, int) else list(destination)
-    sources = [canonicalize_axis(a, x.ndim) for a in sources]
-    places = [canonicalize_axis(a, x.ndim) for a in places]
-    order = [a for a in range(x.ndim) if a not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
-        order.insert(place, axis)
-    return df.transpose(x, order)
+    return array_api.moveaxis(convert_to_tensor(x), source, destination)
 
 
 def swapaxes(x: Any, axis1: Any, axis2: Any) -> Any:
@@ -72,11 +65,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def flip(x: Any, axis: Any = None) -> Any:
-    x = convert_to_tensor(x)
-    if axis is None:
-        axis = range(x.ndim)
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    return df.reverse(x, axes) if axes else x
+    return array_api.flip(convert_to_tensor(x), axis=axis)
 
 
 def fliplr(x: Any) -> Any:
