@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Symbol, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import UnimplementedError
-from dualflow.graph.ir import ENDLESS, Graph, Node, loop_parts
+from dualflow.graph.ir import ENDLESS, LOOP, Graph, Node, loop_parts, walk
 from dualflow.graph.ir.owners import LoopParts
 from dualflow.ops.array import reshape, transpose
 from dualflow.ops.cast import cast
@@ -36,6 +36,27 @@ def loop(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
             "write scan, whose number of rounds is known")
     go = masked if parts.tested or times.stacked else rounds
     return go(replay, node, parts, lanes)
+
+
+def uneven(nodes: Iterable[Node], mapped: Iterable[Symbol]) -> bool:
+    """Whether there are loops among nodes, or inside of them, that keep or read something of each
+    round, and whose number of rounds data decides about: lanes would keep differently much."""
+    differs = set(mapped)
+    for node in nodes:
+        stacked = not differs.isdisjoint(node.inputs)
+        if stacked:
+            differs.update(node.outputs)
+        if any([kept_of_rounds(x, stacked) for x in walk([node]) if x.op is LOOP]):
+            return True
+    return False
+
+
+def kept_of_rounds(node: Node, stacked: bool) -> bool:
+    """The same of one loop; where it only has a limit, that may be the same for all lanes."""
+    parts = loop_parts(node)
+    limited = stacked and parts.carried.start > parts.tested
+    rows = parts.sliced.stop > parts.sliced.start or parts.stacked.stop > parts.stacked.start
+    return bool(parts.packed) or (rows and (parts.tested or limited))
 
 
 def times_of(replay: Replay, parts: LoopParts, lanes: Lanes) -> Lane:

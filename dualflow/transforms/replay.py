@@ -22,8 +22,10 @@ from dualflow.nest import rebuild
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.ops.scan import map_fn
+from dualflow.ops.state import leaves
 from dualflow.transforms import registry
 from dualflow.transforms.lane import Application, Lane
+from dualflow.transforms.loops import uneven
 from dualflow.transforms.owners import OWNERS
 from dualflow.transforms.rules import shapes  # noqa: F401  fills the registry
 
@@ -61,6 +63,7 @@ class Replay:
         self.values: dict[Symbol, Lane] = {} if around is None else around.values
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
+        self.first: bool = around is None
         if graph is None:
             graph = LaneTrace(who, None if around is None else around.trace)
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
@@ -80,14 +83,16 @@ class Replay:
         guards = set(self.trace.guards)
 
         def lane() -> Any:
-            return rebuild(f(*given), lambda x: None if x is None else as_tensor(x),
-                           lambda x: isinstance(x, IndexedSlices))
+            return tensors_of(f(*given))
 
         body = Body(self.trace, self.who, lane, ())
         decided = [self.trace.guards.pop(key) for key in list(self.trace.guards)
                    if key not in guards]
         for node in walk(body.nodes):
             self._refuse(node)
+        if self.first and uneven(body.nodes, [s for s, x in zip(given, args, strict=True)
+                                              if x.stacked]):
+            return body.result, row_by_row(f, args)
         self.values.update({s: x for s, x in zip(given, args, strict=True) if x.stacked})
         self.play(body.nodes, self._reads(body) if self.passes else None)
         for guard in decided:
@@ -248,6 +253,21 @@ def outputs(made: Any) -> Sequence[Any]:
     if isinstance(made, Lane):
         return [made]
     return () if made is None else made if isinstance(made, tuple) else (made,)
+
+
+def tensors_of(structure: Any) -> Any:
+    """What a lane returned, as tensors."""
+    return rebuild(structure, lambda x: None if x is None else as_tensor(x),
+                   lambda x: isinstance(x, IndexedSlices))
+
+
+def row_by_row(f: Callable[..., Any], args: Sequence[Lane]) -> Lanes:
+    """What a function returns for one lane after the other."""
+    def row(rows: list[Any]) -> list[Any]:
+        left = iter(rows)
+        return leaves(tensors_of(f(*[next(left) if x.stacked else x.value for x in args])))
+
+    return [Lane(y, True) for y in map_fn(row, [x.value for x in args if x.stacked])]
 
 
 def one_by_one(run: Application, lanes: Lanes) -> Any:

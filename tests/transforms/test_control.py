@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.errors import UnimplementedError
 
 X = np.array([-2., 0.5, 3., 40.], "float32")
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -116,9 +115,25 @@ def test_no_lanes():
     assert counted(n).shape == (0,)
 
 
-def test_gradient_of_a_loop_of_unknown_length():
-    def f(x):
-        return df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,), (x,))[0]
+LOOPS = {
+    "as long as data wants": lambda x: df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,),
+                                                     (x,))[0],
+    "with a limit": lambda x: df.while_loop(lambda x: x < 100., lambda x: (x * x + 1.,), (x,),
+                                            maximum_iterations=2)[0],
+    "of a number of rounds": lambda x: df.while_loop(
+        lambda k, y: k < df.cast(x, df.int32), lambda k, y: (k + 1, df.sin(y * x)), (0, x))[1],
+    "limited by data": lambda x: df.while_loop(
+        lambda y: True, lambda y: (df.sin(y * x),), (x,),
+        maximum_iterations=df.cast(df.abs(x), df.int32))[0],
+}
 
-    with pytest.raises(UnimplementedError, match="gradient of the mapped function instead"):
-        df.vmap(df.grad(f))(X)
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_gradients_of_loops_of_unknown_length(loop):
+    """Which run a row after the other."""
+    check(df.grad(LOOPS[loop]), X)
+    nested = df.vmap(df.vmap(df.grad(LOOPS[loop])))
+    want = [df.grad(LOOPS[loop])(df.constant(x)).item() for x in X]
+    np.testing.assert_array_equal(nested(X.reshape(2, 2)), np.reshape(np.float32(want), (2, 2)))
+    shared = df.vmap(df.value_and_grad(lambda w, x: LOOPS[loop](x * w)), in_axes=(None, 0))
+    np.testing.assert_array_equal(df.function(shared)(1., X)[0], shared(1., X)[0])
