@@ -294,7 +294,6 @@ if TYPE_CHECKING:
         foldr as foldr,
         map_fn as map_fn,
         scan as scan,
-        vectorized_map as vectorized_map,
     )
     from dualflow.ops.scatter import (
         tensor_scatter_nd_mul as tensor_scatter_nd_mul,
@@ -351,6 +350,7 @@ if TYPE_CHECKING:
         hessian as hessian,
         jacfwd as jacfwd,
         jacrev as jacrev,
+        vectorized_map as vectorized_map,
         vmap as vmap,
     )
 
@@ -414,7 +414,7 @@ _NAMES = {
     "ops.reduce_moments": "reduce_mean",
     "ops.registered": "numpy_function register_op",
     "ops.rounding": "floor round",
-    "ops.scan": "foldl foldr map_fn scan vectorized_map",
+    "ops.scan": "foldl foldr map_fn scan",
     "ops.scatter": "tensor_scatter_nd_mul",
     "ops.slicing": "pad repeat reverse roll slice strided_slice tile",
     "ops.sort": "argsort searchsorted sort unique unique_with_counts",
@@ -426,7 +426,7 @@ _NAMES = {
     "ops.while_loop": "while_loop",
     "printing": "print",
     "tensor_shape": "TensorShape",
-    "transforms": "hessian jacfwd jacrev vmap",
+    "transforms": "hessian jacfwd jacrev vectorized_map vmap",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data", "debugging",

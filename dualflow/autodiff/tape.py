@@ -16,14 +16,13 @@ from dualflow._core import (
 )
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, fit, ones, zeros
-from dualflow.dtypes import DType
+from dualflow.autodiff.rows import backward_rows, directions
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
-from dualflow.ops.array import reshape, same_shape
+from dualflow.ops.array import broadcast_to, expand_dims, reshape, same_shape, transpose
 from dualflow.ops.gather import gather
 from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.join import stack, unstack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,11 +217,9 @@ class GradientTape(Recorder):
         [[2.0, 0.0], [0.0, 4.0]]
         """
         y = as_tensor(target)
-        size = y.size
-        rows = unstack(reshape(identity(size, y.dtype), (size, *y.shape))) if size else ()
+        rows = directions(y.shape, y.dtype)
         return self._by_rows("jacobian", y, sources, rows, unconnected_gradients,
-                             lambda x, parts: stacked(parts, 0, (*y.shape, *x.shape)),
-                             lambda x: (*y.shape, *x.shape))
+                             lambda x, g: reshape(g, (*y.shape, *x.shape)))
 
     def batch_jacobian(self, target: Any, source: Any,
                        unconnected_gradients: str = UnconnectedGradients.NONE) -> Any:
@@ -254,32 +251,27 @@ class GradientTape(Recorder):
         if y.ndim < 1 or source.ndim < 1 or y.shape[0] != source.shape[0]:
             raise ShapeError(f"GradientTape.batch_jacobian: target {y.shape} and source "
                              f"{source.shape}, want the same first dimension")
-        inner = y.shape[1:]
-        size = 1
-        for d in inner:
-            size *= d
-        batch = ones(as_spec(y, (y.shape[0], 1)))
-        rows = [reshape(batch * row, y.shape)
-                for row in (unstack(identity(size, y.dtype)) if size else ())]
-        return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients,
-                             lambda x, parts: stacked(parts, 1, (*y.shape, *x.shape[1:])),
-                             lambda x: (*y.shape, *x.shape[1:]))
+        one = directions(y.shape[1:], y.dtype)
+        rows = broadcast_to(expand_dims(one, 1), (one.shape[0], *y.shape))
 
-    def _by_rows(self, caller, y, sources, rows, unconnected, join, shape_of):
+        def joined(x: Any, g: Any) -> Tensor:
+            return reshape(transpose(g, [1, 0, *range(2, g.ndim)]), (*y.shape, *x.shape[1:]))
+
+        return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients, joined)
+
+    def _by_rows(self, caller, y, sources, rows, unconnected, joined):
         zero = wants_zero(unconnected)
         log = self._start(caller)
         wanted = flatten_tensors(sources)
         check_tensors("source", wanted)
-        ids = [tensor_id(x) for x in wanted]
-        found = [backward(log, {tensor_id(y): row}, ids, free=False) for row in rows]
         results = []
-        for x in wanted:
-            parts = [row.get(tensor_id(x)) for row in found]
-            if all(p is None for p in parts):
-                empty = zero or not parts
-                results.append(zeros(as_spec(x, shape_of(x))) if empty else self._missing([y], x))
+        found = backward_rows(log, y, rows, wanted) if y.size else [None] * len(wanted)
+        for x, g in zip(wanted, found, strict=True):
+            if g is None and y.size and not zero:
+                results.append(self._missing([y], x))
             else:
-                results.append(join(x, [zeros(x) if p is None else as_tensor(p) for p in parts]))
+                n = rows.shape[0]
+                results.append(joined(x, zeros(as_spec(x, (n, *x.shape))) if g is None else g))
         if not self._persistent:
             log.clear()
         return pack_sequence_as(sources, results)
@@ -387,12 +379,3 @@ def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, 
 
 def as_spec(like: Any, shape: tuple[int, ...]) -> TensorSpec:
     return TensorSpec(shape, like.dtype)
-
-
-def identity(n: int, dtype: DType) -> Tensor:
-    """The identity matrix."""
-    return as_tensor([[float(i == j) for j in range(n)] for i in range(n)], dtype)
-
-
-def stacked(parts: list[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
-    return reshape(stack(parts, axis), shape)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import TensorLike
 
-__all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 
 def scan(f: Callable[[Any, Any], Any] | None = None, init: Any = None, xs: Any = None,
@@ -314,33 +314,3 @@ def _check_dtypes(made: Any, wanted: Any) -> None:
     if names != found:
         raise DTypeError(f"map_fn: fn returned {', '.join(found)}, want {', '.join(names)}: "
                          "give fn_output_signature the dtypes that it returns, or use cast")
-
-
-def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
-                   warn: bool = True) -> Any:
-    """What `fn` makes of each row, stacked: `map_fn` by the name that TensorFlow has for a map that
-    runs on all rows at once.
-
-    Parameters
-    ----------
-    fn : callable
-        Takes a row, in the structure of `elems`; returns any nested Tensors.
-    elems : nested Tensors
-    fallback_to_while_loop, warn : bool
-        Accepted as TensorFlow has them, and ignored: it is a loop.
-
-    Returns
-    -------
-    nested Tensors
-
-    See Also
-    --------
-    dualflow.vmap : for all rows at once.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.vectorized_map(lambda x: x * x, df.constant([1., 2., 3.])).tolist()
-    [1.0, 4.0, 9.0]
-    """
-    return map_fn(fn, elems)

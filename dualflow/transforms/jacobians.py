@@ -8,10 +8,11 @@ from typing import Any
 
 from dualflow._core import as_tensor
 from dualflow.autodiff import grad, jvp, vjp
+from dualflow.autodiff.rows import directions
 from dualflow.errors import InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
-from dualflow.ops.array import product, reshape, static_shape
-from dualflow.ops.creation import one_hot, range as range_, zeros_like
+from dualflow.ops.array import reshape, static_shape
+from dualflow.ops.creation import zeros_like
 from dualflow.transforms.mapping import vmap
 
 Argnums = int | tuple[int, ...]
@@ -58,7 +59,8 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
                            (pack_sequence_as(taken, tangents),))[1]
             return column
 
-        columns = [vmap(along(k), out_axes=-1)(directions(x)) for k, x in enumerate(leaves)]
+        columns = [vmap(along(k), out_axes=-1)(directions(static_shape(x), x.dtype))
+                   for k, x in enumerate(leaves)]
         parts = [flatten(c) for c in columns]
         blocks = []
         for i in range(len(parts[0]) if parts else 0):
@@ -106,7 +108,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
                 return back(pack_sequence_as(out, [
                     direction if i == k else zeros_like(x) for i, x in enumerate(leaves)]))[0]
 
-            rows = vmap(row)(directions(y))
+            rows = vmap(row)(directions(static_shape(y), y.dtype))
             shaped = [reshape(r, (*static_shape(y), *static_shape(r)[1:])) for r in flatten(rows)]
             blocks.append(of_places(argnums, pack_sequence_as(rows, shaped)))
         return nested(out, blocks)
@@ -167,12 +169,6 @@ def of_chosen(f: Callable[..., Any], places: tuple[int, ...], args: tuple[Any, .
 
 def of_places(argnums: Argnums, parts: tuple[Any, ...]) -> Any:
     return parts if isinstance(argnums, tuple) else parts[0]
-
-
-def directions(x: Any) -> Any:
-    """The unit tensors of a shape: (size, *shape)."""
-    size = product(static_shape(x))
-    return reshape(one_hot(range_(size), size, dtype=x.dtype), (size, *static_shape(x)))
 
 
 def nested(structure: Any, blocks: list[Any]) -> Any:

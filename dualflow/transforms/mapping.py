@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import TensorBase, as_tensor
 from dualflow.arguments import integer, shown
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, ShapeError
 from dualflow.nest import (
     flatten,
     flatten_with_path,
@@ -20,6 +20,7 @@ from dualflow.nest import (
 )
 from dualflow.ops import state
 from dualflow.ops.array import broadcast_to, same_size, transpose
+from dualflow.ops.scan import map_fn
 from dualflow.transforms.lane import Lane
 from dualflow.transforms.replay import Replay
 
@@ -69,7 +70,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
 
     See Also
     --------
-    vectorized_map : TensorFlow's, which runs one row after the other.
+    vectorized_map : TensorFlow's, which runs one row after the other where this cannot.
     map_fn
 
     Examples
@@ -110,6 +111,45 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0,
         return arranged(result, made, out_axes, n)
 
     return mapped
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
+                   warn: bool = True) -> Any:
+    """What `fn` makes of each row, for all rows at once: TensorFlow's name for `vmap`.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes a row, in the structure of `elems`; returns any nested Tensors. It is traced, and runs
+        row by row only if that fails.
+    elems : nested Tensors
+    fallback_to_while_loop : bool, default True
+        Whether `map_fn` does what `vmap` refuses: rows that assign variables, draw from a
+        generator, have sizes by their data, or want numbers in Python.
+    warn : bool
+        Accepted as TensorFlow has it, and ignored.
+
+    Returns
+    -------
+    nested Tensors
+
+    See Also
+    --------
+    vmap : with axes, and several arguments.
+    map_fn : one row after the other.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.vectorized_map(lambda x: x * x, df.constant([1., 2., 3.])).tolist()
+    [1.0, 4.0, 9.0]
+    """
+    try:
+        return vmap(fn)(elems)
+    except DualflowError:
+        if not fallback_to_while_loop:
+            raise
+    return map_fn(fn, elems)
 
 
 def per_argument(in_axes: Axes, n: int) -> list[Axes]:

@@ -504,7 +504,12 @@ def test_a_tape_stops_in_its_own_thread():
 # --- jacobians ---
 
 
-def test_jacobian():
+@pytest.fixture(params=[0, 16], ids=["all rows at once", "row by row"])
+def rows(request, monkeypatch):
+    monkeypatch.setattr("dualflow.autodiff.rows.FEW", request.param)
+
+
+def test_jacobian(rows):
     a = np.random.default_rng(0).uniform(size=(2, 3))
     x = df.Variable(a)
     with df.GradientTape(persistent=True) as tape:
@@ -519,7 +524,7 @@ def test_jacobian():
                                np.einsum("ik,jl->ijkl", np.eye(2), a), rtol=1e-12)
 
 
-def test_jacobian_is_differentiable():
+def test_jacobian_is_differentiable(rows):
     x = df.Variable([1., 2.])
     with df.GradientTape() as outer:
         with df.GradientTape() as inner:
@@ -528,7 +533,7 @@ def test_jacobian_is_differentiable():
     same(outer.gradient(j, x), [6., 12.])
 
 
-def test_jacobian_of_nothing():
+def test_jacobian_of_nothing(rows):
     x = df.Variable([1., 2.])
     y = df.Variable(3.)
     with df.GradientTape(persistent=True) as tape:
@@ -538,7 +543,7 @@ def test_jacobian_of_nothing():
     same(tape.jacobian(z, y, unconnected_gradients="zero"), [0., 0.])
 
 
-def test_batch_jacobian():
+def test_batch_jacobian(rows):
     a = np.random.default_rng(0).uniform(size=(4, 3))
     x = df.Variable(a)
     with df.GradientTape(persistent=True) as tape:
@@ -547,6 +552,43 @@ def test_batch_jacobian():
     same(tape.batch_jacobian(y, x), want)
     with pytest.raises(ShapeError, match="first dimension"):
         tape.batch_jacobian(y, df.Variable([1., 2.]))
+
+
+def test_jacobians_of_both_ways_are_one(monkeypatch):
+    """Of layers, a product of halves, rows picked, a branch and a loop, in both modes."""
+    w = df.Variable(np.random.default_rng(1).normal(size=(3, 3)).astype("float32"))
+
+    def f(x, v):
+        y = df.tanh(x @ w) * v + df.gather(x, [1, 0, 2])
+        y = df.cond(df.reduce_sum(y) > 0., lambda: y * y, lambda: df.sin(y))
+        for _ in df.range(2):
+            y = df.nn.softmax(y @ w)
+        return df.cast(df.cast(y, df.float16) @ df.cast(x, df.float16), df.float32)
+
+    def of(x, v):
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch([x, v])
+            y = f(x, v)
+        return tape.jacobian(y, [x, v, w]), tape.batch_jacobian(y, x)
+
+    given = [df.constant(np.random.default_rng(k).normal(size=(3, 3)), df.float32) for k in (2, 3)]
+    made = []
+    for few in (0, 16):
+        monkeypatch.setattr("dualflow.autodiff.rows.FEW", few)
+        made += [df.nest.flatten(g(*given)) for g in (of, df.function(of))]
+    for one in zip(*made, strict=True):
+        assert len({bytes(j) for j in one}) == 1
+
+
+def test_jacobian_past_a_rule_that_wants_numbers(rows):
+    @df.custom_gradient
+    def clipped(x):
+        return x * 1., lambda g: g if float(df.reduce_sum(g)) > 0.5 else -g
+
+    x = df.Variable([1., 2.])
+    with df.GradientTape() as tape:
+        y = clipped(x) * [1., 0.25]
+    same(tape.jacobian(y, x), [[1., 0.], [0., -0.25]])
 
 
 def test_reset_keeps_what_is_watched_unasked():

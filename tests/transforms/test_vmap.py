@@ -271,3 +271,18 @@ def test_what_fails_when_it_runs_names_its_line(traced):
     with pytest.raises(OutOfRangeError) as raised:
         (df.function(mapped) if traced else mapped)(df.constant([0, 5]))
     assert ", in lane" in "".join(raised.value.__notes__)
+
+
+def test_vectorized_map_goes_row_by_row_where_rows_cannot_go_together():
+    v = df.Variable(0.)
+    rows = df.constant([[1., 2.], [3., 5.]])
+    f = {"counts": lambda r: v.assign_add(1.) * r, "asks": lambda r: r if float(r[0]) > 2. else -r,
+         "sized by data": lambda r: df.reduce_sum(df.boolean_mask(r, r > 1.))}
+    want = [[[1., 2.], [6., 10.]], [[-1., -2.], [3., 5.]], [2., 8.]]
+    for g, rows_of in zip(f.values(), want, strict=True):
+        assert df.vectorized_map(g, rows).tolist() == rows_of
+        with pytest.raises(df.errors.DualflowError):
+            df.vectorized_map(g, rows, fallback_to_while_loop=False)
+    runs = []
+    pairs = df.vectorized_map(lambda p: runs.append(p) or {"sum": p[0] + p[1]}, (rows, rows[0]))
+    assert pairs["sum"].tolist() == [[2., 3.], [5., 7.]] and len(runs) == 1

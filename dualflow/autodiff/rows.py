@@ -1,0 +1,55 @@
+"""What many gradients of one tensor flow back to, all at once where that is faster."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from dualflow._core import RecordLog, Tensor, TensorBase, tensor_id
+from dualflow.autodiff.backward import backward, zeros
+from dualflow.dtypes import DType
+from dualflow.errors import DualflowError
+from dualflow.ops.array import product, reshape, static_shape
+from dualflow.ops.creation import one_hot, range as range_
+from dualflow.ops.join import stack, unstack
+
+# Up to so many, walking back for each takes less time than tracing the walk for all: with three
+# layers, 0.13 ms for 8 and 0.5 ms for 32, against 0.4 ms.
+FEW = 16
+
+
+def backward_rows(log: RecordLog, y: TensorBase, gradients: Tensor,
+                  sources: Sequence[TensorBase]) -> list[Tensor | None]:
+    """The gradients with respect to each source for each of many gradients of `y`.
+
+    Parameters
+    ----------
+    log : RecordLog
+    y : Tensor, shape (t...)
+    gradients : Tensor, shape (n, t...)
+    sources : sequence of Tensor or Variable
+
+    Returns
+    -------
+    list of Tensor, shape (n, s...), or None where nothing flows
+    """
+    ids = [tensor_id(x) for x in sources]
+
+    def row(g: Any) -> list[Any]:
+        found = backward(log, {tensor_id(y): g}, ids, free=False)
+        return [found.get(k) for k in ids]
+
+    if static_shape(gradients)[0] > FEW:
+        try:
+            return list(import_module("dualflow.transforms").vmap(row)(gradients))
+        except DualflowError:
+            pass        # a rule of the user's that wants numbers: say, or have it, row by row
+    found = [row(g) for g in unstack(gradients)]
+    return [None if all([part is None for part in parts]) else
+            stack([zeros(x) if part is None else part for part in parts])
+            for x, parts in zip(sources, zip(*found, strict=True), strict=True)]
+
+
+def directions(shape: Sequence[Any], dtype: DType) -> Tensor:
+    """The unit tensors of a shape: (size, *shape)."""
+    size = product(shape)
+    return reshape(one_hot(range_(size), size, dtype=dtype), (size, *shape))
