@@ -18,7 +18,7 @@ from dualflow._core import (
 )
 from dualflow.arguments import one_by_one, shown
 from dualflow.dtypes import DType, as_dtype, int32
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 
 TYPE_CHECKING = False
@@ -81,6 +81,15 @@ def ints(value: Any, what: str) -> tuple[int, ...]:
         return tuple([v.__index__() for v in (listed if isinstance(listed, list) else [listed])])
     except (AttributeError, TypeError):
         raise DTypeError(f"{what} is {shown(value)}, want integers") from None
+
+
+def one_size(value: Any, what: str) -> Any:
+    """A size that is an argument: an int of at least 0, or a traced integer that follows from other
+    sizes."""
+    found = ints(value, what)
+    if len(found) != 1 or not (is_open(found[0]) or found[0] >= 0):
+        raise InvalidArgumentError(f"{what} is {shown(value)}, want one number of at least 0")
+    return found[0]
 
 
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:

@@ -7,7 +7,7 @@ from dualflow.arguments import integer
 from dualflow.dtypes import int32, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.array import expand_dims, reshape, static_shape
+from dualflow.ops.array import expand_dims, one_size, reshape, static_shape
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import not_equal, where
 from dualflow.ops.creation import ones_like, range as range_
@@ -67,7 +67,7 @@ def bincount(arr: TensorLike, weights: TensorLike | None = None, minlength: int 
         raise InvalidArgumentError(f"bincount: axis is {axis}, want None, 0 or -1")
     if binary_output and weights is not None:
         raise InvalidArgumentError("bincount: got weights and binary_output, want one of them")
-    counts = apply("bincount", arr, name=name, minlength=minlength or 0,
+    counts = apply("bincount", arr, name=name, minlength=0 if minlength is None else minlength,
                    maxlength=-1 if maxlength is None else maxlength, dtype=dtype)
     by_rows = axis == -1 and arr.ndim != 1
     if by_rows or weights is not None:
@@ -154,7 +154,7 @@ def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: i
     >>> df.math.confusion_matrix([0, 1, 1], [0, 1, 0]).numpy().tolist()
     [[1, 0], [1, 1]]
     """
-    classes = -1 if num_classes is None else integer(num_classes, "confusion_matrix: num_classes")
+    classes = -1 if num_classes is None else one_size(num_classes, "confusion_matrix: num_classes")
     if classes < 0 and num_classes is not None:
         raise InvalidArgumentError(
             f"confusion_matrix: num_classes is {num_classes}, want at least 0")

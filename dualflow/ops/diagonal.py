@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor, smaller
+from dualflow._core import Tensor, TensorBase, apply, as_index, as_tensor, smaller
 from dualflow.arguments import shown
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -191,6 +191,7 @@ def diag(diagonal: TensorLike, name: str | None = None, k: int | Sequence[int] =
         raise ShapeError(f"diag: {x.dtype} {x.shape}, want {1 + (low < high)} dimension or more")
     longest = static_shape(x)[-1]
     m, n = longest + max(-high, 0), longest + max(low, 0)
+    num_rows, num_cols = as_index(num_rows), as_index(num_cols)
     if num_rows == num_cols == -1:
         num_rows = num_cols = longest + max(-high, low, 0)
     m, n = m if num_rows == -1 else num_rows, n if num_cols == -1 else num_cols

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dualflow import _core
-from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Dim, Tensor, TensorBase, apply, as_index, as_tensor
 from dualflow.arguments import shown
 from dualflow.dtypes import int32, int64
-from dualflow.errors import DTypeError, DualflowError, OutOfRangeError
+from dualflow.errors import DTypeError, DualflowError, OutOfRangeError, TracedValueError
 from dualflow.ops.array import (
     broadcast_to,
     expand_dims,
@@ -138,15 +138,17 @@ def _basic_key(key: Any) -> Key:
         return (MISSING if begin is None else _clamp(begin),
                 MISSING if end is None else _clamp(end),
                 1 if step is None else _clamp(step), SLICE)
-    except (AttributeError, TypeError):
+    except TracedValueError:
+        raise
+    except TypeError:
         raise DTypeError(f"indexing: {key!r}, want a slice of integers") from None
 
 
 def _clamp(n: Any) -> Any:
     """Bounds beyond 63 bits mean what the largest ones mean."""
+    n = as_index(n)
     if isinstance(n, Dim):
         return n
-    n = n.__index__()
     return n if MISSING < n < -MISSING else -MISSING - 1 if n > 0 else MISSING + 1
 
 

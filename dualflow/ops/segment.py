@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply
-from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
+from dualflow.ops.array import one_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,10 +69,8 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
     >>> df.math.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2).numpy().tolist()
     [0, 4]
     """
-    if num_segments < 0:
-        raise InvalidArgumentError(
-            f"unsorted_segment_sum: num_segments is {num_segments}, want at least 0")
-    return apply("segment_sum", data, segment_ids, name=name, num_segments=num_segments)
+    n = one_size(num_segments, "unsorted_segment_sum: num_segments")
+    return apply("segment_sum", data, segment_ids, name=name, num_segments=n)
 
 
 @gradient("segment_sum", saves=(1,))

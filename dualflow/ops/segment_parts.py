@@ -8,7 +8,7 @@ import math
 from dualflow._core import Tensor, as_tensor
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError
-from dualflow.ops.array import expand_dims
+from dualflow.ops.array import expand_dims, one_size
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal, less, where
 from dualflow.ops.creation import ones_like, zeros_like
@@ -154,7 +154,8 @@ def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments
     [2, 3]
     """
     x, ids = _tensors("unsorted_segment_max", data, segment_ids)
-    return _loose(tensor_scatter_nd_max, x, ids, num_segments, _lowest(x.dtype))
+    n = one_size(num_segments, "unsorted_segment_max: num_segments")
+    return _loose(tensor_scatter_nd_max, x, ids, n, _lowest(x.dtype))
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -219,7 +220,8 @@ def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments
     [2, 3]
     """
     x, ids = _tensors("unsorted_segment_min", data, segment_ids)
-    return _loose(tensor_scatter_nd_min, x, ids, num_segments, _highest(x.dtype))
+    n = one_size(num_segments, "unsorted_segment_min: num_segments")
+    return _loose(tensor_scatter_nd_min, x, ids, n, _highest(x.dtype))
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -284,7 +286,8 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
     [2, 3]
     """
     x, ids = _tensors("unsorted_segment_prod", data, segment_ids)
-    return _loose(tensor_scatter_nd_mul, x, ids, num_segments, 1)
+    n = one_size(num_segments, "unsorted_segment_prod: num_segments")
+    return _loose(tensor_scatter_nd_mul, x, ids, n, 1)
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:

@@ -22,7 +22,8 @@ class Program:
         self.shape = [None, *[draw.choice((1, 2, 3)) for _ in range(draw.randrange(3))]]
         self.sizes = [("rows",), *[(size,) for size in self.shape[1:]]]
         self.steps = [draw.choice([self.reshape, self.transpose, self.tile, self.add, self.total,
-                                   self.expand, self.product, self.curve])()
+                                   self.expand, self.product, self.curve, self.order,
+                                   self.segments, self.scatter, self.special])()
                       for _ in range(draw.randrange(2, 7))]
 
     def given(self, sizes):
@@ -81,6 +82,37 @@ class Program:
         f = self.draw.choice([df.tanh, df.nn.softmax, df.abs, lambda x: df.cumsum(x, 0)])
         return lambda at, x: f(x)
 
+    def order(self):
+        f = self.draw.choice([df.sort, lambda x: df.reverse(x, [0]), lambda x: df.roll(x, 1, 0),
+                              lambda x: df.gather(x, df.argsort(df.reduce_sum(
+                                  x, list(range(1, len(x.shape))))))])
+        return lambda at, x: f(x) if len(x.shape) else x
+
+    def segments(self):
+        """As many rows as there were, each the sum of every second."""
+        if not self.sizes:
+            return lambda at, x: x
+        f = self.draw.choice([df.math.unsorted_segment_sum, df.math.unsorted_segment_mean])
+
+        def step(at, x):
+            n = df.shape(x)[0]
+            return f(x, df.range(n) // 2, n)
+        return step
+
+    def scatter(self):
+        if not self.sizes:
+            return lambda at, x: x
+        f = self.draw.choice([df.tensor_scatter_nd_add, df.tensor_scatter_nd_max,
+                              df.tensor_scatter_nd_update])
+        return lambda at, x: f(x, [[0]], x[-1:] * 0.5)
+
+    def special(self):
+        f = self.draw.choice([
+            lambda x, y: df.math.igamma(y, y), lambda x, y: df.math.betainc(1.5, 2.5, df.tanh(y)),
+            lambda x, y: df.math.zeta(2.5, df.stop_gradient(y)) * x,
+            lambda x, y: df.math.erfinv(df.tanh(x)), lambda x, y: df.math.cumprod(y, -1)])
+        return lambda at, x: f(x, df.abs(x) + 0.5) if len(x.shape) else x
+
     def __call__(self, at):
         x = at.x
         for step in self.steps:
@@ -113,7 +145,7 @@ def test_sizes_in_random_programs(session, seed):
     x = tf.placeholder(tf.float32, program.shape)
     y = program(Sizes(x, {"n": n, "m": m, "k": tf.reduce_max(tf.stack([n, m])),
                           "rows": tf.shape(x)[0]}))
-    gradient = tf.gradients(tf.reduce_sum(y * y), x)[0]
+    gradient = tf.convert_to_tensor(tf.gradients(tf.reduce_sum(y * y), x)[0])   # some are rows
     for rows, a, b in ((2, 3, 3), (3, 2, 4), (1, 1, 1), (4, 4, 2)):
         numbers = np.random.default_rng(seed).random((rows, *program.shape[1:]), np.float32) - 0.5
         feeds = {x: numbers, n: a} if b == 3 else {x: numbers, n: a, m: b}

@@ -255,3 +255,25 @@ def test_a_kept_size_is_no_size_outside():
                 lambda n: df.one_hot([1], n)):
         with pytest.raises(df.errors.TracedValueError, match="was kept while"):
             use(kept[0])
+
+
+SIZES_AS_ARGUMENTS = {
+    "bincount": lambda x, n: df.math.bincount([0, 1], minlength=n),
+    "confusion_matrix": lambda x, n: df.math.confusion_matrix([0, 1], [1, 0], n),
+    "slice": lambda x, n: x[:n - 1],
+    "slice and new": lambda x, n: x[n // 2:, None],
+    "diag": lambda x, n: df.linalg.diag(x, num_rows=n + 1, num_cols=n),
+    "segment_sum": lambda x, n: df.math.unsorted_segment_sum(x, df.range(n), n + 1),
+    "segment_max": lambda x, n: df.math.unsorted_segment_max(x, df.range(n), n),
+}
+
+
+@pytest.mark.parametrize("name", SIZES_AS_ARGUMENTS)
+def test_traced_sizes_as_arguments(name):
+    f = SIZES_AS_ARGUMENTS[name]
+    for options in ({}, {"input_signature": [df.TensorSpec([None])]}):
+        traced = df.function(lambda x: f(x, df.shape(x)[0]), **options)
+        for n in (2, 4, 3):
+            want = f(df.ones([n]), n)
+            assert traced(df.ones([n])).tolist() == want.tolist()
+            assert f(df.ones([n]), df.constant(n)).tolist() == want.tolist()

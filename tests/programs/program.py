@@ -171,8 +171,13 @@ class Program:
                  df.where(a > p, a, -a), df.cast(a, df.float64) * p, p * v,
                  df.clip_by_value(a, -1., abs(p))][step.k % 10]
         elif step.kind == "update":
-            [v.assign_add, v.assign_sub, v.assign][step.i % 3](
-                df.broadcast_to(df.tanh(df.reduce_sum(df.cast(a, v.dtype))), v.shape))
+            new = df.tanh(df.reduce_sum(df.cast(a, v.dtype)))
+            [lambda: v.assign_add(df.broadcast_to(new, v.shape)),
+             lambda: v.assign_sub(df.broadcast_to(new, v.shape)),
+             lambda: v.assign(df.broadcast_to(new, v.shape)), lambda: v[1:].assign(new),
+             lambda: v[step.j % 3].assign(v[0] + new),
+             lambda: v.scatter_nd_add([[step.j % 3]], df.broadcast_to(new, (1, *v.shape[1:])))][
+                 step.i % 6]()
         elif step.kind == "given":
             if step.k % 3 == 0:
                 given.assign_sub(df.tanh(given))
@@ -191,10 +196,19 @@ class Program:
                  lambda: df.grad(lambda t: df.reduce_sum(handed_on(t, total)[step.i % 3]))(a)][
                      step.k % 4]()
         elif step.kind == "masked":
-            y = df.reduce_sum(df.boolean_mask(a, a > 0.) * 2.) if step.k % 2 else df.reduce_max(
-                df.concat([df.boolean_mask(a, a > 1.), df.zeros([1], a.dtype)], 0))
+            y = [lambda: df.reduce_sum(df.boolean_mask(a, a > 0.) * 2.),
+                 lambda: df.reduce_max(df.concat([df.boolean_mask(a, a > 1.),
+                                                  df.zeros([1], a.dtype)], 0)),
+                 lambda: df.reduce_sum(df.sort(df.unique(df.round(df.reshape(a, [-1])))[0])),
+                 lambda: df.cast(df.size(df.where(a > 0.)), a.dtype)][step.k % 4]()
         elif step.kind == "draw":
-            y = state.generator.normal([3, 4]) + df.reduce_mean(df.cast(a, df.float32))
+            mean, seed = df.reduce_mean(df.cast(a, df.float32)), [step.i, step.j]
+            y = [lambda: state.generator.normal([3, 4]) + mean,
+                 lambda: state.generator.uniform([3, 4]) * mean,
+                 lambda: df.random.stateless_truncated_normal([4], seed) + mean,
+                 lambda: df.cast(df.random.stateless_categorical(
+                     df.reshape(mean, [1, 1]) * [[0., 1., 2.]], 4, seed), df.float32),
+                 lambda: df.random.stateless_gamma([4], seed, 2.) * mean][step.k % 5]()
         elif step.kind == "function":
             y = inner(a, numbers["r" if step.k % 2 else "n"])
         elif step.kind == "inner tape":

@@ -70,6 +70,78 @@ STEPS = {
         df.tanh(df.matmul(a, a, transpose_b=True) + df.reduce_sum(a, -1)), a)),
     "stop": (1, lambda a, k: df.stop_gradient(a)),
     "in Python": (1, lambda a, k: [squared, column, doubled][k % 3](a)),
+    # functions, each where it is finite
+    "trigonometry": (1, lambda a, k: [
+        df.cos, df.atan, df.asinh, lambda x: df.tan(df.tanh(x)), lambda x: df.asin(df.tanh(x) * .9),
+        lambda x: df.acos(df.tanh(x) * .9), lambda x: df.atanh(df.tanh(x) * .9),
+        lambda x: df.acosh(df.square(x) + 1.5), lambda x: df.cosh(df.tanh(x)),
+        lambda x: df.sinh(df.tanh(x))][k % 10](a)),
+    "error functions": (1, lambda a, k: [
+        df.math.erf, df.math.erfc, lambda x: df.math.erfinv(df.tanh(x) * .9),
+        lambda x: df.math.erfcinv(df.tanh(x) * .9 + 1.), lambda x: df.math.ndtri(df.sigmoid(x))][
+            k % 5](a)),
+    "logarithms": (1, lambda a, k: [
+        df.math.log, df.math.log1p, df.math.rsqrt, df.math.reciprocal, df.math.lgamma,
+        df.math.digamma, lambda x: df.math.polygamma(1., x), lambda x: df.math.expm1(-x)][k % 8](
+            df.abs(a) + .5)),
+    "activations": (1, lambda a, k: [
+        df.nn.elu, df.nn.selu, df.nn.gelu, df.nn.silu, df.nn.softsign, df.nn.leaky_relu,
+        df.nn.relu6, df.math.log_sigmoid, df.nn.log_softmax][k % 9](a)),
+    "rounded": (1, lambda a, k: [df.round, df.math.ceil, df.sign,
+                                 lambda x: df.clip_by_value(x, -.5, .7)][k % 4](a * 1.7)),
+    "incomplete": (2, lambda a, b, k: [
+        lambda x, y: df.math.igamma(x, y), lambda x, y: df.math.igammac(x, y),
+        lambda x, y: df.math.betainc(df.stop_gradient(x), 1.5, df.sigmoid(y)),
+        lambda x, y: df.math.zeta(df.stop_gradient(x) + 1., df.stop_gradient(y))][k % 4](
+            df.abs(a) + .5, df.abs(b) + .5)),
+    "of two": (2, lambda a, b, k: [
+        df.math.atan2, df.math.squared_difference, df.math.divide_no_nan, df.math.multiply_no_nan,
+        df.math.xlogy, df.math.xlog1py, df.math.xdivy, df.pow, df.math.floormod, df.math.floordiv,
+        df.minimum][k % 11](df.abs(a) + .5, df.abs(b) + .5)),
+    "bits": (2, lambda a, b, k: df.cast([
+        df.bitwise.bitwise_and, df.bitwise.bitwise_or, df.bitwise.bitwise_xor,
+        lambda x, y: df.bitwise.left_shift(x, y % 4), lambda x, y: df.bitwise.right_shift(x, y % 4),
+        lambda x, y: ~x + y][k % 6](
+            *[df.cast(df.clip_by_value(x, -9., 9.), df.int32) for x in (a, b)]), a.dtype)),
+    "logic": (2, lambda a, b, k: df.cast([
+        df.logical_and, df.logical_or, df.math.logical_xor,
+        lambda x, y: df.logical_not(x), lambda x, y: df.reduce_any(x, -1),
+        lambda x, y: df.reduce_all(x | y)][k % 6](a > 0., b > .5), a.dtype)),
+    # along an axis
+    "reduced": (1, lambda a, k: [
+        df.reduce_logsumexp, df.math.reduce_std, df.math.reduce_variance,
+        df.math.reduce_euclidean_norm, df.reduce_prod][k % 5](
+            df.tanh(a) + .1, axis=k % a.ndim, keepdims=k % 2 == 0)),
+    "accumulated": (1, lambda a, k: [
+        lambda x, d: df.math.cumprod(x, d), lambda x, d: df.math.cumulative_logsumexp(x, d),
+        lambda x, d: df.roll(x, k, d), lambda x, d: df.reverse(x, [d]),
+        lambda x, d: df.repeat(x, 2, d)][k % 5](df.tanh(a), k // 2 % a.ndim)),
+    "sorted": (1, lambda a, k: [
+        df.sort, lambda x: df.sort(x, 0, "DESCENDING"), lambda x: df.cast(df.argsort(x), x.dtype),
+        lambda x: df.math.top_k(x, 1)[0], lambda x: df.cast(df.argmin(x, 0), x.dtype),
+        lambda x: df.cast(df.searchsorted(df.sort(x), x * .5), x.dtype)][k % 6](a)),
+    "segments": (1, lambda a, k: df.maximum(-9., [
+        df.math.unsorted_segment_sum, df.math.unsorted_segment_mean, df.math.unsorted_segment_max,
+        df.math.unsorted_segment_prod][k % 4](
+            df.tanh(a), df.math.floormod(df.range(a.shape[0]) * (k + 1), 3), 3))),
+    # elements by their places
+    "scattered": (2, lambda a, b, k: [
+        df.tensor_scatter_nd_update, df.tensor_scatter_nd_add, df.tensor_scatter_nd_sub,
+        df.tensor_scatter_nd_max, df.tensor_scatter_nd_min, df.tensor_scatter_nd_mul,
+        lambda x, at, y: df.scatter_nd(at, y, x.shape)][k % 7](
+            a, [[k % a.shape[0]], [0]], df.stack([b[0], b[-1]]) * .5)),
+    "picked": (1, lambda a, k: df.gather_nd(
+        a, [[k % n for n in a.shape[:1 + k % a.ndim]], [0] * (1 + k % a.ndim)])),
+    "padded": (1, lambda a, k: df.pad(a, [[k % 2, 1]] * a.ndim,
+                                      ["CONSTANT", "REFLECT", "SYMMETRIC"][k % 3])),
+    "band": (1, lambda a, k: [
+        lambda x: df.linalg.band_part(x, k % 3 - 1, k % 2), lambda x: df.linalg.diag_part(x),
+        lambda x: df.linalg.diag(x)][k % 3](a)),
+    "hot": (1, lambda a, k: df.one_hot(df.cast(df.abs(a) * 2., df.int32), 3, dtype=a.dtype)),
+    "losses": (2, lambda a, b, k: [
+        lambda x, y: df.nn.sigmoid_cross_entropy_with_logits(df.sigmoid(y), x),
+        lambda x, y: df.nn.sparse_softmax_cross_entropy_with_logits(
+            df.zeros(x.shape[:-1], df.int32) + k % x.shape[-1], x)][k % 2](a, b)),
     # networks
     "convolution": (2, lambda a, b, k: df.nn.conv1d(
         sequence(a), df.reshape(b, [1 + k % 2, a.shape[-1], -1]), 1 + k % 3 // 2,

@@ -191,8 +191,9 @@ def _(w, at, labels, logits, g):
 
 @rule("sparse_softmax_cross_entropy")
 def _(w, at, labels, logits):
-    terms = w.op("LogSoftmax", logits, axis=-1)
-    return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, -1), axis=-1), -1)
+    last = at.inputs[1].ndim - 1        # some runtimes take no -1 here
+    terms = w.op("LogSoftmax", logits, axis=last)
+    return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, last), axis=last), last)
 
 
 @rule("sparse_softmax_cross_entropy_grad")

@@ -105,7 +105,7 @@ def _(w, at, table, x):
 @rule("in_top_k")
 def _(w, at, targets, predictions):
     """Whether fewer than k numbers are larger; a number that is not finite is not among them."""
-    mine = w.op("GatherElements", predictions, w.unsqueeze(targets, -1), axis=-1)
+    mine = w.op("GatherElements", predictions, w.unsqueeze(targets, -1), axis=1)
     larger = w.reduce("ReduceSum", (predictions > mine).cast(int64), [-1], keepdims=False)
     own = w.squeeze(mine, -1)
     among = larger < at["k"]
