@@ -21,6 +21,27 @@ class Dispatch:
         self.a[0]
 
 
+class Methods:
+    """Those of NumPy's names, and the assignment of a part."""
+
+    def setup(self):
+        self.x = df.ones([4, 4])
+        self.v = df.Variable(self.x)
+        self.row = df.zeros([4])
+
+    def time_sum(self):
+        self.x.sum()
+
+    def time_mean(self):
+        self.x.mean(axis=0)
+
+    def time_numpy(self):
+        self.x.numpy()
+
+    def time_assign_part(self):
+        self.v[1:3].assign(self.row)
+
+
 class Tape:
     def setup(self):
         self.x = df.Variable([0.1] * 16)

@@ -68,3 +68,29 @@ class Derivatives:
 
     def time_hvp(self):
         self.product(self.x, self.v)
+
+
+class Rows:
+    """What is done for all rows at once, eagerly: traced at each call."""
+
+    params = [4, 64]
+    param_names = ["rows"]
+
+    def setup(self, n):
+        self.x = df.random.normal([n, 16], seed=1)
+        self.w = df.random.normal([16, 16], seed=2)
+
+    def row(self, x):
+        return df.tanh(df.linalg.matvec(self.w, x))
+
+    def time_vmap(self, n):
+        df.vmap(self.row)(self.x)
+
+    def time_vectorized_map(self, n):
+        df.vectorized_map(self.row, self.x)
+
+    def time_jacobian(self, n):
+        with df.GradientTape() as tape:
+            tape.watch(self.x)
+            y = df.reduce_sum(df.tanh(self.x @ self.w), -1)
+        tape.jacobian(y, self.x)

@@ -100,6 +100,9 @@ def targets():
             yield f"{owner}.{name}", value, None
     yield from methods("Tensor", tensor, df.Tensor)
     yield from methods("Variable", lambda: df.Variable([1.0, 2.0]), df.Variable)
+    yield "part of a Variable.assign", df.Tensor.assign, lambda: df.Variable([1.0, 2.0])[1:]
+    yield "vmapped", df.vmap(lambda x: x * 2), None
+    yield "vmapped gradient", df.vmap(df.grad(lambda x: df.reduce_sum(x * x))), None
     yield from methods("TensorSpec", lambda: df.TensorSpec([None, 2]), df.TensorSpec)
     yield from methods("DType", lambda: df.float32, df.DType)
     yield from methods("GradientTape", df.GradientTape, df.GradientTape)
