@@ -17,9 +17,10 @@ from dualflow.settings import Checked
 
 __all__ = ["Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
            "Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal",
-           "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant_initializer",
-           "ones_initializer", "random_normal_initializer", "random_uniform_initializer",
-           "zeros_initializer"]
+           "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant",
+           "constant_initializer", "identity", "ones_initializer", "orthogonal", "random_normal",
+           "random_normal_initializer", "random_uniform", "random_uniform_initializer",
+           "truncated_normal", "variance_scaling", "zeros_initializer"]
 
 
 class Initializer(Checked):
@@ -309,9 +310,13 @@ HeUniform: type[VarianceScaling] = _scaling("HeUniform", 2.0, "fan_in", "uniform
 LecunNormal: type[VarianceScaling] = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
 LecunUniform: type[VarianceScaling] = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
 
-# TensorFlow's names outside of Keras.
-constant_initializer = Constant
+# TensorFlow's other names for them, in `initializers` and outside.
+constant = constant_initializer = Constant
+identity = Identity
+orthogonal = Orthogonal
+random_normal = random_normal_initializer = RandomNormal
+random_uniform = random_uniform_initializer = RandomUniform
+truncated_normal = TruncatedNormal
+variance_scaling = VarianceScaling
 ones_initializer = Ones
-random_normal_initializer = RandomNormal
-random_uniform_initializer = RandomUniform
 zeros_initializer = Zeros

@@ -1,5 +1,6 @@
-"""Initial values of variables, under the names Keras gives them: call one with a shape. Those with
-a capital are objects made first, as in TensorFlow (`initializer_classes`).
+"""Initial values of variables, under the names Keras gives them: call one with a shape, or, as in
+TensorFlow, without one for an object that is called with shapes. Those with a capital make such
+objects always (`initializer_classes`), and so do other names of theirs in lower case.
 
 `fan_in` and `fan_out` are the last two dimensions times all before them, which are the receptive
 field of a convolution; for a vector both are its length.
@@ -7,9 +8,9 @@ field of a convolution; for a vector both are its length.
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from math import prod, sqrt
-
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
@@ -17,8 +18,8 @@ from dualflow.ops.array import ints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol, overload
 
     from dualflow.initializer_classes import (
         Constant as Constant,
@@ -37,8 +38,25 @@ if TYPE_CHECKING:
         TruncatedNormal as TruncatedNormal,
         VarianceScaling as VarianceScaling,
         Zeros as Zeros,
+        constant as constant,
+        identity as identity,
+        orthogonal as orthogonal,
+        random_normal as random_normal,
+        random_uniform as random_uniform,
+        truncated_normal as truncated_normal,
+        variance_scaling as variance_scaling,
     )
     from dualflow.ops.types import DTypeLike
+
+    class Initial(Protocol):
+        """Makes a tensor of a shape, or without one an initializer."""
+
+        @overload
+        def __call__(self, shape: None = None, *, seed: int | None = None) -> Initializer: ...
+
+        @overload
+        def __call__(self, shape: Sequence[int], dtype: DTypeLike = float32,
+                     seed: int | None = None) -> df.Tensor: ...
 
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "ones", "zeros"]
@@ -47,7 +65,19 @@ __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_
 TRUNCATED_STDDEV = 0.87962566103423978
 
 
-def zeros(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
+def initial(make: Callable[..., df.Tensor]) -> Initial:
+    """The function, which without a shape makes the initializer of its name."""
+    @functools.wraps(make)
+    def made(shape: Any = None, *args: Any, **options: Any) -> Any:
+        if shape is not None:
+            return make(shape, *args, **options)
+        return __getattr__(make.__name__.title().replace("_", ""))(*args, **options)
+
+    return made
+
+
+@initial
+def zeros(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
     """All 0, of `shape` and `dtype`.
 
     Examples
@@ -59,7 +89,8 @@ def zeros(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
     return df.zeros(shape, dtype)
 
 
-def ones(shape: Sequence[int], dtype: DTypeLike = float32) -> df.Tensor:
+@initial
+def ones(shape: Any = None, dtype: DTypeLike = float32) -> df.Tensor:
     """All 1, of `shape` and `dtype`.
 
     Examples
@@ -100,13 +131,15 @@ def _variance(name: str, scale: float, fan: float) -> float:
     return scale / max(fan, 1.0)
 
 
-def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def glorot_uniform(shape: Any = None, dtype: DTypeLike = float32,
                    seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 1 / mean of fan_in and fan_out.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -121,18 +154,23 @@ def glorot_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     >>> import dualflow as df
     >>> df.Variable(df.initializers.glorot_uniform([3, 4])).shape
     (3, 4)
+    >>> make = df.initializers.glorot_uniform(seed=1)
+    >>> make([3, 4]).shape, make([2]).shape
+    ((3, 4), (2,))
     """
     variance = _variance("glorot_uniform", 1.0, sum(fans(shape)) / 2)
     return scaled(shape, variance, "uniform", dtype, seed)
 
 
-def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def glorot_normal(shape: Any = None, dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 1 / mean of fan_in and fan_out.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -152,13 +190,15 @@ def glorot_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     return scaled(shape, variance, "normal", dtype, seed)
 
 
-def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def he_uniform(shape: Any = None, dtype: DTypeLike = float32,
                seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 2 / fan_in.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -176,13 +216,15 @@ def he_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     return scaled(shape, _variance("he_uniform", 2.0, fans(shape)[0]), "uniform", dtype, seed)
 
 
-def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def he_normal(shape: Any = None, dtype: DTypeLike = float32,
               seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 2 / fan_in.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -200,13 +242,15 @@ def he_normal(shape: Sequence[int], dtype: DTypeLike = float32,
     return scaled(shape, _variance("he_normal", 2.0, fans(shape)[0]), "normal", dtype, seed)
 
 
-def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def lecun_uniform(shape: Any = None, dtype: DTypeLike = float32,
                   seed: int | None = None) -> df.Tensor:
     """Evenly distributed around 0, of variance 1 / fan_in.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -224,13 +268,15 @@ def lecun_uniform(shape: Sequence[int], dtype: DTypeLike = float32,
     return scaled(shape, _variance("lecun_uniform", 1.0, fans(shape)[0]), "uniform", dtype, seed)
 
 
-def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
+@initial
+def lecun_normal(shape: Any = None, dtype: DTypeLike = float32,
                  seed: int | None = None) -> df.Tensor:
     """Truncated normal around 0, of variance 1 / fan_in.
 
     Parameters
     ----------
-    shape : sequence of int
+    shape : sequence of int, optional
+        None: the initializer is returned, to be called with a shape and a dtype.
     dtype : floating dtype, default float32
     seed : int, optional
         The same numbers each time; without one they follow from `random.set_seed`.
@@ -249,7 +295,7 @@ def lecun_normal(shape: Sequence[int], dtype: DTypeLike = float32,
 
 
 def __getattr__(name: str) -> Any:
-    classes = import_module("dualflow.initializer_classes") if name[:1].isupper() else None
+    classes = import_module("dualflow.initializer_classes") if name[:1] != "_" else None
     if name not in getattr(classes, "__all__", ()):
         raise AttributeError(f"module 'dualflow.initializers' has no attribute {name!r}")
     return getattr(classes, name)

@@ -38,8 +38,8 @@ DIFFERENCES = {
     ("debugging.enable_check_numerics", "path_length_limit"): "frames are not recorded",
     ("function", "*"): "dualflow's own options come by keyword; those of experiments are left out",
     ("gradients", "*"): "TensorFlow 1's, for graphs that sessions run",
-    **{(f"initializers.{family}_{kind}", "*"): "makes the tensor at once; the class of the same "
-       "name is TensorFlow's" for family in ("glorot", "he", "lecun")
+    **{(f"initializers.{family}_{kind}", "*"): "takes a shape besides, and then makes the tensor "
+       "at once" for family in ("glorot", "he", "lecun")
        for kind in ("normal", "uniform")},
     ("linalg.lu", "output_idx_type"): "int32 always",
     **{(f, g): "of sparse gradients" for f in ("linalg.matmul", "matmul")

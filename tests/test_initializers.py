@@ -38,3 +38,24 @@ def test_constants_and_seeds():
         init.zeros([-1])
     with pytest.raises(ValueError, match="negative"):
         init.he_normal([-1])
+
+
+@pytest.mark.parametrize("name", init.__all__)
+def test_without_a_shape_it_is_the_initializer_of_its_name(name):
+    make = getattr(init, name)
+    made = make()
+    assert type(made) is getattr(init, name.title().replace("_", ""))
+    assert made([3, 4]).shape == (3, 4) and made([2], df.float64).dtype is df.float64
+    if name not in ("zeros", "ones"):
+        assert make(seed=2)([5]).tolist() == make([5], seed=2).tolist()
+        assert make(seed=2).get_config() == {"seed": 2}
+
+
+def test_names_of_tensorflow_in_lower_case():
+    assert init.constant(3.)([2]).tolist() == df.constant_initializer(3.)([2]).tolist() == [3., 3.]
+    assert init.identity(2.)([1, 2]).tolist() == [[2., 0.]]
+    for name in ("orthogonal", "random_normal", "random_uniform", "truncated_normal",
+                 "variance_scaling"):
+        assert getattr(init, name)(seed=1)([3, 3]).shape == (3, 3)
+    with pytest.raises(AttributeError, match="no attribute 'normal'"):
+        _ = init.normal
