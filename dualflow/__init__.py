@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         random as random,
         saved_model as saved_model,
         signal as signal,
+        strings as strings,
         summary as summary,
         testing as testing,
         train as train,
@@ -343,6 +344,9 @@ if TYPE_CHECKING:
     from dualflow.printing import (
         print as print,
     )
+    from dualflow.string_tensor import (
+        string as string,
+    )
     from dualflow.tensor_shape import (
         TensorShape as TensorShape,
     )
@@ -425,14 +429,15 @@ _NAMES = {
     "ops.types": "DTypeLike TensorLike",
     "ops.while_loop": "while_loop",
     "printing": "print",
+    "string_tensor": "string",
     "tensor_shape": "TensorShape",
     "transforms": "hessian jacfwd jacrev vectorized_map vmap",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data", "debugging",
              "image", "initializers", "keras", "linalg", "math", "memory", "nest", "nn", "onnx",
-             "ops", "optimizers", "random", "saved_model", "signal", "summary", "testing", "train",
-             "version"}
+             "ops", "optimizers", "random", "saved_model", "signal", "strings", "summary", "testing",
+             "train", "version"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}

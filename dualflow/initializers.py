@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 from math import prod, sqrt
+
 import dualflow as df
 from dualflow.dtypes import float32
 from dualflow.errors import InvalidArgumentError
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         @overload
         def __call__(self, shape: Sequence[int], dtype: DTypeLike = float32,
                      seed: int | None = None) -> df.Tensor: ...
+
 
 __all__ = ["glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "ones", "zeros"]

@@ -69,8 +69,7 @@ NAMES = {
 
 # Those that dualflow does not have.
 MISSING = """
-    string SparseTensor TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
+    SparseTensor TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
     train.Example train.Features train.BytesList train.Feature train.Int64List train.FloatList
-    config.experimental_connect_to_cluster image.decode_jpeg image.decode_image strings.length
-    strings.join strings.split strings.regex_replace strings.to_number strings.lower strings.format
+    config.experimental_connect_to_cluster image.decode_jpeg image.decode_image strings.split
     sparse.to_dense sparse.SparseTensor sparse.reorder ragged.constant"""

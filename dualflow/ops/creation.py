@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from importlib import import_module
 
 from dualflow import _core
 from dualflow._core import (
@@ -37,6 +38,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     Parameters
     ----------
     value : number, nested lists, array or Tensor
+        Text makes a `dualflow.strings.StringTensor`, which can be printed and compared.
     dtype : dtype, optional
         What to cast to; by default arrays keep theirs, floats become float32, ints int32.
     shape : ints, optional
@@ -54,7 +56,14 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     >>> df.constant(7, shape=[3]).tolist()
     [7, 7, 7]
     """
-    x = _core.constant(value, dtype)
+    try:
+        x = _core.constant(value, dtype)
+    except TypeError:
+        strings = import_module("dualflow.string_tensor")   # above ops, which are for numbers
+        if dtype not in (None, str, strings.string) or not strings.is_text(value):
+            raise
+        made: Any = strings.text(value, "constant", shape)
+        return made
     if shape is None:
         return x
     want = ints(shape, "constant: shape")

@@ -8,7 +8,6 @@ from typing import Any
 import dualflow as df
 from dualflow._core import Symbol, Tensor, as_tensor
 from dualflow.compat.v1 import errors
-from dualflow.compat.v1.creation import as_bytes, is_text
 from dualflow.compat.v1.data_text import summarized
 from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.in_force import last_op, recorded
@@ -16,6 +15,7 @@ from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import alike, convert
 from dualflow.debugging.assertions import SPACING
 from dualflow.ops.host import host_call
+from dualflow.string_tensor import as_bytes, is_text
 
 __all__ = [
     "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less",

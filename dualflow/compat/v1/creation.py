@@ -23,6 +23,7 @@ from dualflow.compat.v1.shapes import TensorShape
 from dualflow.graph.trace.trace import suspended
 from dualflow.ops.array import broadcast_to, reshape
 from dualflow.ops.join import concat
+from dualflow.string_tensor import as_bytes, is_text
 
 __all__ = ["constant", "convert_to_tensor", "placeholder", "placeholder_with_default"]
 
@@ -77,15 +78,6 @@ def filled_up(x: Any, shape: tuple[int, ...]) -> Any:
     return reshape(flat, shape)
 
 
-def is_text(value: Any) -> bool:
-    """Whether a value is text, or an array or nested lists of it."""
-    if hasattr(value, "dtype"):
-        return getattr(value.dtype, "kind", "") in ("U", "S", "O")
-    while isinstance(value, list | tuple) and len(value):
-        value = value[0]
-    return isinstance(value, str | bytes)
-
-
 def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
     """A constant of text: bytes, or an array of them."""
     found = as_bytes(value)
@@ -96,19 +88,6 @@ def text_constant(value: Any, shape: Any, name: str) -> HostTensor:
                  else found.reshape(tuple(shape)))
     sizes = () if isinstance(found, bytes) else found.shape
     return HostTensor(graph_in_force(), "Const", name, string, (), lambda session: found, sizes)
-
-
-def as_bytes(value: Any) -> Any:
-    """Text as TensorFlow gives it: bytes, arrays of objects for more than one."""
-    if isinstance(value, str | bytes):
-        return value.encode() if isinstance(value, str) else value
-    import numpy as np
-
-    array = np.array(value, object)
-    flat = [x.encode() if isinstance(x, str) else bytes(x) for x in array.ravel().tolist()]
-    made = np.empty(array.size, object)
-    made[:] = flat
-    return made.reshape(array.shape)
 
 
 @recorded

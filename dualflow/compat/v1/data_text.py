@@ -53,14 +53,3 @@ class _Told:
         exact = float(short) == value if few > 6 else abs(float(short) - value) <= abs(
             value) * 2.0 ** -25
         return short if exact or value != value else f"{value:.{enough}g}"
-
-
-def number_text(value: Any, precision: int, scientific: bool, shortest: bool) -> str:
-    """A number as `tf.as_string` writes it."""
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    form = "e" if scientific else "g" if shortest else "f"
-    return f"{float(value):.{6 if precision < 0 else precision}{form}}"

@@ -20,36 +20,14 @@ from dualflow.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
+from dualflow.string_tensor import StringType, string as string
 
 __all__ = ["as_dtype", "bool", "double", "half", "string"]
-
-
-class StringType:
-    """The type of text."""
-
-    name = "string"
-    is_floating = is_integer = is_bool = is_unsigned = False
-    as_numpy_dtype = object
-
-    @property
-    def base_dtype(self) -> StringType:
-        """Itself."""
-        return self
-
-    def __repr__(self) -> str:
-        return "dualflow.string"
-
-    def __eq__(self, other: object) -> Any:
-        return other is self or other == "string"
-
-    def __hash__(self) -> int:
-        return hash("string")
 
 
 bool: DType = own.bool_
 double: DType = own.float64
 half: DType = own.float16
-string: StringType = StringType()
 ALIASES: dict[Any, Any] = {"float": own.float32, "double": own.float64, "half": own.float16,
                            "string": string, str: string, bytes: string, string: string}
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.compat.v1 import errors
-from dualflow.compat.v1.creation import as_bytes
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.in_force import graph_in_force
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.data.dataset import specs_of
 from dualflow.data.structure import flatten, map_leaves, pack
+from dualflow.string_tensor import as_bytes
 
 __all__ = ["Iterator"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dualflow as df
-from dualflow.compat.v1.creation import as_bytes
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.in_force import graph_in_force, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert
+from dualflow.string_tensor import as_bytes
 
 __all__ = ["numpy_function", "py_func", "py_function"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow.compat.v1.creation import as_bytes, is_text
-from dualflow.compat.v1.data_text import number_text
 from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.in_force import graph_in_force, of_the_graph, recorded
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert, either
+from dualflow.string_tensor import as_bytes, is_text
+from dualflow.strings import number_text
 
 __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_strip",
            "string_upper"]
