@@ -169,3 +169,8 @@ def test_arrays_are_copied_as_before():
     x = df.constant(a)
     a[0] = 5
     assert x.tolist() == [1., 1., 1.]
+
+
+def test_round_of_integers_with_digits_keeps_them():
+    for x in (df.constant([2, 25]), df.Variable([2, 25])):
+        assert round(x, 1).dtype == df.int32 and round(x, 1).tolist() == [2, 25]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, bind
+from dualflow._core import Tensor, apply, as_tensor, bind
 from dualflow.gradient_registry import no_gradient
 
 TYPE_CHECKING = False
@@ -234,6 +234,8 @@ def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
     """Python's ``round(x)``; with digits, by scaling."""
     if ndigits is None:
         return round(x)
+    if not x.dtype.is_floating and ndigits >= 0:
+        return as_tensor(x)
     return round(x * 10.0**ndigits) / 10.0**ndigits
 
 
