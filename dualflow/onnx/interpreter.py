@@ -23,7 +23,7 @@ from dualflow.errors import (
 from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
-from dualflow.onnx.operators import ON_SIZES, OPERATORS
+from dualflow.onnx.operators import DRAWS, ON_SIZES, OPERATORS
 from dualflow.onnx.operators.registry import Node, limit_of
 from dualflow.onnx.package import dtype_of, name_of, onnx
 from dualflow.onnx.schemas import check, composed, defaults, is_composed, wrong
@@ -227,8 +227,8 @@ class Body:
                 return _listed(ON_SIZES[node.kind](node, *inputs))
             inputs = [x if k in TAKES_SIZES.get(node.kind, ()) else materialised(x)
                       for k, x in enumerate(inputs)]
-        elif traced and all([x is None or constant_now(x) for x in inputs]) and (
-                node.kind not in SCOPED):
+        elif traced and node.kind in FIXED and all([x is None or constant_now(x)
+                                                    for x in inputs]):
             with suspended():
                 return self._computed(node, inputs, scope)
         return self._computed(node, inputs, scope)
@@ -270,6 +270,8 @@ class Body:
 
 # Operators with graphs inside, or that ask for the one around them, which see its values.
 SCOPED = {"If", "Loop", "Scan", "SequenceMap", "ai.onnx.preview.training:Gradient"}
+# Computed at once of constants; what is composed of operators leaves that to them.
+FIXED = OPERATORS.keys() - SCOPED - DRAWS
 # Inputs by place that are only asked for integers, and so may be arrays of numbers.
 TAKES_SIZES: dict[str, tuple[int, ...]] = {
     "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),

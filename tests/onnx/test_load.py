@@ -296,3 +296,29 @@ def test_transpositions_that_only_turn_factors_are_none(tmp_path):
     linear = of_nodes(helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]),
                       helper.make_node("MatMul", ["x", "t"], ["y"]))
     assert [n.kind for n in df.onnx.load(linear)._body.nodes] == ["MatMul"]
+
+
+@pytest.mark.parametrize("node, least, most", [
+    (helper.make_node("RandomUniform", [], ["y"], shape=[4000], low=1., high=3.), 1., 3.),
+    (helper.make_node("RandomNormal", [], ["y"], shape=[4000], mean=2., scale=0.5), -3., 7.),
+    (helper.make_node("Dropout", ["twos", "half", "yes"], ["y"]), 0., 4.)])
+def test_random_numbers_are_others_in_each_run(node, least, most):
+    """Even where all that they follow from is constant."""
+    constants = [helper.make_tensor("twos", TensorProto.FLOAT, [4000], [2.] * 4000),
+                 helper.make_tensor("half", TensorProto.FLOAT, [], [0.5]),
+                 helper.make_tensor("yes", TensorProto.BOOL, [], [True])]
+    model = df.onnx.load(of_nodes(node, inputs=(), initializer=constants))
+    for fn in (model, df.function(model)):
+        df.random.set_seed(1)
+        first, second = fn().numpy(), fn().numpy()
+        df.random.set_seed(1)
+        np.testing.assert_array_equal(first, fn().numpy())
+        assert not np.array_equal(first, second)
+        assert least <= first.min() <= first.max() <= most and abs(first.mean() - 2) < 0.1
+
+
+def test_bernoulli():
+    p = df.constant(np.tile([0., 0.25, 1.], (2000, 1)), df.float32)
+    model = df.onnx.load(of_nodes(helper.make_node("Bernoulli", ["x"], ["y"])))
+    for fn in (model, df.function(model)):
+        np.testing.assert_allclose(fn(p).numpy().mean(0), [0., 0.25, 1.], atol=0.05)

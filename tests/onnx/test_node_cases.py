@@ -17,7 +17,7 @@ from onnx import TensorProto
 import dualflow as df
 from tests.onnx.runtimes import leaves, tensor
 
-# Why cases are not computed, which follows from what is in them.
+# Why cases are not computed, or not compared, which follows from what is in them.
 NOT_KNOWN = {
     "strings": "there is no dtype of strings",
     "ml": "the domain ai.onnx.ml is of trees and tables of strings",
@@ -133,7 +133,7 @@ def test_every_case_traced(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("why", NOT_KNOWN)
+@pytest.mark.parametrize("why", sorted(set(NOT_KNOWN) - {"random"}))
 def test_what_is_not_known_is_refused(why):
     """Of the cases of a reason, the first and the last."""
     found = [n for n in NAMES if reason(n) == why]

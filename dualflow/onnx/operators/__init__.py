@@ -4,6 +4,7 @@ from dualflow.onnx.operators import (  # noqa: F401
     arrays,
     control,
     detection,
+    drawing,
     elementwise,
     images,
     networks,
@@ -17,4 +18,8 @@ from dualflow.onnx.operators import (  # noqa: F401
     spectral,
     training,
 )
-from dualflow.onnx.operators.registry import ON_SIZES as ON_SIZES, OPERATORS as OPERATORS
+from dualflow.onnx.operators.registry import (
+    DRAWS as DRAWS,
+    ON_SIZES as ON_SIZES,
+    OPERATORS as OPERATORS,
+)

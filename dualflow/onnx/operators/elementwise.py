@@ -238,11 +238,3 @@ def _(at: Node, x):
     def largest(x: Any, axis: int) -> Any:
         return df.one_hot(df.argmax(x, axis), x.shape[axis], axis=axis, dtype=x.dtype)
     return _along(at, tensor(x), largest)
-
-
-@operator("Dropout")
-def _(at: Node, x, ratio=None, training=None):
-    if training is not None and bool(training) and float(0.5 if ratio is None else ratio):
-        raise at.refuse("training draws numbers; export the model for inference")
-    x = tensor(x)
-    return df.identity(x), df.cast(df.ones_like(x), df.bool_)

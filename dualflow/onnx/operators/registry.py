@@ -15,6 +15,7 @@ from dualflow.ops.array import ints as sizes
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}         # by name, of other domains with that and a colon before
 LIMITS: dict[str, Operator] = {}
+DRAWS: set[str] = set()         # other numbers in each run, even of constants
 ON_SIZES: dict[str, Operator] = {}          # the same on arrays of Python numbers
 
 

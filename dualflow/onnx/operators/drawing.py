@@ -1,0 +1,57 @@
+"""Random numbers: of the global generator, which `df.random.set_seed` sets; seeds of files are
+those of no generator that the standard names, and not looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dualflow as df
+from dualflow.onnx.narrow import cast
+from dualflow.onnx.operators.registry import DRAWS, Node, operator, tensor
+
+DRAWS.update({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+              "Bernoulli", "Multinomial", "Dropout"})
+
+
+def _shape_and_dtype(at: Node, like: Any) -> tuple[list[Any], Any]:
+    if like is None:
+        return at("shape"), at.dtype("dtype") or df.float32
+    like = tensor(like)
+    return list(like.shape), at.dtype("dtype") or like.dtype
+
+
+@operator("RandomNormal", "RandomNormalLike")
+def _(at: Node, like=None):
+    shape, dtype = _shape_and_dtype(at, like)
+    return df.random.normal(shape, at("mean", 0.0), at("scale", 1.0), dtype)
+
+
+@operator("RandomUniform", "RandomUniformLike")
+def _(at: Node, like=None):
+    shape, dtype = _shape_and_dtype(at, like)
+    return df.random.uniform(shape, at("low", 0.0), at("high", 1.0), dtype)
+
+
+@operator("Bernoulli")
+def _(at: Node, p):
+    """1 with probability p; as the standard composes it of others, it would be 0."""
+    p = tensor(p)
+    return cast(df.random.uniform(list(p.shape)) < df.cast(p, df.float32),
+                at.dtype("dtype") or p.dtype)
+
+
+@operator("Multinomial")
+def _(at: Node, logits):
+    made = df.random.categorical(logits, at("sample_size", 1))
+    return df.cast(made, at.dtype("dtype") or df.int32)
+
+
+@operator("Dropout")
+def _(at: Node, x, ratio=None, training=None):
+    """The kept numbers, larger by what is lost, and which they are."""
+    x = tensor(x)
+    share = at("ratio", 0.5) if ratio is None else float(ratio)
+    if training is None or not bool(training) or not share:
+        return df.identity(x), df.cast(df.ones_like(x), df.bool_)
+    kept = df.random.uniform(list(x.shape)) >= share
+    return df.where(kept, x / (1 - share), df.zeros_like(x)), kept
