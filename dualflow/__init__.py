@@ -436,8 +436,8 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data", "debugging",
              "image", "initializers", "keras", "linalg", "math", "memory", "nest", "nn", "onnx",
-             "ops", "optimizers", "random", "saved_model", "signal", "strings", "summary", "testing",
-             "train", "version"}
+             "ops", "optimizers", "random", "saved_model", "signal", "strings", "summary",
+             "testing", "train", "version"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}

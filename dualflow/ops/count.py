@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
-from dualflow.arguments import integer
 from dualflow.dtypes import int32, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient

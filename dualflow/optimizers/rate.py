@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow.arguments import Limits, number
@@ -10,12 +12,11 @@ from dualflow.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, TypeAlias
 
 __all__ = ["LearningRate", "Rated"]
 
-LearningRate: TypeAlias = float | Variable | Tensor | LearningRateSchedule | Callable[[], Any]
+LearningRate: TypeAlias = float | Variable | Tensor | LearningRateSchedule | Callable[[], object]
 
 RATE = Limits("a number >= 0, a Variable, a schedule or a callable", lambda x: x >= 0)
 
