@@ -448,12 +448,18 @@ if not TYPE_CHECKING:       # to type checkers what is not imported above is an 
     __all__ = [name for name in __all__ if not name.startswith("_")]
 
     def __getattr__(name):
-        if name in _PACKAGES:
-            return _importlib.import_module(f"dualflow.{name}")
-        if name not in _HOMES:
+        if name not in _HOMES and name not in _PACKAGES:
             raise AttributeError(f"module 'dualflow' has no attribute {name!r}")
-        value = getattr(_importlib.import_module(f"dualflow.{_HOMES[name]}"), name)
-        globals()[name] = value
+        # What all build on, and the packages around a module, first and as a whole: a thread that
+        # waits for one of them then holds nothing that another needs to load it.
+        _importlib.import_module("dualflow.autodiff")
+        path = "dualflow"
+        for part in _HOMES.get(name, name).split("."):
+            path = f"{path}.{part}"
+            module = _importlib.import_module(path)
+        if name in _PACKAGES:
+            return module
+        value = globals()[name] = getattr(module, name)
         return value
 
     def __dir__() -> list[str]:

@@ -258,6 +258,35 @@ def test_a_tape_has_every_rule():
     assert "dualflow.autodiff" in loaded_by("import dualflow as df; df.function")
 
 
+def test_threads_may_use_names_first():
+    code = """
+import sys, threading
+import dualflow as df
+sys.setswitchinterval(1e-6)
+names = [name for name, home in df._HOMES.items() if home.startswith("ops")]
+names += ["GradientTape", "autodiff", "image", "linalg", "math", "nn", "optimizers", "random",
+          "debugging", "assert_equal"]
+go, failed = threading.Event(), []
+
+def use(name):
+    go.wait()
+    try:
+        getattr(df, name)
+    except Exception as error:
+        failed.append(f"{name}: {error!r}")
+
+threads = [threading.Thread(target=use, args=(name,)) for name in reversed(names)]
+for thread in threads:
+    thread.start()
+go.set()
+for thread in threads:
+    thread.join()
+sys.exit("; ".join(failed) or 0)
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 @pytest.mark.parametrize("made", ["df.constant([1., 2.])", "df.Variable([1., 2.])",
                                   "df.from_dlpack(memory())", "pickle.loads(stored)"])
 def test_tensors_are_made_with_their_methods(made):
