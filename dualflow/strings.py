@@ -258,3 +258,7 @@ def to_number(input: Any, out_type: DTypeLike = float32, name: str | None = None
         return constant(each(read, text(input, "to_number")).tolist(), dtype)
     except ValueError as error:
         raise InvalidArgumentError(f"to_number: {error}") from None
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,15 +6,7 @@ import builtins
 from importlib import import_module
 
 from dualflow import _core
-from dualflow._core import (
-    Symbol,
-    Tensor,
-    TensorBase,
-    apply,
-    as_tensor,
-    current_graph,
-    larger,
-)
+from dualflow._core import Symbol, Tensor, TensorBase, apply, as_tensor, current_graph, larger
 from dualflow.arguments import one_by_one
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
