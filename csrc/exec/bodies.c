@@ -11,6 +11,7 @@
 int df_program_size(const df_program *p) { return p->size; }
 int64_t df_program_arena(const df_program *p) { return p->arena_bytes; }
 bool df_program_writes(const df_program *p, int arg) { return arg < p->n_args && p->written[arg]; }
+int64_t df_program_reach(const df_program *p, int arg) { return p->arg_bytes[arg]; }
 
 /* --- when a program is built ---*/
 
@@ -38,15 +39,14 @@ static void note_arguments(df_program *p, const df_program_parts *parts)
 }
 
 /* Whether a slot can be a result: memory that it is given, or has got in a run, or that of an
- * argument, in which nothing else is returned. */
-static bool may_return(const df_program *p, const df_program_parts *parts, int i, const df_slot *s)
+ * argument, in which nothing else is returned, as `taken` says. */
+static bool may_return(const df_program_parts *parts, int i, const df_slot *s, bool *taken)
 {
     if (s->kind == DF_SLOT_RESULT) return s->index == i && s->offset == 0;
     if (s->kind == DF_SLOT_DYNAMIC) return s->last_use == parts->n_instructions;
-    if (s->kind != DF_SLOT_ARG || s->offset != 0 || df_slot_bytes(s) < 0) return false;
-    for (int k = 0; k < i; k++)
-        if (p->stays[k] == s->index) return false;
-    return true;
+    if (s->kind != DF_SLOT_ARG || s->offset != 0 || df_slot_bytes(s) < 0 || taken[s->index])
+        return false;
+    return taken[s->index] = true;
 }
 
 /* What the results of a program that is a body are like. */
@@ -54,17 +54,22 @@ static df_status note_results(df_program *p, const df_program_parts *parts, df_e
 {
     df_status status = DF_OK;
     if (!parts->returned) return DF_OK;
+    bool *taken = calloc((size_t)p->n_args + 1, sizeof *taken);
+    if (!taken) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     for (int i = 0; i < p->n_results && status == DF_OK; i++) {
         const int slot = parts->returned[i];
         const df_slot *s = slot >= 0 && slot < p->n_slots ? &p->slots[slot] : NULL;
-        if (!s || !may_return(p, parts, i, s))
-            return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d is not in slot %d", i,
-                           slot);
+        if (!s || !may_return(parts, i, s, taken)) {
+            status = df_fail(err, DF_INVALID_ARGUMENT, "program: result %d is not in slot %d", i,
+                             slot);
+            break;
+        }
         p->returned[i] = slot;
         p->stays[i] = s->kind == DF_SLOT_ARG ? s->index : -1;
         if (p->stays[i] >= 0) p->written[p->stays[i]] = false; /* it is the owner's to give */
         status = df_tensor_set(&p->returns[i], s->dtype, s->ndim, s->shape, "program", err);
     }
+    free(taken);
     for (int i = 0; i < p->n_slots && status == DF_OK; i++) {
         const df_slot *s = &p->slots[i];
         if (s->kind == DF_SLOT_RESULT &&

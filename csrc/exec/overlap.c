@@ -24,11 +24,16 @@ static int compare(const void *a, const void *b)
     return x->end == y->end ? 0 : x->end > y->end ? -1 : 1; /* the longest first */
 }
 
-static void add_slot(const df_slot *s, role role, bool written, bool may_alias, int i, range *to,
-                     int *n)
+static void add_slot(const df_slot *slots, int slot, role role, bool written, bool may_alias, int i,
+                     range *to, int *n)
 {
+    const df_slot *s = &slots[slot];
     int64_t bytes = df_dtypes[s->dtype].bytes;
-    if (s->kind == DF_SLOT_DYNAMIC || s->kind == DF_SLOT_CONSTANT) return;
+    if (s->kind == DF_SLOT_CONSTANT) return;
+    if (s->kind == DF_SLOT_DYNAMIC) { /* memory of its own, whose size nobody knows */
+        to[(*n)++] = (range){s->kind, slot, 0, 1, role, written, may_alias, i};
+        return;
+    }
     for (int d = 0; d < s->ndim; d++) {
         if (s->shape[d] < 0) return; /* an argument's, which is up to its caller */
         bytes *= s->shape[d];        /* was checked for overflow */
@@ -45,10 +50,10 @@ static void collect(const df_program_parts *parts, int i, range *to, int *n)
     for (int k = 0; k < in->n_in; k++) {
         bool written = df_writes_input(in, k);
         if (k >= 32 || !(in->op->shape_only >> k & 1))
-            add_slot(&parts->slots[in->in[k]], READ_BY, written, df_may_alias(in->op, k), i, to, n);
+            add_slot(parts->slots, in->in[k], READ_BY, written, df_may_alias(in->op, k), i, to, n);
     }
     for (int k = 0; k < in->n_out; k++)
-        add_slot(&parts->slots[in->out[k]], MADE_BY, true, false, i, to, n);
+        add_slot(parts->slots, in->out[k], MADE_BY, true, false, i, to, n);
 }
 
 /* Whether one operand may lie exactly where another does: an output in the memory of an input, if
@@ -178,7 +183,7 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
         range r;
         int n = 0;
         if (k < s->n_in && k < 32 && s->op->shape_only >> k & 1) continue;
-        add_slot(&slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]], READ_BY, false, false, 0, &r,
+        add_slot(slots, k < s->n_in ? s->in[k] : s->out[k - s->n_in], READ_BY, false, false, 0, &r,
                  &n);
         if (n && r.kind == DF_SLOT_ARENA && r.begin < end && s->workspace < r.end)
             return df_fail(err, DF_INVALID_ARGUMENT, "%s: operand %d overlaps the workspace",

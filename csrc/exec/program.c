@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CALL_NS 10 /* at least, of any instruction and of a body: so that loops ask for signals */
 #define DIRECT_ELEMENTS 8192 /* beyond it the tile loader may use threads */
 
 /* Where the copy of the next list goes. */
@@ -73,7 +74,8 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
     else if (in->n_attrs != in->op->n_attrs) wrong = "attributes";
     else if (in->op->n_bodies == DF_VARIADIC ? in->n_bodies < 1 : in->n_bodies != in->op->n_bodies)
         wrong = "bodies";
-    else if (in->workspace < DF_BEHIND || in->workspace > parts->arena_bytes) wrong = "workspace";
+    else if (in->workspace < (in->dynamic ? -1 : DF_BEHIND) ||
+             in->workspace > (in->dynamic ? -1 : parts->arena_bytes)) wrong = "workspace";
     for (int k = 0; !wrong && k < in->n_out; k++) {
         const df_slot *s = &parts->slots[in->out[k]];
         if (s->kind == DF_SLOT_CONSTANT) wrong = "output (a constant)";
@@ -89,7 +91,7 @@ static df_status check_instruction(const df_program_parts *parts, int i, const b
         if (df_writes_input(in, k) && s->kind == DF_SLOT_CONSTANT)
             wrong = "written input (a constant)";
     }
-    if (!wrong) return DF_OK;
+    if (!wrong) return df_op_check_attrs(in->op, in->attrs, err);
     return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s: bad %s", i,
                    in->op->name, wrong);
 }
@@ -208,6 +210,7 @@ static const df_attr *copy_attrs(cursor *c, const df_instruction *in)
 static void copy_instructions(df_program *p, const df_program_parts *parts)
 {
     cursor c = {p->operands, p->attrs, p->lists};
+    p->cost = CALL_NS;
     for (int i = 0; i < parts->n_instructions; i++) {
         const df_instruction *in = &parts->instructions[i];
         df_ready *s = &p->instructions[i];
@@ -218,7 +221,7 @@ static void copy_instructions(df_program *p, const df_program_parts *parts)
         s->in = copy_operands(&c, in->n_in, in->in);
         s->out = copy_operands(&c, in->n_out, in->out);
         s->attrs = copy_attrs(&c, in);
-        p->cost += s->cost;
+        p->cost += s->cost + CALL_NS;
     }
     p->n_instructions = parts->n_instructions;
     p->n_operands = (int)(c.operand - p->operands);
@@ -288,10 +291,6 @@ static df_status infer_aside(const df_call *call, df_tensor *tensors, df_tensor 
 static df_status check_call(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
-    int n_out = op->n_out == DF_VARIADIC ? op->count_out(call) : op->n_out;
-    if (call->n_out != n_out)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: %d outputs are planned, want %d", op->name,
-                       call->n_out, n_out);
     for (int k = 0; k < call->n_in; k++)
         if (call->in[k]->size < 0)
             return df_fail(err, DF_BAD_SHAPE, "%s: input %d is %s, a static instruction wants all "
@@ -365,7 +364,8 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
     for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
         df_ready *s = &p->instructions[i];
         if (i == 0 || p->instructions[i - 1].n_wave == 1) end = behind; /* a wave begins */
-        if (!s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
+        status = df_op_check_arity(&frame->calls[i], err);
+        if (status == DF_OK && !s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
         if (status != DF_OK) *failed = i;
         s->simple = !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
         p->plain &= s->simple;

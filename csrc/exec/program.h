@@ -86,6 +86,9 @@ int64_t df_program_arena(const df_program *p);
 /* Whether a run writes argument `arg`. */
 bool df_program_writes(const df_program *p, int arg);
 
+/* How many bytes of argument `arg` a run looks at; -1: that depends on the argument. */
+int64_t df_program_reach(const df_program *p, int arg);
+
 /* Time of each instruction of a run in ns, added to what is there; start of the first run's
  * instructions on the monotonic clock. Arrays of df_program_size, NULL: not asked for. */
 typedef struct {

@@ -98,6 +98,7 @@ static df_status run_dynamic(const df_program *p, df_frame *frame, int i, df_err
     df_status status = DF_OK;
     for (int k = 0; k < s->n_out && s->n_bodies && status == DF_OK; k++)
         status = df_frame_describe(p, frame, s->out[k], err); /* what infer checks */
+    if (status == DF_OK) status = df_op_check_arity(&call, err);
     if (status == DF_OK) status = df_op_infer_for_run(&call, err);
     if (status == DF_OK) status = check_outputs(p, frame, s, &call, err);
     if (status == DF_OK && !share_view(p, s, &call))

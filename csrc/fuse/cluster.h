@@ -30,6 +30,8 @@
 
 #include "op/op.h"
 
+#define DF_TILE_CODE "code" /* the attribute that holds it, in all ops that have some */
+
 typedef enum { DF_SPACE_FULL, DF_SPACE_ROW, DF_SPACE_FOLD } df_space;
 
 /* Longer rows are folded: they would not fit L2. Those of halves are widened on the stack. */

@@ -112,6 +112,7 @@ static const char *read_attrs(df_cluster_step *s, const raw_step *raw)
         const int64_t word = raw->words[i];
         if (type == DF_ATTR_INTS) return "its op has a list as attribute";
         if (type == DF_ATTR_DTYPE && (word < 0 || word >= DF_N_DTYPES)) return "no such dtype";
+        if (type == DF_ATTR_BOOL && word != 0 && word != 1) return "no such bool";
         if (type == DF_ATTR_FLOAT) memcpy(&s->attrs[i].f, &word, sizeof word);
         else s->attrs[i].i = word;
     }

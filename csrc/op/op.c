@@ -73,13 +73,53 @@ static df_status check_promoted(const df_call *call, df_error *err)
     return DF_OK;
 }
 
+df_status df_op_check_attrs(const df_op *op, const df_attr *attrs, df_error *err)
+{
+    for (int k = 0; k < op->n_attrs; k++) {
+        const int64_t i = attrs[k].i;
+        const df_attr_type type = op->attrs[k].type;
+        const bool good = type == DF_ATTR_DTYPE  ? i >= 0 && i < DF_N_DTYPES
+                          : type == DF_ATTR_BOOL ? i == 0 || i == 1
+                          : type == DF_ATTR_INTS ? attrs[k].list.n >= 0
+                                                 : true;
+        if (!good)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: attribute %s is %lld, want %s", op->name,
+                           op->attrs[k].name,
+                           (long long)(type == DF_ATTR_INTS ? attrs[k].list.n : i),
+                           type == DF_ATTR_DTYPE  ? "a dtype"
+                           : type == DF_ATTR_BOOL ? "0 or 1"
+                                                  : "a list");
+    }
+    return DF_OK;
+}
+
+static df_status check_inputs(const df_call *call, df_error *err)
+{
+    const df_op *op = call->op;
+    if (op->n_in == DF_VARIADIC ? call->n_in >= (op->n_bodies ? 0 : 1) : call->n_in == op->n_in)
+        return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name, call->n_in,
+                   op->n_in == DF_VARIADIC ? 1 : op->n_in);
+}
+
+df_status df_op_check_arity(const df_call *call, df_error *err)
+{
+    const df_op *op = call->op;
+    df_status st = check_inputs(call, err);
+    if (st != DF_OK) return st;
+    const int n_out = op->n_out == DF_VARIADIC ? op->count_out(call) : op->n_out;
+    for (int k = 0; op->n_out == DF_VARIADIC && k < call->n_in; k++)
+        if (call->in[k]->size < 0) return DF_OK;
+    if (call->n_out == n_out) return DF_OK;
+    return df_fail(err, DF_INVALID_ARGUMENT, "%s: %d outputs are planned, want %d", op->name,
+                   call->n_out, n_out);
+}
+
 df_status df_op_infer(const df_call *call, df_error *err)
 {
     const df_op *op = call->op;
-    if (op->n_in == DF_VARIADIC ? call->n_in < (op->n_bodies ? 0 : 1) : call->n_in != op->n_in)
-        return df_fail(err, DF_INVALID_ARGUMENT, "%s: got %d inputs, want %d", op->name,
-                       call->n_in, op->n_in == DF_VARIADIC ? 1 : op->n_in);
-    df_status st = check_promoted(call, err);
+    df_status st = check_inputs(call, err);
+    if (st == DF_OK) st = check_promoted(call, err);
     if (st == DF_OK) st = df_op_in_float(call) ? infer_in_float(call, err) : op->infer(call, err);
     if (st == DF_OK && op->kind == DF_ELEMENTWISE && df_tile_select(call) == NULL)
         return fail_no_tile(call, err);

@@ -110,11 +110,14 @@ struct df_op {
     uint32_t promote;
     /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
     bool promote_to_float;
+    bool applies; /* attribute 0 is the place in the registry of an op that it applies */
     /* Inputs whose memory run writes (variables); bit i: input i. An op with writes is an effect:
      * it is never dropped, merged or moved past a reader. */
     uint32_t writes;
     bool internal; /* made by passes and the backward walker, never applied by users */
     bool effect; /* never dropped or merged although it writes no input */
+    bool host;   /* calls what a number names in this process, so it cannot come from a file */
+    uint8_t version; /* which of its meanings a program file names; raised when that changes */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool total; /* DF_GENERAL: run cannot fail on what infer accepted */
     bool serial; /* run uses one thread, however large */
@@ -178,7 +181,13 @@ df_status df_broadcast_shape(const df_tensor *a, const df_tensor *b, df_tensor *
 /* "add: no kernel for dtype bool; ..." and the dtypes that have one. */
 df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err);
 
-/* The checks every caller makes, in this order: arity, then infer. Outputs are only described. */
+/* Whether attributes are what their specs say: a dtype that exists, a bool that is 0 or 1, a list
+ * of no negative length. For those whose attributes were not made by Python. */
+df_status df_op_check_attrs(const df_op *op, const df_attr *attrs, df_error *err);
+/* Whether a call has as many inputs and outputs as its op wants. The number of outputs of some ops
+ * follows from shapes: those that are not known yet leave it open. */
+df_status df_op_check_arity(const df_call *call, df_error *err);
+/* The checks every caller makes, in this order: inputs, then infer. Outputs are only described. */
 df_status df_op_infer(const df_call *call, df_error *err);
 /* The same for a call that runs next: no size may be unknown any more unless data decides about it,
  * as a -1 among attributes would leave one. */

@@ -158,7 +158,7 @@ static void set_mask(df_attention_mask *to, const df_tensor *mask)
         to->steps[4 - d] = n == 1 ? 0 : step;
         step *= n;
     }
-    const bool *only = mask->data;
+    const uint8_t *only = mask->data;
     if (mask->dtype == DF_BOOL && mask->size == 1 && only && *only) to->data = NULL;
 }
 

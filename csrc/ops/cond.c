@@ -39,7 +39,7 @@ static df_status run_cond(const df_call *call, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
     const df_tensor *index = call->in[0];
-    int64_t k = index->dtype == DF_BOOL ? *(const bool *)index->data
+    int64_t k = index->dtype == DF_BOOL ? *(const uint8_t *)index->data != 0
                                         : *(const int32_t *)index->data;
     if (k < 0 || k >= bodies->n) k = bodies->n - 1;
     return bodies->run(bodies->context, (int)k, call->in, call->out, err);

@@ -65,7 +65,18 @@ static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room
     return r->at == r->code.n;
 }
 
+static df_status infer_dynamic(const df_call *call, df_error *err);
+
 static int count_dynamic(const df_call *call) { return (int)(call->attrs[OUTPUTS].list.n / 2); }
+
+/* Whether an op can be applied: what it writes, the host and bodies are seen by programs only in
+ * instructions of its own. */
+static bool applies(int64_t index)
+{
+    if (index < 0 || index >= df_registry_size()) return false;
+    const df_op *op = df_registry_op(index);
+    return !op->writes && !op->effect && !op->host && !op->n_bodies && op->infer != infer_dynamic;
+}
 
 static df_status infer_dynamic(const df_call *call, df_error *err)
 {
@@ -74,7 +85,7 @@ static df_status infer_dynamic(const df_call *call, df_error *err)
     const int64_t op = call->attrs[OP].i;
     int64_t unknown[DF_MAX_NDIM];
     df_status status = DF_OK;
-    if (op < 0 || op >= df_registry_size() || outputs.n != 2 * call->n_out ||
+    if (!applies(op) || outputs.n != 2 * call->n_out ||
         values->dtype != DF_I64 || values->ndim != 1)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: op %lld, %d outputs, values %s",
                        call->op->name, (long long)op, call->n_out, df_tensor_text(values).text);
@@ -125,7 +136,9 @@ static df_status run_dynamic(const df_call *call, df_error *err)
     if (!read_attrs(op, &r, attrs, call->workspace))
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: the attributes of %s are not well written",
                        call->op->name, op->name);
-    df_status status = infer_applied(call, &applied, err);
+    df_status status = df_op_check_attrs(op, attrs, err);
+    if (status == DF_OK) status = df_op_check_arity(&applied, err);
+    if (status == DF_OK) status = infer_applied(call, &applied, err);
     if (status != DF_OK) return status;
     if (op->workspace) {
         const int64_t bytes = df_op_workspace(&applied);
@@ -145,8 +158,9 @@ DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .sized_by_d
                         .n_out = DF_VARIADIC, .n_attrs = 3,
                         .attrs = {{"index", DF_ATTR_INT}, {"outputs", DF_ATTR_INTS},
                                   {"encoded", DF_ATTR_INTS}},
-                        .internal = true, .count_out = count_dynamic, .infer = infer_dynamic,
-                        .workspace = dynamic_workspace, .run = run_dynamic};
+                        .internal = true, .applies = true, .count_out = count_dynamic,
+                        .infer = infer_dynamic, .workspace = dynamic_workspace,
+                        .run = run_dynamic};
 
 /* --- dimension: one size as int64 ()  --- */
 

@@ -18,7 +18,7 @@ static df_status infer_host_call(const df_call *call, df_error *err)
 }
 
 DF_OP(host_call) = {.name = "host_call", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_attrs = 1,
-                    .attrs = {{"id", DF_ATTR_INT}}, .internal = true, .effect = true,
+                    .attrs = {{"id", DF_ATTR_INT}}, .internal = true, .effect = true, .host = true,
                     .infer = infer_host_call, .run = run_host};
 
 /* `types`: for each output dtype, rank and dimensions, unknown ones for the host to decide. */
@@ -62,5 +62,6 @@ static df_status infer_host_compute(const df_call *call, df_error *err)
 DF_OP(host_compute) = {.name = "host_compute", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                        .n_out = DF_VARIADIC, .n_attrs = 2,
                        .attrs = {{"id", DF_ATTR_INT}, {"types", DF_ATTR_INTS}}, .internal = true,
-                       .effect = true, .sized_by_data = true, .count_out = count_host_compute,
-                       .infer = infer_host_compute, .run = run_host};
+                       .effect = true, .host = true, .sized_by_data = true,
+                       .count_out = count_host_compute, .infer = infer_host_compute,
+                       .run = run_host};

@@ -187,7 +187,7 @@ static df_status begin(const df_call *call, rounds *r, df_error *err)
     memset(base, 0, (size_t)at[SECOND_PLACES]); /* so that `end` may always clear */
     for (int i = 0; i < call->n_in; i++) r->in[i] = call->in[i];
     r->times = l->limit < 0 ? call->attrs[TIMES].i : *(const int64_t *)call->in[l->limit]->data;
-    r->another = l->go_on < 0 || *(const bool *)call->in[l->go_on]->data;
+    r->another = l->go_on < 0 || *(const uint8_t *)call->in[l->go_on]->data;
     df_tensor_init(&r->go_on);
     r->go_on.dtype = DF_BOOL;
     r->go_on.data = &r->another;

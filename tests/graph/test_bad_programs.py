@@ -1,0 +1,132 @@
+"""Programs that nobody's compiler would write: each is refused when it is built or run, because
+files of programs may come from anybody."""
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from dualflow.graph.ir.tile_code import FULL, Code, Step, assemble
+from dualflow.graph.program.spec import SlotSpec
+from tests.graph.test_program import ARENA, DYNAMIC, F32, I64, RESULT, Builder, ones
+
+I32 = df.int32
+
+
+def refused(b, n_args, results, match, args=None):
+    with pytest.raises(df.errors.DualflowError, match=match):
+        b.build(n_args, results).run(args or [])
+
+
+def test_one_of_a_wave_reads_what_another_makes():
+    b = Builder()
+    x, mask = b.arg(0, (6,)), b.arg(1, (6,), df.bool_)
+    where = b.slot(DYNAMIC, (None, 1), I64, last_use=1)
+    b.add("where_indices", (mask,), (where,), dynamic=True, wave=1)
+    b.add("squeeze", (where,), (b.slot(DYNAMIC, (None,), I64, last_use=1),), dynamic=True, wave=1,
+          axis=[1])
+    b.add("exp", (x,), (b.result(0, (6,)),), wave=1)
+    refused(b, 2, [(RESULT, 0, F32, (6,))], "another of its wave")
+
+
+@pytest.mark.parametrize("op, n_in, attrs", [
+    ("unstack", 0, {"axis": 0}), ("unstack", 2, {"axis": 0}), ("add", 1, {}), ("concat", 0,
+                                                                               {"axis": 0})])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_too_few_or_too_many_inputs(op, n_in, attrs, dynamic):
+    b = Builder()
+    out = b.slot(DYNAMIC, (None,), F32) if dynamic else b.result(0, (6,))
+    b.add(op, (b.arg(0, (6,)),) * n_in, (out,), dynamic=dynamic, **attrs)
+    refused(b, 1, [] if dynamic else [(RESULT, 0, F32, (6,))], f"^{op}: got {n_in} inputs")
+
+
+def test_outputs_of_a_dynamic_instruction_are_counted():
+    for n in (0, 2, 3):
+        b = Builder()
+        outs = tuple([b.slot(DYNAMIC, (None,), F32, last_use=0) for _ in range(n)])
+        b.add("exp", (b.arg(0, (6,)),), outs, dynamic=True)
+        refused(b, 1, [], f"exp: {n} outputs are planned, want 1")
+
+
+def test_pieces_that_only_a_run_counts():
+    """unstack of an unknown size: the program says three, the run finds two."""
+    b = Builder()
+    mask = b.arg(0, (4,), df.bool_)
+    where = b.slot(DYNAMIC, (None, 1), I64, last_use=1)
+    b.add("where_indices", (mask,), (where,), dynamic=True)
+    rows = tuple([b.slot(DYNAMIC, (1,), I64, last_use=1) for _ in range(3)])
+    b.add("unstack", (where,), rows, dynamic=True, axis=0)
+    program = b.build(1, [])
+    program.run([df.constant([True, True, True, False])])
+    with pytest.raises(ValueError, match="unstack: 3 outputs are planned, want 2"):
+        program.run([df.constant([True, True, False, False])])
+
+
+def test_a_workspace_that_a_run_allocates_has_no_place():
+    b = Builder()
+    place = b.reserve(64)
+    b.add("exp", (b.arg(0, (6,)),), (b.slot(DYNAMIC, (6,), F32),), dynamic=True, workspace=place)
+    refused(b, 1, [], "bad workspace")
+
+
+def cluster(op, n_in, words=()):
+    return assemble(Code(1, (Step(_core.get_op(op), FULL, tuple(range(n_in)), words),), (n_in,)))
+
+
+def test_steps_that_refuse_values():
+    """Nobody looks for zeros inside a cluster, which only has such as were known: nothing traps."""
+    b = Builder()
+    x, y = b.arg(0, (4,), I32), b.arg(1, (4,), I32)
+    b.add("cluster", (x, y), (b.result(0, (4,), I32),), shape=[4], code=cluster("floordiv", 2))
+    program = b.build(2, [(RESULT, 0, I32, (4,))])
+    made, = program.run([df.constant([1, -2**31, 7, 0]), df.constant([0, -1, 2, 0])])
+    assert made.tolist()[2] == 3
+
+
+def test_bools_of_tile_code():
+    op = next(x for x in map(_core.get_op, _core.ops())
+              if x.kind == "elementwise" and "bool" in x.attr_types and x.n_in == 1)
+    words = tuple([7 if kind == "bool" else 0 for kind in op.attr_types])
+    b = Builder()
+    b.add("cluster", (b.arg(0, (4,)),), (b.result(0, (4,)),), shape=[4],
+          code=cluster(op.name, 1, words))
+    refused(b, 1, [(RESULT, 0, F32, (4,))], "no such bool")
+
+
+def applied(op, given, attrs, outputs):
+    """An instruction that applies an op with attributes computed in a run; here they are known."""
+    b = Builder()
+    slots = [b.arg(k, x.shape, x.dtype) for k, x in enumerate(given)]
+    values = b.constant(df.constant([], I64))
+    outs = tuple([b.slot(DYNAMIC, (None,) * ndim, dtype) for dtype, ndim in outputs])
+    b.add("dynamic_attrs", (*slots, values), outs, dynamic=True, index=_core.get_op(op).index,
+          outputs=[n for dtype, ndim in outputs for n in (dtype.index, ndim)], encoded=attrs)
+    return b.build(len(given), []).run(list(given))
+
+
+@pytest.mark.parametrize("op, given, attrs, outputs, match", [
+    ("assign", (ones(2), ones(2)), [], [], "dynamic_attrs: op"),
+    ("host_call", (ones(2),), [0, 3], [], "dynamic_attrs: op"),
+    ("cond", (ones(2),), [], [(F32, 1)], "dynamic_attrs: op"),
+    ("dynamic_attrs", (ones(2),), [], [(F32, 1)], "dynamic_attrs: op"),
+    ("cast", (ones(2),), [0, 99], [(F32, 1)], "attribute dtype is 99"),
+    ("cast", (ones(2),), [0, -1], [(F32, 1)], "attribute dtype is -1"),
+    ("exp", (ones(2),), [], [(F32, 1), (F32, 1)], "exp: 2 outputs are planned, want 1"),
+    ("exp", (ones(2), ones(2)), [], [(F32, 1)], "exp: got 2 inputs")])
+def test_what_is_applied_with_attributes_of_a_run(op, given, attrs, outputs, match):
+    with pytest.raises(df.errors.DualflowError, match=match):
+        applied(op, given, attrs, outputs)
+
+
+def test_bools_are_not_trusted():
+    """A bool that was written as something else: any byte is true or false."""
+    x = df.constant(np.array([2, 255, 0], "uint8"))
+    b = Builder()
+    offset = b.reserve(64)
+    b.slots += [SlotSpec(ARENA, dtype, (3,), 0, offset) for dtype in (df.uint8, df.bool_)]
+    b.add("identity", (b.arg(0, (3,), df.uint8),), (0,))
+    b.add("where_indices", (1,), (b.slot(DYNAMIC, (None, 1), I64, last_use=2),), dynamic=True)
+    kept = len(b.slots) - 1
+    made, = b.build(1, [(DYNAMIC, kept, I64, (None, 1))]).run([x])
+    assert made.tolist() == [[0], [1]]
+
