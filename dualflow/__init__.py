@@ -58,6 +58,12 @@ if TYPE_CHECKING:
     from dualflow.aot.export import (
         export as export,
     )
+    from dualflow.aot.load_program import (
+        load_program as load_program,
+    )
+    from dualflow.aot.save_program import (
+        save_program as save_program,
+    )
     from dualflow.autodiff import (
         GradientTape as GradientTape,
         UnconnectedGradients as UnconnectedGradients,
@@ -368,6 +374,8 @@ double: DType = float64
 # What the imports above say, to be done when a name is first used.
 _NAMES = {
     "aot.export": "export",
+    "aot.load_program": "load_program",
+    "aot.save_program": "save_program",
     "autodiff": "GradientTape UnconnectedGradients checkpoint custom_gradient grad hvp jvp "
                 "recompute_grad value_and_grad vjp",
     "autodiff.py_function": "py_function",

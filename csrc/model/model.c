@@ -32,8 +32,7 @@ static df_status convert(df_model *m, const df_model_program *t, df_instruction 
             .n_attrs = in->n_attrs, .n_bodies = in->n_bodies, .in = in->slots,
             .out = in->slots + in->n_in, .attrs = in->attrs, .bodies = bodies,
             .workspace = is_planned || in->dynamic ? in->workspace : DF_BEHIND,
-            .dynamic = in->dynamic, .wave = in->wave,
-            .cost = in->cost};
+            .dynamic = in->dynamic, .poll = in->poll, .wave = in->wave, .cost = in->cost};
         for (int b = 0; b < in->n_bodies && status == DF_OK; b++)
             status = build(m, in->bodies[b], bodies++, err);
     }
@@ -112,7 +111,7 @@ static df_status make_all(df_model *m, df_error *err)
     m->ready = calloc((size_t)t->n_entries + 1, sizeof *m->ready);
     if (!m->programs || !m->values || !m->ready)
         return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
-    df_status status = df_registry_init(err);
+    df_status status = df_registry_size() ? DF_OK : df_registry_init(err); /* once a process */
     for (int i = 0; i < t->n_variables && status == DF_OK; i++)
         status = make_value(&t->variables[i], &m->values[i], err);
     for (int i = 0; i < t->n_entries && status == DF_OK; i++)
@@ -154,6 +153,15 @@ void df_model_free(df_model *m)
 }
 
 const char *df_model_error(const df_model *m) { return m ? m->error.text : "no memory"; }
+
+df_status df_model_unfit(const df_model *m) { return m->unfit; }
+
+const df_program *df_model_program_of(const df_model *m, int entry, bool kept)
+{
+    return kept ? m->ready[entry].kept : m->ready[entry].program;
+}
+
+df_buffer *df_model_value_of(const df_model *m, int variable) { return m->values[variable].buffer; }
 
 /* --- running ----------------------------------------------------------------------------------*/
 

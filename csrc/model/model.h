@@ -7,6 +7,8 @@
 
 #include "exec/program.h"
 
+#include <stdio.h>
+
 typedef struct {
     const char *name;
     df_dtype dtype;
@@ -23,7 +25,7 @@ typedef struct {
     const df_attr *attrs;
     const df_model_program *const *bodies;
     int64_t workspace;
-    bool dynamic;
+    bool dynamic, poll;
     int wave;
     double cost;
 } df_model_instruction;
@@ -49,7 +51,8 @@ typedef enum {
 typedef struct {
     df_model_origin origin;
     int index;
-    const void *data;
+    const void *data; /* CONSTANT: `bytes` of them */
+    int64_t bytes;
 } df_model_source;
 
 /* How a value is returned: as df_slot_kind says, `index` of that kind. */
@@ -86,6 +89,13 @@ void df_model_free(df_model *m);
 /* Of the last call that failed; "" if none has. Of NULL: that there was no memory. */
 const char *df_model_error(const df_model *m);
 
+/* Why programs could not be made ready; DF_OK: they are. */
+df_status df_model_unfit(const df_model *m);
+/* The program of an entry, or what computes what it keeps; and the value of a variable. They stay
+ * the model's. */
+const df_program *df_model_program_of(const df_model *m, int entry, bool kept);
+df_buffer *df_model_value_of(const df_model *m, int variable);
+
 /* All below return a df_status: 0, or what went wrong. */
 
 /* Runs an entry. Inputs and outputs do not overlap. */
@@ -98,5 +108,7 @@ int df_model_get(df_model *m, const char *name, void *value, size_t bytes);
  * as a whole. */
 int df_model_load(df_model *m, const char *path);
 int df_model_save(df_model *m, const char *path);
+/* df_model_load from `bytes` of an open file, from byte `at` on; `path` is for messages. */
+int df_model_load_part(df_model *m, FILE *file, const char *path, int64_t at, int64_t bytes);
 
 #endif

@@ -171,9 +171,11 @@ typedef struct {
 typedef struct {
     FILE *file;
     const char *path;
+    int64_t at, bytes; /* of the file that are read */
     char *header;
     int64_t header_bytes, data_bytes;
     int64_t *starts; /* by variable: where its bytes are; -1: not found */
+    const df_model_variable **sorted; /* by their names */
 } loading;
 
 enum { DTYPE, SHAPE, OFFSETS, N_FIELDS };
@@ -204,26 +206,33 @@ static bool take_entry(reader *r, entry *e)
            e->offsets[0] <= e->offsets[1];
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const df_model_variable *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
 /* Whether a tensor of the file is as its variable, if it is one. */
 static df_status match(const df_model *m, loading *l, const char *name, const entry *e,
                        df_error *err)
 {
-    for (int i = 0; i < m->tables->n_variables; i++) {
-        const df_model_variable *v = &m->tables->variables[i];
-        if (strcmp(v->name, name)) continue;
-        if (strcmp(codes[v->dtype], e->dtype) || v->ndim != e->ndim ||
-            !df_same_dims(v->ndim, v->shape, e->shape))
-            return df_fail(err, DF_BAD_SHAPE, "%s: %s is %s %s, want %s %s", l->path, name,
-                           e->dtype, df_shape_text(e->ndim, e->shape).text, codes[v->dtype],
-                           df_shape_text(v->ndim, v->shape).text);
-        if (e->offsets[1] - e->offsets[0] != m->values[i].bytes || e->offsets[1] > l->data_bytes)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s lies at bytes %lld to %lld of %lld, "
-                           "want %lld bytes", l->path, name, (long long)e->offsets[0],
-                           (long long)e->offsets[1], (long long)l->data_bytes,
-                           (long long)m->values[i].bytes);
-        l->starts[i] = e->offsets[0];
-        return DF_OK;
-    }
+    const df_model_variable wanted = {.name = name}, *key = &wanted, *const *found;
+    const df_model_variable *v;
+    found = bsearch(&key, l->sorted, (size_t)m->tables->n_variables, sizeof *l->sorted, by_name);
+    if (!found) return DF_OK;
+    v = *found;
+    const int64_t i = v - m->tables->variables;
+    if (strcmp(codes[v->dtype], e->dtype) || v->ndim != e->ndim ||
+        !df_same_dims(v->ndim, v->shape, e->shape))
+        return df_fail(err, DF_BAD_SHAPE, "%s: %s is %s %s, want %s %s", l->path, name,
+                       e->dtype, df_shape_text(e->ndim, e->shape).text, codes[v->dtype],
+                       df_shape_text(v->ndim, v->shape).text);
+    if (e->offsets[1] - e->offsets[0] != m->values[i].bytes || e->offsets[1] > l->data_bytes)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s lies at bytes %lld to %lld of %lld, "
+                       "want %lld bytes", l->path, name, (long long)e->offsets[0],
+                       (long long)e->offsets[1], (long long)l->data_bytes,
+                       (long long)m->values[i].bytes);
+    l->starts[i] = e->offsets[0];
     return DF_OK;
 }
 
@@ -260,19 +269,16 @@ static df_status open_file(loading *l, df_error *err)
 {
     unsigned char length[8];
     uint64_t bytes = 0;
-    if (fread(length, 1, 8, l->file) != 8) return damaged(l, err);
+    if (l->bytes < 8 || fseek(l->file, (long)l->at, SEEK_SET) || fread(length, 1, 8, l->file) != 8)
+        return damaged(l, err);
     for (int i = 0; i < 8; i++) bytes |= (uint64_t)length[i] << 8 * i;
-    if (fseek(l->file, 0, SEEK_END)) return damaged(l, err);
-    const int64_t all = ftell(l->file);
-    if (bytes > (uint64_t)MAX_HEADER_BYTES || all < 8 || bytes > (uint64_t)all - 8)
+    if (bytes > (uint64_t)MAX_HEADER_BYTES || bytes > (uint64_t)l->bytes - 8)
         return damaged(l, err);
     l->header_bytes = (int64_t)bytes;
-    l->data_bytes = all - 8 - l->header_bytes;
+    l->data_bytes = l->bytes - 8 - l->header_bytes;
     l->header = malloc((size_t)bytes + 1);
     if (!l->header) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", l->path);
-    if (fseek(l->file, 8, SEEK_SET) ||
-        fread(l->header, 1, (size_t)bytes, l->file) != (size_t)bytes)
-        return damaged(l, err);
+    if (fread(l->header, 1, (size_t)bytes, l->file) != (size_t)bytes) return damaged(l, err);
     return DF_OK;
 }
 
@@ -280,7 +286,7 @@ static df_status read_values(df_model *m, const loading *l, df_error *err)
 {
     for (int i = 0; i < m->tables->n_variables; i++) {
         df_model_value *v = &m->values[i];
-        if (fseek(l->file, (long)(8 + l->header_bytes + l->starts[i]), SEEK_SET) ||
+        if (fseek(l->file, (long)(l->at + 8 + l->header_bytes + l->starts[i]), SEEK_SET) ||
             fread(v->data, 1, (size_t)v->bytes, l->file) != (size_t)v->bytes)
             return damaged(l, err);
         v->is_set = true;
@@ -289,24 +295,44 @@ static df_status read_values(df_model *m, const loading *l, df_error *err)
     return DF_OK;
 }
 
+static df_status sort_variables(const df_model *m, loading *l, df_error *err)
+{
+    const size_t n = (size_t)m->tables->n_variables;
+    l->starts = malloc((n + 1) * sizeof *l->starts);
+    l->sorted = malloc((n + 1) * sizeof *l->sorted);
+    if (!l->starts || !l->sorted) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", l->path);
+    for (size_t i = 0; i < n; i++) {
+        l->starts[i] = -1;
+        l->sorted[i] = &m->tables->variables[i];
+    }
+    qsort(l->sorted, n, sizeof *l->sorted, by_name);
+    return DF_OK;
+}
+
+int df_model_load_part(df_model *m, FILE *file, const char *path, int64_t at, int64_t bytes)
+{
+    loading l = {.path = path, .file = file, .at = at, .bytes = bytes};
+    df_status status = sort_variables(m, &l, &m->error);
+    if (status == DF_OK) status = open_file(&l, &m->error);
+    if (status == DF_OK) status = read_header(m, &l, &m->error);
+    if (status == DF_OK) status = read_values(m, &l, &m->error);
+    free(l.header);
+    free(l.starts);
+    free(l.sorted);
+    return (int)status;
+}
+
 int df_model_load(df_model *m, const char *path)
 {
     if (!m) return DF_OUT_OF_MEMORY;
     if (m->unfit) return (int)m->unfit;
-    const int n = m->tables->n_variables;
-    loading l = {.path = path, .file = fopen(path, "rb")};
-    if (!l.file)
+    FILE *file = fopen(path, "rb");
+    if (!file)
         return (int)df_fail(&m->error, DF_INVALID_ARGUMENT, "%s cannot be read", path);
-    l.starts = malloc(((size_t)n + 1) * sizeof *l.starts);
-    df_status status = l.starts ? open_file(&l, &m->error)
-                                : df_fail(&m->error, DF_OUT_OF_MEMORY, "no memory");
-    for (int i = 0; l.starts && i < n; i++) l.starts[i] = -1;
-    if (status == DF_OK) status = read_header(m, &l, &m->error);
-    if (status == DF_OK) status = read_values(m, &l, &m->error);
-    fclose(l.file);
-    free(l.header);
-    free(l.starts);
-    return (int)status;
+    const int64_t bytes = fseek(file, 0, SEEK_END) ? 0 : (int64_t)ftell(file);
+    const int status = df_model_load_part(m, file, path, 0, bytes);
+    fclose(file);
+    return status;
 }
 
 /* --- saving -----------------------------------------------------------------------------------*/

@@ -243,6 +243,8 @@ def slice_origin(x: Tensor) -> tuple[Variable, Any] | None: ...
 # --- ops ----------------------------------------------------------------------------------------
 @final
 class Op:
+    applies: bool
+    version: int
     rule: Callable[..., Any] | None
     why_no_gradient: str | None
     saves: int
@@ -271,8 +273,7 @@ class Op:
 
 @final
 class Attrs:
-    @property
-    def values(self) -> tuple[int | float | Dim | tuple[int | Dim, ...], ...]: ...
+    values: tuple[int | float | Dim | tuple[int | Dim, ...], ...]
     @property
     def symbolic(self) -> bool: ...
     def as_dict(self) -> dict[str, Any]: ...
@@ -294,18 +295,12 @@ def ops() -> tuple[str, ...]: ...
 # --- records ------------------------------------------------------------------------------------
 @final
 class Record:
-    @property
-    def op(self) -> Op: ...
-    @property
-    def inputs(self) -> tuple[Tensor | TensorSpec, ...]: ...
-    @property
-    def outputs(self) -> tuple[Tensor | TensorSpec, ...]: ...
-    @property
-    def input_ids(self) -> tuple[int, ...]: ...
-    @property
-    def output_ids(self) -> tuple[int, ...]: ...
-    @property
-    def attrs(self) -> dict[str, Any]: ...
+    op: Op
+    inputs: tuple[Tensor | TensorSpec, ...]
+    outputs: tuple[Tensor | TensorSpec, ...]
+    input_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    attrs: dict[str, Any]
 
 @final
 class RecordLog:
@@ -358,6 +353,15 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               ) -> dict[int, Any]: ...
 
 # --- programs -----------------------------------------------------------------------------------
+class ProgramFile:
+    inputs: tuple[tuple[str, DType, tuple[int, ...]], ...]
+    outputs: tuple[tuple[str, DType, tuple[int, ...]], ...]
+    variables: tuple[tuple[str, Tensor], ...]
+    structure: bytes
+    entry: Any
+    kept: Any
+    def __new__(cls, path: bytes) -> Self: ...
+
 @final
 class Program:
     @property

@@ -72,6 +72,7 @@ include "protocols.pxi"   # what Python asks of tensors
 include "variable.pxi"    # the one mutable thing
 include "contexts.pxi"    # what is entered and left without a window for signals
 include "host.pxi"        # from a running program back into Python
+include "file.pxi"        # program files, read
 include "parts.pxi"       # a program in C form, while it is built
 include "program.pxi"     # programs: built, run, timed
 include "kept.pxi"        # what programs compute once

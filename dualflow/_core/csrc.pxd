@@ -204,6 +204,8 @@ cdef extern from "op/op.h" nogil:
         bint promote_to_float
         uint32_t writes
         bint internal
+        int version
+        bint applies
         bint effect
         uint32_t shape_only
         bint total
@@ -300,6 +302,74 @@ cdef extern from "exec/program.h" nogil:
                              df_error *err) noexcept
     df_tensor *df_frame_tensor(df_frame *frame, int slot) noexcept
     void df_program_leave(df_program *p, df_frame *frame) noexcept
+
+cdef extern from "file/file.h" nogil:
+    enum:
+        DF_BEHIND
+    ctypedef struct df_model
+    ctypedef struct df_model_variable:
+        const char *name
+        df_dtype dtype
+        int ndim
+        const int64_t *shape
+    ctypedef struct df_model_instruction:
+        int op
+        int n_in
+        int n_out
+        int n_attrs
+        int n_bodies
+        const int *slots
+        const df_attr *attrs
+        const df_model_program *const *bodies
+        int64_t workspace
+        bint dynamic
+        bint poll
+        int wave
+        double cost
+    ctypedef struct df_model_program:
+        int n_slots
+        int n_instructions
+        int n_args
+        int n_results
+        const df_slot *slots
+        const df_model_instruction *instructions
+        int64_t arena_bytes
+        const int *returned
+    ctypedef struct df_model_source:
+        int origin
+        int index
+        const void *data
+        int64_t bytes
+    ctypedef struct df_model_return:
+        int kind
+        int index
+        int64_t bytes
+        const void *data
+    ctypedef struct df_model_entry:
+        const char *name
+        const df_model_program *program
+        int n_in
+        int n_out
+        const df_model_source *sources
+        const df_model_return *returns
+        const df_model_entry *kept
+    ctypedef struct df_model_tables:
+        int n_variables
+        const df_model_variable *variables
+        const df_model_entry *entries
+        const char *level
+    df_buffer *df_model_value_of(const df_model *m, int variable) noexcept
+    ctypedef struct df_file:
+        const df_model_tables *tables
+        df_model *model
+        int n_in
+        int n_out
+        const df_model_variable *inputs
+        const df_model_variable *outputs
+        const char *structure
+        int64_t structure_bytes
+    df_status df_file_open(const char *path, df_file **out, df_error *err) noexcept
+    void df_file_close(df_file *file) noexcept
 
 cdef extern from "op/registry.h" nogil:
     df_status df_registry_init(df_error *err) noexcept

@@ -82,6 +82,16 @@ cdef class Op:
         return bool(self.c.internal)
 
     @property
+    def version(self):
+        """Which of its meanings files of programs name."""
+        return self.c.version
+
+    @property
+    def applies(self):
+        """Whether its first attribute is the index of an op that it applies."""
+        return bool(self.c.applies)
+
+    @property
     def shape_only(self):
         """Bit i: only dtype and shape of input i are read."""
         return self.c.shape_only

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, memory_of
 from dualflow.aot.contents import Contents
-from dualflow.aot.model import c_type, text_literal
+from dualflow.aot.model import c_type
+from dualflow.aot.names import text_literal
 from dualflow.aot.tables import memory
 from dualflow.aot.vectors import MOST, Call, Recorded
 from dualflow.dtypes import DType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import Tensor, Variable, constant, values_together
@@ -38,7 +38,7 @@ class Contents:
 
     Parameters
     ----------
-    functions : mapping of str to ConcreteFunction, or to a sequence of them
+    entries : sequence of Entry
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Contents:
     variables : tuple of Shared
     """
 
-    def __init__(self, functions: Mapping[str, Any]) -> None:
-        self.entries: tuple[Entry, ...] = tuple(entries_of(functions))
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries: tuple[Entry, ...] = tuple(entries)
         variables = [v for x in self.entries for v in x.variables]
         generators = [g for x in self.entries for g in x.generators]
         owners: dict[Variable | Generator, None] = dict.fromkeys(variables)
@@ -80,7 +80,8 @@ def entries_of(functions: Mapping[str, Any]) -> list[Entry]:
     found: list[Entry] = []
     for name, given in functions.items():
         several = isinstance(given, list | tuple)
-        made = [make_entry(entry_name(name), x) for x in (given if several else [given])]
+        made = [make_entry(entry_name(name), x, f"export: {name}")
+                for x in (given if several else [given])]
         found += made if len(made) == 1 else by_size(name, made)
     names = [x.name for x in found]
     for name in names:

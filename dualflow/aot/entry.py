@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from dualflow._core import Variable, get_op
@@ -77,50 +77,51 @@ class Entry(NamedTuple):
         return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
 
 
-def make_entry(name: str, function: Any) -> Entry:
-    """The C function of a concrete function; raises where it cannot leave Python."""
+def make_entry(name: str, function: Any, who: str) -> Entry:
+    """The C function of a concrete function; raises where it cannot leave Python. Messages begin
+    with `who`."""
     if not isinstance(function, ConcreteFunction):
         hint = "; get one by get_concrete_function" if callable(function) else ""
-        raise InvalidArgumentError(f"export: {name} is a {type(function).__name__}, want a "
+        raise InvalidArgumentError(f"{who} is a {type(function).__name__}, want a "
                                    f"concrete function{hint}")
     taken: set[str] = set()
-    inputs, leaves = _inputs(name, function, taken)
+    inputs, leaves = _inputs(who, function, taken)
     if function.trace.stale:
-        raise InvalidArgumentError(f"export: {name}: {function.trace.stale} after it was traced; "
+        raise InvalidArgumentError(f"{who}: {function.trace.stale} after it was traced; "
                                    "get a new one by get_concrete_function")
     shapes = {leaf: x.shape for leaf, x in zip(leaves, inputs, strict=True)}
     compiled = compile_trace(function.trace, shapes,
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
-        raise InvalidArgumentError(f"export: {name}: the trace does not hold for its own sizes")
-    _refuse_host(name, compiled.spec)
-    outputs, returns = _outputs(name, function, compiled, taken)
+        raise InvalidArgumentError(f"{who}: the trace does not hold for its own sizes")
+    _refuse_host(who, compiled.spec)
+    outputs, returns = _outputs(who, function, compiled, taken)
     return Entry(name, compiled, inputs, outputs, leaves, returns)
 
 
-def _inputs(name: str, function: ConcreteFunction,
+def _inputs(who: str, function: ConcreteFunction,
             taken: set[str]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
     found, leaves = [], []
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
         if isinstance(leaf, NumberLeaf):
-            raise InvalidArgumentError(f"export: {name}: {path} is a Python number that may "
+            raise InvalidArgumentError(f"{who}: {path} is a Python number that may "
                                        "change; trace with a tensor in its place")
         if isinstance(leaf, VariableLeaf):
-            raise InvalidArgumentError(f"export: {name}: {path} is a variable; functions that are "
+            raise InvalidArgumentError(f"{who}: {path} is a variable; functions that are "
                                        "exported capture theirs")
         if not isinstance(leaf, TensorLeaf):
             continue                            # a value that was traced in
         dims = tuple([d for d in leaf.shape if d is not None])
         if len(dims) < len(leaf.shape):
             shape = str(leaf.shape).replace("None", "?")
-            raise InvalidArgumentError(f"export: {name}: {path} has shape {shape}, want one that "
+            raise InvalidArgumentError(f"{who}: {path} has shape {shape}, want one that "
                                        "is fixed; get_concrete_function takes tensors of such")
         found.append(Value(unique(identifier(path), taken), path, leaf.dtype, dims))
         leaves.append(k)
     return tuple(found), tuple(leaves)
 
 
-def _outputs(name: str, function: ConcreteFunction, compiled: Compiled,
+def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
              taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...]]:
     found, returns = [], []
     made: Iterator[int] = iter(compiled.order)
@@ -130,7 +131,7 @@ def _outputs(name: str, function: ConcreteFunction, compiled: Compiled,
             continue                            # the same in each call, and known to Python
         result = compiled.spec.results[next(made)]
         if kind is DATA_NUMBER or None in result.shape:
-            raise UnimplementedError(f"export: {name}: the size of {path} depends on data, and C "
+            raise UnimplementedError(f"{who}: the size of {path} depends on data, and C "
                                      "gives memory before it runs")
         shape = tuple([d for d in result.shape if d is not None])
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
@@ -154,7 +155,7 @@ def generator_of(feed: Feed) -> Generator:
     raise UnimplementedError(f"export: {feed!r} wants Python")
 
 
-def _refuse_host(name: str, spec: ProgramSpec) -> None:
+def _refuse_host(who: str, spec: ProgramSpec) -> None:
     """Raises where a run calls Python: by an op, or for what it is fed."""
     found: list[str] = []
     for x in spec.all_instructions:
@@ -164,13 +165,13 @@ def _refuse_host(name: str, spec: ProgramSpec) -> None:
         if isinstance(argument.source, Feed):
             generator_of(argument.source)
     if found:
-        raise UnimplementedError(f"export: {name} calls Python: " + ", ".join(
+        raise UnimplementedError(f"{who} calls Python: " + ", ".join(
             dict.fromkeys(found)))
 
 
-def programs(entries: Sequence[Entry]) -> Iterator[ProgramSpec]:
-    """All programs of entries, with those of bodies and of what is kept."""
-    open_ones = [entry.spec for entry in entries]
+def programs(specs: Iterable[ProgramSpec]) -> Iterator[ProgramSpec]:
+    """Programs, with those of bodies and of what they keep."""
+    open_ones = list(specs)
     while open_ones:
         spec = open_ones.pop()
         yield spec

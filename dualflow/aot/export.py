@@ -13,8 +13,10 @@ from typing import Any
 from dualflow._core import isa
 from dualflow.aot.builds import cmake, makefile
 from dualflow.aot.check import Check
-from dualflow.aot.contents import Contents
-from dualflow.aot.model import Source, header
+from dualflow.aot.contents import Contents, entries_of
+from dualflow.aot.entry import programs
+from dualflow.aot.model import header, source
+from dualflow.aot.needs import needs_of
 from dualflow.aot.runtime import runtime
 from dualflow.aot.vectors import record
 from dualflow.aot.weights import weights
@@ -26,14 +28,12 @@ __all__ = ["export"]
 
 def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, Any]) -> None:
     """Writes the folder of a C export."""
-    contents = Contents(functions)
+    contents = Contents(entries_of(functions))
     check = Check(contents, record(contents, examples))
-    source = Source(contents)
-    used = source.tables
-    parts = runtime(used.ops, used.dtypes, used.of_products)
+    parts = runtime(*needs_of(programs([x.spec for x in contents.entries])))
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
-    texts = {"model.h": header(contents, title), "model.c": source.text, "check.c": check.text,
+    texts = {"model.h": header(contents, title), "model.c": source(contents), "check.c": check.text,
              "Makefile": makefile(parts, isa(), machine),
              "CMakeLists.txt": cmake(parts, isa(), machine),
              **{f"runtime/{path}": text for path, text in parts.files.items()}}

@@ -6,14 +6,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from dualflow._core import get_op, isa, ops
+from dualflow._core import isa
 from dualflow.aot.contents import Contents
-from dualflow.aot.entry import Entry, Value, generator_of
-from dualflow.aot.tables import Tables, dtype_code, rows
+from dualflow.aot.entry import Entry, Value
+from dualflow.aot.flat import Flat
+from dualflow.aot.tables import tables
 from dualflow.dtypes import DType
 from dualflow.graph.ir import type_text
-from dualflow.graph.program.spec import ArgumentSpec, ProgramSpec, ResultSpec, SlotKind
-from dualflow.graph.trace.parameters import Argument, Feed, Kept
 
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t",
            "bfloat16": "uint16_t"}
@@ -101,16 +100,6 @@ def c_type(dtype: DType) -> str:
     return C_TYPES.get(dtype.name, f"{dtype.name}_t")
 
 
-def text_literal(text: str) -> str:
-    """A text as C reads it.
-
-    >>> text_literal('a"é')
-    '"a\\\\"\\\\303\\\\251"'
-    """
-    return '"' + "".join([chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}"
-                          for b in text.encode()]).replace('\\042', '\\"') + '"'
-
-
 def in_comment(text: str) -> str:
     """A text that does not end a comment."""
     return text.replace("*/", "*_/")
@@ -144,90 +133,17 @@ def header(contents: Contents, title: str) -> str:
                          variables=in_comment("\n".join(variables) or " * there are none"))
 
 
-class Source:
-    """Writes model.c.
+def source(contents: Contents) -> str:
+    """The text of model.c."""
+    made = tables(Flat(contents), [(x.name, x.value) for x in contents.variables], isa())
+    return SOURCE.format(tables=made, entries="".join(
+        [_function(k, x) for k, x in enumerate(contents.entries)]))
 
-    Attributes
-    ----------
-    text : str
-    tables : Tables
-        Which know what it uses.
-    """
 
-    def __init__(self, contents: Contents) -> None:
-        self.contents = contents
-        self.tables: Tables = Tables([get_op(name) for name in ops()])
-        self._variables()
-        entries = [self._entry(k, x) for k, x in enumerate(contents.entries)]
-        self.tables.text.append(rows("df_model_entry", "entries", entries))
-        self.tables.text.append(
-            f"static const df_model_tables tables = {{{len(contents.variables)}, {len(entries)}, "
-            f"variables, entries, {text_literal(isa())}}};\n")
-        functions = "".join([self._function(k, x) for k, x in enumerate(contents.entries)])
-        self.text: str = SOURCE.format(tables="".join(self.tables.text), entries=functions)
-
-    def _variables(self) -> None:
-        items = []
-        for k, x in enumerate(self.contents.variables):
-            shape = ", ".join(map(str, x.value.shape)) or "0"
-            self.tables.text.append(f"static const int64_t shape_{k}[] = {{{shape}}};\n")
-            items.append(f"{{{text_literal(x.name)}, {dtype_code(x.value.dtype)}, "
-                         f"{x.value.ndim}, shape_{k}}}")
-        self.tables.text.append(rows("df_model_variable", "variables", items or [
-            "{NULL, DF_BOOL, 0, NULL}"]))
-
-    def _entry(self, k: int, entry: Entry) -> str:
-        spec, name = entry.spec, f"program_{k}"
-        kept = "NULL"
-        self.tables.program(spec, name)
-        if spec.kept is not None:
-            kept = f"&{name}_keeps"
-            self.tables.program(spec.kept, f"{name}_kept")
-            made = self._described(spec.kept, f"{name}_kept", f"{entry.name}, what it keeps", 0,
-                                   spec.kept.results, "NULL", {})
-            self.tables.text.append(f"static const df_model_entry {name}_keeps = {made};\n")
-        places = {leaf: i for i, leaf in enumerate(entry.leaves)}
-        return self._described(spec, name, entry.name, len(entry.inputs), entry.returns, kept,
-                               places)
-
-    def _described(self, spec: ProgramSpec, name: str, title: str, n_in: int,
-                   returns: Sequence[ResultSpec], kept: str, places: dict[int, int]) -> str:
-        """The initialiser of an entry."""
-        sources = [self._source(x, f"{name}_number_{i}", places)
-                   for i, x in enumerate(spec.arguments)]
-        sources += [f"{{DF_FROM_{'WRITTEN' if x.written else 'VARIABLE'}, "
-                    f"{self.contents.place(x.variable)}, NULL}}" for x in spec.variables]
-        returned = [self._return(spec, x) for x in returns]
-        self.tables.text.append(rows("df_model_source", f"{name}_sources", sources or [
-            "{DF_FROM_CALL, 0, NULL}"]))
-        self.tables.text.append(rows("df_model_return", f"{name}_returns", returned or [
-            "{DF_SLOT_RESULT, 0, 0, NULL}"]))
-        return (f"{{{text_literal(title)}, &{name}, {n_in}, {len(returns)}, {name}_sources, "
-                f"{name}_returns, {kept}}}")
-
-    def _source(self, argument: ArgumentSpec, name: str, places: dict[int, int]) -> str:
-        source = argument.source
-        if isinstance(source, Argument):
-            return f"{{DF_FROM_CALL, {places[source.leaf]}, NULL}}"
-        if isinstance(source, Feed):
-            return f"{{DF_FROM_KEY, {self.contents.place(generator_of(source))}, NULL}}"
-        if isinstance(source, Kept):
-            return f"{{DF_FROM_KEPT, {source.place}, NULL}}"
-        return f"{{DF_FROM_CONSTANT, 0, {self.tables.constant(source.make(()))}}}"
-
-    def _return(self, spec: ProgramSpec, result: ResultSpec) -> str:
-        size = result.dtype.itemsize
-        for d in result.shape:
-            size *= d or 0
-        data = "NULL"
-        if result.kind is SlotKind.CONSTANT:
-            data = self.tables.constant(spec.constants[result.number])
-        return f"{{DF_SLOT_{result.kind.name}, {result.number}, {size}, {data}}}"
-
-    def _function(self, k: int, entry: Entry) -> str:
-        given = ", ".join([x.name for x in entry.inputs]) or "NULL"
-        made = ", ".join([x.name for x in entry.outputs]) or "NULL"
-        return (f"\n{prototype(entry)}\n{{\n"
-                f"    const void *const inputs_[] = {{{given}}};\n"
-                f"    void *const outputs_[] = {{{made}}};\n"
-                f"    return df_model_run((df_model *)model, {k}, inputs_, outputs_);\n}}\n")
+def _function(k: int, entry: Entry) -> str:
+    given = ", ".join([x.name for x in entry.inputs]) or "NULL"
+    made = ", ".join([x.name for x in entry.outputs]) or "NULL"
+    return (f"\n{prototype(entry)}\n{{\n"
+            f"    const void *const inputs_[] = {{{given}}};\n"
+            f"    void *const outputs_[] = {{{made}}};\n"
+            f"    return df_model_run((df_model *)model, {k}, inputs_, outputs_);\n}}\n")

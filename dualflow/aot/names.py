@@ -47,3 +47,13 @@ def entry_name(name: object) -> str:
         raise InvalidArgumentError(f"export: an entry is called {name!r}, and model_{name} is a "
                                    "function of every model")
     return name
+
+
+def text_literal(text: str) -> str:
+    """A text as C reads it.
+
+    >>> text_literal('a"é')
+    '"a\\\\"\\\\303\\\\251"'
+    """
+    return '"' + "".join([chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}"
+                          for b in text.encode()]).replace('\\042', '\\"') + '"'

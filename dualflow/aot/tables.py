@@ -8,18 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Op, Tensor, memory_of
-from dualflow.aot.runtime import multiplies
+from dualflow.aot.flat import Attribute, Flat, FlatEntry, FlatProgram, Word
+from dualflow.aot.names import text_literal
 from dualflow.dtypes import DType, as_dtype
-from dualflow.graph.ir.tile_code import Step, disassemble
-from dualflow.graph.ir.tile_text import CODE
-from dualflow.graph.program.spec import InstructionSpec, ProgramSpec, ResultSpec, SlotKind
 
 C_DTYPES = {"bool": "DF_BOOL", "uint8": "DF_U8", "uint16": "DF_U16", "uint32": "DF_U32",
             "uint64": "DF_U64", "int8": "DF_I8", "int16": "DF_I16", "int32": "DF_I32",
             "int64": "DF_I64", "float16": "DF_F16", "bfloat16": "DF_BF16", "float32": "DF_F32",
             "float64": "DF_F64"}
 DTYPES = {as_dtype(name).index: as_dtype(name) for name in C_DTYPES}
-BY_INDEX = "index"        # the attribute by which an op names another
 LOWEST = -2**63
 
 
@@ -35,7 +32,7 @@ def short(dtype: DType) -> str:
 
 def integer(n: int) -> str:
     """An integer of 64 bits as C reads it."""
-    return "INT64_MIN" if n == LOWEST else str(n)
+    return "INT64_MIN" if n == LOWEST else str(int(n))
 
 
 def number(x: float) -> str:
@@ -49,12 +46,23 @@ def number(x: float) -> str:
     return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "-INFINITY"
 
 
+def flag(x: bool) -> str:
+    """``true`` or ``false``"""
+    return str(x).lower()
+
+
 def array(kind: str, name: str, items: Iterable[str]) -> str:
     """A constant array of at least one item; those there are begin where it does."""
     inside = textwrap.fill(", ".join(items) or "0", 98, initial_indent="    ",
                            subsequent_indent="    ", break_long_words=False,
                            break_on_hyphens=False)
     return f"static const {kind} {name}[] = {{\n{inside}}};\n"
+
+
+def rows(kind: str, name: str, items: Sequence[str]) -> str:
+    """A constant array of structures, a line each."""
+    inside = ",\n    ".join(items) or "{0}"
+    return f"static const {kind} {name}[] = {{\n    {inside}}};\n"
 
 
 def memory(name: str, data: Any) -> str:
@@ -66,177 +74,112 @@ def memory(name: str, data: Any) -> str:
     return array("_Alignas(64) uint64_t", name, words)
 
 
-def op_name(op: Op) -> str:
-    """The enumerator of an op."""
-    return f"OP_{op.name}"
+def word(x: Word) -> str:
+    """A number, or the enumerator of an op."""
+    return f"OP_{x.name}" if isinstance(x, Op) else integer(int(x))
 
 
-def tile_words(numbers: Sequence[int]) -> list[str]:
-    """Tile code with the names of ops in the place of their numbers."""
-    code = disassemble(numbers)
-    words = [integer(code.row_length), str(len(code.steps))]
-    for step in code.steps:
-        words += [op_name(step.op), str(step.space), str(len(step.operands)),
-                  *map(str, step.operands), str(len(step.words)), *map(integer, step.words)]
-    return [*words, str(len(code.outputs)), *map(str, code.outputs)]
+def constant_name(k: int | None) -> str:
+    """The memory of a constant."""
+    return "NULL" if k is None else f"constant_{k}"
 
 
-def tile_code(x: InstructionSpec) -> Sequence[Step]:
-    """The steps of the tile code of an instruction, if it has some."""
-    code = x.attrs.as_dict().get(CODE) if x.attrs is not None else None
-    return disassemble(code).steps if code is not None else ()
-
-
-def applied_op(instruction: InstructionSpec, all_ops: Sequence[Op]) -> Op | None:
-    """The op that an instruction applies with attributes computed in a run, or None."""
-    op = instruction.op
-    if BY_INDEX not in op.attrs or "encoded" not in op.attrs or instruction.attrs is None:
-        return None
-    return all_ops[instruction.attrs.as_dict()[BY_INDEX]]
-
-
-class Tables:
-    """The text of tables, in the order in which they are made.
+def tables(flat: Flat, variables: Sequence[tuple[str, Tensor]], level: str) -> str:
+    """The text of all tables, `tables` the last of them.
 
     Parameters
     ----------
-    all_ops : sequence of Op
-        By number.
-
-    Attributes
-    ----------
-    text : list of str
-    ops, dtypes, of_products : set of str
-        Those that were met: names of ops, dtypes (``"F32"``), and those of which matrices are
-        multiplied.
+    flat : Flat
+    variables : sequence of (str, Tensor)
+        Names, and values for dtype and shape.
+    level : str
+        The SIMD level for which it was planned.
     """
-
-    def __init__(self, all_ops: Sequence[Op]) -> None:
-        self.all_ops = all_ops
-        self.text: list[str] = []
-        self.ops: set[str] = set()
-        self.dtypes: set[str] = set()
-        self.of_products: set[str] = set()
-        self._constants: dict[int, tuple[Tensor, str]] = {}     # by identity
-
-    def constant(self, x: Tensor) -> str:
-        """The name of the memory of a constant."""
-        known = self._constants.get(id(x))
-        if known is None:
-            known = self._constants[id(x)] = x, f"constant_{len(self._constants)}"
-            self.text.append(memory(known[1], memory_of(x)))
-        return known[1]
-
-    def add_ops(self, ops: Iterable[Op]) -> None:
-        self.ops |= {op.name for op in ops}
-
-    def program(self, spec: ProgramSpec, name: str, is_body: bool = False) -> str:
-        """Writes a program, its bodies first; returns its name."""
-        bodies = [[self.program(body, f"{name}_{k}_{b}", True)
-                   for b, body in enumerate(x.bodies)] for k, x in enumerate(spec.instructions)]
-        for k, names in enumerate(bodies):
-            if names:
-                self.text.append(array("df_model_program *const", f"{name}_bodies_{k}",
-                                       [f"&{x}" for x in names]))
-        self._slots(spec, name)
-        self._instructions(spec, name, bodies)
-        returned = "NULL"
-        if is_body:
-            returned = f"{name}_returned"
-            self.text.append(array("int", returned, [str(slot_of(spec, k, x))
-                                                     for k, x in enumerate(spec.results)]))
-        n_results = len(spec.results) if is_body else sum(
-            [x.kind is SlotKind.RESULT for x in spec.results])
-        self.text.append(
-            f"static const df_model_program {name} = {{\n    {len(spec.slots)}, "
-            f"{len(spec.instructions)}, {len(spec.arguments) + len(spec.variables)}, {n_results}, "
-            f"{name}_slots, {name}_code, {spec.arena_bytes}, {returned}}};\n")
-        return name
-
-    def _slots(self, spec: ProgramSpec, name: str) -> None:
-        dims: list[str] = []
-        slots = []
-        for x in spec.slots:
-            data = "NULL"
-            if x.kind is SlotKind.CONSTANT:
-                data = self.constant(spec.constants[x.number])
-            slots.append(f"{{DF_SLOT_{x.kind.name}, {dtype_code(x.dtype)}, {len(x.shape)}, "
-                         f"{name}_dims + {len(dims)}, {x.offset}, {x.number}, {data}, "
-                         f"{x.last_use}}}")
-            dims += ["-1" if d is None else str(d) for d in x.shape]
-        self.text.append(array("int64_t", f"{name}_dims", dims))
-        self.text.append(rows("df_slot", f"{name}_slots", slots))
-
-    def _instructions(self, spec: ProgramSpec, name: str, bodies: list[list[str]]) -> None:
-        operands: list[str] = []
-        attrs: list[str] = []
-        lists: list[str] = []
-        code = []
-        for k, x in enumerate(spec.instructions):
-            self._note(spec, x)
-            inside = f"{name}_bodies_{k}" if bodies[k] else "NULL"
-            space = -1 if x.workspace is None else x.workspace
-            given = self._attrs(x, name, lists)
-            code.append(f"{{{op_name(x.op)}, {len(x.inputs)}, {len(x.outputs)}, {len(given)}, "
-                        f"{len(bodies[k])}, {name}_operands + {len(operands)}, "
-                        f"{name}_attrs + {len(attrs)}, {inside}, {space}, "
-                        f"{str(x.dynamic).lower()}, {x.wave}, {number(float(x.cost_ns))}}}")
-            operands += map(str, [*x.inputs, *x.outputs])
-            attrs += given
-        self.text.append(array("int", f"{name}_operands", operands))
-        if lists:
-            self.text.append(array("int64_t", f"{name}_lists", lists))
-        self.text.append(rows("df_attr", f"{name}_attrs", attrs or ["{.i = 0}"]))
-        self.text.append(rows("df_model_instruction", f"{name}_code", code))
-
-    def _note(self, spec: ProgramSpec, x: InstructionSpec) -> None:
-        """Notes what an instruction wants of the runtime."""
-        applied = applied_op(x, self.all_ops)
-        # An op that writes variables has kernels of their dtype; the rest are coefficients.
-        inputs = [k for i, k in enumerate(x.inputs) if not x.op.writes or x.op.writes >> i & 1]
-        self.dtypes |= {short(spec.slots[k].dtype) for k in (*inputs, *x.outputs)}
-        for op in [x.op] if applied is None else [x.op, applied]:
-            self.add_ops([op])
-            if multiplies(op.name):
-                self.of_products |= {short(spec.slots[k].dtype) for k in x.inputs}
-        for step in tile_code(x):
-            self.add_ops([step.op])
-            self.dtypes |= {short(DTYPES[word]) for word, kind in zip(
-                step.words, step.op.attr_types, strict=False) if kind == "dtype"}
-
-    def _attrs(self, x: InstructionSpec, name: str, lists: list[str]) -> list[str]:
-        if x.attrs is None:
-            return []
-        applied = applied_op(x, self.all_ops)
-        found = []
-        for (key, value), kind in zip(x.attrs.as_dict().items(), x.op.attr_types, strict=True):
-            if kind == "ints":
-                items = tile_words(value) if key == CODE else list(map(integer, value))
-                where = f"{name}_lists + {len(lists)}" if items else "NULL"
-                found.append(f"{{.list = {{{where}, {len(items)}}}}}")
-                lists += items
-            elif kind == "float":
-                found.append(f"{{.f = {number(value)}}}")
-            elif applied is not None and key == BY_INDEX:
-                found.append(f"{{.i = {op_name(applied)}}}")
-            else:
-                found.append(f"{{.i = {integer(value)}}}")
-        return found
+    text = [memory(constant_name(k), memory_of(x)) for k, x in enumerate(flat.constants)]
+    for k, program in enumerate(flat.programs):
+        text += _program(program, f"program_{k}")
+    described = []
+    for k, (name, x) in enumerate(variables):
+        text.append(array("int64_t", f"shape_{k}", map(str, x.shape)))
+        described.append(f"{{{text_literal(name)}, {dtype_code(x.dtype)}, {x.ndim}, shape_{k}}}")
+    text.append(rows("df_model_variable", "variables", described))
+    entries = []
+    for k, entry in enumerate(flat.entries):
+        kept = "NULL"
+        if entry.kept is not None:
+            kept = f"&entry_{k}_kept"
+            made = _entry(entry.kept, f"entry_{k}_kept", "NULL", text)
+            text.append(f"static const df_model_entry {kept[1:]} = {made};\n")
+        entries.append(_entry(entry, f"entry_{k}", kept, text))
+    text += [rows("df_model_entry", "entries", entries),
+             f"static const df_model_tables tables = {{{len(variables)}, {len(entries)}, "
+             f"variables, entries, {text_literal(level)}}};\n"]
+    return "".join(text)
 
 
-def rows(kind: str, name: str, items: Sequence[str]) -> str:
-    """A constant array of structures, a line each."""
-    inside = ",\n    ".join(items) or "{0}"
-    return f"static const {kind} {name}[] = {{\n    {inside}}};\n"
+def _program(p: FlatProgram, name: str) -> list[str]:
+    returned = "NULL"
+    text = []
+    if p.returned is not None:
+        returned = f"{name}_returned"
+        text.append(array("int", returned, map(str, p.returned)))
+    return [*_slots(p, name), *_instructions(p, name), *text,
+            f"static const df_model_program {name} = {{\n    {len(p.slots)}, "
+            f"{len(p.instructions)}, {p.n_args}, {p.n_results}, {name}_slots, {name}_code, "
+            f"{p.arena_bytes}, {returned}}};\n"]
 
 
-def slot_of(spec: ProgramSpec, k: int, result: ResultSpec) -> int:
-    """The slot that is result `k` of a body."""
-    if result.kind is SlotKind.DYNAMIC:
-        return result.number
-    number = k if result.kind is SlotKind.RESULT else result.number
-    for j, slot in enumerate(spec.slots):
-        if (slot.kind is result.kind and slot.number == number and slot.offset == 0
-                and slot.shape == result.shape and slot.dtype is result.dtype):
-            return j
-    return -1
+def _slots(p: FlatProgram, name: str) -> list[str]:
+    dims: list[str] = []
+    slots = []
+    for x in p.slots:
+        slots.append(f"{{DF_SLOT_{x.kind.name}, {dtype_code(x.dtype)}, {len(x.shape)}, "
+                     f"{name}_dims + {len(dims)}, {x.offset}, {x.number}, "
+                     f"{constant_name(x.constant)}, {x.last_use}}}")
+        dims += ["-1" if d is None else str(d) for d in x.shape]
+    return [array("int64_t", f"{name}_dims", dims), rows("df_slot", f"{name}_slots", slots)]
+
+
+def _instructions(p: FlatProgram, name: str) -> list[str]:
+    operands: list[str] = []
+    attrs: list[str] = []
+    lists: list[str] = []
+    text, code = [], []
+    for k, x in enumerate(p.instructions):
+        inside = "NULL"
+        if x.bodies:
+            inside = f"{name}_bodies_{k}"
+            text.append(array("df_model_program *const", inside,
+                              [f"&program_{body}" for body in x.bodies]))
+        code.append(f"{{{word(x.op)}, {len(x.inputs)}, {len(x.outputs)}, {len(x.attrs)}, "
+                    f"{len(x.bodies)}, {name}_operands + {len(operands)}, "
+                    f"{name}_attrs + {len(attrs)}, {inside}, {x.workspace}, {flag(x.dynamic)}, "
+                    f"{flag(x.poll)}, {x.wave}, {number(x.cost)}}}")
+        operands += map(str, [*x.inputs, *x.outputs])
+        attrs += [_attribute(value, f"{name}_lists", lists) for value in x.attrs]
+    text.append(array("int", f"{name}_operands", operands))
+    if lists:
+        text.append(array("int64_t", f"{name}_lists", lists))
+    return [*text, rows("df_attr", f"{name}_attrs", attrs or ["{.i = 0}"]),
+            rows("df_model_instruction", f"{name}_code", code)]
+
+
+def _attribute(value: Attribute, name: str, lists: list[str]) -> str:
+    if isinstance(value, tuple):
+        where = f"{name} + {len(lists)}" if value else "NULL"
+        lists += map(word, value)
+        return f"{{.list = {{{where}, {len(value)}}}}}"
+    return f"{{.f = {number(value)}}}" if isinstance(value, float) else f"{{.i = {word(value)}}}"
+
+
+def _entry(entry: FlatEntry, name: str, kept: str, text: list[str]) -> str:
+    """The initialiser of an entry; what it points to is appended to `text`."""
+    sources = [f"{{DF_FROM_{x.origin}, {x.number}, {constant_name(x.constant)}, 0}}"
+               for x in entry.sources]
+    returns = [f"{{DF_SLOT_{x.kind.name}, {x.number}, {x.bytes}, {constant_name(x.constant)}}}"
+               for x in entry.returns]
+    text += [rows("df_model_source", f"{name}_sources", sources or ["{DF_FROM_CALL, 0, NULL, 0}"]),
+             rows("df_model_return", f"{name}_returns",
+                  returns or ["{DF_SLOT_RESULT, 0, 0, NULL}"])]
+    return (f"{{{text_literal(entry.name)}, &program_{entry.program}, {entry.n_in}, "
+            f"{len(entry.returns)}, {name}_sources, {name}_returns, {kept}}}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,7 +19,7 @@ from dualflow.graph.calls.arguments import (
 )
 from dualflow.graph.calls.function import Function
 from dualflow.io.replay import OtherSizes, Replay
-from dualflow.io.structure import loaded
+from dualflow.io.structure import loaded, signature_of
 from dualflow.ops.random_generator import get_global_generator
 
 GLOBAL = "global"               # the name of the global generator
@@ -42,10 +41,7 @@ class LoadedFunction:
         self.name, self._who = said["name"], said["who"]
         self.said = said
         self.saved: dict[str, Any] = {**saved, GLOBAL: get_global_generator()}
-        parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
-            default[0] if default else inspect.Parameter.empty))
-            for name, kind, *default in said["parameters"]]
-        self._arguments = Arguments(with_signature(inspect.Signature(parameters)), self.name, None)
+        self._arguments = Arguments(signature_of(said["parameters"]), self.name, None)
         self._traces = [LoadedTrace(self.name, trace, self.saved) for trace in said["traces"]]
 
     def __reduce__(self) -> Any:
@@ -80,15 +76,6 @@ class LoadedFunction:
 
     def __repr__(self) -> str:
         return f"<LoadedFunction {self.name} for {' and '.join(map(str, self._traces))}>"
-
-
-def with_signature(signature: inspect.Signature) -> Any:
-    """A function that says it has a signature."""
-    def function() -> None:
-        """Never called."""
-
-    function.__signature__ = signature          # type: ignore[attr-defined]
-    return function
 
 
 class LoadedTrace:

@@ -22,7 +22,7 @@ from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
 from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.recipe import NAMED, Recipe
-from dualflow.io.structure import VALUES, plain, saved_skeleton
+from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
 from dualflow.modules import Module, attributes
 from dualflow.ops.random_generator import Generator, get_global_generator
 
@@ -173,7 +173,7 @@ class Saved:
         if id(function) not in self._known:
             said = self._again(function) if isinstance(function, LoadedFunction) else {
                 "name": function.name, "who": who,
-                "parameters": [self._parameter(p, function.name) for p in
+                "parameters": [saved_parameter(p, function.name) for p in
                                function.arguments.signature.parameters.values()],
                 "traces": [self._trace(trace) for trace in traces_of(function)]}
             self._known[id(function)] = len(self.functions)
@@ -201,15 +201,6 @@ class Saved:
              "graphs": [[*graph[:3], list(map(renamed, graph[3])), *graph[4:]]
                         for graph in trace["graphs"]]}
             for trace in function.said["traces"]]}
-
-    def _parameter(self, p: inspect.Parameter, who: str) -> Any:
-        """A parameter of a function: its name, kind and default."""
-        if p.default is p.empty:
-            return [p.name, int(p.kind)]
-        if type(p.default) in VALUES:
-            return [p.name, int(p.kind), p.default]
-        raise UnimplementedError(f"save: {who}: the default of {p.name} is {p.default!r}, want "
-                                 "None, a number or a string")
 
     def _trace(self, concrete: ConcreteFunction) -> Any:
         who = concrete.name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.errors import UnimplementedError
@@ -37,6 +38,28 @@ def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
         return {key: parts[place] for key, place in zip(keys, places, strict=True)}
     parts = [loaded(part, leaf) for part in inner]
     return parts if kind == "list" else tuple(parts)
+
+
+def saved_parameter(p: inspect.Parameter, who: str) -> Any:
+    """A parameter of a function: its name, kind and default."""
+    if p.default is p.empty:
+        return [p.name, int(p.kind)]
+    if type(p.default) in VALUES:
+        return [p.name, int(p.kind), p.default]
+    raise UnimplementedError(f"save: {who}: the default of {p.name} is {p.default!r}, want "
+                             "None, a number or a string")
+
+
+def signature_of(saved: Sequence[Any]) -> Any:
+    """A function with parameters that were saved, which is never called."""
+    parameters = [inspect.Parameter(name, inspect._ParameterKind(kind), default=(
+        default[0] if default else inspect.Parameter.empty)) for name, kind, *default in saved]
+
+    def function() -> None:
+        """Never called."""
+
+    function.__signature__ = inspect.Signature(parameters)      # type: ignore[attr-defined]
+    return function
 
 
 def plain(value: Any, who: str) -> Any:

@@ -6,13 +6,11 @@ import shutil
 import subprocess
 import sysconfig
 
-import numpy as np
 import pytest
 
 import dualflow as df
 from tests.aot.models import control, mlp
-from tests.graph.test_random_programs import VARIABLE_STEPS, Program
-from tests.programs.steps import STEPS
+from tests.aot.random_programs import random_program
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 CROSS = "aarch64-linux-gnu-gcc"
@@ -27,16 +25,6 @@ VARIANTS = {
     "all levels": ["LEVELS=baseline avx2 avx512", "OPT=-O1"],
     "aarch64": [f"CC={CROSS}", "OPT=-O2 -Werror", "LDFLAGS=-static", "RUN=qemu-aarch64-static"],
 }
-
-
-def random_program(seed):
-    """A random program, traced, and its arguments."""
-    rng = np.random.default_rng(seed)
-    names = sorted(STEPS) + VARIABLE_STEPS
-    steps = [(names[rng.integers(len(names))], int(rng.integers(61)), int(rng.integers(61)),
-              int(rng.integers(12))) for _ in range(25)]
-    program = Program(steps, "float32", seed)
-    return df.function(program.__call__).get_concrete_function(*program.args), program.args
 
 
 def write(folder, seeds=(1,)):

@@ -1,0 +1,236 @@
+"""What leaves Python, as numbers: programs in the order in which they are built, the entries that
+run them, constants. A C export writes it as tables, a program file as words; both are
+csrc/model/model.h's `df_model_tables`, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from dualflow._core import Op, Tensor, get_op, ops
+from dualflow.aot.contents import Contents
+from dualflow.aot.entry import Entry, generator_of
+from dualflow.dtypes import DType
+from dualflow.graph.ir.tile_code import Step, disassemble
+from dualflow.graph.ir.tile_text import CODE
+from dualflow.graph.program.spec import (
+    ArgumentSpec,
+    InstructionSpec,
+    ProgramSpec,
+    ResultSpec,
+    Shape,
+    SlotKind,
+    SlotSpec,
+)
+from dualflow.graph.trace.parameters import Argument, Feed, Kept
+
+ALL_OPS = tuple(map(get_op, ops()))     # by index
+ORIGINS = ("CALL", "VARIABLE", "WRITTEN", "KEY", "KEPT", "CONSTANT")    # df_model_origin
+
+Word = int | float | Op
+Attribute = Word | tuple[int | Op, ...]
+
+
+class FlatSlot(NamedTuple):
+    """`df_slot`; `constant` is its place among all constants."""
+
+    kind: SlotKind
+    dtype: DType
+    shape: Shape
+    offset: int
+    number: int
+    constant: int | None
+    last_use: int
+
+
+class FlatInstruction(NamedTuple):
+    """`df_model_instruction`; ops stand in the place of their numbers, programs have numbers."""
+
+    op: Op
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: tuple[Attribute, ...]
+    bodies: tuple[int, ...]
+    workspace: int
+    dynamic: bool
+    poll: bool
+    wave: int
+    cost: float
+
+
+class FlatProgram(NamedTuple):
+    """`df_model_program`; `returned` is None unless it is a body."""
+
+    n_args: int
+    n_results: int
+    slots: tuple[FlatSlot, ...]
+    instructions: tuple[FlatInstruction, ...]
+    arena_bytes: int
+    returned: tuple[int, ...] | None
+
+
+class FlatSource(NamedTuple):
+    """`df_model_source`; `origin` is one of `ORIGINS`."""
+
+    origin: str
+    number: int = 0
+    constant: int | None = None
+
+
+class FlatReturn(NamedTuple):
+    """`df_model_return`"""
+
+    kind: SlotKind
+    number: int
+    bytes: int
+    constant: int | None
+
+
+class FlatEntry(NamedTuple):
+    """`df_model_entry`"""
+
+    name: str
+    program: int
+    n_in: int
+    sources: tuple[FlatSource, ...]
+    returns: tuple[FlatReturn, ...]
+    kept: FlatEntry | None
+
+
+class Flat:
+    """Contents as numbers.
+
+    Attributes
+    ----------
+    programs : list of FlatProgram
+        Each after its bodies.
+    entries : list of FlatEntry
+    constants : list of Tensor
+        Each once.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        self.programs: list[FlatProgram] = []
+        self.constants: list[Tensor] = []
+        self._constants: dict[int, int] = {}            # places, by identity
+        self.entries: list[FlatEntry] = [self._entry(x) for x in contents.entries]
+
+    def _constant(self, x: Tensor) -> int:
+        if id(x) not in self._constants:
+            self._constants[id(x)] = len(self.constants)
+            self.constants.append(x)
+        return self._constants[id(x)]
+
+    # --- programs ---
+
+    def _program(self, spec: ProgramSpec, is_body: bool = False) -> int:
+        bodies = [tuple([self._program(body, True) for body in x.bodies])
+                  for x in spec.instructions]
+        n_results = len(spec.results) if is_body else sum(
+            [x.kind is SlotKind.RESULT for x in spec.results])
+        self.programs.append(FlatProgram(
+            len(spec.arguments) + len(spec.variables), n_results,
+            tuple([self._slot(x, spec) for x in spec.slots]),
+            tuple(map(flat_instruction, spec.instructions, bodies)), spec.arena_bytes,
+            tuple([slot_of(spec, k, x) for k, x in enumerate(spec.results)]) if is_body else None))
+        return len(self.programs) - 1
+
+    def _slot(self, x: SlotSpec, spec: ProgramSpec) -> FlatSlot:
+        constant = self._constant(spec.constants[x.number]) if x.kind is SlotKind.CONSTANT else None
+        return FlatSlot(x.kind, x.dtype, x.shape, x.offset, x.number, constant, x.last_use)
+
+    # --- entries ---
+
+    def _entry(self, entry: Entry) -> FlatEntry:
+        places = {leaf: i for i, leaf in enumerate(entry.leaves)}
+        kept = None
+        if entry.spec.kept is not None:
+            kept = self._described(entry.spec.kept, f"{entry.name}, what it keeps", 0,
+                                   entry.spec.kept.results, None, {})
+        return self._described(entry.spec, entry.name, len(entry.inputs), entry.returns, kept,
+                               places)
+
+    def _described(self, spec: ProgramSpec, name: str, n_in: int, returns: Sequence[ResultSpec],
+                   kept: FlatEntry | None, places: Mapping[int, int]) -> FlatEntry:
+        sources = [self._source(x, places) for x in spec.arguments]
+        sources += [FlatSource("WRITTEN" if x.written else "VARIABLE",
+                               self.contents.place(x.variable)) for x in spec.variables]
+        return FlatEntry(name, self._program(spec), n_in, tuple(sources),
+                         tuple([self._return(x, spec) for x in returns]), kept)
+
+    def _source(self, argument: ArgumentSpec, places: Mapping[int, int]) -> FlatSource:
+        source = argument.source
+        if isinstance(source, Argument):
+            return FlatSource("CALL", places[source.leaf])
+        if isinstance(source, Feed):
+            return FlatSource("KEY", self.contents.place(generator_of(source)))
+        if isinstance(source, Kept):
+            return FlatSource("KEPT", source.place)
+        return FlatSource("CONSTANT", constant=self._constant(source.make(())))
+
+    def _return(self, result: ResultSpec, spec: ProgramSpec) -> FlatReturn:
+        size = result.dtype.itemsize
+        for d in result.shape:
+            size *= d or 0
+        constant = (self._constant(spec.constants[result.number])
+                    if result.kind is SlotKind.CONSTANT else None)
+        return FlatReturn(result.kind, result.number, size, constant)
+
+
+def flat_instruction(x: InstructionSpec, bodies: tuple[int, ...]) -> FlatInstruction:
+    """An instruction whose bodies have numbers."""
+    attrs: list[Attribute] = []
+    applied = applied_op(x)
+    for k, (key, value) in enumerate({} if x.attrs is None else x.attrs.as_dict().items()):
+        attrs.append(tile_words(value) if key == CODE else
+                     applied if applied is not None and k == 0 else value)
+    return FlatInstruction(x.op, x.inputs, x.outputs, tuple(attrs), bodies,
+                           -1 if x.workspace is None else x.workspace, x.dynamic, x.poll, x.wave,
+                           float(x.cost_ns))
+
+
+def tile_words(numbers: Sequence[int]) -> tuple[int | Op, ...]:
+    """Tile code with ops in the place of their numbers."""
+    code = disassemble(numbers)
+    words: list[int | Op] = [code.row_length, len(code.steps)]
+    for step in code.steps:
+        words += [step.op, step.space, len(step.operands), *step.operands, len(step.words),
+                  *step.words]
+    return (*words, len(code.outputs), *code.outputs)
+
+
+def tile_code(x: InstructionSpec) -> Sequence[Step]:
+    """The steps of the tile code of an instruction, if it has some."""
+    code = x.attrs.as_dict().get(CODE) if x.attrs is not None else None
+    return disassemble(code).steps if code is not None else ()
+
+
+def applied_op(x: InstructionSpec) -> Op | None:
+    """The op that an instruction applies with attributes computed in a run, or None."""
+    if not x.op.applies or x.attrs is None:
+        return None
+    index = x.attrs.values[0]
+    assert isinstance(index, int)
+    return ALL_OPS[index]
+
+
+def ops_of(spec: ProgramSpec) -> set[Op]:
+    """All ops that a program names, without those of its bodies."""
+    found = {x.op for x in spec.instructions}
+    for x in spec.instructions:
+        applied = applied_op(x)
+        found |= {step.op for step in tile_code(x)} | ({applied} if applied else set())
+    return found
+
+
+def slot_of(spec: ProgramSpec, k: int, result: ResultSpec) -> int:
+    """The slot that is result `k` of a body."""
+    if result.kind is SlotKind.DYNAMIC:
+        return result.number
+    number = k if result.kind is SlotKind.RESULT else result.number
+    for j, slot in enumerate(spec.slots):
+        if (slot.kind is result.kind and slot.number == number and slot.offset == 0
+                and slot.shape == result.shape and slot.dtype is result.dtype):
+            return j
+    return -1

@@ -1,0 +1,48 @@
+"""What programs want of the part of csrc that comes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dualflow.aot.flat import applied_op, ops_of, tile_code
+from dualflow.aot.runtime import multiplies
+from dualflow.aot.tables import DTYPES, short
+from dualflow.graph.program.spec import InstructionSpec, ProgramSpec
+
+
+class Needs(NamedTuple):
+    """
+    Attributes
+    ----------
+    ops : set of str
+    dtypes, of_products : set of str
+        Dtypes that are met, and those of which matrices are multiplied: ``{"F32", "I64"}``.
+    """
+
+    ops: set[str]
+    dtypes: set[str]
+    of_products: set[str]
+
+
+def needs_of(specs: Iterable[ProgramSpec]) -> Needs:
+    """What programs want; bodies are programs of their own."""
+    found = Needs(set(), set(), set())
+    for spec in specs:
+        found.ops.update([op.name for op in ops_of(spec)])
+        for x in spec.instructions:
+            _note(found, spec, x)
+    return found
+
+
+def _note(found: Needs, spec: ProgramSpec, x: InstructionSpec) -> None:
+    # An op that writes variables has kernels of their dtype; the rest are coefficients.
+    inputs = [k for i, k in enumerate(x.inputs) if not x.op.writes or x.op.writes >> i & 1]
+    found.dtypes.update([short(spec.slots[k].dtype) for k in (*inputs, *x.outputs)])
+    applied = applied_op(x)
+    for op in [x.op] if applied is None else [x.op, applied]:
+        if multiplies(op.name):
+            found.of_products.update([short(spec.slots[k].dtype) for k in x.inputs])
+    for step in tile_code(x):
+        found.dtypes.update([short(DTYPES[word]) for word, kind in zip(
+            step.words, step.op.attr_types, strict=False) if kind == "dtype"])

@@ -1,0 +1,138 @@
+"""What Python makes of the tensors that a program takes and returns, as JSON: the part of a program
+file that C passes over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dualflow._core import Tensor, Variable, as_tensor
+from dualflow.aot.entry import Entry
+from dualflow.dtypes import DType
+from dualflow.errors import DataLossError, DTypeError, InvalidArgumentError, ShapeError
+from dualflow.graph.calls.arguments import Arguments, TensorLeaf, flatten, leaf_key, unordered
+from dualflow.graph.calls.concrete import MADE, ROWS, ConcreteFunction
+from dualflow.io.structure import (
+    loaded,
+    plain,
+    saved_parameter,
+    saved_skeleton,
+    signature_of,
+)
+
+Described = tuple[str, DType, tuple[int, ...]]
+
+
+def structure_of(function: ConcreteFunction, entry: Entry, trainable: Sequence[bool]) -> bytes:
+    """The JSON of a function.
+
+    Tensors have their numbers among the inputs, or outputs, of the entry.
+    """
+    who = function.name
+    place = {leaf: k for k, leaf in enumerate(entry.leaves)}
+    leaves = [["tensor", place[k]] if k in place else ["value", plain(leaf.value, who)]
+              for k, leaf in enumerate(function.leaves)]
+    skeleton, rest = function.result
+    numbers, outputs = iter(entry.compiled.traced.numbers), iter(range(len(entry.outputs)))
+    said = {"name": who,
+            "parameters": [saved_parameter(p, who)
+                           for p in function.arguments.signature.parameters.values()],
+            "arguments": [saved_skeleton(s, who) for s in function.skeleton],
+            "leaves": leaves,
+            "result": saved_skeleton(skeleton, who),
+            "returned": [_returned(x, numbers, outputs, who) for x in rest],
+            "trainable": list(trainable)}
+    return json.dumps(said).encode()
+
+
+def _returned(x: Any, numbers: Iterator[Any], outputs: Iterator[int], who: str) -> list[Any]:
+    if any([x is kind for kind in MADE]):
+        return ["rows" if x is ROWS else "tensor", next(outputs)]
+    return ["value", plain(x[0] if isinstance(x, tuple) else next(numbers), who)]
+
+
+class Structure:
+    """What JSON says, of a file that anybody may have written.
+
+    Parameters
+    ----------
+    data : bytes
+    inputs, outputs : sequence of (str, DType, tuple of int)
+        Of the program.
+    """
+
+    def __init__(self, data: bytes, inputs: Sequence[Described], n_outputs: int,
+                 n_variables: int) -> None:
+        self.inputs = inputs
+        try:
+            said = json.loads(data)
+            self.name: str = str(said["name"])
+            self.arguments: Arguments = Arguments(signature_of(said["parameters"]), self.name, None)
+            self.skeleton: Any = unordered([flatten(loaded(s, object), "", [], [])
+                                            for s in said["arguments"]])
+            self.leaves: list[tuple[str, Any]] = [(kind, x) for kind, x in said["leaves"]]
+            self.result: Any = said["result"]
+            self.returned: list[tuple[str, Any]] = [(kind, x) for kind, x in said["returned"]]
+            self.trainable: list[bool] = [x is True for x in said["trainable"]]
+            given = [x for kind, x in self.leaves if kind == "tensor"]
+            made = [x for kind, x in self.returned if kind in ("tensor", "rows")]
+            self.pack([None] * n_outputs)
+            good = (sorted(given) == list(range(len(inputs))) and made == list(range(n_outputs))
+                    and len(self.trainable) == n_variables
+                    and all([type(x) is int for x in (*given, *made)]))
+        except (ValueError, TypeError, LookupError, AttributeError, StopIteration,
+                RecursionError) as error:
+            raise DataLossError(f"its structure is no JSON of arguments and results: "
+                                f"{error}") from None
+        if not good:
+            raise DataLossError(f"its structure is for {len(given)} inputs, {len(made)} outputs "
+                                f"and {len(self.trainable)} variables, and the program has "
+                                f"{len(inputs)}, {n_outputs} and {n_variables}")
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        """The inputs of the program, checked, for the arguments of a call."""
+        skeleton, leaves, paths = self.arguments.bind(args, kwargs)
+        if unordered(skeleton) != self.skeleton or len(leaves) != len(self.leaves):
+            raise InvalidArgumentError(f"{self.name}: the arguments are not built as when it was "
+                                       f"saved: got leaves {', '.join(paths) or 'none'}; it takes "
+                                       f"{self.wanted()}")
+        inputs: list[Any] = [None] * len(self.inputs)
+        for (kind, said), x, path in zip(self.leaves, leaves, paths, strict=True):
+            if kind == "tensor":
+                inputs[said] = self._fit(said, x, path)
+            elif type(x) is not type(said) or x != said:
+                raise InvalidArgumentError(f"{self.name}: argument {path} is {x!r}, it was saved "
+                                           f"for {said!r}")
+        return inputs
+
+    def _fit(self, k: int, x: Any, path: str) -> Tensor:
+        _, dtype, shape = self.inputs[k]
+        if isinstance(x, Variable):
+            x = x.value()
+        elif isinstance(x, int | float):
+            x = as_tensor(x, dtype, path)
+        want, have = TensorLeaf(dtype, shape), leaf_key(x)
+        if not isinstance(x, Tensor) or have != want:
+            error = (DTypeError if getattr(x, "dtype", None) is not dtype else ShapeError)
+            raise error(f"{self.name}: argument {path} is {have}, want {want}")
+        return x
+
+    def pack(self, outputs: Sequence[Any]) -> Any:
+        """What the function returns, of the outputs of the program."""
+        values = iter([x if kind == "value" else list(outputs[x]) if kind == "rows" and
+                       outputs[x] is not None else outputs[x] for kind, x in self.returned])
+        made = loaded(self.result, lambda: next(values))
+        if next(values, self) is not self:
+            raise ValueError("more leaves than results")
+        return made
+
+    def wanted(self) -> str:
+        """The inputs: ``x: float32 (3,), y: int32 ()``"""
+        return ", ".join([described(x) for x in self.inputs])
+
+
+def described(x: Described) -> str:
+    """``x: float32 (3,)``"""
+    return f"{x[0]}: {TensorLeaf(x[1], x[2])}"
+

@@ -1,0 +1,250 @@
+"""Program files changed at random, loaded and run: `python -m tests.aot.fuzz --seconds 60`.
+
+Files are of random programs, branches, loops, a training step. A changed file is refused, or its
+program runs, to the end or until an alarm; nothing else may happen. Run it under the sanitizers.
+The file that was last tried stays at `--file`."""
+
+import argparse
+import faulthandler
+import json
+import random
+import signal
+import struct
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import dualflow as df
+from dualflow.aot.save_program import HEADER, program_bytes, with_header
+from dualflow.errors import DualflowError
+from tests.aot.models import control, mlp
+from tests.aot.random_programs import random_program
+
+SECONDS = 0.3                     # of a run that is left to itself
+HANG = 60
+LARGE = 1 << 20                   # bytes and elements beyond which a program is not run
+STRINGS, WORDS, CONSTANTS, STRUCTURE, WEIGHTS = range(5)
+NUMBERS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 31, 32, 63, 64, 100, 127, 128, 255, 256, 257, 1023,
+           4096, 65536, 2**31 - 1, 2**31, 2**32, 2**52, 2**60, 2**62, 2**63 - 1]
+NUMBERS += [-x for x in NUMBERS] + [-2**63, struct.unpack("<q", struct.pack("<d", float("nan")))[0]]
+
+
+class Late(BaseException):
+    """The alarm."""
+
+
+def corpus(seeds):
+    """Sections of valid files."""
+    step, predict, x, y = mlp(rate=0.5)
+    run, z, n = control()
+    functions = [step.get_concrete_function(x, y), predict.get_concrete_function(x),
+                 run.get_concrete_function(z, n), kept().get_concrete_function(x)]
+    functions += [random_program(seed, 12)[0] for seed in seeds]
+    files = []
+    for f in functions:
+        with suppress(df.errors.UnimplementedError):        # it calls Python
+            files.append(sections_of(b"".join(program_bytes(f))))
+    return files
+
+
+def kept():
+    """A function that keeps what it computes of a variable, and is given a constant back."""
+    w = df.Variable(df.ones([8, 8]), name="w")
+    return df.function(lambda x: (x @ (w @ w), df.logical_not(df.constant([True, False])), x))
+
+
+def sections_of(data):
+    """The parts that a header names."""
+    table = HEADER.unpack(data[:HEADER.size])[5:]
+    return [data[at:at + n] for at, n in zip(table[::2], table[1::2], strict=True)]
+
+
+def words_of(section):
+    return list(struct.unpack(f"<{len(section) // 8}q", section[:len(section) // 8 * 8]))
+
+
+def packed(words):
+    return struct.pack(f"<{len(words)}q", *[(w + 2**63) % 2**64 - 2**63 for w in words])
+
+
+def change_words(rng, words):
+    """One thing of the programs replaced."""
+    at, other = rng.randrange(len(words)), rng.randrange(len(words))
+    kind = rng.randrange(10)
+    if kind < 3:
+        words[at] += rng.choice([-1, 1, 1, 2, -2, 8, 64, -64])
+    elif kind < 5:
+        words[at] = rng.choice(NUMBERS)
+    elif kind < 7:                              # something that stands elsewhere, often nearby
+        words[at] = words[rng.choice([other, max(0, min(len(words) - 1, at + rng.randrange(
+            -40, 41)))])]
+    elif kind == 7:
+        words[at], words[other] = words[other], words[at]
+    elif kind == 8:
+        words.insert(at, rng.choice([0, 1, -1, words[other]]))
+    else:
+        n = rng.choice([1, 1, 2, 8])
+        del words[at:at + n]
+    return words
+
+
+def change_bytes(rng, data, n=1):
+    data = bytearray(data)
+    for _ in range(n if data else 0):
+        at = rng.randrange(len(data))
+        data[at] = rng.choice([data[at] ^ 1 << rng.randrange(8), rng.randrange(256), 0, 255])
+    return bytes(data)
+
+
+def changed(rng, sections):
+    """The bytes of a file with a few things replaced."""
+    sections = list(sections)
+    for _ in range(rng.choice([1, 1, 1, 2, 4])):
+        kind = rng.randrange(20)
+        if kind < 13:
+            words = words_of(sections[WORDS])
+            sections[WORDS] = packed(change_words(rng, words) if words else [0])
+        elif kind < 18:
+            k = rng.choice([STRINGS, CONSTANTS, STRUCTURE, WEIGHTS, WEIGHTS])
+            sections[k] = change_bytes(rng, sections[k], rng.choice([1, 1, 3]))
+        elif kind == 18:
+            sections[STRUCTURE] = change_json(rng, sections[STRUCTURE])
+        else:
+            k = rng.randrange(len(sections))
+            sections[k] = sections[k][:rng.randrange(len(sections[k]) + 1)]
+    data = b"".join(with_header(sections))
+    kind = rng.randrange(30)
+    if kind == 0:
+        return data[:rng.randrange(len(data))]
+    if kind == 1:
+        return change_bytes(rng, data[:HEADER.size], 2) + data[HEADER.size:]
+    if kind == 2:                               # a field of the header
+        fields = list(HEADER.unpack(data[:HEADER.size]))
+        k = rng.randrange(3, len(fields))
+        fields[k] = max(0, min(2**64 - 1, rng.choice([fields[k] + rng.choice([-64, -8, 8, 64]),
+                                                      rng.choice(NUMBERS) % 2**64])))
+        return HEADER.pack(*fields) + data[HEADER.size:]
+    return data
+
+
+def change_json(rng, text):
+    """JSON with one part replaced by another."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return text
+    parts = []
+
+    def walk(x):
+        if isinstance(x, dict | list):
+            for key in list(x) if isinstance(x, dict) else range(len(x)):
+                parts.append((x, key))
+                walk(x[key])
+
+    walk(said)
+    if parts:
+        (x, key), (y, other) = rng.choice(parts), rng.choice(parts)
+        x[key] = rng.choice([y[other], None, -1, 1, [], {}, "x", 1e300])
+    try:
+        return json.dumps(said).encode()
+    except (ValueError, RecursionError):        # it holds itself
+        return text
+
+
+def is_small(spec):
+    """Whether running a program, once through, is no long work."""
+    def elements(shape):
+        n = 1
+        for d in shape:
+            n *= 1 if d is None else d
+        return n
+
+    tensors = *spec.slots, *spec.arguments, *spec.results
+    if spec.arena_bytes > 16 * LARGE or any([elements(x.shape) > LARGE for x in tensors]):
+        return False
+    for x in spec.instructions:
+        for value in () if x.attrs is None else x.attrs.values:
+            if isinstance(value, tuple) and len(value) < 9 and elements([abs(v) or 1 for v in value]
+                                                                        ) > 64 * LARGE:
+                return False
+            if x.op.name != "loop" and type(value) is int and abs(value) > LARGE:
+                return False
+        if not all(map(is_small, x.bodies)):
+            return False
+    return spec.kept is None or is_small(spec.kept)
+
+
+def drawn(rng, dtype, shape):
+    """A tensor of numbers, mostly small ones."""
+    key = df.constant([rng.randrange(2**31), 0], df.int64)
+    if dtype.is_floating:
+        return df.cast(df.random.stateless_normal(shape, key), dtype)
+    high = rng.choice([2, 2, 5, 100])
+    return df.cast(df.random.stateless_uniform(shape, key, rng.choice([0, 0, -high]), high,
+                                               df.int64), dtype)
+
+
+def attempt(rng, path):
+    """Loads and runs a file; what became of it."""
+    try:
+        f = df.load_program(path)
+    except DualflowError as error:
+        return "refused" if str(path) in str(error) else f"a message without the file: {error}"
+    repr(f)
+    str(f.spec)
+    if not is_small(f.spec):
+        return "too large"
+    args = {k: drawn(rng, dtype, shape) for k, (_, dtype, shape) in
+            enumerate(f._structure.inputs)}
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        for _ in range(2):
+            f._executable.run([args[k] for k in range(len(args))])
+    except Late:
+        return "stopped"
+    except DualflowError:
+        return "failed"
+    except MemoryError:
+        return "too large"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return "ran"
+
+
+def fuzz(seconds, seed, path):
+    """Tries files for so many seconds; how often what became of them."""
+    def late(number, frame):
+        raise Late
+
+    signal.signal(signal.SIGALRM, late)
+    rng = random.Random(seed)
+    files = corpus(range(seed, seed + 12))
+    counts, end = {}, time.monotonic() + seconds
+    while time.monotonic() < end:
+        path.write_bytes(changed(rng, rng.choice(files)))
+        faulthandler.dump_traceback_later(HANG, exit=True, file=sys.__stderr__)
+        try:
+            what = attempt(rng, path)
+        except Late:                    # between a run and the end of the alarm
+            what = "stopped"
+        except Exception as error:      # swallows nothing: it is what the fuzzer looks for
+            raise AssertionError(f"{path}, of seed {seed}") from error
+        faulthandler.cancel_dump_traceback_later()
+        assert " " not in what or what == "too large", what
+        counts[what] = counts.get(what, 0) + 1
+    return counts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--file", type=Path, default=Path("/tmp/fuzz.df"))
+    parser.add_argument("--only", action="store_true", help="try the file as it is")
+    given = parser.parse_args()
+    faulthandler.enable()
+    if given.only:
+        print(attempt(random.Random(0), given.file))
+    else:
+        print(fuzz(given.seconds, given.seed, given.file))
