@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from dualflow.aot.export import (
         export as export,
     )
+    from dualflow.aot.library import (
+        export_library as export_library,
+    )
     from dualflow.aot.load_program import (
         load_program as load_program,
     )
@@ -374,6 +377,7 @@ double: DType = float64
 # What the imports above say, to be done when a name is first used.
 _NAMES = {
     "aot.export": "export",
+    "aot.library": "export_library",
     "aot.load_program": "load_program",
     "aot.save_program": "save_program",
     "autodiff": "GradientTape UnconnectedGradients checkpoint custom_gradient grad hvp jvp "

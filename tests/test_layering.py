@@ -35,7 +35,7 @@ FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 GRAPH_ROOMS = ["ir", "trace", "passes", "program", "inspect", "calls"]   # lowest first
 
 C_FLOORS = ["base", "tape", "simd", "op", "fuse", "gemm", "conv", "attention", "recurrent", "ops",
-            "exec", "model", "file"]
+            "exec", "model", "file", "api"]
 C_KERNELS = ["gemm", "conv", "attention", "recurrent", "ops"]
 
 

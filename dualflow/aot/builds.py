@@ -14,21 +14,16 @@ FLAGS = ("-std=c11 -D_GNU_SOURCE -Wall -Wextra -fwrapv -ffp-contract=off -fno-ma
          "-fno-trapping-math -ffunction-sections -fdata-sections "
          "-fno-asynchronous-unwind-tables")
 
-MAKEFILE = """\
-# make          builds check and runs it
-# make libmodel.a
-#
+HEAD = """\
 #   CC       gcc 11 or later, clang; for glibc or musl
 #   OPT      how it is optimised: -O3, -Os
 #   THREADS  0: kernels run on the caller's thread alone
 #   LEVELS   SIMD levels, of which the best that the CPU has is chosen when a program starts:
-#            baseline, avx2 and avx512 on x86-64, neon on aarch64. The recorded runs of check are of
-#            {level}; others give other last bits.
-#   RUN      what runs check, if this machine cannot: qemu-aarch64-static
+#            baseline, avx2 and avx512 on x86-64, neon on aarch64. Programs and recorded runs are
+#            of {level}; others give other last bits.
 OPT = -O3
 THREADS = 1
 AR = ar
-RUN =
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ifeq ($(MACHINE),{machine})
 LEVELS = {level}
@@ -51,13 +46,15 @@ FLAGS += -pthread
 endif
 COMPILE = $(CC) $(FLAGS) $(OPT) $(CFLAGS) -I. -Iruntime
 
-COMMON = model.c \\
+COMMON = {own} \\
 {common}
 KERNELS = \\
 {kernels}
 OBJECTS = $(COMMON:%.c=build/%.o) $(foreach level,$(LEVELS),$(KERNELS:%.c=build/$(level)/%.o))
+"""
 
-.PHONY: check clean
+CHECK = """
+.PHONY: check
 check: build/check
 \tcp weights.safetensors build/
 \t$(RUN) build/check
@@ -65,17 +62,19 @@ check: build/check
 build/check: build/check.o libmodel.a
 \t$(CC) $(FLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -Wl,--gc-sections $^ -lm -o $@
 
-libmodel.a: $(OBJECTS)
+build/check.o: check.c build/flags Makefile model.h
+\t$(COMPILE) -DSAME_LEVEL=$(if $(filter {level},$(LEVELS)),1,0) -c $< -o $@
+"""
+
+LIBRARY = """
+{library}: $(OBJECTS)
 \trm -f $@
 \t$(AR) rcs $@ $^
 
 # What was built with other flags is built again.
 $(shell mkdir -p build; echo '$(COMPILE) $(LEVELS)' | cmp -s - build/flags || \\
     echo '$(COMPILE) $(LEVELS)' > build/flags)
-$(OBJECTS) build/check.o: build/flags model.h Makefile
-
-build/check.o: check.c
-\t$(COMPILE) -DSAME_LEVEL=$(if $(filter {level},$(LEVELS)),1,0) -c $< -o $@
+$(OBJECTS): build/flags Makefile {header}
 
 define kernel
 build/$(1)/%.o: %.c
@@ -88,8 +87,9 @@ build/%.o: %.c
 \t@mkdir -p $(@D)
 \t$(COMPILE) $(HAVE) -c $< -o $@
 
+.PHONY: clean
 clean:
-\trm -rf build libmodel.a
+\trm -rf build {library}
 """
 
 CMAKE = """\
@@ -161,9 +161,23 @@ def _lines(names: Sequence[str], end: str) -> str:
 
 def makefile(runtime: Runtime, level: str, machine: str) -> str:
     """The text of a Makefile; recorded runs are of a SIMD level of a machine."""
-    return MAKEFILE.format(level=level, machine=machine, flags=FLAGS, **LEVELS,
-                           common=_lines(runtime.common, " \\"),
-                           kernels=_lines(runtime.kernels, " \\"))
+    text = ("# make          builds check and runs it\n# make libmodel.a\n#\n"
+            "#   RUN      what runs check, if this machine cannot: qemu-aarch64-static\n"
+            + HEAD + CHECK + LIBRARY)
+    return _filled(text, runtime, level, machine, own="model.c", library="libmodel.a",
+                   header="model.h")
+
+
+def library_makefile(runtime: Runtime, level: str, machine: str) -> str:
+    """The text of a Makefile that builds libdualflow.a."""
+    return _filled("# make          builds libdualflow.a\n#\n" + HEAD + LIBRARY, runtime, level,
+                   machine, own="", library="libdualflow.a", header="dualflow.h")
+
+
+def _filled(text: str, runtime: Runtime, level: str, machine: str, **names: str) -> str:
+    return text.format(level=level, machine=machine, flags=FLAGS, **LEVELS, **names,
+                       common=_lines(runtime.common, " \\"),
+                       kernels=_lines(runtime.kernels, " \\"))
 
 
 def cmake(runtime: Runtime, level: str, machine: str) -> str:

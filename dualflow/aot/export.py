@@ -31,15 +31,12 @@ def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, A
     contents = Contents(entries_of(functions))
     check = Check(contents, record(contents, examples))
     parts = runtime(*needs_of(programs([x.spec for x in contents.entries])))
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
     texts = {"model.h": header(contents, title), "model.c": source(contents), "check.c": check.text,
-             "Makefile": makefile(parts, isa(), machine),
-             "CMakeLists.txt": cmake(parts, isa(), machine),
+             "Makefile": makefile(parts, isa(), machine_name()),
+             "CMakeLists.txt": cmake(parts, isa(), machine_name()),
              **{f"runtime/{path}": text for path, text in parts.files.items()}}
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    write_texts(folder, texts)
     (folder / "weights.safetensors").write_bytes(
         weights({x.name: x.value for x in contents.variables}))
 
@@ -95,18 +92,35 @@ def export(path: str | os.PathLike[str],
     if format not in FORMATS:
         raise InvalidArgumentError(f"export: format is {format!r}, want one of "
                                    f"{', '.join(map(repr, FORMATS))}")
+    write_folder(path, "export", lambda folder: FORMATS[format](folder, functions, examples or {}))
+
+
+def machine_name() -> str:
+    """As compilers call it: ``x86_64``, ``aarch64``"""
+    return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+
+def write_folder(path: str | os.PathLike[str], who: str, write: Callable[[Path], None]) -> None:
+    """Makes a new folder that is whole or not there; `write` fills one beside it."""
     place = Path(os.path.abspath(path))
     if os.path.lexists(place):
-        raise AlreadyExistsError(f"export: there is something at {place} already")
+        raise AlreadyExistsError(f"{who}: there is something at {place} already")
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
-        FORMATS[format](beside, functions, examples or {})
+        write(beside)
         beside.chmod(0o777 & ~_umask())
         beside.rename(place)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes files by their paths."""
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
 
 
 def _umask() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -105,9 +105,10 @@ def multiplies(name: str) -> bool:
     return any([path.startswith("gemm/") for path in closure([file_of_ops()[name]])])
 
 
-def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> Runtime:
-    """The sources for ops of these names, with kernels of these dtypes."""
-    wanted = [path for room in ALWAYS for path in sources(room)]
+def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
+            rooms: Sequence[str] = ()) -> Runtime:
+    """The sources for ops of these names, with kernels of these dtypes, and of more rooms."""
+    wanted = [path for room in (*ALWAYS, *rooms) for path in sources(room)]
     files = {path: read(path) for path in closure(
         wanted + [file_of_ops()[name] for name in sorted(names)])}
     files[OPS] = reduced_ops(names)

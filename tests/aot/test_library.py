@@ -1,0 +1,82 @@
+"""Program files loaded by C: the bits that Python gives, and words where that fails."""
+
+import os
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+from dualflow import _core
+from tests.aot.models import control, mlp
+from tests.aot.test_build import make, needs_make
+
+HERE = Path(__file__).parent
+WAYS = {"plain": ["OPT=-O0"],
+        "sanitized": ["OPT=-O1", "CFLAGS=-fsanitize=address,undefined "
+                                 "-fno-sanitize-recover=all"]}
+
+
+def run(*command):
+    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False,
+                          timeout=600)
+
+
+def lines(f, variable):
+    """What load.c prints, of Python."""
+    found = []
+    for turn in range(3):
+        made = f(*[df.cast(df.fill(shape, turn), dtype) for _, dtype, shape
+                   in f._structure.inputs])
+        leaves = df.nest.flatten(made)
+        found += [f"{name} {bytes(_core.memory_of(x)).hex()}" for (name, _, _), x in
+                  zip(f._outputs, leaves, strict=True)]
+    values = {v.name: v.value() for v in f.variables}
+    return [*found, f"{variable} {bytes(_core.memory_of(values[variable])).hex()}"]
+
+
+@needs_make
+@pytest.mark.parametrize("way", ["plain", pytest.param("sanitized", marks=pytest.mark.soak)])
+def test_c_gives_the_bits_of_python(way, tmp_path):
+    step, _, x, y = mlp(rate=0.5)
+    program, z, n = control()
+    functions = {"step": (step.get_concrete_function(x, y), "hidden/kernel"),
+                 "control": (program.get_concrete_function(z, n), "state")}
+    for name, (function, _) in functions.items():
+        df.save_program(function, tmp_path / f"{name}.df")
+    df.export_library(tmp_path / "library", [tmp_path / f"{name}.df" for name in functions])
+    make(tmp_path / "library", *WAYS[way])
+    cc = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    flags = WAYS[way][1].removeprefix("CFLAGS=").split() if len(WAYS[way]) > 1 else []
+    built = run(*cc, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(tmp_path / "library"),
+                str(HERE / "load.c"), str(tmp_path / "library/libdualflow.a"), "-o",
+                str(tmp_path / "load"), "-lm", "-pthread")
+    assert built.returncode == 0, built.stderr
+    for name, (_, variable) in functions.items():
+        file = tmp_path / f"{name}.df"
+        f = df.load_program(file)
+        size = next(v.size * v.dtype.itemsize for v in f.variables if v.name == variable)
+        ran = run(str(tmp_path / "load"), str(file), variable, str(size))
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert ran.stdout.splitlines() == lines(f, variable)
+    short = tmp_path / "short.df"
+    short.write_bytes((tmp_path / "step.df").read_bytes()[:-1])
+    df.save_program(df.function(df.sort).get_concrete_function(x), tmp_path / "sort.df")
+    for file, message in ((short, "is cut short"), (tmp_path / "none.df", "cannot be read"),
+                          (tmp_path / "sort.df", "wants op sort, which this build does not")):
+        ran = run(str(tmp_path / "load"), str(file))
+        assert ran.returncode == 1 and str(file) in ran.stdout and message in ran.stdout
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(df.errors.InvalidArgumentError, match="want a list of program files"):
+        df.export_library(tmp_path / "library", "f.df")
+    with pytest.raises(FileNotFoundError):
+        df.export_library(tmp_path / "library", [tmp_path / "f.df"])
+    with pytest.raises(FileExistsError):
+        (tmp_path / "library").mkdir()
+        df.save_program(df.function(df.sin).get_concrete_function(df.ones([2])), tmp_path / "f.df")
+        df.export_library(tmp_path / "library", [tmp_path / "f.df"])
