@@ -75,14 +75,5 @@ TILE_UNARY(silu)
 TILE_BINARY(silu_grad)
 TILE_UNARY(softsign)
 
-TILE_HEAD(gelu, 1)
-{
-    if (attrs[0].i) FN(map1)(n, out, in[0], FN(gelu_tanh));
-    else FN(map1)(n, out, in[0], FN(gelu));
-}
-
-TILE_HEAD(gelu_grad, 2)
-{
-    if (attrs[0].i) FN(map2)(n, out, in[0], in[1], FN(gelu_tanh_grad));
-    else FN(map2)(n, out, in[0], in[1], FN(gelu_exact_grad));
-}
+TILE_UNARY_EITHER(gelu, gelu_tanh, gelu)
+TILE_BINARY_EITHER(gelu_grad, gelu_tanh_grad, gelu_exact_grad)

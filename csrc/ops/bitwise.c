@@ -5,13 +5,9 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-static void logical_not_tile(int64_t n, void *out, const void *const *in, const df_attr *attrs)
-{
-    (void)attrs;
-    const uint8_t *x = in[0];
-    uint8_t *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = x[i] ^ 1;
-}
+#define DTYPE u8
+#include "ops/bitwise_bools_formulas.h"
+#undef DTYPE
 
 DF_OP(bitwise_and) = {BINARY_OP("bitwise_and"), .commutative = true,
                       .tile = {INTS(bitwise_and), BOOLS(bitwise_and)}};
@@ -20,7 +16,7 @@ DF_OP(bitwise_or) = {BINARY_OP("bitwise_or"), .commutative = true,
 DF_OP(bitwise_xor) = {BINARY_OP("bitwise_xor"), .commutative = true,
                      .tile = {INTS(bitwise_xor), BOOLS(bitwise_xor)}};
 DF_OP(bitwise_not) = {UNARY_OP("bitwise_not"),
-                     .tile = {INTS(bitwise_not), DF_OF(BOOL, logical_not_tile)}};
+                     .tile = {INTS(bitwise_not), BOOLS(logical_not)}};
 DF_OP(left_shift) = {BINARY_OP("left_shift"), .tile = {INTS(left_shift)}};
 DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
 
@@ -28,4 +24,4 @@ DF_OP(right_shift) = {BINARY_OP("right_shift"), .tile = {INTS(right_shift)}};
 DF_OP(logical_and) = {BINARY_OP("logical_and"), .commutative = true, .tile = {BOOLS(bitwise_and)}};
 DF_OP(logical_or) = {BINARY_OP("logical_or"), .commutative = true, .tile = {BOOLS(bitwise_or)}};
 DF_OP(logical_xor) = {BINARY_OP("logical_xor"), .commutative = true, .tile = {BOOLS(bitwise_xor)}};
-DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {DF_OF(BOOL, logical_not_tile)}};
+DF_OP(logical_not) = {UNARY_OP("logical_not"), .tile = {BOOLS(logical_not)}};

@@ -14,16 +14,6 @@ TILE_COMPARE(less_equal)
 TILE_COMPARE(greater)
 TILE_COMPARE(greater_equal)
 
-TILE_OF(where)
-{
-    (void)attrs;
-    const uint8_t *condition = in[0];
-    const T *a = in[1], *b = in[2];
-    T *y = out;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        M mask = FN(load_mask)(condition + i);
-        FN(store)(y + i, FN(select)(mask, FN(load)(a + i), FN(load)(b + i)));
-    }
-    for (; i < n; i++) y[i] = condition[i] ? a[i] : b[i];
-}
+DF_INLINE V FN(where)(M condition, V a, V b) { return FN(select)(condition, a, b); }
+
+TILE_CHOICE(where)

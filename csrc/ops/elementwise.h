@@ -65,6 +65,22 @@
     TILE_HEAD(name, 1) { FN(map1_with)(n, out, in[0], FN(splat)((T)attrs[0].f), FN(name)); }
 #define TILE_BINARY_WITH(name) \
     TILE_HEAD(name, 2) { FN(map2_with)(n, out, in[0], in[1], FN(splat)((T)attrs[0].f), FN(name)); }
+/* one of two formulas, by the op's first attribute, a bool */
+#define TILE_UNARY_EITHER(name, if_true, if_false)                                               \
+    TILE_HEAD(name, 1)                                                                           \
+    {                                                                                            \
+        if (attrs[0].i) FN(map1)(n, out, in[0], FN(if_true));                                    \
+        else FN(map1)(n, out, in[0], FN(if_false));                                              \
+    }
+#define TILE_BINARY_EITHER(name, if_true, if_false)                                              \
+    TILE_HEAD(name, 2)                                                                           \
+    {                                                                                            \
+        if (attrs[0].i) FN(map2)(n, out, in[0], in[1], FN(if_true));                             \
+        else FN(map2)(n, out, in[0], in[1], FN(if_false));                                       \
+    }
+/* halves are chosen as int16 */
+#define TILE_CHOICE(name) \
+    TILE_OF(name) { (void)attrs; FN(choice)(n, out, in[0], in[1], in[2], FN(name)); }
 #define TILE_TEST(name) \
     TEST_HEAD(name, 1) { (void)attrs; FN(test1)(n, out, in[0], FN(name)); }
 #define TILE_COMPARE(name) \

@@ -87,6 +87,18 @@ DF_INLINE void FN(test2)(int64_t n, uint8_t *out, const T *a, const T *b, M (*f)
         FN(store_mask_n)(out + i, f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i)), n - i);
 }
 
+/* A formula whose first operand is a mask, of bool bytes. */
+DF_INLINE void FN(choice)(int64_t n, T *out, const uint8_t *mask, const T *a, const T *b,
+                          V (*f)(M, V, V))
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        FN(store)(out + i, f(FN(load_mask)(mask + i), FN(load)(a + i), FN(load)(b + i)));
+    if (i < n)
+        FN(store_n)(out + i, f(FN(load_mask_n)(mask + i, n - i), FN(load_n)(a + i, n - i),
+                               FN(load_n)(b + i, n - i)), n - i);
+}
+
 #if !DTYPE_FLOAT
 /* Without a comparison that is always false where T is unsigned. */
 DF_INLINE bool FN(is_negative)(T x)
