@@ -398,6 +398,21 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     return status;
 }
 
+df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_compiled_fn fn,
+                             df_error *err)
+{
+    const bool exists = instruction >= 0 && instruction < p->n_instructions;
+    const df_ready *s = exists ? &p->instructions[instruction] : NULL;
+    if (!s || !s->prepared || !s->op->compile)
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d runs no cluster that was "
+                       "made ready", instruction);
+    df_frame *frame = df_frame_new(p);
+    if (!frame) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    df_status status = s->op->compile(&frame->calls[instruction], s->prepared, layout, fn, err);
+    df_frame_free(p, frame);
+    return status;
+}
+
 void df_program_free(df_program *p)
 {
     if (!p) return;

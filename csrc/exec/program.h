@@ -81,6 +81,10 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
 void df_program_free(df_program *p);
 /* Instructions, with those of bodies. */
 int df_program_size(const df_program *p);
+/* Lets an instruction, not one of a body, run by compiled code from now on (the record's
+ * `compile`), while others may be running the program. */
+df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_compiled_fn fn,
+                             df_error *err);
 /* What a body needs in memory, to be added to the workspace of its instruction. */
 int64_t df_program_arena(const df_program *p);
 /* Whether a run writes argument `arg`. */

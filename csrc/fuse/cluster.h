@@ -57,6 +57,23 @@ bool df_cluster_fold_piece(const df_cluster *c, const df_call *call, int64_t beg
                            int64_t count, void *parts);
 void df_cluster_fold_all(const df_cluster *c, const df_call *call, void *parts);
 void df_cluster_finish_folds(const df_cluster *c, const df_call *call, void *parts);
+/* --- compiled clusters ---
+ *
+ * A function that does the steps of a tile, in phases: loops over the elements or the rows of the
+ * tile, and calls. at[i] is where the tile of slot i is: loads first, then outputs, registers.
+ * `layout` says what they are; each list begins with its length:
+ *
+ *     loads      input, space, fixed (1: at[i] is a number, or a row, that meets all), last phase
+ *     registers  space, bytes of an element
+ *     outputs    phase, register to fall back on where its place is still to be read, or -1;
+ *                of a FOLD value, or of what is an output already: anything
+ *     folds      slot of the operand of each FOLD step
+ *     calls      steps whose functions are `calls` of the function
+ *
+ * The cluster runs by it from then on; runs that have begun end as they began. */
+df_status df_cluster_compile(df_cluster *c, const df_call *call, df_ints layout, df_compiled_fn fn,
+                             df_error *err);
+
 /* Dtypes and shapes of the outputs from those of the inputs; this is the infer of `cluster`. */
 df_status df_cluster_infer(const df_call *call, df_error *err);
 /* The number of outputs in the code; 1 where it is malformed, which infer then reports. */

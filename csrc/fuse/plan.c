@@ -4,14 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What registers and streams of a tile take together, which leaves a quarter of L1 to the lines
- * fetched ahead: GELU of 16 M floats took one thread 7.2 ms, with all of L1 7.9, with half 7.3. */
-#define L1_BYTES 24576
-#define TILE_MIN 64       /* elements: below it, calls cost more than misses */
-#define BLOCK 16384       /* elements of a block, the unit of work of a thread */
-#define BLOCK_NS 20000    /* long enough for a block, where there are many steps */
-#define BLOCKS 8          /* of a small cluster, so that threads share it, unless they would take */
-#define BLOCK_NS_MIN 1500 /* less than that */
 #define CHEAP 0.2         /* ns per element, the record's default */
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
 #define ROW_MIN 64        /* elements: shorter rows are faster as one with their number repeated */
@@ -27,16 +19,11 @@ typedef struct {
 } item;
 
 typedef struct {
-    int bytes;
-    df_space space;
-    int32_t next_free;
-} reg;
-
-typedef struct {
     df_cluster *c;
     df_cluster_code code;
     item *items;
-    reg *regs;
+    df_cluster_register *regs;
+    int32_t *next_free; /* per register */
     int32_t free[N_CLASSES];
     int32_t *output_of; /* per step: the first output it is, or -1 */
     int32_t *load_of;   /* per input and space: the load, or -1 */
@@ -130,19 +117,19 @@ static int32_t take_register(planner *p, df_space space, int bytes)
     const int class = space * 4 + __builtin_ctz((unsigned)bytes);
     const int32_t at = p->free[class];
     if (at >= 0) {
-        p->free[class] = p->regs[at].next_free;
+        p->free[class] = p->next_free[at];
         return at;
     }
-    p->regs[p->c->n_registers] = (reg){.bytes = bytes, .space = space};
+    p->regs[p->c->n_registers] = (df_cluster_register){.bytes = bytes, .space = space};
     return p->c->n_registers++;
 }
 
 static void give_back(planner *p, item *it)
 {
     if (it->reg < 0) return;
-    reg *r = &p->regs[it->reg];
+    const df_cluster_register *r = &p->regs[it->reg];
     const int class = r->space * 4 + __builtin_ctz((unsigned)r->bytes);
-    r->next_free = p->free[class];
+    p->next_free[it->reg] = p->free[class];
     p->free[class] = it->reg;
     it->reg = -1;
 }
@@ -150,28 +137,6 @@ static void give_back(planner *p, item *it)
 static int32_t slot_of_register(const planner *p, int32_t at)
 {
     return p->c->n_loads + p->c->n_outputs + at;
-}
-
-/* Collapses the operand of a load into memory of its own. */
-static df_status set_load(planner *p, const df_call *call, df_cluster_load *load, df_error *err)
-{
-    df_operand_room room;
-    df_operand *o = &load->operand;
-    const df_tensor *space = load->space == DF_SPACE_FULL ? &p->code.full : &p->code.row;
-    const df_tensor *x = call->in[load->input];
-    if (x->size < 0)
-        return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known",
-                       call->op->name, load->input, df_tensor_text(x).text);
-    df_operand_set(o, x, space, &room);
-    o->extent = o->step = NULL; /* not those of `room`, should malloc fail */
-    if (space->size == 0 && o->mode == DF_PERIODIC) o->mode = DF_WALK;
-    int64_t *own = malloc(sizeof *own * 2 * (size_t)(o->ndim + 1));
-    if (!own) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", call->op->name);
-    memcpy(own, room.extent, sizeof *own * (size_t)o->ndim);
-    memcpy(own + o->ndim, room.step, sizeof *own * (size_t)o->ndim);
-    o->extent = own;
-    o->step = own + o->ndim;
-    return DF_OK;
 }
 
 /* Which inputs are read in place, kept for a block, or copied when a step first needs them. All are
@@ -186,7 +151,8 @@ static df_status plan_loads(planner *p, const df_call *call, df_error *err)
             df_cluster_load *load = &c->loads[c->n_loads];
             *load = (df_cluster_load){.input = i, .space = (df_space)space,
                                       .last_use = it->last_use};
-            df_status status = set_load(p, call, load, err);
+            const df_tensor *all = space == DF_SPACE_FULL ? &p->code.full : &p->code.row;
+            df_status status = df_cluster_set_load(load, call->in[i], all, call->op->name, err);
             p->load_of[item_of_input(i, (df_space)space)] = c->n_loads++;
             if (status != DF_OK) return status;
         }
@@ -334,62 +300,6 @@ static void plan_outputs_again(planner *p)
     }
 }
 
-/* Units of a tile: registers and streams fit L1, tiles are a multiple of every period. A repeated
- * input whose period does not fit is loaded for each tile. */
-static void choose_tile(planner *p)
-{
-    df_cluster *c = p->c;
-    const int64_t length = df_max(c->row_length, 1);
-    int64_t bytes[2] = {0, 0}; /* per element of each space */
-    for (int32_t i = 0; i < c->n_registers; i++) bytes[p->regs[i].space] += p->regs[i].bytes;
-    for (int32_t i = 0; i < c->n_walking; i++)
-        bytes[c->loads[c->walking[i]].space] += c->loads[c->walking[i]].operand.bytes;
-    for (int32_t i = 0; i < c->n_outputs; i++)
-        if (c->outputs[i].space != DF_SPACE_FOLD) bytes[c->outputs[i].space] += c->outputs[i].bytes;
-    const int64_t fits = L1_BYTES / df_max(bytes[0] * length + bytes[1], 1);
-    int64_t tile = df_min(DF_TILE / length, df_max(fits, TILE_MIN / length));
-    tile = df_max(tile, 1);
-    if (tile >= 16) tile -= tile % 16; /* whole vectors of elements, or of short rows */
-    if (c->n_units > tile) {
-        int64_t unit = 1;
-        int32_t kept = 0;
-        for (int32_t i = 0; i < c->n_periodic; i++) {
-            const int32_t at = c->periodic[i];
-            const df_cluster_load *load = &c->loads[at];
-            const int64_t per_unit = load->space == DF_SPACE_FULL ? length : 1;
-            int64_t units = df_common_multiple(load->operand.period, per_unit, tile * per_unit);
-            units = df_common_multiple(unit, df_ceil_div(units, per_unit), tile);
-            if (units <= tile) unit = units, c->periodic[kept++] = at;
-            else c->walking[c->n_walking++] = at;
-        }
-        c->n_periodic = kept;
-        tile = tile / unit * unit;
-    }
-    c->tile = df_max(df_min(tile, c->n_units), 1);
-    const double cost = c->cost > 0 ? c->cost : CHEAP;
-    const double small = (double)df_max(c->n_units / BLOCKS, (int64_t)(BLOCK_NS_MIN / cost));
-    const double most = BLOCK_NS / cost < small ? BLOCK_NS / cost : small;
-    const int64_t block = most < (double)(BLOCK / length) ? (int64_t)most : BLOCK / length;
-    c->grain = c->tile * df_max(block / c->tile, 1);
-}
-
-static int64_t round_up(int64_t bytes) { return (bytes + DF_ALIGNMENT - 1) & -DF_ALIGNMENT; }
-
-static df_status place_registers(planner *p, const char *name, df_error *err)
-{
-    df_cluster *c = p->c;
-    c->offsets = malloc(sizeof *c->offsets * (size_t)(c->n_registers + 1));
-    if (!c->offsets) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory", name);
-    const int64_t n_slots = (int64_t)c->n_loads + c->n_outputs + c->n_registers;
-    int64_t at = round_up(n_slots * (int64_t)sizeof(void *));
-    for (int32_t i = 0; i < c->n_registers; i++) {
-        c->offsets[i] = at;
-        at += round_up(df_cluster_elements(c, p->regs[i].space, c->tile) * p->regs[i].bytes);
-    }
-    c->scratch_bytes = at;
-    return DF_OK;
-}
-
 static bool make_room(planner *p)
 {
     df_cluster *c = p->c;
@@ -404,10 +314,12 @@ static bool make_room(planner *p)
     c->periodic = calloc(2 * n_in + 1, sizeof *c->periodic);
     p->items = malloc(sizeof *p->items * (n_items + 1));
     p->regs = malloc(sizeof *p->regs * (n_items + 1));
+    p->next_free = malloc(sizeof *p->next_free * (n_items + 1));
     p->output_of = malloc(sizeof *p->output_of * (n_steps + 1));
     p->load_of = malloc(sizeof *p->load_of * (2 * n_in + 1));
     if (!c->actions || !c->loads || !c->outputs || !c->walking || !c->streams ||
-        !c->folds || !c->periodic || !p->items || !p->regs || !p->output_of || !p->load_of)
+        !c->folds || !c->periodic || !p->items || !p->regs || !p->next_free || !p->output_of ||
+        !p->load_of)
         return false;
     for (size_t i = 0; i < n_items; i++) p->items[i] = (item){-1, -1, -1, false, -1};
     for (size_t i = 0; i < n_steps; i++) p->output_of[i] = -1;
@@ -435,9 +347,9 @@ static df_status plan(planner *p, const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     for (int64_t k = 0; k < p->code.n_steps; k++) plan_step(p, k);
     plan_outputs_again(p);
-    choose_tile(p);
+    df_cluster_choose_tile(c, p->regs);
     df_cluster_plan_streams(c);
-    status = place_registers(p, call->op->name, err);
+    status = df_cluster_place_registers(c, p->regs, call->op->name, err);
     c->fold = p->code.fold;
     if (status == DF_OK && c->n_folds > 0) df_cluster_place_folds(c);
     return status;
@@ -456,6 +368,7 @@ df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err)
     }
     free(p.items);
     free(p.regs);
+    free(p.next_free);
     free(p.output_of);
     free(p.load_of);
     if (status == DF_OK) *out = p.c;
@@ -466,6 +379,7 @@ df_status df_cluster_new(const df_call *call, df_cluster **out, df_error *err)
 void df_cluster_free(df_cluster *c)
 {
     if (!c) return;
+    df_cluster_free(atomic_load(&c->compiled));
     for (int32_t i = 0; c->loads && i < c->n_loads; i++) free(c->loads[i].operand.extent);
     free(c->actions);
     free(c->loads);
@@ -476,5 +390,6 @@ void df_cluster_free(df_cluster *c)
     free(c->periodic);
     free(c->folds);
     free(c->attrs);
+    free(c->calls);
     free(c);
 }

@@ -7,6 +7,8 @@
 #include "fuse/code.h"
 #include "op/operand.h"
 
+#include <stdatomic.h>
+
 typedef enum {
     DF_DO_TILE,
     DF_DO_ROWS, /* a tile function on each row, one operand of which is a number per row */
@@ -66,6 +68,12 @@ typedef struct {
     int64_t tile_bytes;
 } df_cluster_stream;
 
+/* An L1-sized buffer: a tile of elements, or of one for each row. */
+typedef struct {
+    int bytes; /* of an element */
+    df_space space;
+} df_cluster_register;
+
 /* Slots: loads, outputs, registers. A unit is a row, or an element where rows have one. */
 struct df_cluster {
     int64_t row_length, n_units, tile, grain; /* the last three in units */
@@ -87,8 +95,18 @@ struct df_cluster {
     int32_t n_folds;
     df_cluster_fold *folds;
     df_attr *attrs;
+    df_compiled_fn fn; /* does the work of all actions; there are none then */
+    df_called *calls;  /* its */
+    _Atomic(df_cluster *) compiled; /* the same made ready for compiled code, or NULL */
 };
 
+/* Collapses the operand of a load of `x`, read in a space, into memory of its own. */
+df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const df_tensor *space,
+                              const char *name, df_error *err);
+/* Chooses the units of a tile and of a block. */
+void df_cluster_choose_tile(df_cluster *c, const df_cluster_register *registers);
+df_status df_cluster_place_registers(df_cluster *c, const df_cluster_register *registers,
+                                     const char *name, df_error *err);
 /* Finds what is worth fetching ahead, once tiles have their size. */
 void df_cluster_plan_streams(df_cluster *c);
 /* Sets how many rows an item has and where its copies lie, once registers are placed. */

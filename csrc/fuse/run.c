@@ -120,6 +120,10 @@ static inline void fetch_ahead(ahead *a, void *const *at)
 static void run_tile(const run *r, int64_t begin, int64_t units, coming to, void **at)
 {
     const df_cluster *c = r->c;
+    if (c->fn) {
+        c->fn(units, at, c->calls);
+        return;
+    }
     const int64_t n[2] = {units * c->row_length, units};
     const df_cluster_action *end = c->actions + c->n_actions;
     const bool wanted = c->n_units - begin >= to.distance + to.units &&
@@ -360,8 +364,16 @@ static df_status find_direct(run *r, bool *few, df_buffer **many, df_error *err)
     return DF_OK;
 }
 
+/* The same for compiled code, once there is some. */
+static const df_cluster *newest(const df_cluster *c)
+{
+    const df_cluster *compiled = atomic_load_explicit(&c->compiled, memory_order_acquire);
+    return compiled ? compiled : c;
+}
+
 df_status DF_SYM(df_cluster_run)(const df_cluster *c, const df_call *call, df_error *err)
 {
+    c = newest(c);
     bool few[FEW_OUTPUTS];
     df_buffer *many;
     run r = {.c = c, .call = call};
@@ -377,6 +389,7 @@ df_status DF_SYM(df_cluster_run)(const df_cluster *c, const df_call *call, df_er
 df_status DF_SYM(df_cluster_run_part)(const df_cluster *c, const df_call *call, int64_t begin,
                                       int64_t n, int64_t count, int64_t step, df_error *err)
 {
+    c = newest(c);
     bool few[FEW_OUTPUTS];
     df_buffer *many;
     run r = {.c = c, .call = call};

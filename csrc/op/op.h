@@ -87,6 +87,16 @@ typedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in, const df
 /* out[i] = reduction of row i of x, shape (rows, n). */
 typedef void (*df_reduce_fn)(int64_t rows, int64_t n, void *out, const void *x);
 
+/* What compiled code calls: a tile function and its attributes, or a reduction. */
+typedef struct {
+    df_tile_fn tile;
+    df_reduce_fn reduce;
+    const df_attr *attrs;
+} df_called;
+
+/* The steps of a cluster as one function: see fuse/cluster.h. */
+typedef void (*df_compiled_fn)(int64_t units, void *const *at, const df_called *calls);
+
 typedef enum {
     DF_ELEMENTWISE, /* only a tile function; the tile loader broadcasts its inputs */
     DF_REDUCTION,
@@ -143,6 +153,10 @@ struct df_op {
      * work without it, too. */
     df_status (*prepare)(const df_call *call, void **prepared, df_error *err);
     void (*release)(void *prepared);
+    /* Where a cluster runs: `prepared` goes on by compiled code (df_cluster_compile), while others
+     * may be running it. */
+    df_status (*compile)(const df_call *call, void *prepared, df_ints layout, df_compiled_fn fn,
+                         df_error *err);
     /* DF_REDUCTION: reduces `rows` whole rows of n <= DF_CLUSTER_ROW_MAX elements as run does; per
      * input dtype, NULL where a cluster cannot. */
     df_reduce_fn reduce[DF_N_DTYPES];

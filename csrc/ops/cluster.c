@@ -19,6 +19,12 @@ static df_status prepare_cluster(const df_call *call, void **prepared, df_error 
     return status;
 }
 
+static df_status compile_cluster(const df_call *call, void *prepared, df_ints layout,
+                                 df_compiled_fn fn, df_error *err)
+{
+    return df_cluster_compile(prepared, call, layout, fn, err);
+}
+
 static void release_cluster(void *prepared) { df_cluster_free(prepared); }
 
 DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .total = true,
@@ -26,4 +32,4 @@ DF_OP(cluster) = {.name = "cluster", .kind = DF_GENERAL, .total = true,
                   .n_attrs = 2, .attrs = {{"shape", DF_ATTR_INTS}, {"code", DF_ATTR_INTS}},
                   .internal = true, .may_alias = DF_ANY_INPUT, .infer = df_cluster_infer,
                   .count_out = df_cluster_count_out, .prepare = prepare_cluster,
-                  .release = release_cluster, .run = run_cluster};
+                  .release = release_cluster, .compile = compile_cluster, .run = run_cluster};

@@ -140,6 +140,20 @@ df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *
     return status;
 }
 
+df_status DF_SYM(df_epilogue_compile)(const df_product *product, const df_call *call,
+                                      void *prepared, df_ints layout, df_compiled_fn fn,
+                                      df_error *err)
+{
+    epilogue e;
+    df_tensor_init(&e.product);
+    df_status status = describe(product, call, &e, err);
+    if (status == DF_OK)
+        status = df_cluster_compile(((prepared_cluster *)prepared)->cluster, &e.call, layout, fn,
+                                    err);
+    df_tensor_clear(&e.product);
+    return status;
+}
+
 static df_status run_prepared(const df_product *product, const df_call *call,
                               const prepared_cluster *p, df_error *err)
 {

@@ -31,6 +31,9 @@ int64_t DF_SYM(df_epilogue_workspace)(const df_product *product, const df_call *
 df_status DF_SYM(df_epilogue_prepare)(const df_product *product, const df_call *call,
                                       void **prepared, df_error *err);
 void DF_SYM(df_epilogue_release)(void *prepared);
+df_status DF_SYM(df_epilogue_compile)(const df_product *product, const df_call *call,
+                                      void *prepared, df_ints layout, df_compiled_fn fn,
+                                      df_error *err);
 df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call, df_error *err);
 
 /* The functions of the record of such an op, and their fields. */
@@ -44,12 +47,16 @@ df_status DF_SYM(df_epilogue_run)(const df_product *product, const df_call *call
     { return DF_SYM(df_epilogue_workspace)(&PRODUCT_##of, call); }                               \
     static df_status prepare_cluster_##of(const df_call *call, void **prepared, df_error *err)   \
     { return DF_SYM(df_epilogue_prepare)(&PRODUCT_##of, call, prepared, err); }                  \
+    static df_status compile_cluster_##of(const df_call *call, void *prepared, df_ints layout,   \
+                                          df_compiled_fn fn, df_error *err)                      \
+    { return DF_SYM(df_epilogue_compile)(&PRODUCT_##of, call, prepared, layout, fn, err); }      \
     static df_status run_cluster_##of(const df_call *call, df_error *err)                        \
     { return DF_SYM(df_epilogue_run)(&PRODUCT_##of, call, err); }
 #define EPILOGUE_OP(of)                                                                          \
     .kind = DF_GENERAL, .total = true, .internal = true, .n_in = DF_VARIADIC,                    \
     .n_out = DF_VARIADIC, .count_out = count_cluster_##of, .infer = infer_cluster_##of,          \
     .workspace = workspace_cluster_##of, .run = run_cluster_##of,                                \
-    .prepare = prepare_cluster_##of, .release = DF_SYM(df_epilogue_release)
+    .prepare = prepare_cluster_##of, .compile = compile_cluster_##of,                            \
+    .release = DF_SYM(df_epilogue_release)
 
 #endif

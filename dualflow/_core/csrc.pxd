@@ -184,6 +184,9 @@ cdef extern from "op/op.h" nogil:
         const void *prepared
     ctypedef void (*df_tile_fn)(int64_t n, void *out, const void *const *in_,
                                 const df_attr *attrs) noexcept nogil
+    ctypedef struct df_called
+    ctypedef void (*df_compiled_fn)(int64_t units, void *const *at,
+                                    const df_called *calls) noexcept nogil
     ctypedef void (*df_reduce_fn)(int64_t rows, int64_t n, void *out, const void *x) noexcept nogil
     ctypedef struct df_folder:
         void (*part)(int64_t rows, int64_t cols, void *out, const void *x) noexcept nogil
@@ -286,6 +289,8 @@ cdef extern from "exec/program.h" nogil:
     df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                              df_error *err) noexcept
     void df_program_free(df_program *p) noexcept
+    df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_compiled_fn fn,
+                                 df_error *err) noexcept
     int df_program_size(const df_program *p) noexcept
     ctypedef struct df_profile:
         int64_t *ns

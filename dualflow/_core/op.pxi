@@ -133,6 +133,11 @@ cdef class Op:
         return self.c.cost if self.c.cost > 0 else 0.2
 
     @property
+    def key(self):
+        """The input whose dtype decides about the kernel of an elementwise op."""
+        return self.c.tile_key
+
+    @property
     def dtypes(self):
         """Names of the dtypes an elementwise op has a kernel for, of its key input."""
         cdef list names = []

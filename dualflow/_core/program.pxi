@@ -51,7 +51,7 @@ cdef class Program:
     cdef Returned *returned
     cdef bint keeps_dynamic
     cdef tuple constants
-    cdef tuple bodies              # the Programs that instructions own; a list might be cleared
+    cdef readonly tuple bodies     # the Programs that instructions own; a list might be cleared
     cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
@@ -338,6 +338,32 @@ cdef class Program:
         cdef tuple held = self.hold(args)
         self.execute(PySequence_Fast_ITEMS(held), results, NULL, check_numerics, NULL)
         return results
+
+    def compile(self, int instruction, layout, size_t address):
+        """Lets one of its own instructions go on by compiled code, whatever runs meanwhile.
+
+        Parameters
+        ----------
+        instruction : int
+        layout : sequence of int
+            csrc/fuse/cluster.h says what it means.
+        address : int
+            Of the function, which stays where it is.
+        """
+        cdef df_error err
+        cdef df_ints numbers
+        cdef Py_ssize_t k
+        cdef int64_t *v = <int64_t *>PyMem_Malloc((len(layout) + 1) * sizeof(int64_t))
+        if v == NULL:
+            raise MemoryError()
+        try:
+            for k, number in enumerate(layout):
+                v[k] = number
+            numbers.v, numbers.n = v, len(layout)
+            check(df_program_compile(self.c, instruction, numbers, <df_compiled_fn>address, &err),
+                  &err)
+        finally:
+            PyMem_Free(v)
 
     def profile(self, args):
         """Runs the program; results, ns of each instruction, and its start on the monotonic clock
