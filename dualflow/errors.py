@@ -61,6 +61,10 @@ class GradientWarning(UserWarning):
     """A gradient is None; the message says why."""
 
 
+class CompilerWarning(UserWarning):
+    """Functions with `jit_compile` are interpreted: no C compiler does what it should."""
+
+
 class RetracingWarning(UserWarning):
     """A function is traced repeatedly, or has Python side effects that runs will not repeat."""
 

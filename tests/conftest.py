@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dualflow.graph.program import clusters
+
 HERE = Path(__file__).resolve().parent
 HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
            for path in sorted(HERE.rglob("*.py"))
@@ -17,6 +19,22 @@ def pytest_addoption(parser):
                      help="every dtype at every SIMD level, finer sweeps; takes long")
     parser.addoption("--minutes", type=float, default=1., help="how long `-m soak` runs")
     parser.addoption("--seed", type=int, default=None, help="where `-m soak` begins")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """For compiled clusters, of all processes of the run: the header takes a second to compile."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if base.name.startswith("popen-") else base) / "cache"
+
+
+@pytest.fixture
+def cache(folder, monkeypatch):
+    """What is compiled goes to a folder of the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    assert clusters.wait(600)
+    yield folder
+    assert clusters.wait(600)
 
 
 @pytest.fixture

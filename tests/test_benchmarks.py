@@ -31,6 +31,7 @@ def benchmarks():
                 yield pytest.param(value, (), id=f"{path.stem}.{name}")
 
 
+@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("benchmark, case", list(benchmarks()))
 def test_benchmark_runs(benchmark, case):
     if inspect.isfunction(benchmark):

@@ -80,7 +80,7 @@ def test_python_imports_go_down(path):
 
 
 # milliseconds: made where they are needed
-SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy"}
+SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "opcode", "copy", "subprocess", "ctypes"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)

@@ -142,3 +142,31 @@ class DeepStep:
     def track_arena_over_lower_bound(self):
         plan = self.step.compiled_for(self.images, self.labels).plan
         return plan.arena_bytes / plan.lower_bound
+
+
+def layer_norm(x):
+    centered = x - df.reduce_mean(x, -1, keepdims=True)
+    variance = df.reduce_mean(centered * centered, -1, keepdims=True)
+    return centered * df.math.rsqrt(variance + 1e-5)
+
+
+class Clusters:
+    """Fused steps, interpreted and as machine code."""
+
+    params = [[1024, 65536], ["interpreted", "compiled"]]
+    param_names = ["n", "clusters"]
+
+    def setup(self, n, clusters):
+        self.x = df.random.normal([n // 256, 256], seed=0)
+        jit = clusters == "compiled"
+        self.gelu = df.function(gelu, jit_compile=jit)
+        self.layer_norm = df.function(layer_norm, jit_compile=jit)
+        for f in (self.gelu, self.layer_norm):
+            f(self.x)
+            f.clusters_for(self.x, wait=True)
+
+    def time_gelu(self, n, clusters):
+        self.gelu(self.x)
+
+    def time_layer_norm(self, n, clusters):
+        self.layer_norm(self.x)

@@ -10,9 +10,9 @@ LEVELS = {
     "avx512": "-mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl "
               "-mprefer-vector-width=512",
 }
-FLAGS = ("-std=c11 -D_GNU_SOURCE -Wall -Wextra -fwrapv -ffp-contract=off -fno-math-errno "
-         "-fno-trapping-math -ffunction-sections -fdata-sections "
-         "-fno-asynchronous-unwind-tables")
+KERNEL_FLAGS = "-fwrapv -ffp-contract=off -fno-math-errno -fno-trapping-math"
+FLAGS = (f"-std=c11 -D_GNU_SOURCE -Wall -Wextra {KERNEL_FLAGS} -ffunction-sections "
+         "-fdata-sections -fno-asynchronous-unwind-tables")
 
 HEAD = """\
 #   CC       gcc 11 or later, clang; for glibc or musl

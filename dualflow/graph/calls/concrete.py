@@ -29,6 +29,7 @@ from dualflow.graph.calls.exact import alike
 from dualflow.graph.calls.section import Section, section_of
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes.options import Options
+from dualflow.graph.program.clusters import COMPILED
 from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.trace.parameters import Guard
 from dualflow.graph.trace.specialize import Computed, specialize
@@ -158,8 +159,11 @@ class ConcreteFunction(Generic[R]):
         """Its arguments, how long it took to trace and plan, and what caused it."""
         what = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
         n, ms = len(self._plans), sum(plan.ms for plan in self._plans.values())
-        return (f"({what}) traced in {self.ms:.1f} ms, {n} plan{'s'[:n != 1]} in {ms:.1f} ms; "
-                f"{self.cause}")
+        clusters = [x for plan in self._plans.values() for x in plan.clusters]
+        compiled = sum([x.state == COMPILED for x in clusters])
+        ready = f", {compiled} of {len(clusters)} clusters compiled" if clusters else ""
+        return (f"({what}) traced in {self.ms:.1f} ms, {n} plan{'s'[:n != 1]} in {ms:.1f} ms"
+                f"{ready}; {self.cause}")
 
     def is_for(self, skeleton: Any, leaves: Sequence[Any]) -> bool:
         """Whether it was made for these leaf keys exactly."""

@@ -55,7 +55,12 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
         False: the graph runs as it was traced.
     autograph : bool, default True
         Whether `if`, `while` and `for` on traced tensors are converted.
-    jit_compile, reduce_retracing, experimental_compile, experimental_relax_shapes : ignored
+    jit_compile : bool, optional
+        Whether fused elementwise work becomes machine code, compiled in the background by the
+        system's C compiler. Results keep every bit.
+    experimental_compile : bool, optional
+        An older name of `jit_compile`.
+    reduce_retracing, experimental_relax_shapes : ignored
 
     Returns
     -------
@@ -77,5 +82,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Sequence[A
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature, name=name,
-                                 fast_math=fast_math, passes=passes, autograph=autograph)
-    return Function(func, name, input_signature, fast_math, passes, autograph)
+                                 fast_math=fast_math, passes=passes, autograph=autograph,
+                                 jit_compile=jit_compile, experimental_compile=experimental_compile)
+    return Function(func, name, input_signature, fast_math, passes, autograph,
+                    bool(experimental_compile if jit_compile is None else jit_compile))

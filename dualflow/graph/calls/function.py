@@ -58,7 +58,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
 
     def __init__(self, python_function: Callable[P, R], name: str | None = None,
                  input_signature: Sequence[Any] | None = None, fast_math: bool = False,
-                 passes: bool = True, autograph: bool = True) -> None:
+                 passes: bool = True, autograph: bool = True, jit_compile: bool = False) -> None:
         if not callable(python_function):
             raise InvalidArgumentError(f"function: got {python_function!r}, want a callable")
         if inspect.isgeneratorfunction(python_function) or inspect.iscoroutinefunction(
@@ -69,8 +69,8 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         self.name: str = name or str(getattr(python_function, "__name__",
                                             type(python_function).__name__))
         self.input_signature = input_signature
-        self.options: Options = Options(passes=passes, fast_math=fast_math)
-        self._settings = self.name, input_signature, fast_math, passes, autograph
+        self.options: Options = Options(passes=passes, fast_math=fast_math, jit=jit_compile)
+        self._settings = self.name, input_signature, fast_math, passes, autograph, jit_compile
         self._conversion = Conversion(python_function, autograph)
         self._lock = reentrant_lock()
         self._traces: list[ConcreteFunction] = []

@@ -9,6 +9,7 @@ from dualflow.graph.inspect import draw as drawing, plan_text
 from dualflow.graph.inspect.profile import Profile, make_profile
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import optimize
+from dualflow.graph.program import clusters
 from dualflow.graph.program.compile import Compiled
 
 
@@ -103,6 +104,32 @@ class Inspection:
         """
         compiled = self.compiled_for(*args, **kwargs)
         return drawing.draw(compiled.traced if traced else compiled.graph, path)
+
+    def clusters_for(self, *args: Any, wait: bool = False, **kwargs: Any) -> str:
+        """What has become of the clusters of a call, a line each: whether they are compiled.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The call's.
+        wait : bool, default False
+            Whether to wait until none is pending, here or elsewhere in the process.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> f = df.function(lambda x: df.tanh(x) * x + x, jit_compile=True)
+        >>> print(f.clusters_for(df.ones([8]), wait=True))          # doctest: +SKIP
+        tanh, multiply, add: compiled
+        """
+        compiled = self.compiled_for(*args, **kwargs)
+        if wait:
+            clusters.wait()
+        return "\n".join([clusters.text(x) for x in compiled.clusters])
 
     def profile(self, *args: Any, runs: int = 20, **kwargs: Any) -> Profile:
         """Runs a call several times and measures each instruction.

@@ -21,6 +21,8 @@ class Options:
         Whether the rules of the IR are checked after every pass.
     check_numerics : bool
         Whether the program stops at the first op that produces a NaN or an infinity.
+    jit : bool
+        Whether clusters become compiled code, in the background.
     portable : bool
         Whether it is to run at other SIMD levels, too: no matrix is packed for this one.
     """
@@ -30,4 +32,5 @@ class Options:
     fold_limit: int = FOLD_LIMIT
     check: bool = False
     check_numerics: bool = False
+    jit: bool = False
     portable: bool = False

@@ -23,6 +23,7 @@ from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
 from dualflow.graph.passes.options import Options
+from dualflow.graph.program import clusters
 from dualflow.graph.program.lower import lower
 from dualflow.graph.program.plan import Plan, make_plan
 from dualflow.graph.program.spec import ArgumentSpec, ProgramSpec
@@ -48,6 +49,8 @@ class Compiled:
     spec : ProgramSpec
     program : Program
     executable : Executable
+    clusters : sequence of Cluster
+        Those that were asked to be compiled.
     ms : float
         How long it took to make.
     """
@@ -60,6 +63,8 @@ class Compiled:
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
         self.spec: ProgramSpec = lower(self.plan, self.graph)
         self.program: Program = Program(self.spec, self.locate)
+        self.clusters: Sequence[clusters.Cluster] = (
+            clusters.start(self.spec, self.program) if options.jit else ())
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}
         self.order: list[int] = [distinct[x] for x in self.graph.outputs]
         self.renewed: dict[int, int] = stand_in(traced, self.graph)

@@ -1,0 +1,109 @@
+"""Which formula of csrc a step of a cluster computes, as the sources say: the records name tile
+functions, the lines that make these name formulas of vectors."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from dualflow._core import Op
+from dualflow.aot.runtime import read, sources
+from dualflow.dtypes import DType
+
+HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # what generated code starts with
+EXPENSIVE = 2.0                 # ns per element: inlined, such formulas are long and gain nothing
+
+# Suffixes of the names in C by dtype: of vectors, and of casts.
+TAGS = {"bool": "u8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+        "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "u16",
+        "bfloat16": "u16", "float32": "f32", "float64": "f64"}
+CAST_TAGS = TAGS | {"bool": "b8", "float16": "f16", "bfloat16": "bf16"}
+TESTS = frozenset({"TEST", "COMPARE"})          # forms that yield masks
+HALVES = frozenset({"float16", "bfloat16"})
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+_GROUPS = {"FLOATS": _FLOATS, "INTS": _INTS, "NUMBERS": _FLOATS + _INTS, "BOOLS": ("bool",)}
+_RECORD = re.compile(r"^DF_OP\((\w+)\) = \{(.*?)\};", re.M | re.S)
+_TABLE = re.compile(r"\b(FLOATS|INTS|NUMBERS|BOOLS)\((\w+)\)")
+_ENTRY = re.compile(r"\b(?:DF_OF\((F16|BF16|F64), |\[DF_(F32)\] = )(\w+)_tile_\w+")
+_FORM = re.compile(r"^TILE_(UNARY|BINARY|TERNARY|QUATERNARY|UNARY_WITH|BINARY_WITH|UNARY_EITHER|"
+                   r"BINARY_EITHER|CHOICE|TEST|COMPARE)\(([\w, ]+)\)", re.M)
+_FAMILY = re.compile(r'^#define TEMPLATE "(ops/\w+_formulas\.h)"\n(?:#include "[^"]+"\n)+'
+                     r"#undef TEMPLATE\n|^#define DTYPE \w+\n#include \"(ops/\w+_formulas\.h)\"\n"
+                     r"#undef DTYPE\n", re.M)
+_ENTRY_DTYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64", "F32": "float32"}
+
+
+class Formula(NamedTuple):
+    """A formula of vectors.
+
+    Attributes
+    ----------
+    name : str
+        In C, without the suffix of the dtype.
+    tag : str
+        That suffix.
+    form : str
+        What it takes and yields: as the names of the lines that make tile functions.
+    wide : bool
+        Whether halves are widened to float32 for it.
+    """
+
+    name: str
+    tag: str
+    form: str
+    wide: bool
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """The lines that include the formulas of each family which has some of vectors."""
+    return tuple([found[0] for path in sources("ops") for found in _FAMILY.finditer(read(path))
+                  if _FORM.search(read(found[1] or found[2]))])
+
+
+@cache
+def forms() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By name of a tile function: its form, and the formulas it is made of."""
+    headers = {name: None for text in families() for name in re.findall(r'"(ops/\w+_\w+\.h)"', text)
+               if name.endswith("_formulas.h")}
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for header in headers:
+        for form, inside in _FORM.findall(read(header)):
+            name, *others = inside.split(", ")
+            found[name] = form, tuple(others) or (name,)
+    return found
+
+
+@cache
+def tiles() -> dict[tuple[str, str], str]:
+    """By op and dtype of its key operand: the name of its tile function, without the suffix."""
+    found: dict[tuple[str, str], str] = {}
+    for path in sources("ops"):
+        for op, inside in _RECORD.findall(read(path)):
+            for group, name in _TABLE.findall(inside):
+                found.update({(op, dtype): name for dtype in _GROUPS[group]})
+            for other, f32, name in _ENTRY.findall(inside):
+                found[op, _ENTRY_DTYPES[other or f32]] = name
+    return found
+
+
+def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
+    """The formula of an elementwise op whose key operand has a dtype, or None: the library's tile
+    function is called instead."""
+    name = tiles().get((op.name, key.name))
+    if name is None or name not in forms():
+        return None
+    form, names = forms()[name]
+    if op.cost >= EXPENSIVE and form not in TESTS:
+        return None
+    if form.endswith("EITHER"):
+        names = (names[0] if words[0] else names[1],)
+        form = form.removesuffix("_EITHER")
+    half = key.name in HALVES
+    if form == "CHOICE" and half:
+        return Formula(names[0], "i16", form, False)
+    return Formula(names[0], "f32" if half else TAGS[key.name], form, half)
+

@@ -1,0 +1,250 @@
+"""The steps of a cluster in phases: loops over a tile, and calls between them; and what lies in
+which slot (csrc/fuse/cluster.h, `layout`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from dualflow._core import get_op
+from dualflow.aot.clusters.formulas import TESTS, Formula, formula_of
+from dualflow.aot.tables import DTYPES
+from dualflow.dtypes import DType, as_dtype
+from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step
+
+CAST = get_op("cast")
+BOOL = as_dtype("bool")
+CHEAP = 0.2             # ns per element, the least there is
+SHORT_ROW = 64          # elements: shorter rows have their numbers repeated before they are read
+
+
+class Kind(Enum):
+    """How an input meets the iteration shape."""
+
+    DENSE = "dense"     # of its shape, read in place
+    FULL = "full"       # repeated in some way: the executor lays it out as a tile
+    ROW = "row"         # a number for each row
+    COLUMN = "column"   # one row, which meets all of them
+    ONE = "one"         # a single number
+
+
+class Input(NamedTuple):
+    dtype: DType
+    kind: Kind
+
+
+class Load(NamedTuple):
+    """An input as it is read in a space; `fixed`: at one place, a number or a row that meets all
+    elements."""
+
+    input: int
+    space: int
+    fixed: bool
+
+
+# The result of a step, or what a call has made of it, repeating its numbers along rows.
+Result = int | tuple[str, int]
+Read = Load | Result
+
+
+class Phase:
+    """A loop over the elements (FULL) or the rows (ROW) of a tile, or a call.
+
+    Attributes
+    ----------
+    space : int
+    steps : list of int
+        Of a loop; one for a call.
+    calls : bool
+    repeats : int or None
+        The value of rows that a call repeats along them.
+    """
+
+    def __init__(self, space: int, calls: bool = False, repeats: int | None = None) -> None:
+        self.space = space
+        self.calls = calls
+        self.repeats = repeats
+        self.steps: list[int] = []
+
+
+class Plan:
+    """
+    Parameters
+    ----------
+    code : Code
+    inputs : sequence of Input
+
+    Attributes
+    ----------
+    phases : list of Phase
+    formulas : list of Formula or None
+        By step; None: it is cast, or called.
+    dtypes : list of DType
+        By value.
+    loads : dict of Load to int
+        Slots.
+    """
+
+    def __init__(self, code: Code, inputs: Sequence[Input]) -> None:
+        self.code = code
+        self.inputs = inputs
+        self.n_in = len(inputs)
+        self.short: bool = code.row_length < SHORT_ROW
+        self.dtypes: list[DType] = [x.dtype for x in inputs]
+        self.formulas: list[Formula | None] = []
+        self.phases: list[Phase] = []
+        self.phase_of: dict[int, int] = {}              # by value
+        self.expanded: dict[int, int] = {}              # phase that repeats a value of rows
+        self.loads: dict[Load, int] = {}
+        self.last: dict[Read, int] = {}     # phase that reads it last
+        for k, step in enumerate(code.steps):
+            self._take(k, step)
+        self._place()
+
+    # --- phases ---
+
+    def _take(self, k: int, step: Step) -> None:
+        key = self.dtypes[step.operands[0 if step.op.kind == "reduction" else step.op.key]]
+        formula = None
+        if step.op.kind != "reduction":
+            formula = formula_of(step.op, key, step.words)
+        tests = formula is not None and formula.form in TESTS
+        made = DTYPES[step.words[0]] if step.op is CAST else BOOL if tests else key
+        self.dtypes.append(made)
+        self.formulas.append(formula)
+        if step.space != FOLD:
+            looping = formula is not None or step.op is CAST
+            space = step.space if step.op.kind != "reduction" else FULL
+            at = self._phase(step, space, looping)
+            for v in step.operands:
+                self._read(v, at, looping)
+            self.phases[at].steps.append(k)
+            self.phase_of[self.n_in + k] = at
+
+    def _phase(self, step: Step, space: int, looping: bool) -> int:
+        """The first phase that may hold a step, added if there is none."""
+        earliest = 0
+        for v in step.operands:
+            if self._expands(v, space, looping):
+                earliest = max(earliest, self._expand(v) + 1)
+            elif v >= self.n_in:
+                at = self.phase_of[v]
+                same = looping and not self.phases[at].calls and self.phases[at].space == space
+                earliest = max(earliest, at if same else at + 1)
+        if looping:
+            for at in range(earliest, len(self.phases)):
+                if not self.phases[at].calls and self.phases[at].space == space:
+                    return at
+        self.phases.append(Phase(space, calls=not looping))
+        return len(self.phases) - 1
+
+    def _is_row(self, v: int) -> bool:
+        """Whether a result of a step has one element for each row."""
+        return v >= self.n_in and self.code.steps[v - self.n_in].space == ROW
+
+    def _expands(self, v: int, space: int, looping: bool) -> bool:
+        return space == FULL and self._is_row(v) and (self.short or not looping)
+
+    def _expand(self, v: int) -> int:
+        """The phase that repeats a value of rows along them."""
+        if v not in self.expanded:
+            self.phases.append(Phase(ROW, calls=True, repeats=v))
+            self.expanded[v] = len(self.phases) - 1
+            self.last[v] = max(self.last.get(v, 0), self.expanded[v])
+        return self.expanded[v]
+
+    def _read(self, v: int, at: int, looping: bool) -> None:
+        """Notes that a phase reads a value. One that costs as little to compute as to load is
+        computed again."""
+        phase = self.phases[at]
+        k = v - self.n_in
+        if looping and k in phase.steps:
+            return
+        if looping and phase.space == FULL and v >= self.n_in and self._is_cheap(k):
+            for x in self.code.steps[k].operands:
+                self._read(x, at, True)
+            phase.steps.append(k)
+            return
+        read = self.source(v, phase.space, looping)
+        self.last[read] = max(self.last.get(read, 0), at)
+
+    def _is_cheap(self, k: int) -> bool:
+        """Whether a result of elements is computed by a cheap op of inputs and rows alone."""
+        step = self.code.steps[k]
+        return (step.space == FULL and self.formulas[k] is not None and step.op.cost <= CHEAP
+                and all([v < self.n_in or (self._is_row(v) and not self.short)
+                         for v in step.operands]))
+
+    def source(self, v: int, space: int, looping: bool) -> Read:
+        """Where a phase reads a value: a load, the result of a step, or its repetition."""
+        if v < self.n_in:
+            kind = self.inputs[v].kind
+            if looping and kind is Kind.ROW and space == FULL and not self.short:
+                return Load(v, ROW, False)
+            column = kind is Kind.COLUMN and space == FULL and not self.short
+            return Load(v, space, looping and (kind is Kind.ONE or column))
+        return ("repeated", v) if self._expands(v, space, looping) else v
+
+    # --- slots ---
+
+    def _place(self) -> None:
+        """Numbers loads, outputs and registers."""
+        end = len(self.phases)
+        folded = [step.operands[0] for step in self.code.steps if step.space == FOLD]
+        for v in folded:
+            read = self.source(v, FULL, False)
+            self.last[read] = end
+        for read in self.last:
+            if isinstance(read, Load):
+                self.loads[read] = len(self.loads)
+        self.output_of: dict[int, int] = {}
+        for k, v in enumerate(self.code.outputs):
+            self.output_of.setdefault(v, k)
+        self.registers: list[tuple[int, int]] = []      # space, bytes
+        self._free: list[tuple[int, int]] = []          # register, phase after which it is
+        self.slots: dict[Result, int] = {}
+        first = len(self.loads) + len(self.code.outputs)
+        latest = max([self.last[x] for x in self.loads if not x.fixed], default=-1)
+        outputs = [(0, -1)] * len(self.code.outputs)
+        made: list[tuple[int, Result]] = [(at, v) for v, at in self.phase_of.items()]
+        made += [(at, ("repeated", v)) for v, at in self.expanded.items()]
+        for at, x in sorted(made, key=lambda item: item[0]):
+            value = x if isinstance(x, int) else x[1]
+            space = self.code.steps[value - self.n_in].space if isinstance(x, int) else FULL
+            shape = space, self.dtypes[value].itemsize
+            last = self.last.get(x, -1)
+            if isinstance(x, int) and x in self.output_of:
+                keep = self._register(shape, at, end) if latest > at else -1
+                self.slots[x] = len(self.loads) + self.output_of[x]
+                outputs[self.output_of[x]] = at, keep
+            elif last > at or self.phases[at].calls:
+                self.slots[x] = first + self._register(shape, at, max(last, at), value in folded)
+        self.outputs = outputs
+        self.folds: list[int] = [self.slot(v, FULL, False) for v in folded]
+        self.calls: list[int] = [k for phase in self.phases if phase.calls for k in phase.steps]
+
+    def _register(self, shape: tuple[int, int], at: int, last: int, alone: bool = False) -> int:
+        """A register from phase `at` to `last`; `alone`: nothing else is ever in it."""
+        for k, (number, until) in enumerate(self._free):
+            if not alone and until < at and self.registers[number] == shape:
+                self._free[k] = number, last
+                return number
+        self.registers.append(shape)
+        if not alone:
+            self._free.append((len(self.registers) - 1, last))
+        return len(self.registers) - 1
+
+    def slot(self, v: int, space: int, looping: bool) -> int:
+        """The slot where a phase reads a value."""
+        read = self.source(v, space, looping)
+        return self.loads[read] if isinstance(read, Load) else self.slots[read]
+
+    @property
+    def layout(self) -> list[int]:
+        """What the executor is told."""
+        loads = [n for x in self.loads for n in (x.input, x.space, int(x.fixed), self.last[x])]
+        return [len(self.loads), *loads,
+                len(self.registers), *[n for x in self.registers for n in x],
+                len(self.outputs), *[n for x in self.outputs for n in x],
+                len(self.folds), *self.folds, len(self.calls), *self.calls]

@@ -1,0 +1,208 @@
+"""The C of a cluster: a function that does its phases. csrc/ops/strip.h says what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dualflow.aot.clusters.formulas import (
+    CAST_TAGS,
+    HALVES,
+    HEADERS,
+    TAGS,
+    TESTS,
+    Formula,
+    families,
+)
+from dualflow.aot.clusters.phases import BOOL, CAST, Kind, Load, Phase, Plan, Read
+from dualflow.aot.tables import number
+from dualflow.dtypes import DType
+from dualflow.graph.ir.tile_code import FULL, ROW
+from dualflow.graph.ir.tile_text import float_of
+
+EXPORTED = '__attribute__((visibility("default")))'
+WIDE = 4                # bytes: halves are computed in float32
+
+
+def prelude(isa: str) -> str:
+    """What every source begins with."""
+    return "\n".join([f"#define DF_ISA {isa}", *[f'#include "{path}"' for path in HEADERS],
+                      *families()])
+
+
+def function(plan: Plan, name: str) -> str:
+    """A cluster as a function of that name."""
+    loops = [Loop(plan, k) for k, phase in enumerate(plan.phases) if not phase.calls]
+    parts = [loop.text(f"{name}_{loop.number}") for loop in loops]
+    lines = []
+    calls = iter(range(len(plan.calls)))
+    for k, phase in enumerate(plan.phases):
+        if phase.calls:
+            lines.append(call(plan, phase, calls))
+        else:
+            lines.append(f"{name}_{k}(units, at);")
+    body = "\n    ".join(lines)
+    used = "" if plan.calls else "    (void)calls;\n"
+    return "\n".join([*parts, f"{EXPORTED} void {name}(int64_t units, void *const *at, "
+                      f"const df_called *calls)\n{{\n{used}    {body}\n}}\n"])
+
+
+def call(plan: Plan, phase: Phase, calls: Iterator[int]) -> str:
+    """A phase that calls a function of the library, or repeats numbers along rows."""
+    length = plan.code.row_length
+    if phase.repeats is not None:
+        v = phase.repeats
+        tag = TAGS[plan.dtypes[v].name]
+        to, of = plan.slots["repeated", v], plan.slots[v]
+        return (f"for (int64_t r = 0; r < units; r++)\n        for (int64_t i = 0; i < {length}; "
+                f"i++) ((t_{tag} *)at[{to}])[r * {length} + i] = ((const t_{tag} *)at[{of}])[r];")
+    step = plan.code.steps[phase.steps[0]]
+    k, out = next(calls), plan.slots[plan.n_in + phase.steps[0]]
+    at = [f"at[{plan.slot(v, phase.space, False)}]" for v in step.operands]
+    if step.op.kind == "reduction":
+        return f"calls[{k}].reduce(units, {length}, at[{out}], {at[0]});"
+    n = f"units * {length}" if phase.space == FULL else "units"
+    return (f"calls[{k}].tile({n}, at[{out}], (const void *const[]){{{', '.join(at)}}}, "
+            f"calls[{k}].attrs);")
+
+
+class Loop:
+    """A phase that goes through its operands strip by strip."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        self.plan = plan
+        self.number = number
+        self.phase = plan.phases[number]
+        self.masks: dict[int, str] = {}                 # values that are masks: of which dtype
+        self.reads: dict[int, Read] = {}        # values from outside
+        made = {plan.n_in + k for k in self.phase.steps}
+        for k in self.phase.steps:
+            for v in plan.code.steps[k].operands:
+                if v not in made:
+                    self.reads[v] = plan.source(v, self.phase.space, True)
+        self.width: int = max([self._bytes(v) for v in (*self.reads, *made)])
+
+    def _bytes(self, v: int) -> int:
+        dtype = self.plan.dtypes[v]
+        return WIDE if dtype.name in HALVES else dtype.itemsize
+
+    def _is_column(self, v: int) -> bool:
+        """Whether a value is one row, the same for all rows of this loop."""
+        read = self.reads[v]
+        return isinstance(read, Load) and read.fixed and self.plan.inputs[v].kind is Kind.COLUMN
+
+    def _along(self, v: int) -> bool:
+        """Whether a value has one number for each row of this loop."""
+        read = self.reads[v]
+        if self.phase.space != FULL or (isinstance(read, tuple) and not isinstance(read, Load)):
+            return False
+        return read.space == ROW if isinstance(read, Load) else self.plan._is_row(v)
+
+    def text(self, name: str) -> str:
+        plan, space = self.plan, self.phase.space
+        length = plan.code.row_length
+        splats: list[str] = []      # once
+        rows: list[str] = []        # for each row
+        pointers: list[str] = []
+        loads: list[str] = []
+        columns = False
+        for v, read in self.reads.items():
+            tag, slot = self._tag(v), plan.slot(v, space, True)
+            pointers.append(f"const t_{tag} *const p{v} = at[{slot}];")
+            if self._is_column(v):
+                columns = True
+                loads.append(f"const v_{tag} x{v} = STRIP_LOAD({tag}, p{v} + c, m, W);")
+            elif isinstance(read, Load) and read.fixed:
+                splats.append(f"const v_{tag} x{v} = splat_{tag}(*p{v});")
+            elif self._along(v):
+                rows.append(f"const v_{tag} x{v} = splat_{tag}(p{v}[r]);")
+            else:
+                loads.append(f"const v_{tag} x{v} = STRIP_LOAD({tag}, p{v} + i, m, W);")
+        steps = [line for k in self.phase.steps for line in self._step(k)]
+        stores = []
+        for k in self.phase.steps:
+            v = plan.n_in + k
+            if v in plan.slots and plan.phase_of[v] == self.number:
+                pointers.append(f"t_{self._tag(v)} *const p{v} = at[{plan.slots[v]}];")
+                stores.append(f"STRIP_STORE({self._tag(v)}, p{v} + i, x{v}, m, W);")
+        strip = "\n            ".join([*loads, *steps, *stores])
+        head = "\n    ".join([f"enum {{ W = DF_VEC_BYTES / {self.width} }};", *pointers, *splats])
+        if rows or columns:
+            body = ROWS.format(rows="\n        ".join(rows), length=length, strip=strip)
+        else:
+            n = f"units * {length}" if space == FULL else "units"
+            body = FLAT.format(n=n, length=length if space == FULL else 1, strip=strip)
+        return f"static void {name}(int64_t units, void *const *at)\n{{\n    {head}\n{body}}}\n"
+
+    def _tag(self, v: int) -> str:
+        return TAGS[self.plan.dtypes[v].name]
+
+    # --- steps ---
+
+    def _step(self, k: int) -> list[str]:
+        plan, step = self.plan, self.plan.code.steps[k]
+        v, formula = plan.n_in + k, plan.formulas[k]
+        if step.op is CAST:
+            of, to = [CAST_TAGS[plan.dtypes[x].name] for x in (step.operands[0], v)]
+            return [f"v_{to} x{v};", f"STRIP_CAST(x{v}, {to}, x{step.operands[0]}, {of}, W);"]
+        assert formula is not None
+        key = plan.dtypes[step.operands[step.op.key]]
+        operands = [self._operand(x, formula, key, j) for j, x in enumerate(step.operands)]
+        if formula.form.endswith("WITH"):
+            value = number(float_of(step.words[0]))
+            operands.append(f"splat_{formula.tag}((t_{formula.tag}){value})")
+        made = f"{formula.name}_{formula.tag}({', '.join(operands)})"
+        if formula.form in TESTS:
+            self.masks[v] = formula.tag
+            return [f"const m_{formula.tag} k{v} = {made};",
+                    f"const v_u8 x{v} = bytes_of_{formula.tag}(k{v});"]
+        if formula.wide:
+            made = f"{CAST_TAGS[key.name]}_of_wide({made})"
+        elif formula.tag != self._tag(v):       # bits of halves
+            made = f"(v_{self._tag(v)}){made}"
+        return [f"const v_{self._tag(v)} x{v} = {made};"]
+
+    def _operand(self, x: int, formula: Formula, key: DType, place: int) -> str:
+        """A value as a formula takes it."""
+        dtype = self.plan.dtypes[x]
+        if formula.form == "CHOICE" and place == 0:
+            assert dtype is BOOL
+            mask = self.masks.get(x)
+            same = mask is not None and mask[1:] == formula.tag[1:]     # bits of an element
+            return f"k{x}" if same else f"mask_of_{formula.tag}(x{x})"
+        if formula.wide:
+            return f"wide_of_{CAST_TAGS[dtype.name]}(x{x})"
+        return f"x{x}" if formula.tag == TAGS[dtype.name] else f"(v_{formula.tag})x{x}"
+
+
+FLAT = """\
+    const int64_t n = {n};
+    int64_t i = 0;
+    for (; i + W <= n; i += W) {{
+        enum {{ m = W }};
+        {{
+            {strip}
+        }}
+    }}
+    if ({length} % W && i < n) {{
+        const int64_t m = n - i;
+        {{
+            {strip}
+        }}
+    }}
+"""
+
+ROWS = """\
+    enum {{ LENGTH = {length} }};
+    for (int64_t r = 0; r < units; r++) {{
+        {rows}
+        int64_t i = r * LENGTH, c = 0;
+        for (; c + W <= LENGTH; i += W, c += W) {{
+            enum {{ m = W }};
+            {strip}
+        }}
+        if (LENGTH % W) {{
+            enum {{ m = LENGTH % W ? LENGTH % W : W }};
+            {strip}
+        }}
+    }}
+"""

@@ -1,0 +1,226 @@
+"""Compiled clusters give the bits of the interpreter."""
+
+import itertools
+import threading
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dualflow as df
+from dualflow import _core
+from dualflow._core import Program
+from dualflow.aot.clusters.request import written
+from dualflow.graph.program import clusters
+from tests.aot.compiled import check_compiled, program_of
+from tests.graph import test_cluster as interpreted
+from tests.graph.build import assert_same, values
+from tests.graph.test_cluster import normal
+from tests.graph.test_random_programs import FLOATS, SETTINGS, VARIABLE_STEPS, programs, run
+from tests.graph.tile_code import Cluster
+from tests.programs.steps import STEPS
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+OPS = [op for op in map(_core.get_op, _core.ops()) if op.kind == "elementwise"]
+DTYPES = [x.name for x in df.dtypes.ALL]
+SHAPE = (3, 37)         # whole strips and one that is not, at every level
+
+
+def dtypes_of(op):
+    """The dtypes of the key operand of an op, for each of which it makes a step."""
+    return op.dtypes or DTYPES
+
+
+def attrs_of(op):
+    """Values of the attributes of an op, several of bools."""
+    choices = {"float": [0.25], "int": [2], "bool": [False, True],
+               "dtype": [df.as_dtype(name) for name in DTYPES]}
+    return [dict(zip(op.attrs, found, strict=True))
+            for found in itertools.product(*[choices[kind] for kind in op.attr_types])]
+
+
+def operands(op, dtype, seed):
+    """Tensors that an op takes, special values among them, none that it refuses."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(op.n_in):
+        is_condition = op.n_in == 3 and op.key == 1 and k == 0
+        drawn = values(rng, SHAPE, "bool" if is_condition else dtype)
+        x = df.constant(drawn)
+        if k == op.looks_at and op.refuses(x.dtype):
+            x = df.constant(np.where(drawn % 7 == 0, 1, drawn % 7).astype(drawn.dtype))
+        found.append(x if x.dtype.name == dtype or is_condition else df.cast(x, dtype))
+    return found
+
+
+def cluster_of(op, dtype, attrs, seed=0):
+    """An op between two others, on operands in memory, made before, and single numbers."""
+    given = operands(op, dtype, seed)
+    c = Cluster(*given, *[df.reshape(x, (-1,))[5] for x in given], shape=SHAPE)
+    n = op.n_in
+    y = c.step(op.name, *range(n), **attrs)
+    made = [y, c.step(op.name, *range(n - 1), 2 * n - 1, **attrs),
+            c.step(op.name, n, *range(1, n), **attrs)]
+    like = c.run(y)[0].dtype
+    if like.name == dtype and n == 1:
+        made.append(c.step(op.name, y, **attrs))
+    made.append(c.step("equal", y, y))
+    return c, made
+
+
+def all_cases():
+    return [(op, dtype, attrs) for op in OPS for dtype in dtypes_of(op) for attrs in attrs_of(op)]
+
+
+def check_ops(cases):
+    refused = check_compiled([cluster_of(*case, seed=k) for k, case in enumerate(cases)])
+    assert [x for x in refused if "interpreted" not in x[1]] == []
+
+
+def test_ops():
+    """Each op for one dtype."""
+    cases = all_cases()
+    of_each = [[x for x in cases if x[0] is op] for op in OPS]
+    check_ops([found[k % len(found)] for k, found in enumerate(of_each)])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_ops(dtype):
+    check_ops([x for x in all_cases() if x[1] == dtype])
+
+
+# --- the clusters that the tests of the interpreter run ---
+
+def clusters_of(monkeypatch, calls):
+    """What tests of tests/graph/test_cluster.py check, given their arguments."""
+    found = []
+    with monkeypatch.context() as patch:
+        patch.setattr(interpreted, "check",
+                      lambda cluster, *outputs, threads=None: found.append((cluster, outputs)))
+        for call, args in calls:
+            call(*args)
+    return found
+
+
+FEW = [
+    *[(interpreted.test_gelu, [s]) for s in [(), (1,), (1000,), (100_003,), (0,), (3, 0)]],
+    *[(interpreted.test_softmax, [s]) for s in [(1, 1), (100, 3), (700, 100), (40, 1024), (0, 4)]],
+    *[(interpreted.test_layer_norm, [s]) for s in [(5, 3), (7, 17), (700, 100), (2, 8193)]],
+    (interpreted.test_folds, ["reduce_sum", np.float32]),
+    (interpreted.test_folds_of_inputs_outputs_and_broadcasts, []),
+    (interpreted.test_folds_beside_rows, []),
+    (interpreted.test_rows_of_several_dimensions, []),
+    (interpreted.test_many_outputs_and_one_twice, []),
+    (interpreted.test_mixed_dtypes, []),
+    (interpreted.test_broadcasts_beside_rows, [(30, 2000)]),
+    (interpreted.test_one_number_for_all_or_for_each_row, ["subtract", np.float32]),
+    (interpreted.test_a_step_that_nobody_reads, []),
+]
+MANY = [
+    *[(interpreted.test_softmax, [s]) for s in interpreted.ROWS],
+    *[(interpreted.test_layer_norm, [s]) for s in interpreted.ROWS],
+    *[(interpreted.test_folds, [name, dtype]) for name in interpreted.FOLDED
+      for dtype in (np.float32, np.float64)],
+    *[(interpreted.test_one_number_for_all_or_for_each_row, [name, dtype])
+      for name in interpreted.WITH_ONE for dtype in (np.float32, np.float64, np.float16)],
+    *[(interpreted.test_broadcasts, pair)
+      for pair in itertools.product(interpreted.SHAPES, interpreted.SHAPES)],
+    (interpreted.test_attributes, []), (interpreted.test_many_scalars, []),
+    (interpreted.test_one_number_repeated_where_a_step_needs_it, []),
+    (interpreted.test_random_programs, []),
+]
+
+
+def test_clusters(monkeypatch):
+    assert check_compiled(clusters_of(monkeypatch, FEW), threads=(1, 3)) == []
+
+
+@pytest.mark.soak
+def test_many_clusters(monkeypatch):
+    found = clusters_of(monkeypatch, MANY)
+    for k in range(0, len(found), 40):
+        assert check_compiled(found[k:k + 40]) == []
+
+
+# --- programs ---
+
+def check_program(steps, dtype, seed, scale=1):
+    """Runs of a random program, the first of which asks for its clusters."""
+    def waiting(f):
+        compiled = df.function(f, jit_compile=True)
+
+        def call(*args):
+            outputs = compiled(*args)
+            assert clusters.wait(600)
+            return outputs
+
+        return call
+
+    want, _, _ = run(steps, dtype, seed, lambda f: f, scale)
+    got, _, _ = run(steps, dtype, seed, waiting, scale)
+    for g, w in zip(got, want, strict=True):
+        assert_same(g, w)
+
+
+@pytest.mark.parametrize("seed, dtype, scale", [(0, "float32", 1), (1, "float32", 40),
+                                                (2, "float64", 1), (3, "bfloat16", 1)])
+def test_random_programs(seed, dtype, scale):
+    rng = np.random.default_rng(seed)
+    kinds = sorted(STEPS.keys() - {"split"}) + VARIABLE_STEPS
+    steps = [(kinds[rng.integers(len(kinds))], *map(int, rng.integers(0, 60, 2)),
+              int(rng.integers(12))) for _ in range(30)]
+    check_program(steps, dtype, seed, scale)
+
+
+@pytest.mark.soak
+@settings(max_examples=200, **SETTINGS)
+@given(programs, st.sampled_from(FLOATS), st.integers(0, 99))
+def test_many_random_programs(steps, dtype, seed):
+    check_program(steps, dtype, seed)
+
+
+def test_runs_that_go_on_meanwhile():
+    """Threads run a function while its cluster is swapped."""
+    x = normal(40, 100)
+    f = df.function(lambda x: df.tanh(x) * x - df.reduce_max(df.sin(x), 1, keepdims=True),
+                    jit_compile=True)
+    want = f.python_function(x).numpy().tobytes()
+    different = []
+
+    def calls():
+        for _ in range(300):
+            if f(x).numpy().tobytes() != want:
+                different.append(1)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    said = f.clusters_for(x, wait=True)
+    calls()
+    for thread in threads:
+        thread.join()
+    assert not different
+    assert said.endswith(": compiled")
+
+
+def test_layouts_are_checked():
+    """Whatever a layout says, it is refused or points at what there is."""
+    c, y, mean, _ = interpreted.layer_norm(normal(8, 6), normal(6), normal(6))
+    spec = program_of(c, (y, mean), c.run(y, mean))
+    layout = written(spec, spec.instructions[0]).layout
+    for n in range(len(layout)):
+        with pytest.raises(df.errors.InvalidArgumentError, match="layout"):
+            Program(spec).compile(0, layout[:n], 1)
+    raised = 0
+    for k, bad in itertools.product(range(len(layout)), [-1, 5, 99, 2**31, 2**62, -2**63]):
+        try:
+            Program(spec).compile(0, [*layout[:k], bad, *layout[k + 1:]], 1)
+        except df.errors.InvalidArgumentError:
+            raised += 1
+    assert raised > 4 * len(layout)
+    for instruction in (-1, 1):
+        with pytest.raises(df.errors.InvalidArgumentError, match="no cluster"):
+            Program(spec).compile(instruction, layout, 1)
