@@ -224,3 +224,17 @@ def test_the_folder_of_another_compiler_is_kept_while_it_is_used(tmp_path):
     os.utime(old, (long_ago, long_ago))
     compiler.prune(tmp_path / "mine")
     assert sorted(path.name for path in Path(tmp_path).iterdir()) == ["kept", "mine"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "neon"])
+def test_other_levels(isa, tmp_path):
+    """The same tests where the library runs at another SIMD level."""
+    env = os.environ | {"DUALFLOW_ISA": isa}
+    load = [sys.executable, "-c", "import dualflow"]
+    if subprocess.run(load, env=env, capture_output=True, check=False).returncode:
+        pytest.skip(f"no {isa} here")
+    made = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--basetemp={tmp_path / 'base'}",
+                           Path(__file__).with_name("test_clusters.py")],
+                          env=env, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout
