@@ -11,6 +11,7 @@ from hypothesis import given, settings
 import dualflow as df
 from dualflow import _core
 from dualflow._core import Program
+from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.request import written
 from dualflow.graph.program import clusters
 from tests.aot.compiled import check_compiled, program_of
@@ -21,7 +22,8 @@ from tests.graph.test_random_programs import FLOATS, SETTINGS, VARIABLE_STEPS, p
 from tests.graph.tile_code import Cluster
 from tests.programs.steps import STEPS
 
-pytestmark = pytest.mark.usefixtures("cache")
+pytestmark = [pytest.mark.usefixtures("cache"),
+              pytest.mark.skipif(compiler.command() is None, reason="no C compiler")]
 
 OPS = [op for op in map(_core.get_op, _core.ops()) if op.kind == "elementwise"]
 DTYPES = [x.name for x in df.dtypes.ALL]
