@@ -11,7 +11,7 @@ from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.phases import Input, Kind, Plan
 from dualflow.aot.clusters.source import function
 from dualflow.aot.clusters.worker import WORKER, Function, Job, Refused, name_of
-from dualflow.aot.tables import tile_code
+from dualflow.aot.flat import tile_code
 from dualflow.graph.ir.tile_code import disassemble
 from dualflow.graph.ir.tile_text import CODE
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec, SlotSpec
