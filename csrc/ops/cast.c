@@ -38,13 +38,17 @@
 #define LOOPS_OF_ALL(from)                                                                       \
     LOOP(from, b8) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)               \
     LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
+#define LOOPS_OF_INTS(from) /* of which unsigned integers get the bits that signed ones do */    \
+    LOOP(from, b8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)                \
+    LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
 #define LOOPS(from)                                                                              \
     LOOPS_OF_ALL(from) LOOP(from, u8) LOOP(from, u16) LOOP(from, i8) LOOP(from, i16)             \
     LOOP(from, i32)
 #define LOOPS_OF_FLOATS(from)                                                                    \
     LOOPS_OF_ALL(from) VECTOR_LOOP(from, u8, 0, 255) VECTOR_LOOP(from, u16, 0, 65535)            \
     VECTOR_LOOP(from, i8, -128, 127) VECTOR_LOOP(from, i16, -32768, 32767)
-LOOPS(b8) LOOPS(u8) LOOPS(u16) LOOPS(u32) LOOPS(u64) LOOPS(i8) LOOPS(i16) LOOPS(i32) LOOPS(i64)
+LOOPS_OF_INTS(u8) LOOPS_OF_INTS(u16) LOOPS_OF_INTS(u32) LOOPS_OF_INTS(u64)
+LOOPS_OF_INTS(i8) LOOPS_OF_INTS(i16) LOOPS_OF_INTS(i32) LOOPS_OF_INTS(i64)
 LOOPS(f16) LOOPS(bf16)
 LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* whose greatest is no float */
 LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
@@ -52,12 +56,16 @@ LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
 #define ROW(from)                                                                                \
     {from##_b8,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,         \
      from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+#define ROW_OF_INTS(from)                                                                        \
+    {from##_b8,  from##_i8,  from##_i16, from##_i32,  from##_i64, from##_i8, from##_i16,         \
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
-    DF_OF_ALL(BOOL, ROW(b8)), DF_OF_ALL(U8, ROW(u8)), DF_OF_ALL(U16, ROW(u16)),
-    DF_OF_ALL(U32, ROW(u32)), DF_OF_ALL(U64, ROW(u64)), DF_OF_ALL(I8, ROW(i8)),
-    DF_OF_ALL(I16, ROW(i16)), DF_OF_ALL(I32, ROW(i32)), DF_OF_ALL(I64, ROW(i64)),
-    DF_OF_ALL(F16, ROW(f16)), DF_OF_ALL(BF16, ROW(bf16)), [DF_F32] = ROW(f32),
-    DF_OF_ALL(F64, ROW(f64)),
+    DF_OF_ALL(BOOL, ROW_OF_INTS(u8)), DF_OF_ALL(U8, ROW_OF_INTS(u8)),
+    DF_OF_ALL(U16, ROW_OF_INTS(u16)), DF_OF_ALL(U32, ROW_OF_INTS(u32)),
+    DF_OF_ALL(U64, ROW_OF_INTS(u64)), DF_OF_ALL(I8, ROW_OF_INTS(i8)),
+    DF_OF_ALL(I16, ROW_OF_INTS(i16)), DF_OF_ALL(I32, ROW_OF_INTS(i32)),
+    DF_OF_ALL(I64, ROW_OF_INTS(i64)), DF_OF_ALL(F16, ROW(f16)),
+    DF_OF_ALL(BF16, ROW(bf16)), [DF_F32] = ROW(f32), DF_OF_ALL(F64, ROW(f64)),
 };
 
 enum { DTYPE_ATTR };

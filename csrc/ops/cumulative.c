@@ -39,8 +39,8 @@ typedef int64_t so_far_i64;
 #undef TEMPLATE
 
 #define OF_INTS(name)                                                                            \
-    DF_OF(U8, name##_block_u8), DF_OF(U16, name##_block_u16), DF_OF(U32, name##_block_u32),      \
-    DF_OF(U64, name##_block_u64), DF_OF(I8, name##_block_i8), DF_OF(I16, name##_block_i16),      \
+    DF_OF(U8, name##_block_i8), DF_OF(U16, name##_block_i16), DF_OF(U32, name##_block_i32),      \
+    DF_OF(U64, name##_block_i64), DF_OF(I8, name##_block_i8), DF_OF(I16, name##_block_i16),      \
     DF_OF(I32, name##_block_i32), DF_OF(I64, name##_block_i64)
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, DF_OF(F64, name##_block_f64)
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};

@@ -36,6 +36,7 @@ DF_INLINE void FN(cumulate_columns)(T *out, const T *x, const block_shape *s, SO
 DF_INLINE SO_FAR FN(add_1)(SO_FAR a, T b) { return (SO_FAR)(a + b); }
 DF_INLINE SO_FAR FN(multiply_1)(SO_FAR a, T b) { return (SO_FAR)(a * b); }
 
+#if DTYPE_SIGNED
 static void FN(cumsum_block)(void *out, const void *const *in, const block_shape *s)
 {
     if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 0, FN(add_1));
@@ -47,6 +48,7 @@ static void FN(cumprod_block)(void *out, const void *const *in, const block_shap
     if (s->cols == 1) FN(cumulate_row)(out, in[0], s, 1, FN(multiply_1));
     else FN(cumulate_columns)(out, in[0], s, 1, FN(multiply_1));
 }
+#endif
 
 #if DTYPE_FLOAT
 

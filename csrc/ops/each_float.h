@@ -1,5 +1,6 @@
 /* Includes TEMPLATE once per floating dtype that this build has. */
 #define DTYPE_FLOAT 1
+#define DTYPE_SIGNED 1
 #define DTYPE f32
 #include TEMPLATE
 #undef DTYPE
@@ -8,4 +9,5 @@
 #include TEMPLATE
 #undef DTYPE
 #endif
+#undef DTYPE_SIGNED
 #undef DTYPE_FLOAT

@@ -1,6 +1,8 @@
 /* Includes TEMPLATE once per integer dtype that this build has. Some ops compute bools as uint8,
- * and halves as int16; others leave those functions unused. */
+ * and halves as int16; others leave those functions unused. What gives the same bits whatever the
+ * sign is compiled where DTYPE_SIGNED alone, and so a signed dtype comes with the unsigned one. */
 #define DTYPE_FLOAT 0
+#define DTYPE_SIGNED 0
 #if DF_BUILT_U8 || DF_BUILT_BOOL
 #define DTYPE u8
 #include TEMPLATE
@@ -21,24 +23,27 @@
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I8
+#undef DTYPE_SIGNED
+#define DTYPE_SIGNED 1
+#if DF_BUILT_I8 || DF_BUILT_U8 || DF_BUILT_BOOL
 #define DTYPE i8
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I16 || DF_BUILT_F16 || DF_BUILT_BF16
+#if DF_BUILT_I16 || DF_BUILT_U16 || DF_BUILT_F16 || DF_BUILT_BF16
 #define DTYPE i16
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I32
+#if DF_BUILT_I32 || DF_BUILT_U32
 #define DTYPE i32
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I64
+#if DF_BUILT_I64 || DF_BUILT_U64
 #define DTYPE i64
 #include TEMPLATE
 #undef DTYPE
 #endif
+#undef DTYPE_SIGNED
 #undef DTYPE_FLOAT

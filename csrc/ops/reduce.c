@@ -27,7 +27,7 @@ typedef void (*columns_fn)(void *out, const void *x, const void *p, int64_t rows
 typedef void (*gather_fn)(int64_t rows, int64_t cols, int64_t stride, void *out, const void *x);
 typedef void (*finish_fn)(int64_t n, void *out, const void *p, double count);
 
-/* How numbers of one dtype are reduced. */
+/* How numbers of one dtype are reduced, and, of floats, folded. */
 typedef struct {
     rows_fn rows;
     columns_fn columns;
@@ -44,19 +44,28 @@ typedef struct reduction {
     double cost; /* of the first reducer, ns per element; 0: it is bound by memory */
 } reduction;
 
-#define REDUCER_OF(name, dtype)                                                                  \
+#define REDUCER_OF(name, dtype) {.rows = name##_rows_##dtype, .columns = name##_columns_##dtype}
+#define FOLDED_OF(name, dtype)                                                                   \
     {name##_rows_##dtype, name##_columns_##dtype, name##_part_##dtype, name##_gather_##dtype}
 #define FLOAT_REDUCERS(name) [DF_F32] = REDUCER_OF(name, f32), DF_OF_ALL(F64, REDUCER_OF(name, f64))
+#define FOLDED_FLOATS(name) [DF_F32] = FOLDED_OF(name, f32), DF_OF_ALL(F64, FOLDED_OF(name, f64))
 #define INT_REDUCERS(name)                                                                       \
     DF_OF_ALL(U8, REDUCER_OF(name, u8)), DF_OF_ALL(U16, REDUCER_OF(name, u16)),                  \
     DF_OF_ALL(U32, REDUCER_OF(name, u32)), DF_OF_ALL(U64, REDUCER_OF(name, u64)),                \
     DF_OF_ALL(I8, REDUCER_OF(name, i8)), DF_OF_ALL(I16, REDUCER_OF(name, i16)),                  \
     DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
-#define REDUCERS(name) FLOAT_REDUCERS(name), INT_REDUCERS(name)
+#define REDUCERS(name) FOLDED_FLOATS(name), INT_REDUCERS(name)
+#define SIGNLESS_REDUCERS(name) /* which wrap around to the same bits */                         \
+    FOLDED_FLOATS(name),                                                                         \
+    DF_OF_ALL(U8, REDUCER_OF(name, i8)), DF_OF_ALL(U16, REDUCER_OF(name, i16)),                  \
+    DF_OF_ALL(U32, REDUCER_OF(name, i32)), DF_OF_ALL(U64, REDUCER_OF(name, i64)),                \
+    DF_OF_ALL(I8, REDUCER_OF(name, i8)), DF_OF_ALL(I16, REDUCER_OF(name, i16)),                  \
+    DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
 #define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, DF_OF(F64, name##_finish_f64)}
 
-static const reduction sum = {.first = {REDUCERS(sum)}, .rest = {REDUCERS(sum)}};
-static const reduction prod = {.first = {REDUCERS(prod)}, .rest = {REDUCERS(prod)}};
+static const reduction sum = {.first = {SIGNLESS_REDUCERS(sum)}, .rest = {SIGNLESS_REDUCERS(sum)}};
+static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod)},
+                               .rest = {SIGNLESS_REDUCERS(prod)}};
 static const reduction max = {.first = {REDUCERS(max)}, .rest = {REDUCERS(max)}};
 static const reduction min = {.first = {REDUCERS(min)}, .rest = {REDUCERS(min)}};
 /* bools are bytes 0 and 1 */
@@ -64,13 +73,13 @@ static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))},
                               .rest = {DF_OF_ALL(BOOL, REDUCER_OF(max, u8))}};
 static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))},
                               .rest = {DF_OF_ALL(BOOL, REDUCER_OF(min, u8))}};
-static const reduction mean = {.first = {FLOAT_REDUCERS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
+static const reduction mean = {.first = {FOLDED_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
                                FINISH(mean)};
-static const reduction euclidean_norm = {.first = {FLOAT_REDUCERS(sum_square)},
+static const reduction euclidean_norm = {.first = {FOLDED_FLOATS(sum_square)},
                                          .rest = {FLOAT_REDUCERS(sum)}, FINISH(root)};
-static const reduction sum_of_squares = {.first = {FLOAT_REDUCERS(sum_square)},
+static const reduction sum_of_squares = {.first = {FOLDED_FLOATS(sum_square)},
                                          .rest = {FLOAT_REDUCERS(sum)}};
-static const reduction mean_of_squares = {.first = {FLOAT_REDUCERS(sum_square)},
+static const reduction mean_of_squares = {.first = {FOLDED_FLOATS(sum_square)},
                                           .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean)};
 static const reduction variance = {.first = {FLOAT_REDUCERS(sum_deviation)},
                                    .rest = {FLOAT_REDUCERS(sum)}, FINISH(mean), .parameter = &mean};

@@ -1,12 +1,13 @@
 /* Part of reduce.c, included once per dtype: its reductions and finishes. */
 
-/* The functions of a reducer. */
+/* The functions of a reducer; FOLDED: those that folds call. */
 #define REDUCER(name, identity, map, combine)                                                    \
     static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
     { FN(reduce_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                     \
     static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
                                    int64_t cols, int64_t stride)                                 \
-    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }       \
+    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }
+#define FOLDED(name, identity, map, combine)                                                     \
     static void FN(name##_part)(int64_t rows, int64_t cols, int64_t stride, void *out,           \
                                 const void *x)                                                   \
     {                                                                                            \
@@ -18,8 +19,10 @@
                                   const void *x)                                                 \
     { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
 
+#if DTYPE_SIGNED
 REDUCER(sum, 0, plain, plus)
 REDUCER(prod, 1, plain, times)
+#endif
 REDUCER(max, FN(lowest)(), plain, max)
 REDUCER(min, FN(highest)(), plain, min)
 
@@ -36,6 +39,12 @@ DF_INLINE V FN(exp_of_difference)(V x, V p) { return FN(exp)(x - p); }
 REDUCER(sum_square, 0, square, plus)
 REDUCER(sum_deviation, 0, square_of_difference, plus)
 REDUCER(sum_exp, 0, exp_of_difference, plus)
+
+FOLDED(sum, 0, plain, plus)
+FOLDED(prod, 1, plain, times)
+FOLDED(max, FN(lowest)(), plain, max)
+FOLDED(min, FN(highest)(), plain, min)
+FOLDED(sum_square, 0, square, plus)
 
 /* What is done to each of n results when all is reduced; p as for the reducer, `count` numbers went
  * into each. */
@@ -80,3 +89,4 @@ static void FN(log_finish)(int64_t n, void *out, const void *p, double count)
 #endif
 
 #undef REDUCER
+#undef FOLDED

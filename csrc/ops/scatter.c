@@ -23,16 +23,17 @@ typedef void (*combine_fn)(const scatter_part *);
 
 typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
 
-#define MODES(dtype)                                                                             \
-    {scatter_add_##dtype, scatter_sub_##dtype, scatter_update_##dtype, scatter_min_##dtype,      \
-     scatter_max_##dtype, scatter_mul_##dtype}
+#define MODES(dtype, signed)                                                                     \
+    {scatter_add_##signed, scatter_sub_##signed, scatter_update_##signed, scatter_min_##dtype,   \
+     scatter_max_##dtype, scatter_mul_##signed}
 
 /* Dtypes without arithmetic can still be moved. */
 static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
-    DF_OF_ALL(U8, MODES(u8)), DF_OF_ALL(U16, MODES(u16)), DF_OF_ALL(U32, MODES(u32)),
-    DF_OF_ALL(U64, MODES(u64)), DF_OF_ALL(I8, MODES(i8)), DF_OF_ALL(I16, MODES(i16)),
-    DF_OF_ALL(I32, MODES(i32)), DF_OF_ALL(I64, MODES(i64)), [DF_F32] = MODES(f32),
-    DF_OF_ALL(F64, MODES(f64)), DF_OF_ALL(BOOL, {[UPDATE] = scatter_update_u8}),
+    DF_OF_ALL(U8, MODES(u8, i8)), DF_OF_ALL(U16, MODES(u16, i16)),
+    DF_OF_ALL(U32, MODES(u32, i32)), DF_OF_ALL(U64, MODES(u64, i64)),
+    DF_OF_ALL(I8, MODES(i8, i8)), DF_OF_ALL(I16, MODES(i16, i16)),
+    DF_OF_ALL(I32, MODES(i32, i32)), DF_OF_ALL(I64, MODES(i64, i64)), [DF_F32] = MODES(f32, f32),
+    DF_OF_ALL(F64, MODES(f64, f64)), DF_OF_ALL(BOOL, {[UPDATE] = scatter_update_i8}),
     DF_OF_ALL(F16, {[UPDATE] = scatter_update_i16}),
     DF_OF_ALL(BF16, {[UPDATE] = scatter_update_i16}),
 };

@@ -33,9 +33,11 @@ DF_INLINE void FN(combine)(const scatter_part *p, T (*f)(T, T))
     }
 }
 
+#if DTYPE_SIGNED
 static void FN(scatter_add)(const scatter_part *p) { FN(combine)(p, FN(plus)); }
 static void FN(scatter_sub)(const scatter_part *p) { FN(combine)(p, FN(minus)); }
 static void FN(scatter_mul)(const scatter_part *p) { FN(combine)(p, FN(times)); }
 static void FN(scatter_update)(const scatter_part *p) { FN(combine)(p, FN(other)); }
+#endif
 static void FN(scatter_min)(const scatter_part *p) { FN(combine)(p, FN(least)); }
 static void FN(scatter_max)(const scatter_part *p) { FN(combine)(p, FN(greatest)); }
