@@ -24,9 +24,19 @@ PER_ISA = [CSRC / "op/table.c", CSRC / "fuse/run.c",
            *sorted(path for room in KERNELS for path in CSRC.glob(f"{room}/*.c"))]
 COMMON = sorted({*CSRC.glob("*/*.c")} - {*PER_ISA})
 FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
-         "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC), "-g0"]
+         "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-I", str(CSRC)]
+# Without what makes code larger and no faster, except in small products of matrices, which are
+# mostly ends of loops. Files that unroll by themselves all that is worth it do with -O2. A compiler
+# that knows a flag by another name, or not, is spared it.
+SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
+        "--param=vect-epilogues-nomask=0"]
+UNROLLED = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c"]
+LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 GLUE_FLAGS = ["-Wno-unused-parameter", "-Wno-sign-compare", "-Wno-unused-function"]
-STRIP = ["-Wl,-s"] if platform.system() == "Linux" else []   # symbols double the wheel
+# CFLAGS=-g keeps what debuggers want: it doubles the wheel.
+DEBUG = "-g" in os.environ.get("CFLAGS", "").split()
+FLAGS += [] if DEBUG else ["-g0", "-fno-asynchronous-unwind-tables"]
+STRIP = ["-Wl,-s"] if platform.system() == "Linux" and not DEBUG else []
 
 # Flags of each level, most portable first. A compiler that refuses a level leaves it out.
 ISA_LEVELS = {
@@ -113,13 +123,17 @@ class BuildExt(build_ext):
         sanitize = [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-O1",
                     "-fno-sanitize-recover=undefined"] if self.sanitize else []
         levels = self.levels(root)
+        slim, less = [[flag for flag in flags if self.accepts(root, ["-Werror", flag])]
+                      for flags in (SLIM, LESS)]
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
         frames = [("DF_CORE_FRAMES", None)] if self.checks else []
-        jobs = [(Path(src), root / "glue", [*FLAGS, *GLUE_FLAGS, *sanitize], frames)
+        jobs = [(Path(src), root / "glue", [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
                 for src in ext.sources]
-        jobs += [(src, root / "common", FLAGS + sanitize, have) for src in COMMON]
-        jobs += [(src, root / isa, FLAGS + flags + sanitize, [("DF_ISA", isa)])
-                 for isa, flags in levels.items() for src in PER_ISA]
+        jobs += [(src, root / "common", FLAGS + slim + sanitize, have) for src in COMMON]
+        for src in PER_ISA:
+            lean = less if src in UNROLLED else [] if src.parent.name == "gemm" else slim
+            jobs += [(src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)])
+                     for isa, flags in levels.items()]
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
         # What is left to setuptools is to link, where an object is newer than the module.
