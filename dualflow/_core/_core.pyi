@@ -354,6 +354,7 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               ) -> dict[int, Any]: ...
 
 # --- programs -----------------------------------------------------------------------------------
+@final
 class ProgramFile:
     inputs: tuple[tuple[str, DType, tuple[int, ...]], ...]
     outputs: tuple[tuple[str, DType, tuple[int, ...]], ...]
