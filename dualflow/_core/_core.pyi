@@ -366,8 +366,7 @@ class ProgramFile:
 
 @final
 class Program:
-    @property
-    def cost(self) -> float: ...
+    cost: Final[float]
     def __new__(cls, spec: Any, on_error: Callable[[int, Exception], Exception] | None = None,
                 is_body: bool = False) -> Self: ...
     @property

@@ -391,7 +391,8 @@ cdef class Dim:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         # to compare one of its scalars, NumPy makes an array of it
-        numbers = tuple([x[()] if type(x) is _sys.modules["numpy"].ndarray else x for x in inputs])
+        array = _sys.modules["numpy"].ndarray
+        numbers = tuple(map(lambda x: x[()] if type(x) is array else x, inputs))
         if method == "__call__" and not kwargs and are_scalars(numbers):
             name = ufunc.__name__
             if name in DIM_UFUNCS:

@@ -149,8 +149,7 @@ cdef Attrs attrs_of(Op op, const df_attr *c):
         if op.c.attrs[<int>k].type == DF_ATTR_FLOAT:
             values.append(c[<int>k].f)
         elif op.c.attrs[<int>k].type == DF_ATTR_INTS:
-            values.append(int_list(c[<int>k].list.v, c[<int>k].list.n))
+            values.append(tuple(int_list(c[<int>k].list.v, c[<int>k].list.n)))
         else:
             values.append(c[<int>k].i)
-    return pack_values(op, tuple([tuple(x) if type(x) is list else x for x in values])) \
-        if values else None
+    return pack_values(op, tuple(values)) if values else None
