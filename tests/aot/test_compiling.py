@@ -20,7 +20,7 @@ import os, dualflow as df
 x = df.constant([0.5, -2.0, 3.0])
 f = df.function(lambda x: df.tanh(x) * x + {number}, jit_compile=True)
 want = f(x).tolist()
-print(f.clusters_for(x, wait=True))
+print(f.clusters_for(x, wait=True), flush=True)       # before there are two processes
 assert f(x).tolist() == want == (df.tanh(x) * x + {number}).tolist()
 """
 CODE = "tanh, multiply, add"
@@ -28,8 +28,10 @@ CODE = "tanh, multiply, add"
 
 def run(place, code=SCRIPT, number=1.5, **environment):
     """What a process prints, to both streams, that compiles to a folder."""
+    # Two processes write to one pipe: whole lines, where output is buffered.
+    environment = {"XDG_CACHE_HOME": str(place), "PYTHONUNBUFFERED": ""} | environment
     made = subprocess.run([sys.executable, "-c", code.format(number=number)],
-                          env=os.environ | {"XDG_CACHE_HOME": str(place)} | environment,
+                          env=os.environ | environment,
                           capture_output=True, text=True, check=False, timeout=300)
     assert made.returncode == 0, made.stderr
     return made.stdout + made.stderr
