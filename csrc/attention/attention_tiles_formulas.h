@@ -139,14 +139,14 @@ DF_INLINE void FN(transpose_four)(T *to, const T *from, int64_t step)
 {
     FN(four) r[4], t[4];
     UNROLL for (int i = 0; i < 4; i++) memcpy(&r[i], from + i * step, sizeof r[i]);
-    t[0] = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
-    t[1] = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    t[2] = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
-    t[3] = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(t[0], t[2], 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(t[0], t[2], 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(t[1], t[3], 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(t[1], t[3], 2, 3, 6, 7);
+    t[0] = DF_SHUFFLE(r[0], r[1], 0, 4, 1, 5);
+    t[1] = DF_SHUFFLE(r[0], r[1], 2, 6, 3, 7);
+    t[2] = DF_SHUFFLE(r[2], r[3], 0, 4, 1, 5);
+    t[3] = DF_SHUFFLE(r[2], r[3], 2, 6, 3, 7);
+    r[0] = DF_SHUFFLE(t[0], t[2], 0, 1, 4, 5);
+    r[1] = DF_SHUFFLE(t[0], t[2], 2, 3, 6, 7);
+    r[2] = DF_SHUFFLE(t[1], t[3], 0, 1, 4, 5);
+    r[3] = DF_SHUFFLE(t[1], t[3], 2, 3, 6, 7);
     UNROLL for (int i = 0; i < 4; i++) memcpy(to + i * KEYS, &r[i], sizeof r[i]);
 }
 

@@ -14,11 +14,6 @@ typedef uint16_t t_b2;
 typedef uint32_t t_b4;
 typedef uint64_t t_b8;
 
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (tile){__VA_ARGS__})
-#endif
 /* A store that leaves the line in no cache: a tile's lines are complete, and reading them first,
  * as a plain store does, costs more than all the rest: 1048 us instead of 1799 for 2048^2 float32
  * on one thread (Xeon, AVX-512). */

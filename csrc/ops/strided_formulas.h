@@ -38,8 +38,8 @@ static inline void FN(turn_tile)(char *to, int64_t to_step, const char *from, in
     for (int half = TILE / 2; half > 0; half /= 2) {
 #pragma GCC unroll 16
         for (int i = 0; i < TILE / 2; i++) {
-            b[2 * i] = SHUFFLE(a[i], a[i + TILE / 2], LOW);
-            b[2 * i + 1] = SHUFFLE(a[i], a[i + TILE / 2], HIGH);
+            b[2 * i] = DF_SHUFFLE(a[i], a[i + TILE / 2], LOW);
+            b[2 * i + 1] = DF_SHUFFLE(a[i], a[i + TILE / 2], HIGH);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < TILE; i++) a[i] = b[i];

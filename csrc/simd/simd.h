@@ -66,4 +66,15 @@ typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
 
 #define DF_INLINE static inline __attribute__((always_inline, unused))
 
+/* Chosen lanes of two vectors, numbered through both; gcc 11 has the older form alone. */
+#if __has_builtin(__builtin_shufflevector)
+#define DF_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define DF_SHUFFLE(a, b, ...)                                                                    \
+    __extension__({                                                                              \
+        typedef __typeof__(((a) < (b))[0]) places __attribute__((vector_size(sizeof(a))));       \
+        __builtin_shuffle(a, b, (places){__VA_ARGS__});                                          \
+    })
+#endif
+
 #endif
