@@ -13,22 +13,148 @@
 #include <string.h>
 #include <unistd.h>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #endif
 
 #if defined(__x86_64__) || defined(__i386__)
+#define SUPPORTS(name) (__builtin_cpu_supports(name) != 0)
+
+enum { EAX, EBX, ECX, EDX };
+
+/* A bit of cpuid, for what not every compiler has a name for. */
+static bool has_bit(unsigned leaf, unsigned part, int which, int bit)
+{
+    unsigned r[4];
+    return __get_cpuid_count(leaf, part, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) &&
+           (r[which] >> bit & 1);
+}
+
+/* Whether this CPU has what the compiler was allowed to use in every file, as by CFLAGS=-march=...:
+ * a level has such instructions besides its own, the baseline too. */
+static bool has_what_was_allowed(void)
+{
+    bool has = true;
+#ifdef __SSE3__
+    has = has && SUPPORTS("sse3");
+#endif
+#ifdef __SSSE3__
+    has = has && SUPPORTS("ssse3");
+#endif
+#ifdef __SSE4_1__
+    has = has && SUPPORTS("sse4.1");
+#endif
+#ifdef __SSE4_2__
+    has = has && SUPPORTS("sse4.2");
+#endif
+#ifdef __SSE4A__
+    has = has && SUPPORTS("sse4a");
+#endif
+#ifdef __POPCNT__
+    has = has && SUPPORTS("popcnt");
+#endif
+#ifdef __LZCNT__
+    has = has && has_bit(0x80000001, 0, ECX, 5);
+#endif
+#ifdef __MOVBE__
+    has = has && has_bit(1, 0, ECX, 22);
+#endif
+#ifdef __BMI__
+    has = has && SUPPORTS("bmi");
+#endif
+#ifdef __BMI2__
+    has = has && SUPPORTS("bmi2");
+#endif
+#ifdef __AVX__
+    has = has && SUPPORTS("avx");
+#endif
+#ifdef __F16C__
+    has = has && has_bit(1, 0, ECX, 29);
+#endif
+#ifdef __FMA__
+    has = has && SUPPORTS("fma");
+#endif
+#ifdef __FMA4__
+    has = has && SUPPORTS("fma4");
+#endif
+#ifdef __TBM__
+    has = has && has_bit(0x80000001, 0, ECX, 21);
+#endif
+#ifdef __XOP__
+    has = has && SUPPORTS("xop");
+#endif
+#ifdef __AVX2__
+    has = has && SUPPORTS("avx2");
+#endif
+#ifdef __AVXVNNI__
+    has = has && has_bit(7, 1, EAX, 4);
+#endif
+#ifdef __AVXIFMA__
+    has = has && has_bit(7, 1, EAX, 23);
+#endif
+#ifdef __AVXVNNIINT8__
+    has = has && has_bit(7, 1, EDX, 4);
+#endif
+#ifdef __AVXVNNIINT16__
+    has = has && has_bit(7, 1, EDX, 10);
+#endif
+#ifdef __GFNI__
+    has = has && SUPPORTS("gfni");
+#endif
+#ifdef __AVX512F__
+    has = has && SUPPORTS("avx512f");
+#endif
+#ifdef __AVX512CD__
+    has = has && SUPPORTS("avx512cd");
+#endif
+#ifdef __AVX512BW__
+    has = has && SUPPORTS("avx512bw");
+#endif
+#ifdef __AVX512DQ__
+    has = has && SUPPORTS("avx512dq");
+#endif
+#ifdef __AVX512VL__
+    has = has && SUPPORTS("avx512vl");
+#endif
+#ifdef __AVX512IFMA__
+    has = has && SUPPORTS("avx512ifma");
+#endif
+#ifdef __AVX512VBMI__
+    has = has && SUPPORTS("avx512vbmi");
+#endif
+#ifdef __AVX512VBMI2__
+    has = has && SUPPORTS("avx512vbmi2");
+#endif
+#ifdef __AVX512VNNI__
+    has = has && SUPPORTS("avx512vnni");
+#endif
+#ifdef __AVX512BITALG__
+    has = has && SUPPORTS("avx512bitalg");
+#endif
+#ifdef __AVX512VPOPCNTDQ__
+    has = has && SUPPORTS("avx512vpopcntdq");
+#endif
+#ifdef __AVX512FP16__
+    has = has && has_bit(7, 0, EDX, 23);
+#endif
+    return has;
+}
+
 bool df_cpu_has(df_isa isa)
 {
     __builtin_cpu_init();
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (!has_what_was_allowed()) return false;
+    const bool f16c = has_bit(1, 0, ECX, 29);
+    const bool avx2 = SUPPORTS("avx2") && SUPPORTS("fma") && SUPPORTS("bmi2") && f16c;
     switch (isa) {
     case DF_ISA_BASELINE: return true;
     case DF_ISA_AVX2: return avx2;
     case DF_ISA_AVX512:
-        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        return avx2 && SUPPORTS("avx512f") && SUPPORTS("avx512bw") && SUPPORTS("avx512dq") &&
+               SUPPORTS("avx512vl");
     default: return false;
     }
 }

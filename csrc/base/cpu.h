@@ -7,7 +7,8 @@
 /* In ascending order; a build holds the ones its compiler knows (see registry.c). */
 typedef enum { DF_ISA_BASELINE = 0, DF_ISA_NEON, DF_ISA_AVX2, DF_ISA_AVX512, DF_N_ISA } df_isa;
 
-/* True when this CPU (and its operating system) can run code of that level. */
+/* True when this CPU (and its operating system) can run code of that level, with what CFLAGS
+ * allowed the compiler besides. */
 bool df_cpu_has(df_isa isa);
 
 /* How products of bfloat16 are computed, from the portable way up: as float32; by instructions that

@@ -48,10 +48,15 @@ df_status df_registry_init(df_error *err)
     int found = -1;
     for (int isa = 0; isa < DF_N_ISA; isa++)
         if (usable(isa) && (!wanted || strcmp(wanted, levels[isa].name) == 0)) found = isa;
+    bool any = false;
+    for (int isa = 0; isa < DF_N_ISA; isa++) any = any || usable(isa);
+    if (!any)
+        return df_fail(err, DF_UNIMPLEMENTED,
+                       "this build wants instructions that this CPU does not have");
     if (found < 0)
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "DUALFLOW_ISA=%s: this build on this CPU has%s%s%s%s",
-                       wanted ? wanted : "", usable(DF_ISA_BASELINE) ? " baseline" : "",
+                       wanted, usable(DF_ISA_BASELINE) ? " baseline" : "",
                        usable(DF_ISA_NEON) ? " neon" : "", usable(DF_ISA_AVX2) ? " avx2" : "",
                        usable(DF_ISA_AVX512) ? " avx512" : "");
     chosen = (df_isa)found;
