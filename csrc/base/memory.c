@@ -18,7 +18,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#ifndef DF_NO_MMAP
 #include <sys/mman.h>
+#endif
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -34,6 +36,12 @@
 #endif
 #ifndef KEEP_FREE_BLOCKS
 #define KEEP_FREE_BLOCKS true /* if false, every use after free and every leak is caught */
+#endif
+
+#ifdef DF_NO_MMAP
+#define MAPS false
+#else
+#define MAPS KEEP_FREE_BLOCKS
 #endif
 
 #define HEADER_BYTES DF_ALIGNMENT
@@ -94,6 +102,7 @@ static uint64_t thread_number(void)
 #endif
 }
 
+#ifndef DF_NO_THREADS
 /* A thread ends: its place is free once nothing of it is live. */
 static void leave_place(void *place)
 {
@@ -101,6 +110,7 @@ static void leave_place(void *place)
     memory.in_use[(df_thread_memory *)place - memory.threads] = false;
     unlock();
 }
+#endif
 
 /* The place of this thread, which has none yet. */
 static df_thread_memory *find_place(void)
@@ -115,7 +125,9 @@ static df_thread_memory *find_place(void)
         place->thread = thread_number();
     }
     unlock();
+#ifndef DF_NO_THREADS
     if (found && pthread_setspecific(memory.at_exit, place)) leave_place(place);
+#endif
     own = place;
     return place;
 }
@@ -176,6 +188,7 @@ static int bucket_of(int64_t bytes, int64_t *capacity)
     return shift * 4 + (int)(last >> shift);
 }
 
+#ifndef DF_NO_MMAP
 /* Length of the mapping that holds a block; whole pages. */
 static int64_t map_length(int64_t capacity)
 {
@@ -200,18 +213,24 @@ static void *map_block(int64_t capacity)
     return start + before;
 }
 
+static void unmap_block(df_buffer *block) { munmap(block, (size_t)map_length(block->bytes)); }
+#else
+static void *map_block(int64_t capacity) { (void)capacity; return NULL; }
+static void unmap_block(df_buffer *block) { (void)block; }
+#endif
+
 static df_buffer *block_from_system(int64_t capacity)
 {
     void *block = NULL;
-    if (KEEP_FREE_BLOCKS && capacity >= MAP_BYTES) return map_block(capacity);
+    if (MAPS && capacity >= MAP_BYTES) return map_block(capacity);
     if (posix_memalign(&block, DF_ALIGNMENT, (size_t)(HEADER_BYTES + capacity))) return NULL;
     return block;
 }
 
 static void block_to_system(df_buffer *block)
 {
-    if (KEEP_FREE_BLOCKS && block->bytes >= MAP_BYTES)
-        munmap(block, (size_t)map_length(block->bytes));
+    if (MAPS && block->bytes >= MAP_BYTES)
+        unmap_block(block);
     else
         free(block);
 }

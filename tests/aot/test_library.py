@@ -38,30 +38,41 @@ def lines(f, variable):
     return [*found, f"{variable} {bytes(_core.memory_of(values[variable])).hex()}"]
 
 
-@needs_make
-@pytest.mark.parametrize("way", ["plain", pytest.param("sanitized", marks=pytest.mark.soak)])
-def test_c_gives_the_bits_of_python(way, tmp_path):
+def saved(folder):
+    """Functions, a variable of each, and their files."""
     step, _, x, y = mlp(rate=0.5)
     program, z, n = control()
     functions = {"step": (step.get_concrete_function(x, y), "hidden/kernel"),
                  "control": (program.get_concrete_function(z, n), "state")}
-    for name, (function, _) in functions.items():
-        df.save_program(function, tmp_path / f"{name}.df")
-    df.export_library(tmp_path / "library", [tmp_path / f"{name}.df" for name in functions])
-    make(tmp_path / "library", *WAYS[way])
+    files = {folder / f"{name}.df": variable for name, (_, variable) in functions.items()}
+    for file, (function, _) in zip(files, functions.values(), strict=True):
+        df.save_program(function, file)
+    return files
+
+
+def compare(files, library, header, program, *flags):
+    """Links load.c with a library, and compares what it prints with what Python says."""
     cc = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-    flags = WAYS[way][1].removeprefix("CFLAGS=").split() if len(WAYS[way]) > 1 else []
-    built = run(*cc, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(tmp_path / "library"),
-                str(HERE / "load.c"), str(tmp_path / "library/libdualflow.a"), "-o",
-                str(tmp_path / "load"), "-lm", "-pthread")
+    built = run(*cc, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(header),
+                str(HERE / "load.c"), str(library), "-o", str(program), "-lm", "-pthread")
     assert built.returncode == 0, built.stderr
-    for name, (_, variable) in functions.items():
-        file = tmp_path / f"{name}.df"
+    for file, variable in files.items():
         f = df.load_program(file)
         size = next(v.size * v.dtype.itemsize for v in f.variables if v.name == variable)
-        ran = run(str(tmp_path / "load"), str(file), variable, str(size))
+        ran = run(str(program), str(file), variable, str(size))
         assert ran.returncode == 0, ran.stdout + ran.stderr
         assert ran.stdout.splitlines() == lines(f, variable)
+
+
+@needs_make
+@pytest.mark.parametrize("way", ["plain", pytest.param("sanitized", marks=pytest.mark.soak)])
+def test_c_gives_the_bits_of_python(way, tmp_path):
+    files, library = saved(tmp_path), tmp_path / "library"
+    df.export_library(library, [*files])
+    make(library, *WAYS[way])
+    flags = WAYS[way][1].removeprefix("CFLAGS=").split() if len(WAYS[way]) > 1 else []
+    compare(files, library / "libdualflow.a", library, tmp_path / "load", *flags)
+    x = df.zeros([3])
     short = tmp_path / "short.df"
     short.write_bytes((tmp_path / "step.df").read_bytes()[:-1])
     df.save_program(df.function(df.sort).get_concrete_function(x), tmp_path / "sort.df")
