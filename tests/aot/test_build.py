@@ -4,7 +4,9 @@ possible in it; other compilers, libraries, machines and many random programs un
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ import dualflow as df
 from tests.aot.models import control, mlp
 from tests.aot.random_programs import random_program
 
+ROOT = Path(__file__).parents[2]
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 CROSS = "aarch64-linux-gnu-gcc"
 SANITIZED = ["OPT=-O1", "CFLAGS=-fsanitize=address,undefined -fno-sanitize-recover=all"]
@@ -61,6 +64,21 @@ needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason=
 def test_a_folder_gives_the_bits_of_python(tmp_path):
     write(tmp_path / "model")
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+
+
+@needs_make
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="make is preloaded what Python wants")
+def test_the_example_trains_on_in_c(tmp_path):
+    for module in ("sklearn", "tqdm", "safetensors"):
+        pytest.importorskip(module)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    ran = subprocess.run([sys.executable, ROOT / "examples/export_digits.py", "--steps=2",
+                          "--hidden=16", "--flags=-O0",
+                          f"--compiler={shutil.which('ccache') or ''} {COMPILER}"],
+                         cwd=tmp_path, env=env, text=True, capture_output=True, check=False,
+                         timeout=600)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "C: 2 steps" in ran.stdout and "the same bits: bias_0, " in ran.stdout
 
 
 @needs_make
