@@ -40,6 +40,39 @@ def mlp(rate=0.0):
     return step, predict, x, y
 
 
+def recurrent(kind):
+    """A training step and a prediction of a layer, "lstm" or "gru", in both directions and over
+    sequences of different lengths, and their inputs."""
+    units, gates = 5, {"lstm": 4, "gru": 3}[kind]
+    shapes = {"kernel": [3, gates * units], "recurrent": [units, gates * units],
+              "bias": [gates * units] if kind == "lstm" else [2, gates * units]}
+    weights = [[df.Variable(df.random.stateless_normal(shape, [k, way]) * 0.3,
+                            name=f"{kind}/{name}_{way}") for way in (0, 1)]
+               for k, (name, shape) in enumerate(shapes.items())]
+    out, bias = dense(2 * units, 4, f"{kind}/out", 5)
+    variables = [*df.nest.flatten(weights), out, bias]
+    optimizer = df.optimizers.Adam(0.01)
+
+    def net(x):
+        y, *_ = getattr(df.nn, kind)(x, *weights, lengths=[6, 4, 0], bidirectional=True)
+        return y @ out + bias
+
+    @df.function
+    def step(x, y):
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(y, net(x)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    @df.function
+    def predict(x):
+        return df.nn.softmax(net(x))
+
+    x = df.random.stateless_normal([3, 6, 3], [6, 0])
+    y = df.random.stateless_uniform([3, 6], [7, 0], 0, 4, df.int32)
+    return step, predict, x, y
+
+
 def control():
     """Branches and loops, which draw, write a variable, and have sizes that depend on data."""
     state = df.Variable([1.0, -2.0, 3.0], name="state")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from tests.aot.models import control, mlp
+from tests.aot.models import control, mlp, recurrent
 from tests.aot.random_programs import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,10 @@ def write(folder, seeds=(1,)):
     functions = {"train": step.get_concrete_function(x, y),
                  "predict": [predict.get_concrete_function(x[:k]) for k in (1, 16)],
                  "run": run.get_concrete_function(z, n)}
+    for kind in ("lstm", "gru"):
+        step, predict, x, y = recurrent(kind)
+        functions[f"train_{kind}"] = step.get_concrete_function(x, y)
+        functions[kind] = predict.get_concrete_function(x)
     examples = {"run": (z, n)}
     for seed in seeds:
         functions[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)
