@@ -59,10 +59,10 @@ check: build/check
 \tcp weights.safetensors build/
 \t$(RUN) build/check
 
-build/check: build/check.o libmodel.a
+build/check: build/check.o {library}
 \t$(CC) $(FLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -Wl,--gc-sections $^ -lm -o $@
 
-build/check.o: check.c build/flags Makefile model.h
+build/check.o: check.c build/flags Makefile {header}
 \t$(COMPILE) -DSAME_LEVEL=$(if $(filter {level},$(LEVELS)),1,0) -c $< -o $@
 """
 
@@ -93,10 +93,10 @@ clean:
 """
 
 CMAKE = """\
-# The library `model` and the test `check`. LEVELS: SIMD levels, of which the best that the CPU has
-# is chosen when a program starts. THREADS=OFF: kernels run on the caller's thread alone.
+# The library `{prefix}` and its test, `check`. LEVELS: SIMD levels, of which the best that the CPU
+# has is chosen when a program starts. THREADS=OFF: kernels run on the caller's thread alone.
 cmake_minimum_required(VERSION 3.16)
-project(model C)
+project({prefix} C)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
@@ -114,44 +114,46 @@ set(LEVELS ${{default_levels}} CACHE STRING "SIMD levels: baseline, avx2, avx512
 set(flags {flags})
 set(flags_avx2 {avx2})
 set(flags_avx512 {avx512})
-set(common model.c
+set(common {prefix}.c
 {common})
 set(kernels
 {kernels})
 
-add_library(model STATIC ${{common}})
-target_include_directories(model PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}} PRIVATE runtime)
-target_compile_options(model PRIVATE ${{flags}})
-target_link_libraries(model PUBLIC m)
+add_library({prefix} STATIC ${{common}})
+target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}} PRIVATE runtime)
+target_compile_options({prefix} PRIVATE ${{flags}})
+target_link_libraries({prefix} PUBLIC m)
 if(THREADS)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
-  target_link_libraries(model PUBLIC Threads::Threads)
+  target_link_libraries({prefix} PUBLIC Threads::Threads)
 else()
-  target_compile_definitions(model PRIVATE DF_NO_THREADS)
+  target_compile_definitions({prefix} PRIVATE DF_NO_THREADS)
 endif()
 if(NOT "baseline" IN_LIST LEVELS)
-  target_compile_definitions(model PRIVATE DF_WITHOUT_BASELINE)
+  target_compile_definitions({prefix} PRIVATE DF_WITHOUT_BASELINE)
 endif()
 foreach(level ${{LEVELS}})
   string(TOUPPER ${{level}} upper)
-  target_compile_definitions(model PRIVATE DF_HAVE_${{upper}})
-  add_library(kernels_${{level}} OBJECT ${{kernels}})
-  target_include_directories(kernels_${{level}} PRIVATE ${{CMAKE_CURRENT_SOURCE_DIR}} runtime)
-  target_compile_options(kernels_${{level}} PRIVATE ${{flags}} ${{flags_${{level}}}})
-  target_compile_definitions(kernels_${{level}} PRIVATE DF_ISA=${{level}}
+  target_compile_definitions({prefix} PRIVATE DF_HAVE_${{upper}})
+  add_library({prefix}_kernels_${{level}} OBJECT ${{kernels}})
+  target_include_directories({prefix}_kernels_${{level}} PRIVATE ${{CMAKE_CURRENT_SOURCE_DIR}}
+    runtime)
+  target_compile_options({prefix}_kernels_${{level}} PRIVATE ${{flags}} ${{flags_${{level}}}})
+  target_compile_definitions({prefix}_kernels_${{level}} PRIVATE DF_ISA=${{level}}
     $<$<NOT:$<BOOL:${{THREADS}}>>:DF_NO_THREADS>)
-  target_sources(model PRIVATE $<TARGET_OBJECTS:kernels_${{level}}>)
+  target_sources({prefix} PRIVATE $<TARGET_OBJECTS:{prefix}_kernels_${{level}}>)
 endforeach()
 
 enable_testing()
-add_executable(check check.c)
-target_link_libraries(check PRIVATE model)
+add_executable({prefix}_check check.c)
+set_target_properties({prefix}_check PROPERTIES OUTPUT_NAME check)
+target_link_libraries({prefix}_check PRIVATE {prefix})
 if(NOT "{level}" IN_LIST LEVELS)
-  target_compile_definitions(check PRIVATE SAME_LEVEL=0)
+  target_compile_definitions({prefix}_check PRIVATE SAME_LEVEL=0)
 endif()
 configure_file(weights.safetensors weights.safetensors COPYONLY)
-add_test(NAME check COMMAND check)
+add_test(NAME {prefix}_check COMMAND {prefix}_check)
 """
 
 
@@ -159,13 +161,13 @@ def _lines(names: Sequence[str], end: str) -> str:
     return f"{end}\n".join([f"    runtime/{name}" for name in names])
 
 
-def makefile(runtime: Runtime, level: str, machine: str) -> str:
+def makefile(runtime: Runtime, level: str, machine: str, prefix: str) -> str:
     """The text of a Makefile; recorded runs are of a SIMD level of a machine."""
-    text = ("# make          builds check and runs it\n# make libmodel.a\n#\n"
+    text = ("# make          builds check and runs it\n# make lib{prefix}.a\n#\n"
             "#   RUN      what runs check, if this machine cannot: qemu-aarch64-static\n"
             + HEAD + CHECK + LIBRARY)
-    return _filled(text, runtime, level, machine, own="model.c", library="libmodel.a",
-                   header="model.h")
+    return _filled(text, runtime, level, machine, prefix=prefix, own=f"{prefix}.c",
+                   library=f"lib{prefix}.a", header=f"{prefix}.h")
 
 
 def library_makefile(runtime: Runtime, level: str, machine: str) -> str:
@@ -180,8 +182,8 @@ def _filled(text: str, runtime: Runtime, level: str, machine: str, **names: str)
                        kernels=_lines(runtime.kernels, " \\"))
 
 
-def cmake(runtime: Runtime, level: str, machine: str) -> str:
+def cmake(runtime: Runtime, level: str, machine: str, prefix: str) -> str:
     """The text of a CMakeLists.txt."""
     machines = "x86_64|AMD64" if machine == "x86_64" else machine
-    return CMAKE.format(level=level, machines=machines, flags=FLAGS, **LEVELS,
+    return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS, **LEVELS,
                         common=_lines(runtime.common, ""), kernels=_lines(runtime.kernels, ""))

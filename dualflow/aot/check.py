@@ -15,7 +15,7 @@ KEPT_BYTES = 4096         # of a result; the rest is compared by a hash
 PROGRAM = """\
 /* Runs a model as it was run when it was exported, from the weights beside this program, and
  * compares all that it returns and leaves in its variables. */
-#include "model.h"
+#include "{prefix}.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,10 +94,10 @@ static void compare(const char *what, kind k, const void *got, size_t n, const v
     printf("%s: not the recorded bits; largest relative difference %g\\n", what, worst);
 }}
 
-static void must(model *m, int status, const char *what)
+static void must({prefix} *m, int status, const char *what)
 {{
     if (!status) return;
-    printf("%s failed: %s\\n", what, model_error(m));
+    printf("%s failed: %s\\n", what, {prefix}_error(m));
     exit(1);
 }}
 
@@ -116,7 +116,7 @@ static void *filled(size_t n, const void *some, size_t n_some)
 
 {data}
 /* The weights: beside the program, or else here. */
-static void load(model *m, const char *program)
+static void load({prefix} *m, const char *program)
 {{
     static const char name[] = "weights.safetensors";
     const char *slash = strrchr(program, '/');
@@ -124,17 +124,17 @@ static void load(model *m, const char *program)
     char *path = filled(n + sizeof name, "", 1);
     memcpy(path, program, n);
     memcpy(path + n, name, sizeof name);
-    if (model_load(m, path)) must(m, model_load(m, name), name);
+    if ({prefix}_load(m, path)) must(m, {prefix}_load(m, name), name);
     free(path);
 }}
 
 int main(int argc, char **argv)
 {{
-    model *m = model_new();
+    {prefix} *m = {prefix}_new();
     (void)argc;
     load(m, argv[0]);
 {calls}
-    model_free(m);
+    {prefix}_free(m);
     if (!n_different) printf("bit-equal: {summary}\\n");
     else if (!SAME_LEVEL && largest <= CLOSE)
         printf("close: %ld of %ld results differ, by at most %g; the recorded runs are of another "
@@ -190,8 +190,9 @@ def one_nan(x: Tensor) -> bytes:
 class Check:
     """Writes check.c."""
 
-    def __init__(self, contents: Contents, recorded: Recorded) -> None:
+    def __init__(self, contents: Contents, recorded: Recorded, prefix: str) -> None:
         self.contents = contents
+        self.prefix = prefix
         self.data: list[str] = []
         self.lines: list[str] = []
         self.known: dict[bytes, str] = {}
@@ -200,14 +201,15 @@ class Check:
         for shared, x in zip(contents.variables, recorded.variables, strict=True):
             name, n = text_literal(shared.name), len(memory_of(x))
             self._block([f"void *got = filled({n}, \"\", 0);",
-                         f"must(m, model_get(m, {name}, got, {n}), {name});",
+                         f"must(m, {prefix}_get(m, {name}, got, {n}), {name});",
                          self._compare(name, x, "got", n), "free(got);"])
         what = [f"{len(recorded.calls)} calls of "
                 + ", ".join([x.name for x in contents.entries])]
         if contents.variables:
             what.append(f"{len(contents.variables)} variables after them")
-        self.text: str = PROGRAM.format(data="\n".join(self.data), calls="\n".join(self.lines),
-                                   summary=", ".join(what))
+        self.text: str = PROGRAM.format(
+            prefix=prefix, data="\n".join(self.data), calls="\n".join(self.lines),
+            summary=", ".join(what))
 
     def _stored(self, data: bytes) -> str:
         """The name of recorded bytes."""
@@ -242,5 +244,5 @@ class Check:
             what = text_literal(f"call {k}, {entry.name}, {value.name}")
             after.append(self._compare(what, x, f"out_{i}", n))
         what = text_literal(f"call {k}, {entry.name}")
-        run = f"must(m, model_{entry.name}({', '.join(['m', *names])}), {what});"
+        run = f"must(m, {self.prefix}_{entry.name}({', '.join(['m', *names])}), {what});"
         self._block([*lines, run, *after, *[f"free({name});" for name in names]])

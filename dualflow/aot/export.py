@@ -16,6 +16,7 @@ from dualflow.aot.check import Check
 from dualflow.aot.contents import Contents, entries_of
 from dualflow.aot.entry import programs
 from dualflow.aot.model import header, source
+from dualflow.aot.names import DEFAULT, own_symbols, prefix_of
 from dualflow.aot.needs import needs_of
 from dualflow.aot.runtime import runtime
 from dualflow.aot.vectors import record
@@ -26,27 +27,33 @@ from dualflow.graph.calls.concrete import ConcreteFunction
 __all__ = ["export"]
 
 
-def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, Any]) -> None:
+def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, Any],
+            prefix: str) -> None:
     """Writes the folder of a C export."""
+    prefix = prefix_of(prefix)
     contents = Contents(entries_of(functions))
-    check = Check(contents, record(contents, examples))
+    check = Check(contents, record(contents, examples), prefix)
     parts = runtime(*needs_of(programs([x.spec for x in contents.entries])))
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
-    texts = {"model.h": header(contents, title), "model.c": source(contents), "check.c": check.text,
-             "Makefile": makefile(parts, isa(), machine_name()),
-             "CMakeLists.txt": cmake(parts, isa(), machine_name()),
-             **{f"runtime/{path}": text for path, text in parts.files.items()}}
+    texts = {f"{prefix}.h": header(contents, title, prefix),
+             f"{prefix}.c": own_symbols(source(contents, prefix), prefix), "check.c": check.text,
+             "Makefile": makefile(parts, isa(), machine_name(), prefix),
+             "CMakeLists.txt": cmake(parts, isa(), machine_name(), prefix),
+             **{f"runtime/{path}": own_symbols(text, prefix)
+                for path, text in parts.files.items()}}
     write_texts(folder, texts)
     (folder / "weights.safetensors").write_bytes(
         weights({x.name: x.value for x in contents.variables}))
 
 
-FORMATS: dict[str, Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None]] = {"c": write_c}
+FORMATS: dict[str, Callable[[Path, Mapping[str, Any], Mapping[str, Any], str], None]] = {
+    "c": write_c}
 
 
 def export(path: str | os.PathLike[str],
            functions: Mapping[str, ConcreteFunction | Sequence[ConcreteFunction]],
-           format: str = "c", examples: Mapping[str, Sequence[Any]] | None = None) -> None:
+           format: str = "c", examples: Mapping[str, Sequence[Any]] | None = None,
+           prefix: str = DEFAULT) -> None:
     """Writes functions as C that runs without Python: a new folder at `path`.
 
     Parameters
@@ -60,6 +67,9 @@ def export(path: str | os.PathLike[str],
     examples : dict of str to sequence of tensors, optional
         Inputs of entries for the recorded runs of the check; drawn if not given, integers from 0
         and 1.
+    prefix : str, default "model"
+        What the names of files and functions begin with: ``digits.h``, ``digits_new``. Models are
+        linked into one program if each has its own.
 
     Raises
     ------
@@ -68,7 +78,8 @@ def export(path: str | os.PathLike[str],
     UnimplementedError
         If a function calls Python while it runs, or the size of a result depends on data.
     InvalidArgumentError
-        If a function is no concrete function, or takes something else than tensors of fixed shapes.
+        If a function is no concrete function, or takes something else than tensors of fixed shapes,
+        or if `prefix` is no name in C.
 
     Notes
     -----
@@ -92,7 +103,8 @@ def export(path: str | os.PathLike[str],
     if format not in FORMATS:
         raise InvalidArgumentError(f"export: format is {format!r}, want one of "
                                    f"{', '.join(map(repr, FORMATS))}")
-    write_folder(path, "export", lambda folder: FORMATS[format](folder, functions, examples or {}))
+    write_folder(path, "export", lambda folder: FORMATS[format](
+        folder, functions, examples or {}, prefix))
 
 
 def machine_name() -> str:

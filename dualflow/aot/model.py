@@ -1,5 +1,5 @@
 """The model's own C: model.h, what a program includes, and model.c, tables and a function for each
-entry."""
+entry. Files and functions are called so, or begin with another prefix."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dualflow.graph.ir import type_text
 
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double", "float16": "uint16_t",
            "bfloat16": "uint16_t"}
+MODEL = "model"           # the first argument of entries; a name that no other has
 GLUE = "\0"               # a space at which no line ends
 
 HEADER = """\
@@ -23,10 +24,10 @@ HEADER = """\
  *
  * Tensors are dense, row by row, in memory that is aligned as C wants it for their type; inputs and
  * outputs do not overlap. float16 and bfloat16 are their bits. What returns an int returns 0 or,
- * where it failed, something else, and model_error says why. A model is used by one thread at a
+ * where it failed, something else, and {prefix}_error says why. A model is used by one thread at a
  * time. */
-#ifndef MODEL_H
-#define MODEL_H
+#ifndef {guard}_H
+#define {guard}_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,22 +37,22 @@ HEADER = """\
 extern "C" {{
 #endif
 
-typedef struct model model;
+typedef struct {prefix} {prefix};
 
 /* A model whose variables have no values yet; NULL: no memory. */
-model *model_new(void);
-void model_free(model *m);
+{prefix} *{prefix}_new(void);
+void {prefix}_free({prefix} *m);
 /* Of the last call that failed. */
-const char *model_error(const model *m);
+const char *{prefix}_error(const {prefix} *m);
 
 /* All variables from, or to, a file in the safetensors format. A load that fails changes nothing;
  * a file appears as a whole. */
-int model_load(model *m, const char *path);
-int model_save(model *m, const char *path);
+int {prefix}_load({prefix} *m, const char *path);
+int {prefix}_save({prefix} *m, const char *path);
 /* One variable from, or to, memory of as many bytes as it has:
 {variables} */
-int model_set(model *m, const char *name, const void *value, size_t bytes);
-int model_get(model *m, const char *name, void *value, size_t bytes);
+int {prefix}_set({prefix} *m, const char *name, const void *value, size_t bytes);
+int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes);
 {entries}
 #ifdef __cplusplus
 }}
@@ -61,8 +62,8 @@ int model_get(model *m, const char *name, void *value, size_t bytes);
 """
 
 SOURCE = """\
-/* Tables of programs, which the runtime runs, and the functions of model.h. */
-#include "model.h"
+/* Tables of programs, which the runtime runs, and the functions of {prefix}.h. */
+#include "{prefix}.h"
 
 #include "model/model.h"
 
@@ -77,18 +78,18 @@ enum {{
 
 {tables}
 /* A model is the runtime's; only pointers to it exist here. */
-model *model_new(void) {{ return (model *)df_model_new(&tables); }}
-void model_free(model *m) {{ df_model_free((df_model *)m); }}
-const char *model_error(const model *m) {{ return df_model_error((const df_model *)m); }}
-int model_load(model *m, const char *path) {{ return df_model_load((df_model *)m, path); }}
-int model_save(model *m, const char *path) {{ return df_model_save((df_model *)m, path); }}
+{prefix} *{prefix}_new(void) {{ return ({prefix} *)df_model_new(&tables); }}
+void {prefix}_free({prefix} *m) {{ df_model_free((df_model *)m); }}
+const char *{prefix}_error(const {prefix} *m) {{ return df_model_error((const df_model *)m); }}
+int {prefix}_load({prefix} *m, const char *path) {{ return df_model_load((df_model *)m, path); }}
+int {prefix}_save({prefix} *m, const char *path) {{ return df_model_save((df_model *)m, path); }}
 
-int model_set(model *m, const char *name, const void *value, size_t bytes)
+int {prefix}_set({prefix} *m, const char *name, const void *value, size_t bytes)
 {{
     return df_model_set((df_model *)m, name, value, bytes);
 }}
 
-int model_get(model *m, const char *name, void *value, size_t bytes)
+int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes)
 {{
     return df_model_get((df_model *)m, name, value, bytes);
 }}
@@ -105,12 +106,12 @@ def in_comment(text: str) -> str:
     return text.replace("*/", "*_/")
 
 
-def prototype(entry: Entry) -> str:
+def prototype(entry: Entry, prefix: str) -> str:
     """The head of the function of an entry."""
     given = [f"const {c_type(x.dtype)} *{x.name}" for x in entry.inputs]
     made = [f"{c_type(x.dtype)} *{x.name}" for x in entry.outputs]
-    head = f"int model_{entry.name}("
-    words = ", ".join([x.replace(" ", GLUE) for x in ("model *model", *given, *made)])
+    head = f"int {prefix}_{entry.name}("
+    words = ", ".join([x.replace(" ", GLUE) for x in (f"{prefix} *{MODEL}", *given, *made)])
     return textwrap.fill(f"{words})", 98, initial_indent=head,
                          subsequent_indent=" " * min(len(head), 40), break_long_words=False,
                          break_on_hyphens=False).replace(GLUE, " ")
@@ -121,29 +122,30 @@ def _listed(values: Sequence[Value], what: str) -> list[str]:
             for x in values]
 
 
-def header(contents: Contents, title: str) -> str:
+def header(contents: Contents, title: str, prefix: str) -> str:
     """The text of model.h."""
     variables = [f" * {x.name}: {type_text(x.value)}" for x in contents.variables]
     entries = []
     for entry in contents.entries:
         about = "\n".join([entry.spec.name, *_listed(entry.inputs, "input"),
                            *_listed(entry.outputs, "output")])
-        entries.append(f"\n/* {in_comment(about)} */\n{prototype(entry)};\n")
-    return HEADER.format(title=in_comment(title), entries="".join(entries),
+        entries.append(f"\n/* {in_comment(about)} */\n{prototype(entry, prefix)};\n")
+    return HEADER.format(title=in_comment(title), prefix=prefix, guard=prefix.upper(),
+                         entries="".join(entries),
                          variables=in_comment("\n".join(variables) or " * there are none"))
 
 
-def source(contents: Contents) -> str:
+def source(contents: Contents, prefix: str) -> str:
     """The text of model.c."""
     made = tables(Flat(contents), [(x.name, x.value) for x in contents.variables], isa())
-    return SOURCE.format(tables=made, entries="".join(
-        [_function(k, x) for k, x in enumerate(contents.entries)]))
+    return SOURCE.format(tables=made, prefix=prefix, entries="".join(
+        [_function(k, x, prefix) for k, x in enumerate(contents.entries)]))
 
 
-def _function(k: int, entry: Entry) -> str:
+def _function(k: int, entry: Entry, prefix: str) -> str:
     given = ", ".join([x.name for x in entry.inputs]) or "NULL"
     made = ", ".join([x.name for x in entry.outputs]) or "NULL"
-    return (f"\n{prototype(entry)}\n{{\n"
+    return (f"\n{prototype(entry, prefix)}\n{{\n"
             f"    const void *const inputs_[] = {{{given}}};\n"
             f"    void *const outputs_[] = {{{made}}};\n"
-            f"    return df_model_run((df_model *)model, {k}, inputs_, outputs_);\n}}\n")
+            f"    return df_model_run((df_model *){MODEL}, {k}, inputs_, outputs_);\n}}\n")

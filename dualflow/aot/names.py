@@ -9,6 +9,8 @@ WORDS = """
     float for goto if imaginary inline int long model register restrict return short signed sizeof
     static struct switch true typedef typeof union unsigned void volatile while"""
 KEYWORDS = frozenset(WORDS.split())
+DEFAULT = "model"         # what a model's own names begin with
+LEXEMES = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bdf_""", re.S)
 TAKEN = {"new", "free", "error", "load", "save", "set", "get"}    # model_new and its like
 
 
@@ -47,6 +49,27 @@ def entry_name(name: object) -> str:
         raise InvalidArgumentError(f"export: an entry is called {name!r}, and model_{name} is a "
                                    "function of every model")
     return name
+
+
+def prefix_of(name: object) -> str:
+    """What the names of a model begin with, which must be one in C."""
+    if (not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+            or name in KEYWORDS - {DEFAULT} or name == "check" or re.match("df(_|$)", name, re.I)):
+        raise InvalidArgumentError(f"export: prefix is {name!r}, want a name in C other than "
+                                   "'check', 'df' and what begins with 'df_'")
+    return name
+
+
+def own_symbols(text: str, prefix: str) -> str:
+    """C in which all that is called ``df_...`` begins with a prefix, so that several models are
+    linked into one program; literals and comments stay. As it is, if the prefix is the default.
+
+    >>> own_symbols('df_run(x, "df_x", df_op_##name); /* df_run */', "digits")
+    'digits_df_run(x, "df_x", digits_df_op_##name); /* df_run */'
+    """
+    if prefix == DEFAULT:
+        return text
+    return LEXEMES.sub(lambda found: f"{prefix}_df_" if found[0] == "df_" else found[0], text)
 
 
 def text_literal(text: str) -> str:

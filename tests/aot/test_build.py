@@ -70,6 +70,47 @@ def test_a_folder_gives_the_bits_of_python(tmp_path):
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
 
 
+TWO = """
+#include "model.h"
+#include "other.h"
+#include <stdio.h>
+int main(void)
+{
+    const float x[3] = {0.5f, -1, 2};
+    float made[4];
+    model *m = model_new();
+    other *o = other_new();
+    if (model_load(m, "model/weights.safetensors") || model_run(m, x, made)) puts(model_error(m));
+    if (other_load(o, "other/weights.safetensors") || other_run(o, x, made + 3))
+        puts(other_error(o));
+    model_free(m);
+    other_free(o);
+    fwrite(made, sizeof made, 1, stdout);
+    return 0;
+}
+"""
+
+
+@needs_make
+def test_two_models_are_linked_into_one_program(tmp_path):
+    w = df.Variable([2.0, 3.0, 4.0], name="df_run")
+    functions = {"model": df.function(lambda x: df.cumsum(df.sin(x) * w)),
+                 "other": df.function(lambda x: df.reduce_sum(w * x) - x[0])}
+    x = df.constant([0.5, -1.0, 2.0])
+    for prefix, f in functions.items():
+        df.export(tmp_path / prefix, {"run": f.get_concrete_function(x)}, prefix=prefix)
+        assert make(tmp_path / prefix, "OPT=-O0").startswith("bit-equal")
+    (tmp_path / "main.c").write_text(TWO)
+    subprocess.run([COMPILER, "-Imodel", "-Iother", "main.c", "model/libmodel.a",
+                    "other/libother.a", "-lm", "-pthread"], cwd=tmp_path, check=True)
+    ran = subprocess.run([tmp_path / "a.out"], cwd=tmp_path, capture_output=True, check=True)
+    assert ran.stdout == b"".join([f(x).numpy().tobytes() for f in functions.values()])
+    names = subprocess.run(["nm", "-g", "--defined-only", tmp_path / "other/libother.a"],
+                           text=True, capture_output=True, check=True).stdout
+    named = [line.split()[2] for line in names.splitlines() if len(line.split()) == 3]
+    assert named and all(name.startswith("other_") for name in named)
+
+
 @needs_make
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="make is preloaded what Python wants")
 def test_the_example_trains_on_in_c(tmp_path):

@@ -174,6 +174,25 @@ def test_nans_are_told(dtype):
     assert is_nan(b"\xff" * n, dtype) and fnv(b"") == 14695981039346656037
 
 
+def test_all_names_have_the_prefix(tmp_path):
+    v = df.Variable([1.0], name="df_model_new")
+    f = df.function(lambda df_x: df_x * v).get_concrete_function(df.ones([1]))
+    texts = exported(tmp_path, {"f": f}, prefix="digits")
+    assert texts.keys() == {"digits.h", "digits.c", "check.c", "CMakeLists.txt"}
+    assert "int digits_f(digits *model, const float *df_x, float *result);" in texts["digits.h"]
+    assert weights(tmp_path / "model/weights.safetensors").keys() == {"df_model_new"}
+    for name in ("digits.h", "digits.c"):
+        assert not re.search(r"(?<!df_)\bmodel_", texts[name])
+
+
+@pytest.mark.parametrize("prefix", ["", "a b", "2", "int", "check", "df", "DF_model", 3, None])
+def test_what_is_no_prefix_is_refused(tmp_path, prefix):
+    f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
+    with pytest.raises(df.errors.InvalidArgumentError, match="prefix is"):
+        df.export(tmp_path / "model", {"f": f}, prefix=prefix)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_names_in_c():
     assert [identifier(x) for x in ("x", "batch[0]", "d['a b']", "for", "2")] == [
         "x", "batch_0", "d_a_b", "for_", "value_2"]

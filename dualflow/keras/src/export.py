@@ -47,7 +47,7 @@ def _onnx(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any]
 
 
 def _c(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], Any],
-       batch_size: int | Sequence[int] = 1, examples: Any = None) -> None:
+       batch_size: int | Sequence[int] = 1, examples: Any = None, prefix: str = "model") -> None:
     """As C, by `df.export`: the entry ``predict``, for one size of a batch or several."""
     predict, specs = inference(model, input_signature, infer)
 
@@ -57,7 +57,8 @@ def _c(model: Any, filepath: Any, input_signature: Any, infer: Callable[[Any], A
     function = df.function(predict_one if len(specs) == 1 else predict)
     sizes = [batch_size] if isinstance(batch_size, int) else list(batch_size)
     made = [function.get_concrete_function(*[_sized(x, n) for x in specs]) for n in sizes]
-    df.export(filepath, {"predict": made[0] if len(made) == 1 else made}, examples=examples)
+    df.export(filepath, {"predict": made[0] if len(made) == 1 else made}, examples=examples,
+              prefix=prefix)
 
 
 def _sized(x: df.TensorSpec, batch_size: int) -> df.TensorSpec:
@@ -69,7 +70,7 @@ def _sized(x: df.TensorSpec, batch_size: int) -> df.TensorSpec:
 # By the name of a format, what writes a model: of the model, the path, the signature that was
 # given or None, and what finds one; and the options that it takes.
 FORMATS: dict[str, tuple[Callable[..., None], set[str]]] = {
-    "c": (_c, {"batch_size", "examples"}), "onnx": (_onnx, set())}
+    "c": (_c, {"batch_size", "examples", "prefix"}), "onnx": (_onnx, set())}
 
 
 def install(model_class: Any, infer: Callable[[Any], Any], print_message: Callable[[str], None],
