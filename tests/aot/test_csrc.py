@@ -84,6 +84,21 @@ def test_c_gives_the_bits_of_python(options, tmp_path):
 
 
 @pytest.mark.soak
+@needs_make
+@pytest.mark.skipif(not works("cmake"), reason="no cmake")
+def test_what_cmake_installs_gives_the_bits_of_python(tmp_path):
+    prefix = tmp_path / "prefix"
+    for command in (["-S", CSRC, "-B", tmp_path / "build", f"-DCMAKE_C_COMPILER={COMPILER}",
+                     "-DCMAKE_C_FLAGS_RELEASE=-O1 -Werror", f"-DLEVELS={_core.isa()}",
+                     f"-DCMAKE_INSTALL_PREFIX={prefix}",
+                     *(["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if works("ccache") else [])],
+                    ["--build", tmp_path / "build", "-j2"], ["--install", tmp_path / "build"]):
+        said = run("cmake", *map(str, command))
+        assert said.returncode == 0, said.stdout + said.stderr
+    compare(saved(tmp_path), prefix / "lib/libdualflow.a", prefix / "include", tmp_path / "load")
+
+
+@pytest.mark.soak
 @needs_x86
 @pytest.mark.skipif(not works("gcc-11"), reason="no gcc 11")
 def test_gcc_11_knows_all_that_is_used(tmp_path, monkeypatch):
