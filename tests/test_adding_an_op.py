@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = (ROOT / "docs/adding_an_op.md").read_text()
-LEFT = shutil.ignore_patterns(".git", "lib*", ".hypothesis", "__pycache__", ".*_cache")
+LEFT = shutil.ignore_patterns(".git", "lib", "lib64", ".hypothesis", "__pycache__", ".*_cache")
 
 
 def blocks():
