@@ -4,6 +4,7 @@ import gc
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from dualflow.graph.program import clusters
 
@@ -12,6 +13,11 @@ HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
            for path in sorted(HERE.rglob("*.py"))
            if not path.name.startswith(("test_", "__init__", "conftest"))]
 pytest.register_assert_rewrite(*HELPERS)
+
+# How long an example takes is the machine's affair, and it may have other work.
+settings.register_profile("untimed", deadline=None,
+                          suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser):

@@ -179,7 +179,7 @@ FUNCTIONS = [getattr(df, n) for n in sorted(df.__all__)
              and n not in ("as_dtype",)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(FUNCTIONS), st.lists(GARBAGE, max_size=3))
 def test_garbage_into_public_functions(function, args):
     # BufferError is what the DLPack protocol wants.

@@ -44,7 +44,7 @@ structures = st.recursive(
         st.builds(Pair, inner, inner), st.builds(Layer, inner, inner)), max_leaves=12)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(structures)
 def test_there_and_back(structure):
     leaves = nest.flatten(structure)
@@ -59,7 +59,7 @@ def test_there_and_back(structure):
         assert list(again) == list(structure)           # keys as they were put in
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(structures)
 def test_paths_lead_to_their_leaves(structure):
     found = nest.flatten_with_path(structure)
@@ -68,7 +68,7 @@ def test_paths_lead_to_their_leaves(structure):
         assert eval(f"whole{path}", {"whole": structure}) is leaf
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(structures)
 def test_functions_take_and_give_what_nests(structure):
     """The leaves of a call and of its result, in the order of flatten; types as they were."""

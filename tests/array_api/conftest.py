@@ -5,4 +5,4 @@ from hypothesis import settings
 
 def pytest_configure(config):
     many = config.getoption("exhaustive")
-    settings.register_profile("array_api", max_examples=300 if many else 8, deadline=None)
+    settings.register_profile("array_api", max_examples=300 if many else 8)

@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow.data.order import mixed, signed
 from tests.data import model
 
-CHECKS = settings(max_examples=120, deadline=None, derandomize=True,
+CHECKS = settings(max_examples=120, derandomize=True,
                   suppress_health_check=list(HealthCheck))
 
 

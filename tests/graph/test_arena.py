@@ -32,7 +32,7 @@ def check(blocks, total):
             assert not together or a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(lifetimes)
 def test_nothing_alive_overlaps(given_):
     blocks = blocks_of(given_)
@@ -42,7 +42,7 @@ def test_nothing_alive_overlaps(given_):
 
 
 @pytest.mark.parametrize("way", [by_birth, largest_first])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(given_=lifetimes)
 def test_each_way_by_itself(way, given_):
     blocks = blocks_of(given_)

@@ -142,7 +142,7 @@ def check_shared(node, plan):
                         if k in whole and plan.where[x][0] is buffer]
 
 
-SETTINGS = {"deadline": None, "report_multiple_bugs": False,
+SETTINGS = {"report_multiple_bugs": False,
             "suppress_health_check": list(HealthCheck)}
 
 

@@ -31,7 +31,7 @@ def rows(size=16):
     return Dataset.from_tensor_slices((X, Y)).batch(size)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(size=st.integers(1, 60), epochs=st.integers(1, 3), eager=st.booleans(),
        several=st.sampled_from([1, 2, 5]), build=st.booleans())
 def test_history_is_that_of_arrays(size, epochs, eager, several, build):

@@ -21,7 +21,7 @@ def assert_same(got, want):
     np.testing.assert_array_equal(got.numpy(), want)
 
 
-quick = settings(max_examples=120, deadline=None)
+quick = settings(max_examples=120)
 
 
 @given(st.data(), SHAPES | WIDE, st.sampled_from(DTYPES))

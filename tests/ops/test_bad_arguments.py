@@ -176,7 +176,7 @@ ARGS = st.one_of(INTS, st.lists(INTS, max_size=3), st.lists(st.lists(INTS, max_s
                  st.just(X), st.just(ONES_254), st.just(df.zeros([0, 3])), st.none())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(FUNCTIONS), st.lists(ARGS, max_size=3))
 def test_wild_integers_into_public_functions(function, args):
     with contextlib.suppress(*ERRORS):

@@ -54,7 +54,7 @@ def references(x, w, g, kwargs):
 
 
 @given(geometries(), st.sampled_from(["float32", "float64"]), st.booleans())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 def test_random_sizes(sizes, dtype, first):
     x_shape, w_shape, kwargs = sizes
     rng = np.random.default_rng(0)
@@ -215,7 +215,7 @@ NUMBERS = st.sampled_from([0, 1, 2, 3, 7, -1, -2, 2**31, 2**32 - 1, 2**62, 2**63
 
 
 @given(st.sampled_from(["conv", "conv_backprop_input", "conv_backprop_filter"]), st.data())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 def test_hostile_attributes(op, data):
     """Any numbers as attributes: a result or an error, no crash and no size that wraps around."""
     def numbers(n):

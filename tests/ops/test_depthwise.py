@@ -45,7 +45,7 @@ def references(x, w, g, kwargs):
 
 
 @given(geometries(), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 def test_random_sizes(sizes, dtype):
     x_shape, w_shape, kwargs = sizes
     rng = np.random.default_rng(0)

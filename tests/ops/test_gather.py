@@ -96,7 +96,7 @@ def test_rows_of_every_width(width):
     np.testing.assert_array_equal(df.gather(x, indices).numpy(), x[indices])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_random_gather(data):
     ndim = data.draw(st.integers(1, 5))
@@ -115,7 +115,7 @@ def test_random_gather(data):
     np.testing.assert_allclose(spread, ones * x, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_random_gather_nd(data):
     ndim = data.draw(st.integers(1, 4))

@@ -23,7 +23,7 @@ def both(threads, f, x):
         return y.numpy(), tape.gradient(y, x, output_gradients=df.cos(y)).numpy()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.tuples(PIXELS, PIXELS), st.tuples(PIXELS, PIXELS),
        st.sampled_from([*KERNELS, "area", "nearest"]), st.booleans(),
        st.sampled_from([(0, 3), (2, 1), (1, 3), (2, 37)]))
@@ -47,7 +47,7 @@ def test_resize(before, after, method, antialias, others):
         assert [a.tobytes() for a in both(threads, resize, t)] == [y.tobytes(), dx.tobytes()]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.tuples(PIXELS, PIXELS), st.tuples(*[st.integers(1, 3)] * 2),
        st.tuples(*[st.integers(1, 3)] * 2), st.tuples(*[st.integers(1, 3)] * 2),
        st.sampled_from(["VALID", "SAME"]), st.sampled_from([1, 3, 17]))
@@ -186,7 +186,7 @@ EDGES = st.sampled_from([-2**63, -4, -1, 0, 1, 2, 3, 4, 7, 2**31, 2**50, 2**63 -
 LISTS = st.lists(EDGES, max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(["resample", "resample_grad"]), EDGES, EDGES, EDGES, st.booleans(),
        st.sampled_from([X, df.zeros([0, 3]), df.zeros([2**40, 0])]))
 def test_hostile_resizing(op, axis, size, method, antialias, x):
@@ -194,7 +194,7 @@ def test_hostile_resizing(op, axis, size, method, antialias, x):
         _core.apply(op, x, axis=axis, size=size, method=method, antialias=antialias)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LISTS, LISTS, LISTS, LISTS, st.integers(-1, 3), st.lists(EDGES, max_size=4), st.booleans())
 def test_hostile_patches(window, strides, dilations, paddings, rule, shape, back):
     op, attrs = ("extract_patches_grad", {"shape": shape}) if back else ("extract_patches", {})

@@ -22,7 +22,7 @@ def arrays_and_keys(draw):
 
 
 @given(arrays_and_keys())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_basic(pair):
     x, key = pair
     got = df.constant(x)[key].numpy()
@@ -31,7 +31,7 @@ def test_basic(pair):
 
 
 @given(arrays_and_keys())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_gradient_of_basic(pair):
     x, key = pair
     x = df.constant(x, "float32")

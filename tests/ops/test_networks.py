@@ -198,7 +198,7 @@ def check(function, shapes):
 def test_random_sizes(op, request):
     many = request.config.getoption("exhaustive")
 
-    @settings(max_examples=300 if many else 5, deadline=None, derandomize=not many,
+    @settings(max_examples=300 if many else 5, derandomize=not many,
               suppress_health_check=list(HealthCheck))
     @given(st.data())
     def run(data):

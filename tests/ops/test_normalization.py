@@ -35,7 +35,7 @@ def agree(got, want):
 sizes = st.integers(1, 21)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(sizes, min_size=1, max_size=3), st.integers(1, 3), st.integers(0, 9))
 def test_rows_of_any_shape(shape, ndim, seed):
     ndim = min(ndim, len(shape))
@@ -53,7 +53,7 @@ def test_rows_of_any_shape(shape, ndim, seed):
     agree(got, [rows.l2_normalize(x, axis), rows.l2_normalize_grad(g, x, ndim=ndim)])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sizes, st.lists(sizes, max_size=2), st.sampled_from((1, 2, 3, 5, 7, 13, 16, 31, 64, 67)),
        st.sampled_from(FORMATS), st.integers(0, 9))
 def test_channels_of_any_shape(n, places, c, data_format, seed):
@@ -269,7 +269,7 @@ def test_hostile_calls_of_channels(op, n_in):
         df._core.apply(op, *[df.constant(X)] * n_in, channels_first=True, epsilon=0.0, **attrs)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(0, 50), st.sampled_from((.5, .75, 1.0)))
 def test_local_response_of_any_shape(c, radius, beta):
     x = numbers(1, 2, 2, c)

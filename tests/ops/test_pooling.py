@@ -34,7 +34,7 @@ def pools(draw):
                    "dilations": dilations, "padding": padding}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pools(), st.sampled_from(["MAX", "AVG"]), st.booleans(), st.integers(0, 9))
 def test_any_windows(given_pool, kind, channels_first, seed):
     """Values, gradients, formats; the same bits on any number of threads."""
@@ -183,7 +183,7 @@ EDGES = st.sampled_from([-2**63, -1, 0, 1, 2, 3, 4, 5, 2**31, 2**40, HUGE, 2**63
 LISTS = st.lists(EDGES, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(["max_pool", "avg_pool", "max_pool_pick", "max_pool_grad", "avg_pool_grad"]),
        LISTS, LISTS, LISTS, LISTS, st.integers(-1, 4), st.lists(EDGES, max_size=5), st.booleans())
 def test_hostile_attributes(op, window, strides, dilations, paddings, rule, shape, as_bytes):

@@ -101,7 +101,7 @@ def assert_near(got, want, limit):
         assert error <= limit * max(1, np.abs(b).max(initial=0)), (i, error)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 5), st.integers(0, 27), st.integers(0, 9),
        st.integers(1, 37), st.booleans(), st.randoms(use_true_random=False))
 def test_random_shapes(kind, steps, batch, features, units, reverse, random):

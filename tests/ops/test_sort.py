@@ -78,7 +78,7 @@ def numbers(rng, dtype, shape):
                         dtype, endpoint=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 10**6), dtype=st.sampled_from(DTYPES),
        n=st.one_of(st.integers(1, 200), st.sampled_from([1023, 1024, 1025, 5000, 20000])),
        rows=st.integers(1, 35))

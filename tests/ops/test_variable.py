@@ -38,7 +38,7 @@ def assigned(key, value, traced):
     return v.numpy()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(KEYS, st.booleans())
 def test_any_key(key, traced):
     rng = np.random.default_rng(0)

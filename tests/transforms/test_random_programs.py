@@ -60,7 +60,7 @@ def check(steps, seed, shared):
         np.testing.assert_array_equal(t, y)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None,
+@settings(max_examples=25, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))
 @given(programs, st.integers(0, 9), st.integers(0, 15))
 def test_random_programs(steps, seed, shared):
@@ -70,7 +70,7 @@ def test_random_programs(steps, seed, shared):
 
 
 @pytest.mark.soak
-@settings(max_examples=400, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, database=None, suppress_health_check=list(HealthCheck))
 @given(programs, st.integers(0, 99), st.integers(0, 15))
 def test_many_random_programs(steps, seed, shared):
     with warnings.catch_warnings():

@@ -342,7 +342,7 @@ def programs(draw):
     return draw(st.lists(st.sampled_from(SHAPES), min_size=3, max_size=3)), steps
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs())
 def test_random_programs(program):
     shapes, steps = program

@@ -227,7 +227,7 @@ STEPS = [lambda z, b, a: z + b, lambda z, b, a: df.nn.relu(z), lambda z, b, a: z
          lambda z, b, a: z @ a, lambda z, b, a: df.where(z > b, z, a)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, len(STEPS) - 1), st.integers(1, 4), st.booleans()),
                 min_size=1, max_size=15))
 def test_random_programs(steps):

@@ -125,7 +125,7 @@ def program(steps, variables):
     return f
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(step, min_size=5, max_size=40))
 def test_random_programs_keep_every_bit(steps):
     variables = [variable(*SHAPE, name="v"), variable(*SHAPE, name="w")]
@@ -137,7 +137,7 @@ def test_random_programs_keep_every_bit(steps):
     assert len(after.nodes) <= 2 * len(off.nodes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(step, min_size=20, max_size=60), st.integers(0, 99))
 def test_random_programs_as_functions_are_what_they_are_eagerly(steps, seed):
     args = [df.constant(values(np.random.default_rng([seed, k]), SHAPE, "float32"))
