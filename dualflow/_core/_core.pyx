@@ -65,6 +65,7 @@ include "dlpack.pxi"      # DLPack in and out
 include "buffers.pxi"     # arrays in
 include "convert.pxi"     # Python objects in
 include "apply.pxi"       # an op on anything
+include "updates.pxi"     # an op on several variables at once
 include "interop.pxi"     # buffers and arrays out
 include "rows.pxi"        # rows of several tensors at once
 include "keys.pxi"        # operators with attributes: a @ b, x[key]

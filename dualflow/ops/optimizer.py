@@ -27,8 +27,9 @@ __all__ = ["adagrad_update", "adam_update", "amsgrad_update", "centered_rmsprop_
            "momentum_update", "rmsprop_update", "sgd_update"]
 
 
-def _update(op: str, variables: tuple[Variable, ...], grad: Any, rest: tuple[TensorLike, ...],
-            name: str | None, **attrs: Any) -> None:
+def apply_update(op: str, variables: tuple[Variable, ...], grad: Any,
+                 rest: tuple[TensorLike, ...], name: str | None = None, **attrs: Any) -> None:
+    """Applies the op, or its twin for a gradient that is `IndexedSlices`."""
     if type(grad) is not IndexedSlices:
         apply(op, *variables, grad, *rest, name=name, **attrs)
         return
@@ -63,7 +64,7 @@ def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
     >>> v.numpy().tolist()
     [0.5, 1.0]
     """
-    _update("sgd_update", (var,), grad, (learning_rate,), name)
+    apply_update("sgd_update", (var,), grad, (learning_rate,), name)
 
 
 no_gradient("sgd_update", why="it writes a variable")
@@ -98,8 +99,8 @@ def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_r
     >>> v.numpy().tolist(), a.numpy().tolist()
     ([1.25], [0.25])
     """
-    _update("momentum_update", (var, accum), grad, (learning_rate,), name, momentum=momentum,
-          nesterov=nesterov)
+    apply_update("momentum_update", (var, accum), grad, (learning_rate,), name, momentum=momentum,
+                 nesterov=nesterov)
 
 
 no_gradient("momentum_update", why="it writes a variable")
@@ -143,8 +144,8 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
     >>> w.numpy().round(4).tolist()
     [0.5]
     """
-    _update("adam_update", (var, m, v), grad, (learning_rate, step), name, beta_1=beta_1,
-          beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
+    apply_update("adam_update", (var, m, v), grad, (learning_rate, step), name, beta_1=beta_1,
+                 beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
 
 
 no_gradient("adam_update", why="it writes a variable")
@@ -209,8 +210,8 @@ def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike
     >>> v.numpy().round(4).tolist(), rms.numpy().tolist()
     ([0.5], [1.0])
     """
-    _update("rmsprop_update", (var, rms, mom), grad, (learning_rate,), name, rho=rho,
-          momentum=momentum, epsilon=epsilon)
+    apply_update("rmsprop_update", (var, rms, mom), grad, (learning_rate,), name,
+                 rho=rho, momentum=momentum, epsilon=epsilon)
 
 
 no_gradient("rmsprop_update", why="it writes a variable")
@@ -246,8 +247,8 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
     >>> v.numpy().round(4).tolist(), mean.numpy().tolist()
     ([0.5], [1.0])
     """
-    _update("centered_rmsprop_update", (var, rms, mean, mom), grad, (learning_rate,), name, rho=rho,
-          momentum=momentum, epsilon=epsilon)
+    apply_update("centered_rmsprop_update", (var, rms, mean, mom), grad, (learning_rate,), name,
+                 rho=rho, momentum=momentum, epsilon=epsilon)
 
 
 no_gradient("centered_rmsprop_update", why="it writes a variable")
@@ -279,7 +280,7 @@ def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_ra
     >>> v.numpy().tolist(), a.numpy().tolist()
     ([0.75], [4.0])
     """
-    _update("adagrad_update", (var, accum), grad, (learning_rate,), name, epsilon=epsilon)
+    apply_update("adagrad_update", (var, accum), grad, (learning_rate,), name, epsilon=epsilon)
 
 
 no_gradient("adagrad_update", why="it writes a variable")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dualflow as df
 from dualflow.arguments import NOT_NEGATIVE, Limits
-from dualflow.ops.optimizer import adagrad_update
 from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
@@ -63,5 +63,5 @@ class Adagrad(Optimizer):
     def initial_slot(self, slot: Any, var: Any) -> Any:
         return df.fill(var.shape, df.constant(self.initial_accumulator_value, var.dtype))
 
-    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
-        adagrad_update(var, slots[0], grad, rate, self.epsilon)
+    def formula(self) -> Formula:
+        return Formula("adagrad_update", self.slot_names, (), {"epsilon": self.epsilon})

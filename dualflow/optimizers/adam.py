@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dualflow.arguments import LESS_THAN_ALL, NOT_NEGATIVE, Limits
-from dualflow.ops.optimizer import adam_update, amsgrad_update
+from dualflow.ops.optimizer import amsgrad_update
 from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
@@ -64,13 +65,20 @@ class Adam(Optimizer):
     def layout(self) -> tuple[str, ...]:
         return ("m", "v", "v_hat") if self.amsgrad else ("m", "v")
 
+    def options(self) -> dict[str, float]:
+        return {"beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon,
+                "weight_decay": self.weight_decay or 0.0}
+
+    def formula(self) -> Formula | None:
+        return None if self.amsgrad else Formula("adam_update", ("m", "v"), (self.iterations,),
+                                                 self.options())
+
     def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
-        options = (self.beta_1, self.beta_2, self.epsilon, self.weight_decay or 0.0)
         if self.amsgrad:
-            amsgrad_update(var, slots[0], slots[1], slots[2], grad, rate, self.iterations,
-                           *options)
+            m, v, largest = slots
+            amsgrad_update(var, m, v, largest, grad, rate, self.iterations, **self.options())
         else:
-            adam_update(var, slots[0], slots[1], grad, rate, self.iterations, *options)
+            super().update(grad, var, slots, rate)
 
 
 class AdamW(Adam):

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import warnings
-import weakref
 
 import dualflow as df
-from dualflow._core import Variable, current_graph, unwrapped
+from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow.arguments import unknown_argument
-from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError
-from dualflow.ops.clip import clip_gradient_by_value
+from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.host import host_call
-from dualflow.optimizers.options import Options, Signature
+from dualflow.optimizers.formula import Formula
+from dualflow.optimizers.options import Signature
 from dualflow.optimizers.rate import LearningRate
+from dualflow.optimizers.slots import Slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
 __all__ = ["Optimizer"]
 
-class Optimizer(Options):
+class Optimizer(Slots):
     """Base of optimizers. A subclass names its slots and says how one variable is updated.
 
     Parameters
@@ -68,14 +67,11 @@ class Optimizer(Options):
     variables continue as they would have.
     """
 
-    slot_names: Sequence[str] = ()
+    _is_formula = False
     weight_decay: float | None
     loss_scale_factor: float | None
     use_ema: bool
     ema_momentum: float
-    clipnorm: float | None
-    clipvalue: float | None
-    global_clipnorm: float | None
 
     def __init__(self, learning_rate: LearningRate, weight_decay: float | None = None,
                  clipnorm: float | None = None, clipvalue: float | None = None,
@@ -86,6 +82,7 @@ class Optimizer(Options):
                  **unknown: Any) -> None:
         if unknown:
             raise TypeError(unknown_argument(type(self), next(iter(unknown))))
+        Slots.__init__(self)
         self.name: str = name if name is not None else type(self).__name__
         self.weight_decay, self.loss_scale_factor = weight_decay, loss_scale_factor
         self.use_ema, self.ema_momentum = use_ema, ema_momentum
@@ -98,17 +95,15 @@ class Optimizer(Options):
             if gradient_accumulation_steps else None
         self._one = df.constant(1, df.int64)
         self._rate = self.as_rate(learning_rate)
-        self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
-        self._layout: Sequence[str] = ()            # names of the slots that were made
-        self._holds: frozenset[str] = frozenset()   # those that hold something
-        # Values of slots that are not made yet, by variable, or by its place among them.
-        self._kept: dict[Any, dict[str, df.Tensor]] = {}
-        # In a copy that has made no update yet: the variables it was copied from, and its own.
-        self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
         self._warned = False
         Optimizer.validate(self)
 
     __signature__: Any = Signature(__init__)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)                     # another `update` is no longer the formula that it was
+        cls._is_formula = "formula" in own or (cls._is_formula and "update" not in own)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "iterations" and name in self.__dict__:
@@ -118,147 +113,24 @@ class Optimizer(Options):
 
     def validate(self) -> None:
         super().validate()
-        clips = [key for key in ("clipnorm", "clipvalue", "global_clipnorm")
-                 if getattr(self, key) is not None]
-        if len(clips) > 1:
-            raise InvalidArgumentError(f"{self.name}: got {' and '.join(clips)}, want one of them")
         needed = (*self.needed_slots(), *self.extra_slots()) if self._slots else ()
         if missing := [slot for slot in needed if slot not in self._holds]:
             raise InvalidArgumentError(f"{self.name}: its variables have no slot for "
                                        f"{' and '.join(missing)}; make a new optimizer that has")
 
-    # --- slots ---
-
-    def layout(self) -> Sequence[str]:
-        """Names of the slots that a variable gets, given the current attributes."""
-        return self.slot_names
-
-    def next_layout(self) -> Sequence[str]:
-        """Names of the slots that the next variable gets."""
-        return self._layout if self._slots else (*self.layout(), *self.extra_slots())
-
-    def needed_slots(self) -> Sequence[str]:
-        """Names of the slots that updates use."""
-        return self.layout()
-
-    def build(self, var_list: Iterable[df.Variable]) -> None:
-        """Creates the slots of variables that have none; the first update does so if need be."""
-        for var in map(unwrapped, var_list):
-            if not isinstance(var, df.Variable):
-                raise DTypeError(
-                    f"{self.name}: got {type(var).__name__} to update, want a Variable")
-            if not self._slots:
-                self._layout, self._holds = tuple(self.next_layout()), frozenset(
-                    (*self.needed_slots(), *self.extra_slots()))
-            if var not in self._slots:
-                kept = self._kept.get(var) or self._kept.get(len(self._slots)) or {}
-                self._slots[var] = tuple([self._new_slot(slot, var, kept.get(slot))
-                                          for slot in self._layout])
-                kept.clear()
-        self._copied = None
-
-    def _new_slot(self, slot: str, var: df.Variable, kept: df.Tensor | None) -> df.Variable:
-        value = self.initial_slot(slot, var)
-        if kept is not None:
-            if (kept.shape, kept.dtype) != (value.shape, value.dtype):
-                raise InvalidArgumentError(
-                    f"{self.name}: a checkpoint has kept {kept.dtype} {kept.shape} as {slot} of "
-                    f"{var.name}, want {value.dtype} {value.shape}")
-            value = kept
-        return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
-
-    def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
-        """The initial value of a slot."""
-        return var.value() if slot == "average" else df.zeros(var.shape, var.dtype)
-
-    @property
-    def variables(self) -> list[df.Variable]:
-        """Everything that changes from update to update: iterations, learning rate, slots."""
-        slots = [slot for own in self._slots.values() for slot in own]
-        return [*self.numbers.values(), *slots]
-
-    @property
-    def numbers(self) -> dict[str, df.Variable]:
-        """Of these, what belongs to no variable."""
-        own = {"learning_rate": self._rate} if isinstance(self._rate, df.Variable) else {}
-        sums = {} if self._steps is None else {"steps": self._steps}
-        return {"iterations": self.iterations, **own, **sums}
-
-    @property
-    def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
-        """The slots that were made, by variable and name."""
-        return {var: dict(zip(self._layout, slots, strict=True))
-                for var, slots in self._slots.items()}
-
-    @property
-    def kept(self) -> dict[Any, dict[str, df.Tensor]]:
-        """What `keep` was given and no `build` has asked for."""
-        return {of: slots for of, slots in self._kept.items() if slots}
-
-    def keep(self, values: dict[Any, dict[str, df.Tensor]]) -> None:
-        """Keeps values of slots until `build` makes these: by variable, or its place among those
-        that are built, and name."""
-        self._kept = values
-
-    def state(self) -> list[df.Tensor]:
-        """The values of `variables`: all that is needed to continue from here later.
-
-        Examples
-        --------
-        >>> import dualflow as df
-        >>> v, opt = df.Variable([1.]), df.optimizers.Adam(0.1)
-        >>> opt.apply_gradients([(df.constant([1.]), v)])
-        >>> again = df.optimizers.Adam(0.1)
-        >>> again.build([v])
-        >>> again.restore(opt.state())
-        >>> again.iterations.numpy().item()
-        1
-        """
-        return [v.value() for v in self.variables]
-
-    def restore(self, state: Sequence[Any]) -> None:
-        """Restores what `state` returned; first `build` the same variables in the same order."""
-        if len(state) != len(self.variables):
-            raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
-                                       f"have {len(self.variables)}; build it first")
-        for variable, value in zip(self.variables, state, strict=True):
-            variable.assign(value)
-
-    # --- copies ---
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
-        made = memo[id(self)] = type(self).__new__(type(self))
-        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
-        originals = [(ref, memo[id(own)]) for ref, own in self._copied or ()]
-        made._copied = originals + [(weakref.ref(var), memo[id(var)]) for var in self._slots]
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_copied": []}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
-    def _settle(self, variables: list[df.Variable]) -> None:
-        """Called at the first update of a copy: its slots are for the variables that were copied
-        with it or, if it was copied alone, for those of the original."""
-        known, slots = set(variables), self._slots
-        stands_for = {own: original for ref, own in self._copied or ()
-                      if (original := ref()) in known and own not in known}
-        slots = {stands_for.get(var, var): slot for var, slot in slots.items()}
-        if slots and self._layout and not any(var in slots for var in known):
-            raise InvalidArgumentError(
-                f"{self.name}: a copy of an optimizer, without the variables that it is to update: "
-                "copy or pickle them together, as in copy.deepcopy((model, optimizer)), or let it "
-                "start anew by build(variables)")
-        self._slots, self._copied = slots, None
-
     # --- updates ---
+
+    def formula(self) -> Formula | None:
+        """The op that is an update; None: an update is what `update` does."""
+        return None
 
     def update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
                rate: Any) -> None:
         """Updates one variable and its slots, by ops that write them."""
-        raise NotImplementedError
+        formula = self.formula()
+        if formula is None:
+            raise NotImplementedError
+        formula.update(grad, var, [slots[self._layout.index(s)] for s in formula.slots], rate)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, df.Variable]]) -> None:
         """Makes one update.
@@ -303,16 +175,38 @@ class Optimizer(Options):
 
     def _update(self, grads: list[Any], variables: list[df.Variable], flags: list[Any]) -> None:
         """One update of all variables; a flag tells in a run whether there is a gradient."""
-        rate, own = self.learning_rate, len(self._layout) - len(self.extra_slots())
-        for grad, var, flag in zip(self._clipped(grads), variables, flags, strict=True):
+        rate, grads = self.learning_rate, self.clipped(grads)
+        formula = self._common_formula(grads, rate)
+        if formula is not None:
+            places = [self._layout.index(s) for s in formula.slots]
+            formula.update_each(grads, variables, [[self._slots[v][k] for k in places]
+                                                   for v in variables], rate)
+        else:
+            self._update_one_by_one(grads, variables, flags, rate)
+        if self.use_ema:
+            self.average([(var, self._slot(var, "average")) for var in variables])
+        self.iterations.assign_add(self._one)
+
+    def _common_formula(self, grads: list[Any], rate: Any) -> Formula | None:
+        """The formula, if that is all that happens to each variable, and now."""
+        if (current_graph() is not None or type(rate) is Symbol
+                or not self._is_formula
+                or (self.weight_decay and not self.decays_itself)):
+            return None
+        for g in grads:
+            if type(g) is not Tensor:
+                return None
+        return self.formula()
+
+    def _update_one_by_one(self, grads: list[Any], variables: list[df.Variable], flags: list[Any],
+                           rate: Any) -> None:
+        own = len(self._layout) - len(self.extra_slots())
+        for grad, var, flag in zip(grads, variables, flags, strict=True):
             step = functools.partial(self._one_update, grad, var, self._slots[var][:own], rate)
             if flag is None:
                 step()
             else:
                 df.cond(flag, step, lambda: None)
-        if self.use_ema:
-            self.average([(var, self._slot(var, "average")) for var in variables])
-        self.iterations.assign_add(self._one)
 
     def _one_update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
                     rate: Any) -> None:
@@ -345,15 +239,6 @@ class Optimizer(Options):
                 raise InvalidArgumentError(told)
 
         host_call(check, flags, "assert")
-
-    def _clipped(self, grads: list[Any]) -> list[Any]:
-        if self.clipnorm is not None:
-            return [df.clip_by_norm(g, self.clipnorm) for g in grads]
-        if self.global_clipnorm is not None:
-            return df.clip_by_global_norm(grads, self.global_clipnorm)[0]
-        if self.clipvalue is not None:
-            return [clip_gradient_by_value(g, self.clipvalue) for g in grads]
-        return grads
 
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],
                  tape: df.GradientTape | None = None) -> Any:

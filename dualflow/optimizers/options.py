@@ -1,5 +1,5 @@
-"""What every optimizer can do besides its formula: weight decay, sums of gradients over several
-steps, averages of variables, scaled losses. The formulas are those of Keras 3."""
+"""What every optimizer can do besides its formula: weight decay, clipping, sums of gradients over
+several steps, averages of variables, scaled losses. The formulas are those of Keras 3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dualflow as df
 from dualflow._core import unwrapped
 from dualflow.arguments import NOT_NEGATIVE, POSITIVE, SHARE, Limits, shown
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.clip import scaled
+from dualflow.ops.clip import clip_gradient_by_value, scaled
 from dualflow.optimizers.rate import Rated
 
 TYPE_CHECKING = False
@@ -66,6 +66,9 @@ class Options(Rated):
     ema_overwrite_frequency: int | None
     loss_scale_factor: float | None
     gradient_accumulation_steps: int | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
     limits: ClassVar[Mapping[str, Limits]] = {
         "clipnorm": POSITIVE.or_none(), "clipvalue": POSITIVE.or_none(),
         "global_clipnorm": POSITIVE.or_none(), "weight_decay": NOT_NEGATIVE.or_none(),
@@ -79,6 +82,10 @@ class Options(Rated):
             if value is not None and not (isinstance(value, int) and value >= low):
                 raise InvalidArgumentError(f"{self.name}: {key} is {shown(value)}, want an "
                                            f"integer of at least {low}")
+        clips = [key for key in ("clipnorm", "clipvalue", "global_clipnorm")
+                 if getattr(self, key) is not None]
+        if len(clips) > 1:
+            raise InvalidArgumentError(f"{self.name}: got {' and '.join(clips)}, want one of them")
 
     def extra_slots(self) -> tuple[str, ...]:
         """Names of the slots that these options need, behind those of the formula."""
@@ -103,6 +110,16 @@ class Options(Rated):
         if self.loss_scale_factor is None:
             return grads
         return [scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
+
+    def clipped(self, grads: list[Any]) -> list[Any]:
+        """Gradients, scaled or limited as was asked for."""
+        if self.clipnorm is not None:
+            return [df.clip_by_norm(g, self.clipnorm) for g in grads]
+        if self.global_clipnorm is not None:
+            return df.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        if self.clipvalue is not None:
+            return [clip_gradient_by_value(g, self.clipvalue) for g in grads]
+        return grads
 
     # --- sums of gradients ---
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dualflow as df
 from dualflow.arguments import NOT_NEGATIVE, SHARE, Limits
-from dualflow.ops.optimizer import centered_rmsprop_update, rmsprop_update
 from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
@@ -68,9 +68,8 @@ class RMSprop(Optimizer):
             return df.zeros([0], var.dtype)  # the op wants a variable, but does not read it
         return super().initial_slot(slot, var)
 
-    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
-        options = (grad, rate, self.rho, self.momentum, self.epsilon)
+    def formula(self) -> Formula:
+        attrs = {"rho": self.rho, "momentum": self.momentum, "epsilon": self.epsilon}
         if self.centered:
-            centered_rmsprop_update(var, slots[0], slots[1], slots[-1], *options)
-        else:
-            rmsprop_update(var, slots[0], slots[-1], *options)
+            return Formula("centered_rmsprop_update", ("rms", "mean", "momentum"), (), attrs)
+        return Formula("rmsprop_update", ("rms", "momentum"), (), attrs)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dualflow.arguments import SHARE, Limits
-from dualflow.ops.optimizer import momentum_update, sgd_update
 from dualflow.optimizers.base import Optimizer
+from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, ClassVar, Unpack
+    from typing import ClassVar, Unpack
 
     from dualflow.optimizers.options import Common
 
@@ -51,8 +51,8 @@ class SGD(Optimizer):
     def layout(self) -> tuple[str, ...]:
         return ("momentum",) if self.momentum else ()
 
-    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
-        if slots:
-            momentum_update(var, slots[0], grad, rate, self.momentum, self.nesterov)
-        else:
-            sgd_update(var, grad, rate)
+    def formula(self) -> Formula:
+        if "momentum" not in self._layout:
+            return Formula("sgd_update", (), (), {})
+        return Formula("momentum_update", ("momentum",), (),
+                       {"momentum": self.momentum, "nesterov": self.nesterov})

@@ -1,0 +1,159 @@
+"""What an optimizer keeps for each variable: made, saved, restored, copied."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+
+import dualflow as df
+from dualflow._core import unwrapped
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.optimizers.options import Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+__all__ = ["Slots"]
+
+
+class Slots(Options):
+    """Base of `Optimizer`: the slots of variables."""
+
+    slot_names: Sequence[str] = ()
+
+    _steps: df.Variable | None              # made of gradients that are added up
+
+    def __init__(self) -> None:
+        self._slots: dict[df.Variable, tuple[df.Variable, ...]] = {}
+        self._layout: Sequence[str] = ()            # names of the slots that were made
+        self._holds: frozenset[str] = frozenset()   # those that hold something
+        # Values of slots that are not made yet, by variable, or by its place among them.
+        self._kept: dict[Any, dict[str, df.Tensor]] = {}
+        # In a copy that has made no update yet: the variables it was copied from, and its own.
+        self._copied: list[tuple[Callable[[], Any], df.Variable]] | None = None
+
+    def layout(self) -> Sequence[str]:
+        """Names of the slots that a variable gets, given the current attributes."""
+        return self.slot_names
+
+    def next_layout(self) -> Sequence[str]:
+        """Names of the slots that the next variable gets."""
+        return self._layout if self._slots else (*self.layout(), *self.extra_slots())
+
+    def needed_slots(self) -> Sequence[str]:
+        """Names of the slots that updates use."""
+        return self.layout()
+
+    def build(self, var_list: Iterable[df.Variable]) -> None:
+        """Creates the slots of variables that have none; the first update does so if need be."""
+        for var in map(unwrapped, var_list):
+            if not isinstance(var, df.Variable):
+                raise DTypeError(
+                    f"{self.name}: got {type(var).__name__} to update, want a Variable")
+            if not self._slots:
+                self._layout, self._holds = tuple(self.next_layout()), frozenset(
+                    (*self.needed_slots(), *self.extra_slots()))
+            if var not in self._slots:
+                kept = self._kept.get(var) or self._kept.get(len(self._slots)) or {}
+                self._slots[var] = tuple([self._new_slot(slot, var, kept.get(slot))
+                                          for slot in self._layout])
+                kept.clear()
+        self._copied = None
+
+    def _new_slot(self, slot: str, var: df.Variable, kept: df.Tensor | None) -> df.Variable:
+        value = self.initial_slot(slot, var)
+        if kept is not None:
+            if (kept.shape, kept.dtype) != (value.shape, value.dtype):
+                raise InvalidArgumentError(
+                    f"{self.name}: a checkpoint has kept {kept.dtype} {kept.shape} as {slot} of "
+                    f"{var.name}, want {value.dtype} {value.shape}")
+            value = kept
+        return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
+
+    def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
+        """The initial value of a slot."""
+        return var.value() if slot == "average" else df.zeros(var.shape, var.dtype)
+
+    @property
+    def variables(self) -> list[df.Variable]:
+        """Everything that changes from update to update: iterations, learning rate, slots."""
+        slots = [slot for own in self._slots.values() for slot in own]
+        return [*self.numbers.values(), *slots]
+
+    @property
+    def numbers(self) -> dict[str, df.Variable]:
+        """Of these, what belongs to no variable."""
+        own = {"learning_rate": self._rate} if isinstance(self._rate, df.Variable) else {}
+        sums = {} if self._steps is None else {"steps": self._steps}
+        return {"iterations": self.iterations, **own, **sums}
+
+    @property
+    def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
+        """The slots that were made, by variable and name."""
+        return {var: dict(zip(self._layout, slots, strict=True))
+                for var, slots in self._slots.items()}
+
+    @property
+    def kept(self) -> dict[Any, dict[str, df.Tensor]]:
+        """What `keep` was given and no `build` has asked for."""
+        return {of: slots for of, slots in self._kept.items() if slots}
+
+    def keep(self, values: dict[Any, dict[str, df.Tensor]]) -> None:
+        """Keeps values of slots until `build` makes these: by variable, or its place among those
+        that are built, and name."""
+        self._kept = values
+
+    def state(self) -> list[df.Tensor]:
+        """The values of `variables`: all that is needed to continue from here later.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> v, opt = df.Variable([1.]), df.optimizers.Adam(0.1)
+        >>> opt.apply_gradients([(df.constant([1.]), v)])
+        >>> again = df.optimizers.Adam(0.1)
+        >>> again.build([v])
+        >>> again.restore(opt.state())
+        >>> again.iterations.numpy().item()
+        1
+        """
+        return [v.value() for v in self.variables]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Restores what `state` returned; first `build` the same variables in the same order."""
+        if len(state) != len(self.variables):
+            raise InvalidArgumentError(f"{self.name}: got the values of {len(state)} variables, "
+                                       f"have {len(self.variables)}; build it first")
+        for variable, value in zip(self.variables, state, strict=True):
+            variable.assign(value)
+
+    # --- copies ---
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Slots:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        originals = [(ref, memo[id(own)]) for ref, own in self._copied or ()]
+        made._copied = originals + [(weakref.ref(var), memo[id(var)]) for var in self._slots]
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_copied": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _settle(self, variables: list[df.Variable]) -> None:
+        """Called at the first update of a copy: its slots are for the variables that were copied
+        with it or, if it was copied alone, for those of the original."""
+        known, slots = set(variables), self._slots
+        stands_for = {own: original for ref, own in self._copied or ()
+                      if (original := ref()) in known and own not in known}
+        slots = {stands_for.get(var, var): slot for var, slot in slots.items()}
+        if slots and self._layout and not any(var in slots for var in known):
+            raise InvalidArgumentError(
+                f"{self.name}: a copy of an optimizer, without the variables that it is to update: "
+                "copy or pickle them together, as in copy.deepcopy((model, optimizer)), or let it "
+                "start anew by build(variables)")
+        self._slots, self._copied = slots, None
