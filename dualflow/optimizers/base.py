@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
+from itertools import repeat
+from operator import is_
 
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
@@ -150,16 +152,16 @@ class Optimizer(Slots):
         pairs = list(grads_and_vars)
         grads = [g for g, _ in pairs]
         variables = [unwrapped(v) for _, v in pairs]
-        if not pairs or any(g is None for g in grads):
+        if not pairs or any(map(is_, grads, repeat(None))):
             grads, variables = self._connected(grads, variables)
         self.used()
         if self._copied is not None:
             self._settle(variables)
         slots = self._slots
-        if any(v not in slots for v in variables):
+        if not all(map(slots.__contains__, variables)):
             self.build(variables)
         graph = current_graph()
-        flowed = [None if graph is None else graph.flowed.get(g) for g in grads]
+        flowed = [None] * len(grads) if graph is None else list(map(graph.flowed.get, grads))
         if None not in flowed:
             self._check_flowed(flowed, variables)
         grads = self.unscaled(grads)
