@@ -25,13 +25,13 @@
 
 void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel)
 {
-    (dtype == DF_F64 ? DF_HAS(F64, panel_f64) : panel_f32)(panel);
+    (dtype == DF_F64 ? DF_HAS(F64, conv_panel_f64) : conv_panel_f32)(panel);
 }
 
 void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
                           int64_t row_step, int64_t cols, int64_t col_step)
 {
-    (dtype == DF_F64 ? DF_HAS(F64, pack_f64) : pack_f32)(to, width, from, rows, row_step,
+    (dtype == DF_F64 ? DF_HAS(F64, conv_pack_f64) : conv_pack_f32)(to, width, from, rows, row_step,
                                                               cols, col_step);
 }
 

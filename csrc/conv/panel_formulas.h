@@ -68,13 +68,13 @@ static void FN(panel_partial)(const df_conv_panel *p)
 
 #undef PANEL
 
-static void FN(panel)(const df_conv_panel *p)
+static void FN(conv_panel)(const df_conv_panel *p)
 {
     if (p->cols % LANES) FN(panel_partial)(p);
     else FN(panel_whole)(p);
 }
 
-static void FN(pack)(void *packed, int64_t width, const void *source, int64_t rows,
+static void FN(conv_pack)(void *packed, int64_t width, const void *source, int64_t rows,
                      int64_t row_step, int64_t cols, int64_t col_step)
 {
     T *to = packed;

@@ -18,7 +18,7 @@ df_status df_cluster_set_load(df_cluster_load *load, const df_tensor *x, const d
                               const char *name, df_error *err)
 {
     df_operand_room room;
-    df_operand *o = &load->operand;
+    df_operand_walk *o = &load->operand;
     if (x->size < 0)
         return df_fail(err, DF_BAD_SHAPE, "%s: shape of input %d, %s, is not known", name,
                        load->input, df_tensor_text(x).text);

@@ -33,7 +33,7 @@ typedef struct {
 
 /* An input as it is read in one space. Its slot is its index. */
 typedef struct {
-    df_operand operand;
+    df_operand_walk operand;
     int32_t input, buffer; /* `buffer`: slot of the register it is copied to */
     df_space space;
     bool in_place;    /* one number, read where it is */

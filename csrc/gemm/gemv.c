@@ -53,33 +53,33 @@ typedef struct {
 
 /* of halves; vectors and sums are float32 */
 #define STORED uint16_t
-typedef float t_bf16;
-typedef v_f32 v_bf16;
-#define load_m_bf16 widen_bf16
-#define load_m_n_bf16 widen_n_bf16
-#define load_bf16 load_f32
-#define load_n_bf16 load_n_f32
-#define store_bf16 store_f32
-#define splat_bf16 splat_f32
-#define fma_bf16 fma_f32
-#define sum_bf16 sum_f32
+typedef float t_bf16_wide;
+typedef v_f32 v_bf16_wide;
+#define load_m_bf16_wide widen_bf16
+#define load_m_n_bf16_wide widen_n_bf16
+#define load_bf16_wide load_f32
+#define load_n_bf16_wide load_n_f32
+#define store_bf16_wide store_f32
+#define splat_bf16_wide splat_f32
+#define fma_bf16_wide fma_f32
+#define sum_bf16_wide sum_f32
 #if DF_PRODUCT_BF16
-#define DTYPE bf16
+#define DTYPE bf16_wide
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
 #endif
-typedef float t_f16;
-typedef v_f32 v_f16;
-#define load_m_f16 widen_f16
-#define load_m_n_f16 widen_n_f16
-#define load_f16 load_f32
-#define load_n_f16 load_n_f32
-#define store_f16 store_f32
-#define splat_f16 splat_f32
-#define fma_f16 fma_f32
-#define sum_f16 sum_f32
+typedef float t_f16_wide;
+typedef v_f32 v_f16_wide;
+#define load_m_f16_wide widen_f16
+#define load_m_n_f16_wide widen_n_f16
+#define load_f16_wide load_f32
+#define load_n_f16_wide load_n_f32
+#define store_f16_wide store_f32
+#define splat_f16_wide splat_f32
+#define fma_f16_wide fma_f32
+#define sum_f16_wide sum_f32
 #if DF_PRODUCT_F16
-#define DTYPE f16
+#define DTYPE f16_wide
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
 #endif
@@ -91,10 +91,11 @@ typedef struct {
 } gemv_kernel;
 
 static const gemv_kernel KERNELS[DF_N_DTYPES] = {
-    [DF_F32] = {dots_f32, combine_f32, 4}, OF_PRODUCTS(F64, {dots_f64, combine_f64, 8}),
-    OF_PRODUCTS(I32, {dots_i32, combine_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, combine_i64, 8}),
-    OF_PRODUCTS(U32, {dots_i32, combine_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, combine_i64, 8}),
-    OF_PRODUCTS(BF16, {dots_bf16, combine_bf16, 4}), OF_PRODUCTS(F16, {dots_f16, combine_f16, 4}),
+    [DF_F32] = {dots_f32, combined_f32, 4}, OF_PRODUCTS(F64, {dots_f64, combined_f64, 8}),
+    OF_PRODUCTS(I32, {dots_i32, combined_i32, 4}),   OF_PRODUCTS(I64, {dots_i64, combined_i64, 8}),
+    OF_PRODUCTS(U32, {dots_i32, combined_i32, 4}),   OF_PRODUCTS(U64, {dots_i64, combined_i64, 8}),
+    OF_PRODUCTS(BF16, {dots_bf16_wide, combined_bf16_wide, 4}),
+    OF_PRODUCTS(F16, {dots_f16_wide, combined_f16_wide, 4}),
 };
 
 /* Distance between the elements of the vector. */

@@ -70,7 +70,7 @@ DF_INLINE void FN(combine_rows)(const int rows, const STORED *m, int64_t ld, con
 
 /* y[j] = sum over p of M[p][j] x[p] for begin <= j < end, at most SLICE of them. The slice of y
  * stays in L1, in two levels of sums, so that no sum has more than DEPTH or depth / DEPTH terms. */
-static void FN(combine)(const gemv *g, int64_t begin, int64_t end)
+static void FN(combined)(const gemv *g, int64_t begin, int64_t end)
 {
     const T *x = g->x;
     const STORED *m = (const STORED *)g->matrix + begin;

@@ -7,8 +7,13 @@
 #define FETCH_ROWS 2 /* of C, and of B, at a time */
 #define AHEAD 8      /* rows between what is fetched of B and what is copied */
 
+/* Hides how x goes on: else gcc makes a loop for the steps before a condition on it changes, and
+ * one for those after, and all blocks of float32 take 84 KB instead of 58 at AVX-512. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
+
 DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
 {
+    OPAQUE(copy->rows);
     for (int i = 0; i < FETCH_ROWS && copy->rows > 0; i++, copy->rows--) {
         UNROLL for (int j = 0; j < vectors; j++) {
             __builtin_prefetch(copy->from + AHEAD * copy->step + j * DF_VEC_BYTES);

@@ -7,11 +7,11 @@
 
 /* Registers for C, B and one element of A: 8 x 3 of 32, 4 x 3 of 16. */
 #if defined(__AVX512F__) || defined(__aarch64__)
-#define ROWS 8
+#define GEMM_ROWS 8
 #else
-#define ROWS 4
+#define GEMM_ROWS 4
 #endif
-#define COLS 3
+#define GEMM_COLS 3
 
 /* Is load_n one instruction? Else a partial column panel of B is packed and padded with zeros. */
 #if defined(__AVX512BW__)
@@ -28,7 +28,8 @@ typedef struct {
 } gemm_copy;
 
 /* One column panel of C over all rows of a job. Element (i, p) of op(A) is at
- * a[i / ROWS * a_block + i % ROWS * a_row + p * a_col], (p, j) of op(B) at b[p * b_row + j]. */
+ * a[i / GEMM_ROWS * a_block + i % GEMM_ROWS * a_row + p * a_col], (p, j) of op(B) at
+ * b[p * b_row + j]. */
 typedef struct {
     int64_t rows, cols, k;
     const void *a, *b;

@@ -1,9 +1,9 @@
 /* Included once per dtype: the register-blocked kernel, a column panel of C, and, without
  * PANEL_ONLY, packing.
  *
- * The kernel keeps a block of ROWS x COLS vectors of C in registers over the whole depth k; per
- * step it loads COLS vectors of B and broadcasts ROWS elements of A. Both operands are read where
- * they lie or from a packed copy: only strides differ. */
+ * The kernel keeps a block of GEMM_ROWS x GEMM_COLS vectors of C in registers over the whole depth
+ * k; per step it loads GEMM_COLS vectors of B and broadcasts GEMM_ROWS elements of A. Both operands
+ * are read where they lie or from a packed copy: only strides differ. */
 
 /* Sums of rows x (cols vectors) of C at `c`, op(A) from `a`; rows, cols, partial and copies are
  * constants at every call, so each combination becomes straight-line code. A's rows go by three per
@@ -19,19 +19,20 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
     const bool masked = partial && LOAD_N_IS_FAST; /* else B is packed, padded with zeros */
     const T *b = panel->b;
     T *copy = panel->copy;
-    const T *a_three[(ROWS + 2) / 3];
-    V sum[ROWS][COLS];
+    const T *a_three[(GEMM_ROWS + 2) / 3];
+    V sum[GEMM_ROWS][GEMM_COLS];
     UNROLL for (int i = 0; i < rows; i += 3) a_three[i / 3] = a + i * a_row;
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (V){0};
     const T *c_row = c, *c_end = c + rows * panel->c_row;
 
     for (int64_t left = panel->k; left > 0; left -= panel->steps) {
+        OPAQUE(c_row);
         UNROLL for (int i = 0; i < FETCH_ROWS && c_row < c_end; i++, c_row += panel->c_row)
             UNROLL for (int j = 0; j < cols; j++) __builtin_prefetch(c_row + j * LANES, 1);
         copy_some(cols, next);
         for (int64_t p = df_min(left, panel->steps); p > 0; p--) {
-            V row[COLS];
+            V row[GEMM_COLS];
             UNROLL for (int j = 0; j < cols; j++)
                 row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
                                                  : FN(load)(b + j * LANES);
@@ -63,7 +64,7 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         }
 }
 
-/* A column panel of C, at most COLS vectors wide: all its rows. */
+/* A column panel of C, at most GEMM_COLS vectors wide: all its rows. */
 DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel *panel)
 {
     const T *a = panel->a;
@@ -72,21 +73,21 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
     gemm_copy next = panel->next;
     gemm_panel rest;
     if (panel->copy) {
-        FN(block)(ROWS, cols, partial, true, panel, &next, a, c);
+        FN(block)(GEMM_ROWS, cols, partial, true, panel, &next, a, c);
         a += panel->a_block;
-        c += ROWS * panel->c_row;
-        left -= ROWS;
+        c += GEMM_ROWS * panel->c_row;
+        left -= GEMM_ROWS;
         rest = *panel;
         rest.b = panel->copy;
         rest.b_row = cols * LANES;
         panel = &rest;
     }
-    for (; left >= ROWS; left -= ROWS) {
-        FN(block)(ROWS, cols, partial, false, panel, &next, a, c);
+    for (; left >= GEMM_ROWS; left -= GEMM_ROWS) {
+        FN(block)(GEMM_ROWS, cols, partial, false, panel, &next, a, c);
         a += panel->a_block;
-        c += ROWS * panel->c_row;
+        c += GEMM_ROWS * panel->c_row;
     }
-    if (ROWS > 4 && left >= 4) {
+    if (GEMM_ROWS > 4 && left >= 4) {
         FN(block)(4, cols, partial, false, panel, &next, a, c);
         left -= 4;
         a += 4 * panel->a_row;
@@ -110,7 +111,7 @@ static void FN(panel_whole)(const gemm_panel *panel)
     else if (panel->cols == 2 * LANES)
         FN(all_rows)(2, false, panel);
     else
-        FN(all_rows)(COLS, false, panel);
+        FN(all_rows)(GEMM_COLS, false, panel);
 }
 
 static void FN(panel_partial)(const gemm_panel *panel)
@@ -120,7 +121,7 @@ static void FN(panel_partial)(const gemm_panel *panel)
     else if (panel->cols < 2 * LANES)
         FN(all_rows)(2, true, panel);
     else
-        FN(all_rows)(COLS, true, panel);
+        FN(all_rows)(GEMM_COLS, true, panel);
 }
 
 static void FN(panel)(const gemm_panel *panel)
@@ -179,9 +180,9 @@ static void FN(pack)(void *packed, int64_t width, const void *source, int64_t n,
     const T *from = source;
     if (step != 1)
         FN(pack_transposed)(to, width, from, n, step, depth);
-    else if (n == ROWS && width == ROWS)
+    else if (n == GEMM_ROWS && width == GEMM_ROWS)
         for (int64_t p = 0; p < depth; p++)
-            memcpy(to + p * ROWS, from + p * depth_step, ROWS * sizeof(T));
+            memcpy(to + p * GEMM_ROWS, from + p * depth_step, GEMM_ROWS * sizeof(T));
     else
         for (int64_t p = 0; p < depth; p++)
             memcpy(to + p * width, from + p * depth_step, (size_t)n * sizeof(T));

@@ -17,8 +17,8 @@
 #define SHALLOW_BYTES 1024 /* the same for products of few rows: 48 KB (L1) */
 #define FEW_ROWS 128       /* of such, a job does all of k; else A's tiles would leave L2 */
 #define COPY_BYTES 65536   /* B is copied where its panels are spread over more than that */
-#define COPY_ROWS (4 * ROWS)
-#define COPY_NEXT_ROWS (16 * ROWS) /* from so many on, blocks copy the next panel as well */
+#define COPY_ROWS (4 * GEMM_ROWS)
+#define COPY_NEXT_ROWS (16 * GEMM_ROWS) /* from so many on, blocks copy the next panel as well */
 #define C_IN_CACHE 262144  /* bytes */
 #define STEPS 64           /* fewer interrupt the kernel's loop too often */
 #define ROW_GROUP 2048     /* rows whose packed copy exists at a time */
@@ -58,13 +58,13 @@ static int64_t n_groups(const gemm_product *t, int64_t k)
     return t->group == 1 ? k : df_ceil_div(k, t->group);
 }
 
-/* Columns panel by panel. A remainder of COLS + 1 vectors becomes two panels of about equal width,
- * since a panel of one vector runs at half speed. 4 or 8 vectors become panels of 2, equal shares
- * for two threads (see tile_of_job). */
+/* Columns panel by panel. A remainder of GEMM_COLS + 1 vectors becomes two panels of about equal
+ * width, since a panel of one vector runs at half speed. 4 or 8 vectors become panels of 2, equal
+ * shares for two threads (see tile_of_job). */
 static void cut_columns(gemm_product *t)
 {
     int64_t vectors = n_vectors(t, t->g->n);
-    t->width = vectors == 4 || vectors == 8 ? 2 : COLS;
+    t->width = vectors == 4 || vectors == 8 ? 2 : GEMM_COLS;
     t->n_panels = df_ceil_div(vectors, t->width);
     bool lonely = vectors > t->width && vectors % t->width == 1;
     t->last = ((t->n_panels - 1) * t->width - (lonely ? t->width / 2 : 0)) * t->lanes;
@@ -76,7 +76,7 @@ static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
     const bool must = gemm_must_pack(t->kernel);
-    t->packs_a = must || (g->transpose_a && g->n >= 256 && g->m > ROWS &&
+    t->packs_a = must || (g->transpose_a && g->n >= 256 && g->m > GEMM_ROWS &&
                           g->k * g->lda * t->bytes > A_NEAR);
     t->packs_from = t->n_panels;
     if (g->packed_b)
@@ -113,12 +113,13 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     t->steps = g->m * g->n * t->bytes > C_IN_CACHE ? STEPS : t->depth;
     if (t->packs_a)
         t->packed_a_bytes =
-            df_min(df_ceil_div(g->m, ROWS) * ROWS, ROW_GROUP) * n_groups(t, t->depth) * t->bytes;
+            df_min(df_ceil_div(g->m, GEMM_ROWS) * GEMM_ROWS, ROW_GROUP) *
+            n_groups(t, t->depth) * t->bytes;
     t->packed_a_bytes = df_ceil_div(t->packed_a_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
     if (t->copies_b || t->packs_from < t->n_panels) {
         t->slot_bytes = df_min(t->width, n_vectors(t, g->n)) * DF_VEC_BYTES * n_groups(t, t->depth);
         t->slot_bytes = 2 * df_ceil_div(t->slot_bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
-        t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, ROWS), MAX_SLOTS);
+        t->n_slots = df_min(t->n_panels * df_ceil_div(g->m, GEMM_ROWS), MAX_SLOTS);
     }
 }
 
@@ -170,16 +171,17 @@ static void pack_a_task(void *context, int64_t begin, int64_t end)
     const df_gemm *g = t->g;
     const int64_t step = g->transpose_a ? 1 : g->lda, depth_step = g->transpose_a ? g->lda : 1;
     for (int64_t block = begin; block < end; block++) {
-        const int64_t row = t->row0 + block * ROWS;
-        t->kernel->pack(t->packed_a + block * ROWS * n_groups(t, t->k) * t->bytes, ROWS,
+        const int64_t row = t->row0 + block * GEMM_ROWS;
+        t->kernel->pack(t->packed_a + block * GEMM_ROWS * n_groups(t, t->k) * t->bytes, GEMM_ROWS,
                         t->a + (row * step + t->k0 * depth_step) * t->in_bytes,
-                        df_min(ROWS, g->m - row), step, t->k, depth_step);
+                        df_min(GEMM_ROWS, g->m - row), step, t->k, depth_step);
     }
 }
 
 static void pack_a(gemm_product *t)
 {
-    df_parallel_for(df_ceil_div(t->rows, ROWS), 4, 0.2 * ROWS * (double)t->k, pack_a_task, t);
+    df_parallel_for(df_ceil_div(t->rows, GEMM_ROWS), 4, 0.2 * GEMM_ROWS * (double)t->k,
+                    pack_a_task, t);
 }
 
 /* A tile of C, and room for two panels of B: the one in use and, copied meanwhile, the next. */
@@ -245,12 +247,12 @@ static void run_panel(const gemm_product *t, tile *job, int64_t panel, int64_t k
     if (t->packs_a) {
         p.a = t->packed_a + (job->row - t->row0) * p.k * t->bytes;
         p.a_row = 1;
-        p.a_col = ROWS;
-        p.a_block = ROWS * p.k;
+        p.a_col = GEMM_ROWS;
+        p.a_block = GEMM_ROWS * p.k;
     } else {
         p.a_row = g->transpose_a ? 1 : g->lda;
         p.a_col = g->transpose_a ? g->lda : 1;
-        p.a_block = ROWS * p.a_row;
+        p.a_block = GEMM_ROWS * p.a_row;
         p.a = t->a + (job->row * p.a_row + k0 * p.a_col) * t->in_bytes;
     }
     place_b(t, job, panel, k0, &p);
@@ -358,8 +360,9 @@ static double job_macs(const gemm_product *t)
 /* Rows of equal tiles of at most `most` rows. */
 static int64_t even_rows(const gemm_product *t, int64_t most)
 {
-    const int64_t blocks = df_ceil_div(t->rows, ROWS), tiles = df_ceil_div(blocks * ROWS, most);
-    return df_ceil_div(blocks, tiles) * ROWS;
+    const int64_t blocks = df_ceil_div(t->rows, GEMM_ROWS),
+                  tiles = df_ceil_div(blocks * GEMM_ROWS, most);
+    return df_ceil_div(blocks, tiles) * GEMM_ROWS;
 }
 
 /* Tiles as large as the caches like, cut until there are enough of them for the threads: into
@@ -384,11 +387,11 @@ static void cut_jobs(gemm_product *t)
         if (stays_wide && n_jobs(t) >= threads * LEAST_PER_THREAD)
             break;
         if (stays_wide && t->job_rows > LEAST_ROWS)
-            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / ROWS, 2) * ROWS);
+            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / GEMM_ROWS, 2) * GEMM_ROWS);
         else if (t->job_panels > 1 && n_jobs(t) < threads * JOBS_PER_THREAD)
             t->job_panels = df_ceil_div(t->job_panels, 2);
-        else if (t->job_rows > ROWS && n_jobs(t) < threads * LEAST_PER_THREAD)
-            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / ROWS, 2) * ROWS);
+        else if (t->job_rows > GEMM_ROWS && n_jobs(t) < threads * LEAST_PER_THREAD)
+            t->job_rows = even_rows(t, df_ceil_div(t->job_rows / GEMM_ROWS, 2) * GEMM_ROWS);
         else
             break;
     }
@@ -435,7 +438,7 @@ void DF_SYM(df_product_run_whole)(gemm_product *t, void *workspace)
     t->rows = t->g->m;
     t->k = t->g->k;
     if (t->packs_a)
-        pack_a_task(t, 0, df_ceil_div(t->rows, ROWS));
+        pack_a_task(t, 0, df_ceil_div(t->rows, GEMM_ROWS));
     tile all = {.rows = t->rows, .panel_end = t->n_panels};
     place_slot(t, &all, 0);
     run_tile(t, &all);

@@ -15,7 +15,7 @@ typedef struct {
     int64_t bytes, lanes; /* of an element of C, or of a group; elements of a vector */
     int64_t in_bytes; /* of an element of A and B */
     int64_t group;    /* elements along k that the kernel takes at once */
-    int64_t width;    /* of a column panel, except for the last one or two: COLS vectors or less */
+    int64_t width;    /* of a column panel but the last one or two: GEMM_COLS vectors or less */
     int64_t n_panels;
     int64_t last;     /* column where the last panel starts */
     int64_t depth;    /* of k at a time */

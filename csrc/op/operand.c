@@ -12,10 +12,11 @@ static void reverse(int64_t *v, int n)
     }
 }
 
-void df_operand_set(df_operand *o, const df_tensor *x, const df_tensor *out, df_operand_room *room)
+void df_operand_set(df_operand_walk *o, const df_tensor *x, const df_tensor *out,
+                    df_operand_room *room)
 {
-    *o = (df_operand){.bytes = df_dtypes[x->dtype].bytes, .mode = DF_WALK, .extent = room->extent,
-                      .step = room->step};
+    *o = (df_operand_walk){.bytes = df_dtypes[x->dtype].bytes, .mode = DF_WALK,
+                           .extent = room->extent, .step = room->step};
     int64_t step = 1;
     for (int i = 1; i <= out->ndim; i++) { /* innermost first, reversed below */
         int64_t extent = out->shape[out->ndim - i];
@@ -48,7 +49,7 @@ void df_fill(void *to, const void *value, int bytes, int64_t n)
     }
 }
 
-const void *df_operand_load(const df_operand *o, const char *data, int64_t begin, int64_t n,
+const void *df_operand_load(const df_operand_walk *o, const char *data, int64_t begin, int64_t n,
                             void *buffer)
 {
     char *to = buffer;

@@ -22,7 +22,7 @@ typedef struct {
     int ndim;        /* collapsed */
     int64_t *extent; /* collapsed output dimensions */
     int64_t *step;   /* elements between neighbours in the operand; 0: repeated */
-} df_operand;
+} df_operand_walk;
 
 /* Room for the dimensions of one operand. */
 typedef struct {
@@ -30,12 +30,12 @@ typedef struct {
 } df_operand_room;
 
 /* Describes `x`, which broadcasts to `out`; the dimensions are written to `room`. */
-void df_operand_set(df_operand *o, const df_tensor *x, const df_tensor *out,
+void df_operand_set(df_operand_walk *o, const df_tensor *x, const df_tensor *out,
                     df_operand_room *room);
 
 /* Elements [begin, begin + n) of the operand, whose data are at `data`, as the output sees them: in
  * place when they lie in one run of an innermost dimension it has, else copied to `buffer`. */
-const void *df_operand_load(const df_operand *o, const char *data, int64_t begin, int64_t n,
+const void *df_operand_load(const df_operand_walk *o, const char *data, int64_t begin, int64_t n,
                             void *buffer);
 
 /* n copies of one element. */

@@ -16,7 +16,7 @@ typedef struct {
     int64_t tile; /* elements */
     int n_in;
     const char *data[DF_TILE_MAX_IN];
-    df_operand in[DF_TILE_MAX_IN];
+    df_operand_walk in[DF_TILE_MAX_IN];
 } job;
 
 df_tile_fn df_tile_select(const df_call *call)
@@ -30,7 +30,7 @@ static int64_t choose_tile(job *j)
 {
     int64_t unit = 1;
     for (int i = 0; i < j->n_in; i++) {
-        df_operand *o = &j->in[i];
+        df_operand_walk *o = &j->in[i];
         if (o->mode != DF_PERIODIC) continue;
         int64_t multiple = df_common_multiple(unit, o->period, DF_TILE);
         if (multiple <= DF_TILE) unit = multiple;
@@ -76,7 +76,7 @@ static void run_block(void *context, int64_t begin, int64_t end)
     for (int64_t at = begin; at < end; at += step) {
         int64_t n = df_min(step, end - at);
         for (int i = 0; i < j->n_in; i++) {
-            const df_operand *o = &j->in[i];
+            const df_operand_walk *o = &j->in[i];
             if (o->mode == DF_DIRECT) in[i] = j->data[i] + at * o->bytes;
             if (o->mode == DF_WALK) in[i] = df_operand_load(o, j->data[i], at, n, buffers[i]);
         }

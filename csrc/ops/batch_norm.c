@@ -64,12 +64,6 @@ static area area_of(const channels *ch, int64_t item)
     return a;
 }
 
-#define TEMPLATE "ops/reduction.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
-#define TEMPLATE "ops/normalization_parts.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/batch_norm_elementwise_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE

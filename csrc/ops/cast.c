@@ -36,10 +36,10 @@
     }                                                                                            \
     LOOP_AFTER(from, to, vectors_##from##_##to(n, y, x))
 #define LOOPS_OF_ALL(from)                                                                       \
-    LOOP(from, b8) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)               \
+    LOOP(from, boolean) LOOP(from, u32) LOOP(from, u64) LOOP(from, i64) LOOP(from, f16)          \
     LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
 #define LOOPS_OF_INTS(from) /* of which unsigned integers get the bits that signed ones do */    \
-    LOOP(from, b8) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)                \
+    LOOP(from, boolean) LOOP(from, i8) LOOP(from, i16) LOOP(from, i32) LOOP(from, i64)           \
     LOOP(from, f16) LOOP(from, bf16) LOOP(from, f32) LOOP(from, f64)
 #define LOOPS(from)                                                                              \
     LOOPS_OF_ALL(from) LOOP(from, u8) LOOP(from, u16) LOOP(from, i8) LOOP(from, i16)             \
@@ -54,10 +54,10 @@ LOOPS_OF_FLOATS(f32) LOOP(f32, i32) /* whose greatest is no float */
 LOOPS_OF_FLOATS(f64) VECTOR_LOOP(f64, i32, INT32_MIN, INT32_MAX)
 
 #define ROW(from)                                                                                \
-    {from##_b8,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,         \
+    {from##_boolean,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,    \
      from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 #define ROW_OF_INTS(from)                                                                        \
-    {from##_b8,  from##_i8,  from##_i16, from##_i32,  from##_i64, from##_i8, from##_i16,         \
+    {from##_boolean,  from##_i8,  from##_i16, from##_i32,  from##_i64, from##_i8, from##_i16,    \
      from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
     DF_OF_ALL(BOOL, ROW_OF_INTS(u8)), DF_OF_ALL(U8, ROW_OF_INTS(u8)),

@@ -4,7 +4,7 @@
 
 typedef uint16_t t_f16;
 typedef uint16_t t_bf16;
-typedef uint8_t t_b8; /* bool is a macro of stdbool.h, so its tag here is b8 */
+typedef uint8_t t_boolean; /* bool is a macro of stdbool.h */
 
 /* All of the following select rather than branch, so that the loops vectorise. */
 
@@ -71,7 +71,7 @@ DF_INLINE int32_t from_u8(uint8_t x) { return x; }
 DF_INLINE int32_t from_u16(uint16_t x) { return x; }
 DF_INLINE uint32_t from_u32(uint32_t x) { return x; }
 DF_INLINE uint64_t from_u64(uint64_t x) { return x; }
-DF_INLINE int32_t from_b8(uint8_t x) { return x; }
+DF_INLINE int32_t from_boolean(uint8_t x) { return x; }
 DF_INLINE int32_t from_i8(int8_t x) { return x; }
 DF_INLINE int32_t from_i16(int16_t x) { return x; }
 DF_INLINE int32_t from_i32(int32_t x) { return x; }
@@ -97,7 +97,7 @@ DF_INLINE uint64_t f32_to_u64(float x) { return f64_to_u64((double)x); }
 DF_INLINE float same_f32(float x) { return x; }
 
 #define SMALL(x, low, high) BY_TYPE(x, small_f32, small_f64, low_bits)(x, low, high)
-#define to_b8(x) ((uint8_t)((x) != 0))
+#define to_boolean(x) ((uint8_t)((x) != 0))
 #define to_u8(x) ((uint8_t)SMALL(x, 0, 255))
 #define to_u16(x) ((uint16_t)SMALL(x, 0, 65535))
 #define to_u32(x) ((uint32_t)BY_TYPE(x, f32_to_u32, f64_to_u32, same_bits)(x))

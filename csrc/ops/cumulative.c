@@ -45,15 +45,15 @@ typedef int64_t so_far_i64;
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, DF_OF(F64, name##_block_f64)
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};
 static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
-static const block_fn logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
-static const block_fn recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
+static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
+static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
 
 static df_status infer(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
     int axis;
     const bool floats = call->n_in == 2;
-    if (floats ? !recurrence[x->dtype] : !cumsum[x->dtype])
+    if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
         return df_fail_dtype(call, 0, floats ? "a floating dtype" : "a number dtype", err);
     if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
         return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, want the same",
@@ -64,7 +64,7 @@ static df_status infer(const df_call *call, df_error *err)
 
 static df_status infer_logsumexp(const df_call *call, df_error *err)
 {
-    return logsumexp[call->in[0]->dtype] ? infer(call, err)
+    return of_logsumexp[call->in[0]->dtype] ? infer(call, err)
                                          : df_fail_dtype(call, 0, "a floating dtype", err);
 }
 
@@ -124,12 +124,12 @@ static df_status run_cumprod(const df_call *call, df_error *err)
 static df_status run_recurrence(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, recurrence, 1, 0.2);
+    return run(call, of_recurrence, 1, 0.2);
 }
 static df_status run_logsumexp(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, logsumexp, 25, 25);
+    return run(call, of_logsumexp, 25, 25);
 }
 
 #define CUMULATIVE_OP(op)                                                                        \

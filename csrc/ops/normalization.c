@@ -27,12 +27,6 @@ typedef struct {
     df_dtype dtype;
 } rows;
 
-#define TEMPLATE "ops/reduction.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
-#define TEMPLATE "ops/normalization_parts.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/normalization_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
@@ -169,7 +163,7 @@ static const void *whole_row(const df_call *call, const form *f, const rows *r, 
 {
     const df_tensor *p = call->in[input], row = row_of(call, f);
     char *to = *room;
-    df_operand operand;
+    df_operand_walk operand;
     df_operand_room dims;
     if (p->size == r->n) return p->data;
     df_operand_set(&operand, p, &row, &dims);
@@ -179,7 +173,7 @@ static const void *whole_row(const df_call *call, const form *f, const rows *r, 
     return to;
 }
 
-static void join_rows(rows *r)
+static void join_row_parts(rows *r)
 {
     for (int64_t i = 0; i < r->n_rows; i++) {
         const norm_part *parts = r->parts + i * r->n_chunks;
@@ -196,7 +190,7 @@ static void run_chunks(rows *r, void *workspace, double cost)
     r->parts = workspace;
     r->wholes = (norm_whole *)(r->parts + r->n_rows * r->n_chunks);
     df_parallel_for(r->n_rows * r->n_chunks, 1, NORM_CHUNK * cost, measure_chunks_task, r);
-    join_rows(r);
+    join_row_parts(r);
     if (r->g)
         df_parallel_for(r->n_chunks, 1, NORM_CHUNK * cost * (double)r->n_rows,
                         flow_back_chunks_task, r);

@@ -3,10 +3,10 @@
 #ifndef DF_NORMALIZATION_H
 #define DF_NORMALIZATION_H
 
-#include "ops/elementwise.h"
+#include "ops/reductions.h"
 
 #define NORM_CHUNK 16384 /* numbers of a row whose statistics are taken while they are in L1 */
-#define FEW 4            /* vectors of a row that stay in registers */
+#define NORM_FEW 4       /* vectors of a row that stay in registers */
 
 typedef enum {
     BY_DEVIATION, /* the mean becomes 0 and the variance 1 */
@@ -81,5 +81,9 @@ static inline norm_whole norm_finish(const norm_kind *kind, const norm_part *p)
     if (!short_of) w.slope = p->moment * w.rate / (by_length ? 1 : p->n);
     return w;
 }
+
+#define TEMPLATE "ops/normalization_parts.h"
+#include "ops/each_float.h"
+#undef TEMPLATE
 
 #endif

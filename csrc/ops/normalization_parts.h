@@ -1,4 +1,4 @@
-/* Included once per floating dtype, behind reduction.h: the statistics of numbers in a row. */
+/* Included once per floating dtype by normalization.h: the statistics of numbers in a row. */
 
 DF_INLINE V FN(square_around)(V x, V mean) { return (x - mean) * (x - mean); }
 
@@ -34,7 +34,7 @@ DF_INLINE norm_part FN(part_of_few)(const int count, norm_mode mode, const T *x,
     const int64_t rest = n - (count - 1) * LANES;
     const M inside = FN(first_lanes)(rest);
     norm_part p = {.n = (double)n};
-    V v[FEW], sum = {0}, flow = {0}, moment = {0};
+    V v[NORM_FEW], sum = {0}, flow = {0}, moment = {0};
 #pragma GCC unroll 4
     for (int k = 0; k < count; k++) {
         v[k] = FN(load_upto)(x + k * LANES, k == count - 1 ? rest : LANES);
@@ -70,7 +70,7 @@ static norm_part FN(part_of)(norm_mode mode, const T *x, const T *g, const T *sc
     if (n <= LANES) return FN(part_of_few)(1, mode, x, g, scale, n);
     if (n <= 2 * LANES) return FN(part_of_few)(2, mode, x, g, scale, n);
     if (n <= 3 * LANES) return FN(part_of_few)(3, mode, x, g, scale, n);
-    if (n <= FEW * LANES) return FN(part_of_few)(FEW, mode, x, g, scale, n);
+    if (n <= NORM_FEW * LANES) return FN(part_of_few)(NORM_FEW, mode, x, g, scale, n);
     if (mode == BY_DEVIATION)
         p.mean = FN(reduce_row)(x, n, (V){0}, (V){0}, FN(plain), FN(plus)) / (T)n;
     p.deviation = FN(reduce_row)(x, n, FN(splat)((T)p.mean), (V){0}, FN(square_around), FN(plus));

@@ -72,7 +72,7 @@ static int64_t offset_of(const patch *p, const void *places, int64_t c)
 #define OF_INTS(name) DF_OF(I32, name##_row_i32), DF_OF(I64, name##_row_i64)
 static const row_fn largest[DF_N_DTYPES] = {OF_FLOATS(max), OF_INTS(max)};
 static const row_fn largest_grad[DF_N_DTYPES] = {OF_FLOATS(max_grad), OF_INTS(max_grad)};
-static const row_fn mean[DF_N_DTYPES] = {OF_FLOATS(avg)};
+static const row_fn average[DF_N_DTYPES] = {OF_FLOATS(avg)};
 static const row_fn mean_grad[DF_N_DTYPES] = {OF_FLOATS(avg_grad)};
 static const row_fn pick[DF_N_DTYPES] = {OF_FLOATS(pick), OF_INTS(pick)};
 
@@ -154,7 +154,7 @@ static df_status infer_max_pool(const df_call *call, df_error *err)
 
 static df_status infer_avg_pool(const df_call *call, df_error *err)
 {
-    return infer_pool(call, mean, "a floating dtype", err);
+    return infer_pool(call, average, "a floating dtype", err);
 }
 
 static df_status infer_grad(const df_call *call, df_error *err)
@@ -359,7 +359,7 @@ static df_status run_max_pool_grad(const df_call *call, df_error *err)
 }
 static df_status run_avg_pool(const df_call *call, df_error *err)
 {
-    return run_pool(call, mean, NULL, err);
+    return run_pool(call, average, NULL, err);
 }
 static df_status run_avg_pool_grad(const df_call *call, df_error *err)
 {

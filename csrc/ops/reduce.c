@@ -7,15 +7,11 @@
  * group. Chunks depend on shapes only, so results do not depend on the number of threads, and
  * short chunks keep float sums accurate. */
 #include "ops/axes.h"
-#include "ops/elementwise.h"
+#include "ops/reductions.h"
 #include "base/thread.h"
 
 enum { AXES, KEEPDIMS };
 
-#define TEMPLATE "ops/reduction.h"
-#include "ops/each_float.h"
-#include "ops/each_int.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

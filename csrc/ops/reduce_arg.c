@@ -3,7 +3,7 @@
  * The axis is cut into chunks of fixed length. Each yields a place per column, and the best of
  * these is chosen afterwards, so long axes run on all threads. */
 #include "ops/axes.h"
-#include "ops/elementwise.h"
+#include "ops/reductions.h"
 #include "base/thread.h"
 
 enum { AXIS, OUTPUT_TYPE };
@@ -17,10 +17,6 @@ typedef int32_t row_number_u8, row_number_u16, row_number_u32, row_number_i8, ro
     row_number_i32, row_number_f32;
 typedef int64_t row_number_u64, row_number_i64, row_number_f64;
 
-#define TEMPLATE "ops/reduction.h"
-#include "ops/each_float.h"
-#include "ops/each_int.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/reduce_arg_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

@@ -28,7 +28,7 @@ REDUCER(min, FN(highest)(), plain, min)
 
 #if DTYPE_FLOAT
 
-DF_INLINE V FN(square)(V x, V p)
+DF_INLINE V FN(squared)(V x, V p)
 {
     (void)p;
     return x * x;
@@ -36,7 +36,7 @@ DF_INLINE V FN(square)(V x, V p)
 DF_INLINE V FN(square_of_difference)(V x, V p) { return (x - p) * (x - p); }
 DF_INLINE V FN(exp_of_difference)(V x, V p) { return FN(exp)(x - p); }
 
-REDUCER(sum_square, 0, square, plus)
+REDUCER(sum_square, 0, squared, plus)
 REDUCER(sum_deviation, 0, square_of_difference, plus)
 REDUCER(sum_exp, 0, exp_of_difference, plus)
 
@@ -44,7 +44,7 @@ FOLDED(sum, 0, plain, plus)
 FOLDED(prod, 1, plain, times)
 FOLDED(max, FN(lowest)(), plain, max)
 FOLDED(min, FN(highest)(), plain, min)
-FOLDED(sum_square, 0, square, plus)
+FOLDED(sum_square, 0, squared, plus)
 
 /* What is done to each of n results when all is reduced; p as for the reducer, `count` numbers went
  * into each. */

@@ -2,16 +2,13 @@
  *
  * A row is read three times, from L1: its maximum, the sum of exponentials, the result. */
 #include "ops/axes.h"
-#include "ops/elementwise.h"
+#include "ops/reductions.h"
 #include "base/thread.h"
 
 #define SOFTMAX_ROWS 256 /* summed separately, so that long sums stay accurate */
 #define SOFTMAX_CHUNK 16384 /* of a row, likewise */
 #define SOFTMAX_COLUMNS 128 /* whose maxima and sums a task holds */
 
-#define TEMPLATE "ops/reduction.h"
-#include "ops/each_float.h"
-#undef TEMPLATE
 #define TEMPLATE "ops/softmax_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE

@@ -1,0 +1,12 @@
+/* The functions of reduction.h of all dtypes that this build has. */
+#ifndef DF_REDUCTIONS_H
+#define DF_REDUCTIONS_H
+
+#include "ops/elementwise.h"
+
+#define TEMPLATE "ops/reduction.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
+#undef TEMPLATE
+
+#endif
