@@ -1,9 +1,5 @@
 """How an exported model is built: its Makefile and CMakeLists.txt."""
 
-from collections.abc import Sequence
-
-from dualflow.aot.runtime import Runtime
-
 # What each SIMD level of an x86-64 wants of the compiler, as in setup.py; others want nothing.
 LEVELS = {
     "avx2": "-mavx2 -mfma -mf16c -mbmi2",
@@ -44,13 +40,9 @@ FLAGS += -DDF_NO_THREADS
 else
 FLAGS += -pthread
 endif
-COMPILE = $(CC) $(FLAGS) $(OPT) $(CFLAGS) -I. -Iruntime
+COMPILE = $(CC) $(FLAGS) $(OPT) $(CFLAGS) -I.
 
-COMMON = {own} \\
-{common}
-KERNELS = \\
-{kernels}
-OBJECTS = $(COMMON:%.c=build/%.o) $(foreach level,$(LEVELS),$(KERNELS:%.c=build/$(level)/%.o))
+OBJECTS = {own} build/runtime.o $(LEVELS:%=build/%/kernels.o)
 """
 
 CHECK = """
@@ -74,7 +66,7 @@ LIBRARY = """
 # What was built with other flags is built again.
 $(shell mkdir -p build; echo '$(COMPILE) $(LEVELS)' | cmp -s - build/flags || \\
     echo '$(COMPILE) $(LEVELS)' > build/flags)
-$(OBJECTS): build/flags Makefile {header}
+$(OBJECTS): build/flags Makefile {header} runtime.h
 
 define kernel
 build/$(1)/%.o: %.c
@@ -114,13 +106,9 @@ set(LEVELS ${{default_levels}} CACHE STRING "SIMD levels: baseline, avx2, avx512
 set(flags {flags})
 set(flags_avx2 {avx2})
 set(flags_avx512 {avx512})
-set(common {prefix}.c
-{common})
-set(kernels
-{kernels})
 
-add_library({prefix} STATIC ${{common}})
-target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}} PRIVATE runtime)
+add_library({prefix} STATIC {prefix}.c runtime.c)
+target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_compile_options({prefix} PRIVATE ${{flags}})
 target_link_libraries({prefix} PUBLIC m)
 if(THREADS)
@@ -136,9 +124,7 @@ endif()
 foreach(level ${{LEVELS}})
   string(TOUPPER ${{level}} upper)
   target_compile_definitions({prefix} PRIVATE DF_HAVE_${{upper}})
-  add_library({prefix}_kernels_${{level}} OBJECT ${{kernels}})
-  target_include_directories({prefix}_kernels_${{level}} PRIVATE ${{CMAKE_CURRENT_SOURCE_DIR}}
-    runtime)
+  add_library({prefix}_kernels_${{level}} OBJECT kernels.c)
   target_compile_options({prefix}_kernels_${{level}} PRIVATE ${{flags}} ${{flags_${{level}}}})
   target_compile_definitions({prefix}_kernels_${{level}} PRIVATE DF_ISA=${{level}}
     $<$<NOT:$<BOOL:${{THREADS}}>>:DF_NO_THREADS>)
@@ -157,33 +143,26 @@ add_test(NAME {prefix}_check COMMAND {prefix}_check)
 """
 
 
-def _lines(names: Sequence[str], end: str) -> str:
-    return f"{end}\n".join([f"    runtime/{name}" for name in names])
-
-
-def makefile(runtime: Runtime, level: str, machine: str, prefix: str) -> str:
+def makefile(level: str, machine: str, prefix: str) -> str:
     """The text of a Makefile; recorded runs are of a SIMD level of a machine."""
     text = ("# make          builds check and runs it\n# make lib{prefix}.a\n#\n"
             "#   RUN      what runs check, if this machine cannot: qemu-aarch64-static\n"
             + HEAD + CHECK + LIBRARY)
-    return _filled(text, runtime, level, machine, prefix=prefix, own=f"{prefix}.c",
+    return _filled(text, level, machine, prefix=prefix, own=f"build/{prefix}.o",
                    library=f"lib{prefix}.a", header=f"{prefix}.h")
 
 
-def library_makefile(runtime: Runtime, level: str, machine: str) -> str:
+def library_makefile(level: str, machine: str) -> str:
     """The text of a Makefile that builds libdualflow.a."""
-    return _filled("# make          builds libdualflow.a\n#\n" + HEAD + LIBRARY, runtime, level,
-                   machine, own="", library="libdualflow.a", header="dualflow.h")
+    return _filled("# make          builds libdualflow.a\n#\n" + HEAD + LIBRARY, level, machine,
+                   own="", library="libdualflow.a", header="dualflow.h")
 
 
-def _filled(text: str, runtime: Runtime, level: str, machine: str, **names: str) -> str:
-    return text.format(level=level, machine=machine, flags=FLAGS, **LEVELS, **names,
-                       common=_lines(runtime.common, " \\"),
-                       kernels=_lines(runtime.kernels, " \\"))
+def _filled(text: str, level: str, machine: str, **names: str) -> str:
+    return text.format(level=level, machine=machine, flags=FLAGS, **LEVELS, **names)
 
 
-def cmake(runtime: Runtime, level: str, machine: str, prefix: str) -> str:
+def cmake(level: str, machine: str, prefix: str) -> str:
     """The text of a CMakeLists.txt."""
     machines = "x86_64|AMD64" if machine == "x86_64" else machine
-    return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS, **LEVELS,
-                        common=_lines(runtime.common, ""), kernels=_lines(runtime.kernels, ""))
+    return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS, **LEVELS)

@@ -15,6 +15,7 @@ from dualflow.aot.builds import cmake, makefile
 from dualflow.aot.check import Check
 from dualflow.aot.contents import Contents, entries_of
 from dualflow.aot.entry import programs
+from dualflow.aot.joined import joined
 from dualflow.aot.model import header, source
 from dualflow.aot.names import DEFAULT, own_symbols, prefix_of
 from dualflow.aot.needs import needs_of
@@ -36,11 +37,11 @@ def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, A
     parts = runtime(*needs_of(programs([x.spec for x in contents.entries])))
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
     texts = {f"{prefix}.h": header(contents, title, prefix),
-             f"{prefix}.c": own_symbols(source(contents, prefix), prefix), "check.c": check.text,
-             "Makefile": makefile(parts, isa(), machine_name(), prefix),
-             "CMakeLists.txt": cmake(parts, isa(), machine_name(), prefix),
-             **{f"runtime/{path}": own_symbols(text, prefix)
-                for path, text in parts.files.items()}}
+             f"{prefix}.c": own_symbols(source(contents, parts.ops, prefix), prefix),
+             "check.c": check.text,
+             "Makefile": makefile(isa(), machine_name(), prefix),
+             "CMakeLists.txt": cmake(isa(), machine_name(), prefix),
+             **{path: own_symbols(text, prefix) for path, text in joined(parts).items()}}
     write_texts(folder, texts)
     (folder / "weights.safetensors").write_bytes(
         weights({x.name: x.value for x in contents.variables}))

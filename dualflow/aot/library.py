@@ -10,6 +10,7 @@ from dualflow._core import isa
 from dualflow.aot.builds import library_makefile
 from dualflow.aot.entry import programs
 from dualflow.aot.export import machine_name, write_folder, write_texts
+from dualflow.aot.joined import joined
 from dualflow.aot.load_program import load_program
 from dualflow.aot.needs import needs_of
 from dualflow.aot.runtime import read, runtime
@@ -53,7 +54,7 @@ def export_library(path: str | os.PathLike[str],
     ...     df.save_program(double.get_concrete_function(df.constant([1, 2])), file)
     ...     df.export_library(os.path.join(folder, "library"), [file])
     ...     print(sorted(os.listdir(os.path.join(folder, "library"))))
-    ['Makefile', 'dualflow.h', 'runtime']
+    ['Makefile', 'dualflow.h', 'kernels.c', 'runtime.c', 'runtime.h']
     """
     if isinstance(files, str | os.PathLike) or not files:
         raise InvalidArgumentError(f"export_library: files is {files!r}, want a list of program "
@@ -63,7 +64,7 @@ def export_library(path: str | os.PathLike[str],
     def write(folder: Path) -> None:
         parts = runtime(*needs, rooms=("file", "api"))
         write_texts(folder, {
-            "dualflow.h": read(HEADER), "Makefile": library_makefile(parts, isa(), machine_name()),
-            **{f"runtime/{name}": text for name, text in parts.files.items()}})
+            "dualflow.h": read(HEADER), "Makefile": library_makefile(isa(), machine_name()),
+            **joined(parts)})
 
     write_folder(path, "export_library", write)

@@ -65,16 +65,11 @@ SOURCE = """\
 /* Tables of programs, which the runtime runs, and the functions of {prefix}.h. */
 #include "{prefix}.h"
 
-#include "model/model.h"
+#include "runtime.h"
 
 #include <math.h>
 
-enum {{
-#define OP(name) OP_##name,
-#include "op/ops.def"
-#undef OP
-    N_OPS
-}};
+{ops}
 
 {tables}
 /* A model is the runtime's; only pointers to it exist here. */
@@ -135,10 +130,11 @@ def header(contents: Contents, title: str, prefix: str) -> str:
                          variables=in_comment("\n".join(variables) or " * there are none"))
 
 
-def source(contents: Contents, prefix: str) -> str:
-    """The text of model.c."""
+def source(contents: Contents, ops: Sequence[str], prefix: str) -> str:
+    """The text of model.c. `ops` are in the order of their numbers."""
+    numbers = textwrap.fill(", ".join([f"OP_{name}" for name in ops]), 98)
     made = tables(Flat(contents), [(x.name, x.value) for x in contents.variables], isa())
-    return SOURCE.format(tables=made, prefix=prefix, entries="".join(
+    return SOURCE.format(tables=made, prefix=prefix, ops=f"enum {{{numbers}}};", entries="".join(
         [_function(k, x, prefix) for k, x in enumerate(contents.entries)]))
 
 

@@ -1,4 +1,4 @@
-"""The part of csrc that programs of certain ops need, as sources of their own."""
+"""The part of csrc that programs of certain ops need."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ class Runtime(NamedTuple):
     """
     Attributes
     ----------
-    files : dict of str to str
-        Texts by path.
+    ops : list of str
+        In the order of their numbers.
+    changed : dict of str to str
+        The texts of files that are other than csrc's, by path.
     common, kernels : list of str
         The sources that are compiled once, and once per SIMD level.
     """
 
-    files: dict[str, str]
+    ops: list[str]
+    changed: dict[str, str]
     common: list[str]
     kernels: list[str]
 
@@ -59,6 +62,13 @@ def sources(room: str) -> tuple[str, ...]:
 
 
 @cache
+def all_sources() -> tuple[str, ...]:
+    """The C files of all rooms."""
+    return tuple([path for room in sorted(root().iterdir()) if room.is_dir()
+                  for path in sources(room.name)])
+
+
+@cache
 def owners() -> dict[str, str]:
     """The file of each function of `ops` that others call."""
     return {name: path for path in sources("ops") for name in DEFINED.findall(read(path))}
@@ -76,12 +86,6 @@ def file_of_ops() -> dict[str, str]:
         elif entry:
             found[entry[1]] = file
     return found
-
-
-def reduced_ops(names: Set[str]) -> str:
-    """op/ops.def with only some ops, in their order."""
-    lines = [f"OP({name})" for name in file_of_ops() if name in names]
-    return "/* The ops of this model. */\n" + "\n".join(lines) + "\n"
 
 
 def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) -> str:
@@ -109,13 +113,13 @@ def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
             rooms: Sequence[str] = ()) -> Runtime:
     """The sources for ops of these names, with kernels of these dtypes, and of more rooms."""
     wanted = [path for room in (*ALWAYS, *rooms) for path in sources(room)]
-    files = {path: read(path) for path in closure(
-        wanted + [file_of_ops()[name] for name in sorted(names)])}
-    files[OPS] = reduced_ops(names)
-    files[BUILT] = reduced_kernels(names, dtypes, of_products)
-    compiled = sorted([path for path in files if path.endswith(".c")])
-    kernels = [path for path in compiled if is_kernel(path)]
-    return Runtime(files, [path for path in compiled if path not in kernels], kernels)
+    ops = [name for name in file_of_ops() if name in names]
+    compiled = [path for path in closure(wanted + [file_of_ops()[name] for name in ops])
+                if path.endswith(".c")]
+    changed = {OPS: "".join([f"OP({name})\n" for name in ops]),
+               BUILT: reduced_kernels(names, dtypes, of_products)}
+    return Runtime(ops, changed, [path for path in compiled if not is_kernel(path)],
+                   [path for path in compiled if is_kernel(path)])
 
 
 def closure(wanted: list[str]) -> list[str]:

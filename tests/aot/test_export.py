@@ -38,7 +38,7 @@ def test_a_folder_holds_all_that_is_needed(tmp_path):
         texts["model.h"])
     assert {path.name for path in (tmp_path / "model").iterdir()} == {
         "model.h", "model.c", "check.c", "weights.safetensors", "Makefile", "CMakeLists.txt",
-        "runtime"}
+        "runtime.h", "runtime.c", "kernels.c"}
     held = weights(tmp_path / "model/weights.safetensors")
     assert held["random_generator"].tolist() == [7, 0]
     assert {"hidden/kernel", "last/bias", "hidden/kernel/m", "iterations"} < held.keys()
@@ -141,15 +141,18 @@ def test_examples_must_fit(tmp_path):
 
 def test_the_runtime_holds_what_is_used(tmp_path):
     run, x, n = control()
-    exported(tmp_path, {"run": run.get_concrete_function(x, n)})
-    folder = tmp_path / "model/runtime"
-    ops = re.findall(r"OP\((\w+)\)", (folder / "op/ops.def").read_text())
-    assert {"loop", "cond", "random_normal"} <= set(ops) and "conv" not in ops
-    assert not (folder / "conv").exists() and not (folder / "tape").exists()
-    for path in folder.rglob("*.[ch]"):
-        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
-            assert (folder / name).exists(), f"{path} includes {name}"
-    built = dict(re.findall(r"DF_BUILT_(\w+) (\d)", (folder / "base/built.h").read_text()))
+    texts = exported(tmp_path, {"run": run.get_concrete_function(x, n)})
+    ops = re.search(r"enum \{(.*?)\};", texts["model.c"], re.S)[1]
+    assert {"OP_loop", "OP_cond", "OP_random_normal"} <= set(re.findall(r"\w+", ops))
+    assert "OP_conv" not in ops and "df_op_conv" not in texts["kernels.c"]
+    parts = [re.findall(r"^/\* =+ csrc/(\S+) \*/$", texts[name], re.M)
+             for name in ("runtime.h", "runtime.c", "kernels.c")]
+    for path in {*parts[0], *parts[1], *parts[2]}:
+        assert not path.startswith(("conv/", "tape/"))
+    assert "model/model.h" in parts[0] and "exec/run.c" in parts[1] and "ops/loop.c" in parts[2]
+    for name in ("runtime.h", "runtime.c", "kernels.c"):
+        assert set(re.findall(r'#\s*include "([^"]+)"', texts[name])) <= {"runtime.h"}
+    built = dict(re.findall(r"DF_BUILT_(\w+) (\d)", texts["runtime.h"] + texts["kernels.c"]))
     assert built["F32"] == built["I64"] == "1" and built["U16"] == built["F16"] == "0"
 
 
@@ -178,7 +181,8 @@ def test_all_names_have_the_prefix(tmp_path):
     v = df.Variable([1.0], name="df_model_new")
     f = df.function(lambda df_x: df_x * v).get_concrete_function(df.ones([1]))
     texts = exported(tmp_path, {"f": f}, prefix="digits")
-    assert texts.keys() == {"digits.h", "digits.c", "check.c", "CMakeLists.txt"}
+    assert texts.keys() == {"digits.h", "digits.c", "runtime.h", "runtime.c", "kernels.c",
+                            "check.c", "CMakeLists.txt"}
     assert "int digits_f(digits *model, const float *df_x, float *result);" in texts["digits.h"]
     assert weights(tmp_path / "model/weights.safetensors").keys() == {"df_model_new"}
     for name in ("digits.h", "digits.c"):

@@ -1,0 +1,256 @@
+"""Sources of csrc as one text: includes are resolved, a header stands where it is first wanted, and
+static names that several files have begin with the name of their file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from dualflow.aot.runtime import BUILT, Runtime, all_sources, file_of_ops, is_kernel, read
+
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|TEMPLATE\b)')
+TEMPLATE = re.compile(r'\s*#\s*define TEMPLATE\s+"([^"]+)"')
+GUARD = re.compile(r"^#ifndef (\w+_H)\n#define \1$", re.M)
+PUBLIC = re.compile(r"(?:df|DF|t|v|m)_|dualflow|DUALFLOW|FN$|$")    # or of a vector's dtype
+CONDITION = re.compile(r"\s*#\s*if ((?:DF_(?:BUILT|PRODUCT)_\w+|[ |&!()])+)(?:/\*.*)?$")
+DTYPE = r"(?:f16|bf16|f32|f64|bool|[iu](?:8|16|32|64))"
+WORDS = r'/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+UNSEEN = re.compile(rf"{WORDS}|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
+
+# What a file has at its own level, as C is written here: plain names, and FN(names) of templates.
+NAMED = [re.compile(pattern, re.M) for pattern in (
+    r"^(?:static|DF_INLINE|DF_THREAD_LOCAL)\b[^;{}()=]*?\b(\w+)\s*[(\[=;]",
+    r"^(?:typedef )?(?:struct|enum|union)\s+(\w+)\s*\{",
+    r"^\}\s*(\w+)\s*;",
+    r"^typedef\b[^;{}]*?\(\*(\w+)\)\(",
+    r"^typedef\b[^;{}()]*?\b(\w+)(?:\[\w+\])?;")]
+TEMPLATED = [re.compile(pattern, re.M) for pattern in (
+    r"^(?:static|DF_INLINE|typedef)\b[^;{}()=]*?\bFN\((\w+)\)",
+    r"^\}\s*FN\((\w+)\)\s*;")]
+ENUM = re.compile(r"^(?:typedef )?enum\s*\w*\s*\{([^}]*)\}", re.M)
+
+
+class Names(NamedTuple):
+    """What files have at their own level: names, and those that get the suffix of a dtype."""
+
+    plain: frozenset[str]
+    templated: frozenset[str]
+
+
+def is_shared(path: str) -> bool:
+    """Whether a file is a header that stands once; templates stand wherever they are included."""
+    return GUARD.search(read(path)) is not None
+
+
+@cache
+def included(path: str) -> tuple[str, ...]:
+    """The files that a file names, templates too."""
+    return tuple([m[1] for line in read(path).splitlines()
+                  if (m := INCLUDE.match(line) or TEMPLATE.match(line)) and m[1]])
+
+
+def parts_of(path: str) -> Iterator[str]:
+    """A file and its templates."""
+    yield path
+    for name in included(path):
+        if not name.endswith(".def") and not is_shared(name):
+            yield from parts_of(name)
+
+
+@cache
+def names_in(paths: tuple[str, ...]) -> Names:
+    """What files have at their own level."""
+    text = "\n".join([UNSEEN.sub(" ", read(path)) for path in paths])
+    plain = {name for pattern in NAMED for name in pattern.findall(text)}
+    plain |= {word.split("=")[0].strip() for body in ENUM.findall(text) for word in body.split(",")}
+    templated = {name for pattern in TEMPLATED for name in pattern.findall(text)}
+    return Names(*[frozenset([x for x in found if not PUBLIC.match(x)])
+                   for found in (plain, templated)])
+
+
+@cache
+def side(kernels: bool) -> tuple[str, ...]:
+    """All sources that are compiled once per SIMD level, or once."""
+    return tuple([path for path in all_sources() if is_kernel(path) is kernels])
+
+
+@cache
+def names_of_headers() -> Names:
+    """What headers have that stand once."""
+    headers: dict[str, None] = {}
+    wanted = [*side(True), *side(False)]
+    while wanted:
+        for path in parts_of(wanted.pop()):
+            found = [x for x in included(path) if x not in headers and is_shared(x)]
+            headers.update(dict.fromkeys(found))
+            wanted += found
+    return names_in(tuple([part for path in headers for part in parts_of(path)]))
+
+
+@cache
+def clashing(kernels: bool) -> Names:
+    """Names that several sources of a side have, or a source and a header."""
+    owned = [names_in(tuple(parts_of(path))) for path in side(kernels)] + [names_of_headers()]
+
+    def repeated(kind: int) -> frozenset[str]:
+        counts = Counter([name for names in owned for name in names[kind]])
+        return frozenset([name for name, n in counts.items() if n > 1])
+
+    return Names(repeated(0), repeated(1))
+
+
+@cache
+def own_names(path: str) -> Names:
+    """The names of a source that others of its side have, too; an op's keep theirs in its file."""
+    own, others = names_in(tuple(parts_of(path))), clashing(is_kernel(path))
+    kept = {op for op, file in file_of_ops().items() if file == path}
+    return Names((own.plain & others.plain) - kept, (own.templated & others.templated) - kept)
+
+
+@cache
+def stem(path: str) -> str:
+    """What a source's names begin with, if others have them: `softmax`, `ops_attention`."""
+    room, name = path.removesuffix(".c").split("/")
+    alone = sum([x.split("/")[1] == f"{name}.c" for x in side(is_kernel(path))]) == 1
+    return name if alone or room == name else f"{room}_{name}"
+
+
+@cache
+def told_apart(path: str, owner: str) -> str:
+    """The text of a source, or of its template, in which names begin with the source's where others
+    have them. Members of structures are not names."""
+    text, own, first = read(path), own_names(owner), stem(owner) + "_"
+    every = "|".join(sorted(own.plain | own.templated))
+    if not every:
+        return text
+    inside: list[bool] = []                 # whether each open brace is a structure's
+
+    def changed(found: re.Match[str]) -> str:
+        word, name = found[0], found["name"]
+        if found["head"]:
+            inside.append(True)
+            return re.sub(rf"\b({every})\b", lambda x: first + x[0] if x[0] in own.plain else x[0],
+                          word)
+        if word == "{":
+            inside.append(False)
+        elif word == "}" and inside:
+            inside.pop()
+        elif name:
+            after = text[found.end():found.end() + 3]
+            if inside and inside[-1] and re.match(r"\s*[;,:\[]", after):
+                return word
+            templated = (found["dtype"] or after == "##_"
+                         or text[:found.start()].endswith("FN("))
+            if name in (own.templated if templated else own.plain):
+                return first + word
+        return word
+
+    return re.sub(rf"{WORDS}|(?<!\.)\.\s*[A-Za-z_]\w*|->\s*\w+|#[ \t]*include[^\n]*"
+                  rf"|(?P<head>\b(?:struct|union)\b[^;{{}}()=,]*\{{)|[{{}}]"
+                  rf"|\b(?P<name>{every})(?P<dtype>_{DTYPE})?\b", changed, text, flags=re.S)
+
+
+def holds(condition: str, built: Mapping[str, bool]) -> bool:
+    """Whether a condition on what is built holds: ``DF_BUILT_U8 || DF_BUILT_BOOL``."""
+    words = re.sub(r"DF_\w+", lambda x: str(built[x[0]]), condition)
+    python = words.replace("||", " or ").replace("&&", " and ").replace("!", " not ")
+    return bool(eval(python, {"__builtins__": {}}))
+
+
+HEADERS = ("model/model.h",)       # which models include, and most sources
+RUNTIME, KERNELS, HEADER = "runtime.c", "kernels.c", "runtime.h"
+TITLE = """\
+/* Part of dualflow, licensed under the Apache License, Version 2.0: {what}
+ * Made of the files of csrc that are named below; static names that several of them have begin with
+ * a file's name. */
+"""
+
+
+def joined(runtime: Runtime) -> dict[str, str]:
+    """The files of a runtime: its headers, what is compiled once, what once per SIMD level."""
+    shared: set[str] = set()
+    header = Joined(runtime.changed, shared).text(HEADERS)
+    first = f'#include "{HEADER}"\n'
+    return {HEADER: TITLE.format(what="the runtime's headers.") + header,
+            RUNTIME: TITLE.format(what="the runtime.") + first
+            + Joined(runtime.changed, shared.copy()).text(runtime.common),
+            KERNELS: TITLE.format(what="its kernels.") + first
+            + Joined(runtime.changed, shared.copy()).text(runtime.kernels)}
+
+
+class Joined:
+    """A text of sources.
+
+    Parameters
+    ----------
+    files : dict of str to str
+        The texts of files that are other than csrc's.
+    there : set of str
+        Headers that stand elsewhere already; those that this text has are added.
+    """
+
+    def __init__(self, files: Mapping[str, str], there: set[str]) -> None:
+        self.files = files
+        self.there = there
+        self.built = {name: n == "1" for name, n in
+                      re.findall(r"#define (DF_\w+) ([01])", files[BUILT])}
+        self.template = ""
+
+    def text(self, paths: Sequence[str]) -> str:
+        """The text of sources, one after another."""
+        lines: list[str] = []
+        for path in paths:
+            lines += self.expanded(path, path)
+            if path.endswith(".c"):
+                lines += [f"#undef {name}" for name in macros(path)]
+        return "\n".join(lines) + "\n"
+
+    def expanded(self, path: str, owner: str | None) -> Iterator[str]:
+        """The lines of a file and of those it includes. `owner` is the source whose part it is; a
+        header that stands once is nobody's."""
+        if path.endswith(".h") and is_shared(path):
+            if path in self.there:
+                return
+            self.there.add(path)
+            owner = None
+        if path in self.files:
+            text = self.files[path]
+        else:
+            text = read(path) if owner is None or owner.endswith(".h") else told_apart(path, owner)
+        yield f"/* ======== csrc/{path} */"
+        skipped: list[bool | None] = []     # per open condition: None, if it is not about dtypes
+        for line in text.splitlines():
+            condition = CONDITION.match(line)
+            if condition and set(re.findall(r"\w+", condition[1])) <= self.built.keys():
+                skipped.append(not holds(condition[1], self.built))
+                continue
+            if re.match(r"\s*#\s*if", line):
+                skipped.append(None)
+            elif re.match(r"\s*#\s*else", line) and skipped[-1] is not None:
+                skipped[-1] = not skipped[-1]
+                continue
+            elif re.match(r"\s*#\s*endif", line) and skipped.pop() is not None:
+                continue
+            if True in skipped:
+                continue
+            template, include = TEMPLATE.match(line), INCLUDE.match(line)
+            if template:
+                self.template = template[1]
+            elif include:
+                yield from self.expanded(include[1] or self.template, owner)
+            elif not re.match(r"\s*#\s*undef TEMPLATE", line):
+                yield line
+
+
+@cache
+def macros(path: str) -> tuple[str, ...]:
+    """The macros of a source and its templates that it leaves defined."""
+    left: dict[str, None] = {}
+    for part in parts_of(path):
+        made, gone = [re.findall(rf"^\s*#\s*{what}\s+(\w+)", read(part), re.M)
+                      for what in ("define", "undef")]
+        left.update(dict.fromkeys([x for x in made if x not in (*gone, "_GNU_SOURCE", "TEMPLATE")]))
+    return tuple(left)
