@@ -236,7 +236,7 @@ class Check:
                 :len(data)] else data
             lines.append(f"{c_type(x.dtype)} *in_{i} = filled({len(data)}, {self._stored(some)}, "
                          f"{len(some)});")
-            names.append(f"in_{i}")
+            names.append(f"*in_{i}" if entry.inputs[i].number else f"in_{i}")
         for i, (value, x) in enumerate(zip(entry.outputs, call.outputs, strict=True)):
             n = len(memory_of(x))
             lines.append(f"{c_type(x.dtype)} *out_{i} = filled({n}, \"\", 0);")
@@ -245,4 +245,4 @@ class Check:
             after.append(self._compare(what, x, f"out_{i}", n))
         what = text_literal(f"call {k}, {entry.name}")
         run = f"must(m, {self.prefix}_{entry.name}({', '.join(['m', *names])}), {what});"
-        self._block([*lines, run, *after, *[f"free({name});" for name in names]])
+        self._block([*lines, run, *after, *[f"free({name.lstrip('*')});" for name in names]])

@@ -80,7 +80,7 @@ def entries_of(functions: Mapping[str, Any]) -> list[Entry]:
     found: list[Entry] = []
     for name, given in functions.items():
         several = isinstance(given, list | tuple)
-        made = [make_entry(entry_name(name), x, f"export: {name}")
+        made = [make_entry(entry_name(name), x, f"export: {name}", numbers=True)
                 for x in (given if several else [given])]
         found += made if len(made) == 1 else by_size(name, made)
     names = [x.name for x in found]

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from dualflow._core import Variable, get_op
 from dualflow.aot.names import identifier, unique
-from dualflow.dtypes import DType
+from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.arguments import NumberLeaf, TensorLeaf, VariableLeaf, flatten, rebuild
 from dualflow.graph.calls.concrete import DATA_NUMBER, MADE, ConcreteFunction
 from dualflow.graph.program.compile import Compiled, compile_trace
 from dualflow.graph.program.spec import ProgramSpec, ResultSpec
 from dualflow.graph.trace.parameters import Feed
+from dualflow.graph.trace.specialize import Computed, deciding_arguments
 from dualflow.ops.random_generator import Generator
 
 HOST = get_op("host_call"), get_op("host_compute")
@@ -33,12 +34,22 @@ class Value(NamedTuple):
         In Python: ``batch['image']``.
     dtype : DType
     shape : tuple of int
+    number : int, float or None
+        The type of a Python number, which C gives by value.
     """
 
     name: str
     path: str
     dtype: DType
     shape: tuple[int, ...]
+    number: type | None = None
+
+
+class Given(NamedTuple):
+    """An argument that the program takes of a call: an input, as a tensor of `dtype`."""
+
+    leaf: int
+    dtype: DType
 
 
 class Entry(NamedTuple):
@@ -51,6 +62,8 @@ class Entry(NamedTuple):
     inputs, outputs : tuple of Value
     leaves : tuple of int
         Which leaf of a call's arguments each input is.
+    given : tuple of Given
+        Inputs as the program takes them. A number may be there as several dtypes.
     returns : tuple of ResultSpec
         How the program returns each output.
     """
@@ -60,6 +73,7 @@ class Entry(NamedTuple):
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     leaves: tuple[int, ...]
+    given: tuple[Given, ...]
     returns: tuple[ResultSpec, ...]
 
     @property
@@ -77,35 +91,41 @@ class Entry(NamedTuple):
         return [generator_of(x.source) for x in self.spec.arguments if isinstance(x.source, Feed)]
 
 
-def make_entry(name: str, function: Any, who: str) -> Entry:
+def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Entry:
     """The C function of a concrete function; raises where it cannot leave Python. Messages begin
-    with `who`."""
+    with `who`. `numbers`: Python numbers may be inputs."""
     if not isinstance(function, ConcreteFunction):
         hint = "; get one by get_concrete_function" if callable(function) else ""
         raise InvalidArgumentError(f"{who} is a {type(function).__name__}, want a "
                                    f"concrete function{hint}")
-    taken: set[str] = set()
-    inputs, leaves = _inputs(who, function, taken)
+    shapes = _shapes(who, function, numbers)
     if function.trace.stale:
         raise InvalidArgumentError(f"{who}: {function.trace.stale} after it was traced; "
                                    "get a new one by get_concrete_function")
-    shapes = {leaf: x.shape for leaf, x in zip(leaves, inputs, strict=True)}
     compiled = compile_trace(function.trace, shapes,
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
         raise InvalidArgumentError(f"{who}: the trace does not hold for its own sizes")
     _refuse_host(who, compiled.spec)
+    taken: set[str] = set()
+    given = _given(who, function, compiled)
+    inputs = _inputs(who, function, given, taken)
     outputs, returns = _outputs(who, function, compiled, taken)
-    return Entry(name, compiled, inputs, outputs, leaves, returns)
+    return Entry(name, compiled, tuple(inputs.values()), outputs, tuple(inputs), given, returns)
 
 
-def _inputs(who: str, function: ConcreteFunction,
-            taken: set[str]) -> tuple[tuple[Value, ...], tuple[int, ...]]:
-    found, leaves = [], []
+def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:
+    """The shapes of the leaves that are tensors."""
+    found = {}
+    deciding = deciding_arguments(function.trace)
     for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
-        if isinstance(leaf, NumberLeaf):
+        if isinstance(leaf, NumberLeaf) and not (numbers and leaf.kind in (int, float)):
             raise InvalidArgumentError(f"{who}: {path} is a Python number that may "
                                        "change; trace with a tensor in its place")
+        if isinstance(leaf, NumberLeaf) and k in deciding:
+            raise InvalidArgumentError(f"{who}: a size, or what Python does, depends on {path}, a "
+                                       f"Python number that may change, at "
+                                       f"{deciding[k] or 'an unknown line'}")
         if isinstance(leaf, VariableLeaf):
             raise InvalidArgumentError(f"{who}: {path} is a variable; functions that are "
                                        "exported capture theirs")
@@ -116,9 +136,46 @@ def _inputs(who: str, function: ConcreteFunction,
             shape = str(leaf.shape).replace("None", "?")
             raise InvalidArgumentError(f"{who}: {path} has shape {shape}, want one that "
                                        "is fixed; get_concrete_function takes tensors of such")
-        found.append(Value(unique(identifier(path), taken), path, leaf.dtype, dims))
-        leaves.append(k)
-    return tuple(found), tuple(leaves)
+        found[k] = dims
+    return found
+
+
+def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Given, ...]:
+    """The inputs of a call that the program takes, in the order of the call's arguments."""
+    found = {Given(k, x.dtype) for k, x in enumerate(function.leaves) if isinstance(x, TensorLeaf)}
+    for x in compiled.spec.arguments:
+        if isinstance(x.source, Computed):
+            steps = x.source.formula.steps
+            paths = [function.paths[step[1]] for step in steps if step[0] == "argument"]
+            if paths and len(steps) > 1:
+                raise InvalidArgumentError(f"{who}: Python computes a number from "
+                                           f"{' and '.join(paths)}, which may change; trace with "
+                                           "tensors in their place")
+            if paths:
+                found.add(Given(steps[0][1], x.dtype))
+    return tuple(sorted(found, key=lambda x: (x.leaf, x.dtype.index)))
+
+
+def _inputs(who: str, function: ConcreteFunction, given: tuple[Given, ...],
+            taken: set[str]) -> dict[int, Value]:
+    """Inputs by leaf. A number has the dtype that the program takes, the widest if these are
+    several, from which C makes the others."""
+    found = {}
+    for k, (leaf, path) in enumerate(zip(function.leaves, function.paths, strict=True)):
+        if isinstance(leaf, NumberLeaf):
+            dtypes = [x.dtype for x in given if x.leaf == k]
+            dtype = float64 if leaf.kind is float else int64
+            if len(dtypes) == 1:
+                dtype = dtypes[0]
+            elif any([x.is_floating and x.itemsize == 2 for x in dtypes]):
+                raise InvalidArgumentError(f"{who}: {path} is a Python number that becomes "
+                                           f"{' and '.join([x.name for x in dtypes])}; trace with "
+                                           "a tensor in its place")
+            found[k] = Value(unique(identifier(path), taken), path, dtype, (), leaf.kind)
+        elif isinstance(leaf, TensorLeaf):
+            dims = tuple([d for d in leaf.shape if d is not None])
+            found[k] = Value(unique(identifier(path), taken), path, leaf.dtype, dims)
+    return found
 
 
 def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,

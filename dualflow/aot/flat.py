@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dualflow._core import Op, Tensor, get_op, ops
 from dualflow.aot.contents import Contents
-from dualflow.aot.entry import Entry, generator_of
+from dualflow.aot.entry import Entry, Given, generator_of
 from dualflow.dtypes import DType
 from dualflow.graph.ir.tile_code import Step, disassemble
 from dualflow.graph.ir.tile_text import CODE
@@ -23,6 +23,7 @@ from dualflow.graph.program.spec import (
     SlotSpec,
 )
 from dualflow.graph.trace.parameters import Argument, Feed, Kept
+from dualflow.graph.trace.specialize import Computed
 
 ALL_OPS = tuple(map(get_op, ops()))     # by index
 ORIGINS = ("CALL", "VARIABLE", "WRITTEN", "KEY", "KEPT", "CONSTANT")    # df_model_origin
@@ -143,26 +144,28 @@ class Flat:
     # --- entries ---
 
     def _entry(self, entry: Entry) -> FlatEntry:
-        places = {leaf: i for i, leaf in enumerate(entry.leaves)}
+        places = {x: i for i, x in enumerate(entry.given)}
         kept = None
         if entry.spec.kept is not None:
             kept = self._described(entry.spec.kept, f"{entry.name}, what it keeps", 0,
                                    entry.spec.kept.results, None, {})
-        return self._described(entry.spec, entry.name, len(entry.inputs), entry.returns, kept,
+        return self._described(entry.spec, entry.name, len(entry.given), entry.returns, kept,
                                places)
 
     def _described(self, spec: ProgramSpec, name: str, n_in: int, returns: Sequence[ResultSpec],
-                   kept: FlatEntry | None, places: Mapping[int, int]) -> FlatEntry:
+                   kept: FlatEntry | None, places: Mapping[Given, int]) -> FlatEntry:
         sources = [self._source(x, places) for x in spec.arguments]
         sources += [FlatSource("WRITTEN" if x.written else "VARIABLE",
                                self.contents.place(x.variable)) for x in spec.variables]
         return FlatEntry(name, self._program(spec), n_in, tuple(sources),
                          tuple([self._return(x, spec) for x in returns]), kept)
 
-    def _source(self, argument: ArgumentSpec, places: Mapping[int, int]) -> FlatSource:
+    def _source(self, argument: ArgumentSpec, places: Mapping[Given, int]) -> FlatSource:
         source = argument.source
         if isinstance(source, Argument):
-            return FlatSource("CALL", places[source.leaf])
+            return FlatSource("CALL", places[Given(source.leaf, argument.dtype)])
+        if isinstance(source, Computed) and source.formula.steps[0][0] == "argument":
+            return FlatSource("CALL", places[Given(source.formula.steps[0][1], argument.dtype)])
         if isinstance(source, Feed):
             return FlatSource("KEY", self.contents.place(generator_of(source)))
         if isinstance(source, Kept):

@@ -103,7 +103,8 @@ def in_comment(text: str) -> str:
 
 def prototype(entry: Entry, prefix: str) -> str:
     """The head of the function of an entry."""
-    given = [f"const {c_type(x.dtype)} *{x.name}" for x in entry.inputs]
+    given = [f"{c_type(x.dtype)} {x.name}" if x.number else f"const {c_type(x.dtype)} *{x.name}"
+             for x in entry.inputs]
     made = [f"{c_type(x.dtype)} *{x.name}" for x in entry.outputs]
     head = f"int {prefix}_{entry.name}("
     words = ", ".join([x.replace(" ", GLUE) for x in (f"{prefix} *{MODEL}", *given, *made)])
@@ -139,9 +140,20 @@ def source(contents: Contents, ops: Sequence[str], prefix: str) -> str:
 
 
 def _function(k: int, entry: Entry, prefix: str) -> str:
-    given = ", ".join([x.name for x in entry.inputs]) or "NULL"
+    inputs = dict(zip(entry.leaves, entry.inputs, strict=True))
+    numbers: list[str] = []
+    words: list[str] = []
+    for leaf, dtype in entry.given:
+        x, number = inputs[leaf], f"number_{len(words)}_"
+        if x.number:
+            numbers.append(f"    const {c_type(dtype)} {number} = ({c_type(dtype)}){x.name};\n")
+        words.append(f"&{number}" if x.number else x.name)
+    numbers += [f"    (void){x.name};\n" for k, x in inputs.items()
+                if k not in [leaf for leaf, _ in entry.given]]
+    given = ", ".join(words) or "NULL"
     made = ", ".join([x.name for x in entry.outputs]) or "NULL"
     return (f"\n{prototype(entry, prefix)}\n{{\n"
+            f"{''.join(numbers)}"
             f"    const void *const inputs_[] = {{{given}}};\n"
             f"    void *const outputs_[] = {{{made}}};\n"
             f"    return df_model_run((df_model *){MODEL}, {k}, inputs_, outputs_);\n}}\n")

@@ -53,7 +53,7 @@ def drawn(value: Value, key: int, labels: int) -> Tensor:
     n = min(size, MOST)
     seed = constant([key, 0], int64)
     kind = value.dtype
-    if kind.is_floating:
+    if kind.is_floating and value.number is not int:
         some = stateless_normal((n,), seed, dtype=kind)
     else:
         some = cast(stateless_uniform((n,), seed, 0, labels, int64), kind)
@@ -112,8 +112,8 @@ class Recorder:
         """The outputs of entry k."""
         entry = self.contents.entries[k]
         leaves: list[Any] = [None] * (max(entry.leaves, default=-1) + 1)
-        for leaf, x in zip(entry.leaves, inputs, strict=True):
-            leaves[leaf] = x
+        for leaf, x, value in zip(entry.leaves, inputs, entry.inputs, strict=True):
+            leaves[leaf] = value.number(x.item()) if value.number else x
         made = self.executables[k].run(leaves)
         places = {id(x): place for place, x in enumerate(entry.spec.results)}
         return tuple([made[places[id(x)]] for x in entry.returns])

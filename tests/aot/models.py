@@ -73,6 +73,21 @@ def recurrent(kind):
     return step, predict, x, y
 
 
+def scaled():
+    """A step that takes Python numbers that change, one of them as two dtypes, and its inputs."""
+    w = df.Variable([1.0, -2.0, 3.0], name="scaled")
+
+    @df.function
+    def step(x, rate, n):
+        w.assign_sub(rate * x)
+        return w.value() * n, df.range(3) + n
+
+    x = df.constant([0.5, -1.0, 2.0])
+    step(x, 0.1, 2)
+    step(x, 0.2, 3)
+    return step, x
+
+
 def control():
     """Branches and loops, which draw, write a variable, and have sizes that depend on data."""
     state = df.Variable([1.0, -2.0, 3.0], name="state")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from tests.aot.models import control, mlp, recurrent
+from tests.aot.models import control, mlp, recurrent, scaled
 from tests.aot.random_programs import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +41,8 @@ def write(folder, seeds=(1,)):
         step, predict, x, y = recurrent(kind)
         functions[f"train_{kind}"] = step.get_concrete_function(x, y)
         functions[kind] = predict.get_concrete_function(x)
+    step, x = scaled()
+    functions["scaled"] = step.get_concrete_function(x, 0.3, 4)
     examples = {"run": (z, n)}
     for seed in seeds:
         functions[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)

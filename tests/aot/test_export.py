@@ -109,6 +109,38 @@ def test_variables_as_arguments_are_refused(tmp_path):
            error=df.errors.InvalidArgumentError)
 
 
+def changing(function, *numbers):
+    """The trace of a function for any numbers behind a tensor."""
+    f = df.function(function)
+    x = df.constant([1.0, 2.0])
+    for k in (0, 1):
+        f(x, *[number + k for number in numbers])
+    return f.get_concrete_function(x, *numbers)
+
+
+def test_numbers_that_may_change_are_given_by_value(tmp_path):
+    f = changing(lambda x, rate, n: (x * rate + n, df.cast(x, df.int64) + n), 0.5, 3)
+    texts = exported(tmp_path, {"f": f})
+    assert "int model_f(model *model, const float *x, float rate, int64_t n, " in " ".join(
+        texts["model.h"].split())
+
+
+@pytest.mark.parametrize("function", [lambda x, n: x[:n], lambda x, n: x if n > 100 else -x])
+def test_numbers_that_decide_are_traced_in(tmp_path, function):
+    texts = exported(tmp_path, {"f": changing(function, 1)})
+    assert "int model_f(model *model, const float *x, float *result);" in texts["model.h"]
+
+
+@pytest.mark.parametrize("function, match", [
+    (lambda x, n: x * (n + 1), "computes a number from n, which may change"),
+    (lambda x, n: df.cast(x, df.float16) * n + df.cast(df.cast(x, df.bfloat16) * n, df.float16),
+     "n is a Python number that becomes float16 and bfloat16")])
+def test_numbers_that_c_cannot_give_are_refused(tmp_path, function, match):
+    with pytest.raises(df.errors.InvalidArgumentError, match=match):
+        df.export(tmp_path / "model", {"f": changing(function, 1)})
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("functions, match", [
     ({}, "want a dict"), (None, "want a dict"), ({"f": 3}, "f is a int"),
     ({"f": df.function(abs)}, "get_concrete_function"), ({"a b": None}, "want a name in C"),
