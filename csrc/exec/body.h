@@ -31,6 +31,7 @@ typedef struct {
     const int *in, *out; /* slots */
     const df_attr *attrs;
     int64_t workspace; /* offset in the arena, or -1 */
+    int64_t workspace_bytes; /* at that offset */
     void *prepared;
     int n_bodies, first_body; /* of the program's */
     int n_wave; /* instructions from this one on that may run side by side; 1: it stands alone */
@@ -134,10 +135,23 @@ static inline bool df_writes_input(const df_instruction *in, int k)
     return false;
 }
 
+/* The same of one made ready. */
+static inline bool df_ready_writes_input(const df_program *p, const df_ready *s, int k)
+{
+    if (k < 32 && s->op->writes >> k & 1) return true;
+    for (int b = 0; b < s->n_bodies; b++)
+        if (df_program_writes(p->bodies[s->first_body + b].program, k)) return true;
+    return false;
+}
+
 /* Whether the parts lie in memory as a run relies on; slots and operands have been checked. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);
 df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, int64_t bytes,
                                      int64_t arena_bytes, df_error *err);
+/* Whether the workspaces of each wave are apart from all that its instructions touch. */
+df_status df_program_check_waves(const df_program *p, int *failed, df_error *err);
+/* Whether all that is read, and returned, has been made before. */
+df_status df_program_check_assigned(const df_program *p, int *failed, df_error *err);
 
 /* Records the bodies of all instructions, which have been checked for their numbers of arguments
  * and results, and what a program that is a body looks like to an op. */

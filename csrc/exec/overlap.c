@@ -191,3 +191,42 @@ df_status df_program_check_workspace(const df_slot *slots, const df_ready *s, in
     }
     return DF_OK;
 }
+
+/* What instruction i touches, its workspace included. Returns the number of ranges. */
+static int collect_ready(const df_program *p, int i, range *to)
+{
+    const df_ready *s = &p->instructions[i];
+    int n = 0;
+    for (int k = 0; k < s->n_in; k++)
+        if (k >= 32 || !(s->op->shape_only >> k & 1))
+            add_slot(p->slots, s->in[k], READ_BY, df_ready_writes_input(p, s, k), false, i, to, &n);
+    for (int k = 0; k < s->n_out; k++)
+        add_slot(p->slots, s->out[k], MADE_BY, true, false, i, to, &n);
+    if (s->workspace >= 0 && s->workspace_bytes)
+        to[n++] = (range){DF_SLOT_ARENA, 0, s->workspace, s->workspace + s->workspace_bytes,
+                          MADE_BY, true, false, i};
+    return n;
+}
+
+df_status df_program_check_waves(const df_program *p, int *failed, df_error *err)
+{
+    range *r = NULL;
+    for (int first = 0; first < p->n_instructions; first += p->instructions[first].n_wave) {
+        const int end = first + p->instructions[first].n_wave;
+        bool scratch = false;
+        int n = 0;
+        for (int i = first; i < end; i++) scratch |= p->instructions[i].workspace >= 0;
+        if (!scratch || end - first == 1) continue;
+        if (!r) r = malloc(((size_t)p->n_operands + (size_t)p->n_instructions) * sizeof *r);
+        if (!r) return df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+        for (int i = first; i < end; i++) n += collect_ready(p, i, r + n);
+        qsort(r, (size_t)n, sizeof *r, compare);
+        *failed = conflict_between(r, n);
+        if (*failed < 0) continue;
+        df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s: a workspace of its wave "
+                "overlaps what it touches", *failed, p->instructions[*failed].op->name);
+        break;
+    }
+    free(r);
+    return *failed < 0 ? DF_OK : err->status;
+}

@@ -345,6 +345,7 @@ static df_status prepare(df_program *p, df_ready *s, const df_call *call, int64_
     if (status == DF_OK && asks)
         status = df_program_check_workspace(p->slots, s, bytes, p->arena_bytes, err);
     if (status != DF_OK) return status;
+    s->workspace_bytes = bytes;
     s->tile = whole_tile(call);
     if (s->tile) s->size = call->out[0]->size;
     if (df_op_in_float(call)) {
@@ -393,6 +394,8 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     if (status == DF_OK && !find_frees(p))
         status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) status = prepare_all(p, failed, err);
+    if (status == DF_OK) status = df_program_check_waves(p, failed, err);
+    if (status == DF_OK) status = df_program_check_assigned(p, failed, err);
     if (status == DF_OK) *out = p;
     else df_program_free(p);
     return status;

@@ -179,12 +179,14 @@ static bool is_returned(const df_reading *r, const df_model_entry *e, const df_m
            slot_bytes(s) == x->bytes;
 }
 
-/* All results of the program are returned, in memory as large as slots say. */
+/* All results of the program are returned, in memory as large as slots say. Programs make all that
+ * their slots reach. */
 static void check_returns(df_reading *r, const df_model_entry *e)
 {
     const df_model_program *p = e->program;
     int64_t *bytes = df_reading_room(r, p->n_results, sizeof *bytes);
-    for (int k = 0; k < p->n_results && bytes; k++) bytes[k] = -1;
+    int64_t *made = df_reading_room(r, p->n_results, sizeof *made);
+    for (int k = 0; k < p->n_results && made; k++) bytes[k] = -1;
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++) {
         const df_model_return *x = &e->returns[k];
         if (!is_returned(r, e, x))
@@ -203,7 +205,13 @@ static void check_returns(df_reading *r, const df_model_entry *e)
         if (s->kind == DF_SLOT_RESULT && s->offset + slot_bytes(s) > bytes[s->index])
             df_reading_fail(r, DF_BAD_SHAPE, "slot %d reaches beyond the %lld bytes of result %d",
                             k, (long long)bytes[s->index], s->index);
+        else if (s->kind == DF_SLOT_RESULT)
+            made[s->index] = df_max(made[s->index], s->offset + slot_bytes(s));
     }
+    for (int k = 0; k < p->n_results && r->status == DF_OK; k++)
+        if (made[k] < bytes[k])
+            df_reading_fail(r, DF_BAD_SHAPE, "result %d has %lld bytes, of which the program makes "
+                            "%lld", k, (long long)bytes[k], (long long)made[k]);
 }
 
 static void check_program(df_reading *r, const df_model_entry *e, const df_program *p)

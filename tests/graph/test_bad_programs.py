@@ -130,3 +130,92 @@ def test_bools_are_not_trusted():
     made, = b.build(1, [(DYNAMIC, kept, I64, (None, 1))]).run([x])
     assert made.tolist() == [[0], [1]]
 
+
+
+# --- memory is read only where something has been made -------------------------------------------
+
+def pieces(*places, dtype=F32):
+    """A builder of an arena of 128 bytes, with slots of four float32 at these places."""
+    b = Builder()
+    b.reserve(128)
+    b.slots += [SlotSpec(ARENA, dtype, (4,), 0, at) for at in places]
+    return b
+
+
+@pytest.mark.parametrize("places, made, read, match", [
+    ((0,), (), 0, "instruction 0, exp, reads slot 0, which has not been made"),
+    ((0, 16), (0,), 1, "reads slot 1, which has not been made"),
+    ((0, 8), (0,), 1, "reads slot 1, not all of which is one value"),
+    ((0, 16, 8), (0, 1), 2, "reads slot 2, not all of which is one value"),
+    ((0, 0), (0, 1), 0, "instruction 2, exp, reads slot 0, whose memory has been used"),
+    ((0, 8), (0, 1), 0, "reads slot 0, whose memory has been used"),
+    ((0, 12, 24), (0, 1, 2), 1, "reads slot 1, whose memory has been used"),
+    ((0, 0), (0,), 1, None), ((0, 16), (0, 1), 0, None), ((0, 8), (0, 1, 0), 0, None)])
+def test_what_is_read_has_been_made(places, made, read, match):
+    b = pieces(*places)
+    x = b.arg(0, (4,))
+    for slot in made:
+        b.add("exp", (x,), (slot,))
+    b.add("exp", (read,), (b.result(0, (4,)),))
+    results = [(RESULT, 0, F32, (4,))]
+    if match:
+        return refused(b, 1, results, match)
+    made, = b.build(1, results).run([df.zeros([4])])
+    assert made.tolist() == df.exp(df.exp(df.zeros([4]))).tolist()
+
+
+def test_what_was_read_as_one_value_is_no_other():
+    """The second slot is a view of the first one's value, not of the third's."""
+    b = pieces(0, 0, 0)
+    x = b.arg(0, (4,))
+    b.add("exp", (x,), (0,))
+    b.add("exp", (1,), (b.result(0, (4,)),))
+    b.add("sin", (x,), (2,))
+    b.add("exp", (1,), (b.result(1, (4,)),))
+    refused(b, 1, [(RESULT, k, F32, (4,)) for k in (0, 1)], "instruction 3.* slot 1, whose memory")
+
+
+SUM = {"axes": (1,), "keepdims": False}             # of (3, 2): wants a workspace of 64 bytes
+
+
+def test_a_workspace_ends_what_lies_there():
+    b = pieces(0, 32, 64)
+    x, sums = b.arg(0, (4,)), b.temp((3,))
+    b.add("exp", (x,), (0,))
+    b.add("reduce_sum", (b.arg(1, (3, 2)),), (sums,), workspace=0, **SUM)
+    b.add("exp", (0,), (b.result(0, (4,)),))
+    refused(b, 2, [(RESULT, 0, F32, (4,))], "instruction 2, exp, reads slot 0, whose memory")
+
+
+@pytest.mark.parametrize("other", ["an operand", "a workspace"])
+@pytest.mark.parametrize("together", [False, True])
+def test_workspaces_of_a_wave_lie_apart(other, together):
+    """One after the other they may lie in the same place, where nobody reads it later."""
+    b = pieces(0, 64)
+    x, y, sums = b.arg(0, (4,)), b.arg(1, (3, 2)), b.result(0, (3,))
+    b.add("reduce_sum", (y,), (sums,), workspace=0, wave=together, **SUM)
+    if other == "an operand":
+        b.add("exp", (x,), (0,), wave=together)
+    else:
+        b.add("reduce_sum", (y,), (b.temp((3,)),), workspace=0, wave=together, **SUM)
+    if together:
+        refused(b, 2, [(RESULT, 0, F32, (3,))], "a workspace of its wave overlaps")
+    else:
+        b.build(2, [(RESULT, 0, F32, (3,))]).run([df.ones([4]), df.ones([3, 2])])
+
+
+def test_results_are_made_as_a_whole():
+    for places, match in (((0,), None), ((16,), "result 0, or a part of it"),
+                          ((0, 16), "result 0, or a part of it")):
+        b = Builder()
+        x = b.arg(0, (4,))
+        b.slots += [SlotSpec(RESULT, F32, (4,), 0, at) for at in places]
+        for slot in range(1, 1 + len(places)):
+            b.add("exp", (x,), (slot,))
+        whole = b.slot(RESULT, (4 + max(places) // 4,))
+        assert whole
+        results = [(RESULT, 0, F32, (4 + max(places) // 4,))]
+        if match:
+            refused(b, 1, results, match, [df.zeros([4])])
+        else:
+            assert b.build(1, results).run([df.zeros([4])])[0].tolist() == [1] * 4

@@ -1,0 +1,197 @@
+/* Checks that instructions read only what earlier ones have made, byte by byte: memory of the arena
+ * and of results holds nothing when a run begins, and is used again and again. program.c has
+ * checked slots and operands by now, and every workspace has its place. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+
+#define NOTHING 0 /* as yet, or scratch memory of an instruction */
+#define SEVERAL (-1)
+
+/* What bytes hold: the values that were made are numbered from 1 on. Places are those at which any
+ * slot or workspace begins or ends, in the order of memory; node k of the tree holds what all bytes
+ * between the places below it hold, or SEVERAL. */
+typedef struct {
+    int *tree;
+    int n; /* leaves, a power of two */
+} memory;
+
+typedef struct {
+    int64_t space; /* 0: the arena; result + 1 */
+    int64_t at;
+    int *place; /* to be set: which of all places it is */
+} bound;
+
+typedef struct {
+    int begin, end; /* places; the same: no bytes, or of another's memory */
+} span;
+
+static int compare(const void *a, const void *b)
+{
+    const bound *x = a, *y = b;
+    if (x->space != y->space) return x->space < y->space ? -1 : 1;
+    return x->at == y->at ? 0 : x->at < y->at ? -1 : 1;
+}
+
+static void add(bound *bounds, size_t *n, int64_t space, int64_t begin, int64_t bytes, span *s)
+{
+    if (bytes <= 0) return;
+    bounds[(*n)++] = (bound){space, begin, &s->begin};
+    bounds[(*n)++] = (bound){space, begin + bytes, &s->end};
+}
+
+/* Numbers all places. Returns how many there are. */
+static int number(bound *bounds, size_t n)
+{
+    int places = 0;
+    if (n) qsort(bounds, n, sizeof *bounds, compare);
+    for (size_t k = 0; k < n; k++) {
+        places += k == 0 || compare(&bounds[k - 1], &bounds[k]) != 0;
+        *bounds[k].place = places - 1;
+    }
+    return places;
+}
+
+/* What the bytes between two places hold, of those below node k, which are `low` to `high`. */
+static int look(const memory *m, int k, int low, int high, span s)
+{
+    const int middle = low + (high - low) / 2;
+    if (m->tree[k] != SEVERAL) return m->tree[k];
+    if (s.begin <= low && high <= s.end) return SEVERAL;
+    if (s.end <= middle) return look(m, 2 * k, low, middle, s);
+    if (s.begin >= middle) return look(m, 2 * k + 1, middle, high, s);
+    const int left = look(m, 2 * k, low, middle, s);
+    return left == SEVERAL || left != look(m, 2 * k + 1, middle, high, s) ? SEVERAL : left;
+}
+
+static void put(memory *m, int k, int low, int high, span s, int value)
+{
+    const int middle = low + (high - low) / 2;
+    int *at = m->tree + k;
+    if (s.begin >= high || s.end <= low || *at == value) return;
+    if (s.begin <= low && high <= s.end) {
+        *at = value;
+        return;
+    }
+    if (*at != SEVERAL) at[k] = at[k + 1] = *at;
+    put(m, 2 * k, low, middle, s, value);
+    put(m, 2 * k + 1, middle, high, s, value);
+    *at = at[k] == at[k + 1] ? at[k] : SEVERAL;
+}
+
+typedef struct {
+    const df_program *p;
+    memory memory;
+    span *slots, *workspaces, *results;
+    int *held;    /* by slot: the value that it was when it was first made or read */
+    int n_values;
+} check;
+
+static void make(check *c, span s, int *held)
+{
+    if (s.begin == s.end) return;
+    put(&c->memory, 1, 0, c->memory.n, s, ++c->n_values);
+    if (held) *held = c->n_values;
+}
+
+static df_status check_read(check *c, int i, int slot, df_error *err)
+{
+    const span where = c->slots[slot];
+    if (where.begin == where.end) return DF_OK;
+    const int value = look(&c->memory, 1, 0, c->memory.n, where);
+    const bool is_new = c->held[slot] == NOTHING;
+    if (value > 0 && (is_new || c->held[slot] == value)) {
+        c->held[slot] = value;
+        return DF_OK;
+    }
+    return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s, reads slot %d, %s", i,
+                   c->p->instructions[i].op->name, slot,
+                   !is_new            ? "whose memory has been used for something else since"
+                   : value == SEVERAL ? "not all of which is one value that has been made"
+                                      : "which has not been made");
+}
+
+static df_status check_instruction(check *c, int i, df_error *err)
+{
+    const df_ready *s = &c->p->instructions[i];
+    df_status status = DF_OK;
+    for (int k = 0; k < s->n_in && status == DF_OK; k++)
+        if (k >= 32 || !(s->op->shape_only >> k & 1)) status = check_read(c, i, s->in[k], err);
+    if (status != DF_OK) return status;
+    if (c->workspaces[i].begin != c->workspaces[i].end)
+        put(&c->memory, 1, 0, c->memory.n, c->workspaces[i], NOTHING);
+    for (int k = 0; k < s->n_in; k++)
+        if (df_ready_writes_input(c->p, s, k)) make(c, c->slots[s->in[k]], NULL);
+    for (int k = 0; k < s->n_out; k++) make(c, c->slots[s->out[k]], &c->held[s->out[k]]);
+    return DF_OK;
+}
+
+static df_status check_results(const check *c, df_error *err)
+{
+    for (int i = 0; i < c->p->n_results; i++)
+        if (c->results[i].begin != c->results[i].end &&
+            look(&c->memory, 1, 0, c->memory.n, c->results[i]) <= 0)
+            return df_fail(err, DF_INVALID_ARGUMENT, "program: result %d, or a part of it, is made "
+                           "by no instruction", i);
+    return DF_OK;
+}
+
+/* The bounds of all that lies in the arena and in results. */
+static size_t collect(const check *c, bound *bounds)
+{
+    const df_program *p = c->p;
+    size_t n = 0;
+    for (int i = 0; i < p->n_slots; i++) {
+        const df_slot *s = &p->slots[i];
+        if (s->kind == DF_SLOT_ARENA || s->kind == DF_SLOT_RESULT)
+            add(bounds, &n, s->kind == DF_SLOT_ARENA ? 0 : (int64_t)s->index + 1, s->offset,
+                df_slot_bytes(s), &c->slots[i]);
+    }
+    for (int i = 0; i < p->n_instructions; i++)
+        if (p->instructions[i].workspace >= 0)
+            add(bounds, &n, 0, p->instructions[i].workspace, p->instructions[i].workspace_bytes,
+                &c->workspaces[i]);
+    return n;
+}
+
+/* Of each result all that any slot reaches. */
+static void find_results(const check *c)
+{
+    for (int i = 0; i < c->p->n_slots; i++) {
+        const df_slot *s = &c->p->slots[i];
+        const span *at = &c->slots[i];
+        if (s->kind != DF_SLOT_RESULT || at->begin == at->end) continue;
+        span *all = &c->results[s->index];
+        if (all->begin == all->end) *all = *at;
+        all->begin = at->begin < all->begin ? at->begin : all->begin;
+        all->end = at->end > all->end ? at->end : all->end;
+    }
+}
+
+df_status df_program_check_assigned(const df_program *p, int *failed, df_error *err)
+{
+    const size_t n_slots = (size_t)p->n_slots + 1, n_all = (size_t)p->n_instructions + n_slots;
+    df_status status = DF_OK;
+    check c = {.p = p, .slots = calloc(n_all + (size_t)p->n_results, sizeof *c.slots),
+               .held = calloc(n_slots, sizeof *c.held)};
+    bound *bounds = malloc(2 * n_all * sizeof *bounds);
+    if (c.slots && c.held && bounds) {
+        c.workspaces = c.slots + n_slots;
+        c.results = c.slots + n_all;
+        const int n = number(bounds, collect(&c, bounds));
+        for (c.memory.n = 1; c.memory.n < n;) c.memory.n *= 2;
+        c.memory.tree = calloc(2 * (size_t)c.memory.n, sizeof *c.memory.tree);
+        find_results(&c);
+    }
+    if (!c.memory.tree) status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    for (int i = 0; i < p->n_instructions && status == DF_OK; i++) {
+        status = check_instruction(&c, i, err);
+        if (status != DF_OK) *failed = i;
+    }
+    if (status == DF_OK) status = check_results(&c, err);
+    free(bounds);
+    free(c.memory.tree);
+    free(c.slots);
+    free(c.held);
+    return status;
+}
