@@ -139,6 +139,8 @@ int dualflow_run(dualflow *f)
     return status;
 }
 
+void dualflow_stop(dualflow *f) { df_model_stop(f->file->model); }
+
 int dualflow_get(dualflow *f, int output, void *data, size_t bytes)
 {
     const df_status status = check(f, "output", output, f->file->n_out, f->outputs, bytes);

@@ -47,6 +47,12 @@ int dualflow_set(dualflow *f, int input, const void *data, size_t bytes);
 int dualflow_run(dualflow *f);
 int dualflow_get(dualflow *f, int output, void *data, size_t bytes);
 
+/* Stops one run, before its next instruction or turn of a loop: the one under way or, if there is
+ * none, the next. That fails, and its error begins with "stopped"; variables keep what they were
+ * given by then. Alone of all these functions it may be called by other threads, and by signal
+ * handlers, until dualflow_free. */
+void dualflow_stop(dualflow *f);
+
 /* The value of a variable, by its name in Python. */
 int dualflow_set_variable(dualflow *f, const char *name, const void *data, size_t bytes);
 int dualflow_get_variable(dualflow *f, const char *name, void *data, size_t bytes);

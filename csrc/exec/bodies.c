@@ -245,11 +245,14 @@ static df_frame *enter(const df_driver *driver, int k)
 static inline df_status count_work(const df_driver *driver, const df_program *p, df_error *err)
 {
     df_session *session = driver->owner->session;
+    bool stops = df_run_is_stopped(session->run);
     session->since_poll += p->cost;
-    if (session->since_poll <= POLL_NS) return DF_OK;
-    session->since_poll = 0;
-    if (!df_session_stops(session)) return DF_OK;
-    return df_fail(err, DF_CANCELLED, "cancelled inside %s",
+    if (session->since_poll > POLL_NS) {
+        session->since_poll = 0;
+        stops |= df_session_stops(session);
+    }
+    if (!stops) return DF_OK;
+    return df_fail(err, DF_CANCELLED, "stopped inside %s",
                    driver->owner->program->instructions[driver->instruction].op->name);
 }
 

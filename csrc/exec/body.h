@@ -8,8 +8,6 @@
 #include "exec/program.h"
 #include "op/tile.h"
 
-#include <stdatomic.h>
-
 #define DF_SPARE_FRAMES 4                  /* frames kept for the next run */
 #define DF_OWN_ARENA ((int64_t)16 << 10)   /* bytes; larger arenas are scratch memory of the run */
 
@@ -108,6 +106,11 @@ struct df_frame {
     int64_t next_poll;  /* of the last session */
     int first;          /* of a body: the number of its first instruction in the session */
 };
+
+static inline bool df_run_is_stopped(const df_run *run)
+{
+    return run->stop && atomic_load_explicit(run->stop, memory_order_relaxed);
+}
 
 /* Bytes of a slot, which were checked for overflow; -1 where its shape is not known. */
 static inline int64_t df_slot_bytes(const df_slot *s)

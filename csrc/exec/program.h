@@ -14,6 +14,8 @@
 
 #include "op/op.h"
 
+#include <stdatomic.h>
+
 typedef enum {
     DF_SLOT_ARENA,    /* at `offset` in the arena of the run */
     DF_SLOT_CONSTANT, /* in memory that the program's owner keeps alive: `data` */
@@ -75,7 +77,9 @@ typedef struct df_frame df_frame; /* what one run needs of its own: arena and te
  *
  * A static instruction has only slots of known shapes, which must be what its op infers, and no
  * dynamic output. A dynamic one may have outputs of any kind; what it infers is checked against
- * what is known of its slots. Effects (`op->effect`) are never run beside others. */
+ * what is known of its slots. What an instruction reads, of the arena or a result, was made before
+ * it as one value, of which no byte has been made anew since, or used as a workspace; results are
+ * made as a whole. Effects (`op->effect`) are never run beside others. */
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
@@ -105,6 +109,9 @@ typedef struct {
     void *const *results; /* n_results */
     bool (*poll)(void *context); /* true: stop with DF_CANCELLED; NULL: never asked */
     void *context;
+    /* Looked at before each instruction, and each turn of a loop: true stops with DF_CANCELLED.
+     * NULL: never. */
+    const atomic_bool *stop;
     const df_profile *profile;
     bool check_numerics; /* stop at the first instruction that makes a NaN or an infinity */
 } df_run;

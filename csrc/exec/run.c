@@ -195,6 +195,12 @@ bool df_session_stops(df_session *session)
     return session->run->poll(session->run->context);
 }
 
+static df_status stop_before(execution *x, int i)
+{
+    x->failed = i;
+    return df_fail(x->err, DF_CANCELLED, "stopped before %s", x->p->instructions[i].op->name);
+}
+
 /* Instruction `first` and its wave; sets `n` to how many these were. */
 static df_status run_group(execution *x, int first, int *n)
 {
@@ -203,10 +209,7 @@ static df_status run_group(execution *x, int first, int *n)
     df_status status;
     *n = s->n_wave;
     for (int i = 0; i < *n; i++) poll |= s[i].poll;
-    if (poll && df_session_stops(x->frame->session)) {
-        x->failed = first;
-        return df_fail(x->err, DF_CANCELLED, "cancelled before %s", s->op->name);
-    }
+    if (poll && df_session_stops(x->frame->session)) return stop_before(x, first);
     if (*n > 1) {
         status = run_wave(x, first, *n);
     } else {
@@ -248,11 +251,13 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
                    .failed = -1, .err = err};
     const bool watched = x.run->profile || x.run->check_numerics;
     df_status status = DF_OK;
-    if (p->plain && !watched) return run_plain(p, frame, err);
+    if (p->plain && !watched && !x.run->stop) return run_plain(p, frame, err);
     for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {
         const df_ready *s = &p->instructions[i];
         n = 1;
-        if (!s->simple || watched) {
+        if (df_run_is_stopped(x.run)) {
+            status = stop_before(&x, i);
+        } else if (!s->simple || watched) {
             status = run_group(&x, i, &n);
         } else {
             status = run_static(s, &frame->calls[i], err);

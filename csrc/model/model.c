@@ -200,10 +200,11 @@ static df_status check_call(const df_model *m, const df_model_entry *e, const vo
     return check_set(m, e, err);
 }
 
-static df_status run(df_program *p, void **args, void **results, df_frame **frame, df_error *err)
+static df_status run(df_model *m, df_program *p, void **args, void **results, df_frame **frame,
+                     df_error *err)
 {
     int failed = -1;
-    const df_run one = {.args = args, .results = results};
+    const df_run one = {.args = args, .results = results, .stop = &m->stop};
     *frame = df_program_enter(p);
     if (!*frame) return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
     return df_program_run(p, *frame, &one, &failed, err);
@@ -226,7 +227,7 @@ static df_status keep(df_model *m, const df_model_entry *e, df_model_ready *r, d
     for (int i = 0; i < k->n_out; i++)
         if (k->returns[i].kind == DF_SLOT_RESULT)
             results[k->returns[i].index] = r->kept_made[i]->data;
-    df_status status = run(r->kept, r->kept_args, results, &frame, err);
+    df_status status = run(m, r->kept, r->kept_args, results, &frame, err);
     for (int i = 0; i < k->n_out && status == DF_OK; i++) {
         const df_model_return *x = &k->returns[i];
         const void *from = x->kind == DF_SLOT_ARG      ? r->kept_args[x->index]
@@ -292,7 +293,7 @@ static df_status run_entry(df_model *m, const df_model_entry *e, df_model_ready 
         return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
     point(m, e, r, in, keys);
     point_results(e, r, out);
-    status = run(r->program, r->args, r->results, &frame, err);
+    status = run(m, r->program, r->args, r->results, &frame, err);
     if (status == DF_OK) copy_outputs(e, r, frame, out);
     if (frame) df_program_leave(r->program, frame);
     if (keys != few) free(keys);
@@ -306,7 +307,13 @@ int df_model_run(df_model *m, int entry, const void *const *in, void *const *out
     const df_model_entry *e = &m->tables->entries[entry];
     df_status status = check_call(m, e, in, out, &m->error);
     if (status == DF_OK) status = run_entry(m, e, &m->ready[entry], in, out, &m->error);
+    if (status == DF_CANCELLED) atomic_store(&m->stop, false);
     return (int)status;
+}
+
+void df_model_stop(df_model *m)
+{
+    if (m) atomic_store(&m->stop, true);
 }
 
 /* --- variables --------------------------------------------------------------------------------*/

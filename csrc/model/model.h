@@ -100,6 +100,10 @@ df_buffer *df_model_value_of(const df_model *m, int variable);
 
 /* Runs an entry. Inputs and outputs do not overlap. */
 int df_model_run(df_model *m, int entry, const void *const *in, void *const *out);
+/* Stops one run, before its next instruction or turn of a loop: the one under way or, if there is
+ * none, the next. It fails with DF_CANCELLED; variables keep what they were given by then. Any
+ * thread may call this while the model exists, and a signal handler. */
+void df_model_stop(df_model *m);
 /* The value of a variable from, or to, memory of its size. */
 int df_model_set(df_model *m, const char *name, const void *value, size_t bytes);
 int df_model_get(df_model *m, const char *name, void *value, size_t bytes);

@@ -29,6 +29,7 @@ struct df_model {
     df_model_ready *ready;  /* by entry */
     df_program **programs;  /* all that were built, each after its bodies */
     int n_programs;
+    atomic_bool stop; /* a run, this one or the next */
     df_error error;  /* of the last call */
     df_status unfit; /* why it can never run, as `error` says */
 };

@@ -300,6 +300,7 @@ cdef extern from "exec/program.h" nogil:
         void *const *results
         c_bool (*poll)(void *context) noexcept nogil
         void *context
+        const void *stop
         const df_profile *profile
         bint check_numerics
     df_frame *df_program_enter(df_program *p) noexcept

@@ -277,6 +277,7 @@ cdef class Program:
             run.results = pointers + self.n_args
             run.poll = POLL
             run.context = NULL
+            run.stop = NULL
             run.profile = profile
             run.check_numerics = check_numerics
             if claim != NULL:

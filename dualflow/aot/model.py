@@ -53,6 +53,11 @@ int {prefix}_save({prefix} *m, const char *path);
 {variables} */
 int {prefix}_set({prefix} *m, const char *name, const void *value, size_t bytes);
 int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes);
+
+/* Stops one run, before its next instruction or turn of a loop: the one under way or, if there is
+ * none, the next. That fails, and its error begins with "stopped"; variables keep what they were
+ * given by then. Other threads and signal handlers may call it. */
+void {prefix}_stop({prefix} *m);
 {entries}
 #ifdef __cplusplus
 }}
@@ -78,6 +83,7 @@ void {prefix}_free({prefix} *m) {{ df_model_free((df_model *)m); }}
 const char *{prefix}_error(const {prefix} *m) {{ return df_model_error((const df_model *)m); }}
 int {prefix}_load({prefix} *m, const char *path) {{ return df_model_load((df_model *)m, path); }}
 int {prefix}_save({prefix} *m, const char *path) {{ return df_model_save((df_model *)m, path); }}
+void {prefix}_stop({prefix} *m) {{ df_model_stop((df_model *)m); }}
 
 int {prefix}_set({prefix} *m, const char *name, const void *value, size_t bytes)
 {{

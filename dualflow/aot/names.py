@@ -11,7 +11,7 @@ WORDS = """
 KEYWORDS = frozenset(WORDS.split())
 DEFAULT = "model"         # what a model's own names begin with
 LEXEMES = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bdf_""", re.S)
-TAKEN = {"new", "free", "error", "load", "save", "set", "get"}    # model_new and its like
+TAKEN = {"new", "free", "error", "load", "save", "set", "get", "stop"}    # model_new and its like
 
 
 def identifier(text: str) -> str:

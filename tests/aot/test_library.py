@@ -14,6 +14,7 @@ from tests.aot.models import control, mlp
 from tests.aot.test_build import make, needs_make
 
 HERE = Path(__file__).parent
+CC = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
 WAYS = {"plain": ["OPT=-O0"],
         "sanitized": ["OPT=-O1", "CFLAGS=-fsanitize=address,undefined "
                                  "-fno-sanitize-recover=all"]}
@@ -50,12 +51,26 @@ def saved(folder):
     return files
 
 
+def link(source, library, header, program, *flags):
+    """Links a program of this folder with a library."""
+    built = run(*CC, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(header),
+                str(HERE / source), str(library), "-o", str(program), "-lm", "-pthread")
+    assert built.returncode == 0, built.stderr
+
+
+@df.function
+def counts(n):
+    """Counts to n, in more than one instruction."""
+    k, total = df.constant(0, df.int64), df.zeros([3])
+    while k < n:
+        k += 1
+        total += df.sin(df.cast(k, df.float32))
+    return k, df.reduce_sum(total)
+
+
 def compare(files, library, header, program, *flags):
     """Links load.c with a library, and compares what it prints with what Python says."""
-    cc = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-    built = run(*cc, *flags, "-Wall", "-Wextra", "-Werror", "-I", str(header),
-                str(HERE / "load.c"), str(library), "-o", str(program), "-lm", "-pthread")
-    assert built.returncode == 0, built.stderr
+    link("load.c", library, header, program, *flags)
     for file, variable in files.items():
         f = df.load_program(file)
         size = next(v.size * v.dtype.itemsize for v in f.variables if v.name == variable)
@@ -67,8 +82,9 @@ def compare(files, library, header, program, *flags):
 @needs_make
 @pytest.mark.parametrize("way", ["plain", pytest.param("sanitized", marks=pytest.mark.soak)])
 def test_c_gives_the_bits_of_python(way, tmp_path):
-    files, library = saved(tmp_path), tmp_path / "library"
-    df.export_library(library, [*files])
+    files, library, endless = saved(tmp_path), tmp_path / "library", tmp_path / "endless.df"
+    df.save_program(counts.get_concrete_function(df.constant(1, df.int64)), endless)
+    df.export_library(library, [*files, endless])
     make(library, *WAYS[way])
     flags = WAYS[way][1].removeprefix("CFLAGS=").split() if len(WAYS[way]) > 1 else []
     compare(files, library / "libdualflow.a", library, tmp_path / "load", *flags)
@@ -80,6 +96,9 @@ def test_c_gives_the_bits_of_python(way, tmp_path):
                           (tmp_path / "sort.df", "wants op sort, which this build does not")):
         ran = run(str(tmp_path / "load"), str(file))
         assert ran.returncode == 1 and str(file) in ran.stdout and message in ran.stdout
+    link("stop.c", library / "libdualflow.a", library, tmp_path / "stop", *flags)
+    ran = run(str(tmp_path / "stop"), str(endless))
+    assert ran.returncode == 0 and ran.stdout == "by a signal, by a thread, before it begins\n"
 
 
 def test_what_is_refused(tmp_path):
