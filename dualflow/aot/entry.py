@@ -105,11 +105,13 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
     compiled = compile_trace(function.trace, shapes,
                              dataclasses.replace(function.options, portable=True))
     if compiled is None:
-        raise InvalidArgumentError(f"{who}: the trace does not hold for its own sizes")
+        sizes = ", ".join([f"{function.paths[k]} {shape}" for k, shape in shapes.items()])
+        raise InvalidArgumentError(f"{who}: Python decides otherwise for {sizes} than when it was "
+                                   "traced")
     _refuse_host(who, compiled.spec)
     taken: set[str] = set()
     given = _given(who, function, compiled)
-    inputs = _inputs(who, function, given, taken)
+    inputs = _inputs(who, function, shapes, given, taken)
     outputs, returns = _outputs(who, function, compiled, taken)
     return Entry(name, compiled, tuple(inputs.values()), outputs, tuple(inputs), given, returns)
 
@@ -131,11 +133,12 @@ def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tu
                                        "exported capture theirs")
         if not isinstance(leaf, TensorLeaf):
             continue                            # a value that was traced in
-        dims = tuple([d for d in leaf.shape if d is not None])
+        dims = function.sizes.get(k, tuple([d for d in leaf.shape if d is not None]))
         if len(dims) < len(leaf.shape):
             shape = str(leaf.shape).replace("None", "?")
             raise InvalidArgumentError(f"{who}: {path} has shape {shape}, want one that "
-                                       "is fixed; get_concrete_function takes tensors of such")
+                                       "is fixed; give get_concrete_function a tensor or a "
+                                       "TensorSpec of such")
         found[k] = dims
     return found
 
@@ -156,8 +159,8 @@ def _given(who: str, function: ConcreteFunction, compiled: Compiled) -> tuple[Gi
     return tuple(sorted(found, key=lambda x: (x.leaf, x.dtype.index)))
 
 
-def _inputs(who: str, function: ConcreteFunction, given: tuple[Given, ...],
-            taken: set[str]) -> dict[int, Value]:
+def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, ...]],
+            given: tuple[Given, ...], taken: set[str]) -> dict[int, Value]:
     """Inputs by leaf. A number has the dtype that the program takes, the widest if these are
     several, from which C makes the others."""
     found = {}
@@ -173,8 +176,7 @@ def _inputs(who: str, function: ConcreteFunction, given: tuple[Given, ...],
                                            "a tensor in its place")
             found[k] = Value(unique(identifier(path), taken), path, dtype, (), leaf.kind)
         elif isinstance(leaf, TensorLeaf):
-            dims = tuple([d for d in leaf.shape if d is not None])
-            found[k] = Value(unique(identifier(path), taken), path, leaf.dtype, dims)
+            found[k] = Value(unique(identifier(path), taken), path, leaf.dtype, shapes[k])
     return found
 
 

@@ -76,6 +76,23 @@ def test_several_sizes_are_several_entries(tmp_path):
         df.export(tmp_path / "other", {"f": [sizes[0], sizes[0]]})
 
 
+@pytest.mark.parametrize("signature", [None, [df.TensorSpec([None, 3])]])
+def test_sizes_are_those_that_were_asked_for(signature, tmp_path):
+    """Where a trace is for any sizes, too: of a signature, or because there were several before."""
+    f = df.function(lambda x: x + 1, input_signature=signature)
+    sizes = [f.get_concrete_function(df.TensorSpec([n, 3]) if n == 8 else df.ones([n, 3]))
+             for n in (1, 2, 8, 4)]
+    texts = exported(tmp_path, {"f": sizes})
+    assert re.findall(r"input x: (.*)", texts["model.h"]) == [
+        f"float32 ({n}, 3)" for n in (1, 2, 8, 4)]
+    for n, g in zip((1, 2, 8, 4), sizes, strict=True):
+        assert g(df.ones([n, 3])).tolist() == [[2.0] * 3] * n
+        df.save_program(g, tmp_path / "f.df")
+        assert df.load_program(tmp_path / "f.df")(df.ones([n, 3])).tolist() == [[2.0] * 3] * n
+    if signature:
+        assert f.get_concrete_function() is f.get_concrete_function(df.TensorSpec([None, 3]))
+
+
 def refuse(tmp_path, function, *args, match, error=df.errors.UnimplementedError, **options):
     with pytest.raises(error, match=match):
         df.export(tmp_path / "model", {"f": function.get_concrete_function(*args)}, **options)

@@ -66,6 +66,8 @@ class ConcreteFunction(Generic[R]):
         self.skeletons: set[Any] = {skeleton}
         self.leaves: tuple[Any, ...] = tuple(leaves)
         self.paths: tuple[str, ...] = tuple(paths)
+        # of leaves whose trace is for any sizes, those that were asked for, by place
+        self.sizes: dict[int, tuple[int, ...]] = {}
         self.options = options
         self.cause = cause
         self.ms: float = 0.0
@@ -147,6 +149,18 @@ class ConcreteFunction(Generic[R]):
     def graph(self) -> Trace:
         """What was traced, before sizes are filled in and passes run."""
         return self.trace
+
+    def sized(self, leaves: Sequence[Any]) -> ConcreteFunction[R]:
+        """The same trace, which knows the sizes of these leaves where it is for any: programs that
+        leave Python have them."""
+        sizes = {k: tuple(x.shape) for k, (mine, x) in enumerate(zip(self.leaves, leaves,
+                                                                     strict=True))
+                 if isinstance(mine, TensorLeaf) and None in mine.shape and None not in x.shape}
+        if not sizes:
+            return self
+        made: ConcreteFunction[R] = object.__new__(ConcreteFunction)
+        made.__dict__.update(self.__dict__, sizes=sizes)
+        return made
 
     # --- what it holds for ---
 

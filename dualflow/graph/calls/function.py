@@ -273,7 +273,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
             for concrete in self._traces:
                 if concrete.is_for(skeleton, kinds):
                     return concrete
-            return self._trace(skeleton, kinds, leaves, paths)
+            return self._trace(skeleton, kinds, leaves, paths).sized(leaves)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
