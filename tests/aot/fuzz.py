@@ -2,7 +2,10 @@
 
 Files are of random programs, branches, loops, a training step. A changed file is refused, or its
 program runs, to the end or until an alarm; nothing else may happen. Run it under the sanitizers.
-The file that was last tried stays at `--file`."""
+The file that was last tried stays at `--file`.
+
+`--through PROGRAM` lets a program do the trying that reads names of files: swallow.c, of a library
+of C that was built with another sanitizer."""
 
 import argparse
 import faulthandler
@@ -10,14 +13,22 @@ import json
 import random
 import signal
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
+from typing import NamedTuple
 
 import dualflow as df
-from dualflow.aot.save_program import HEADER, program_bytes, with_header
+from dualflow.aot.contents import Contents
+from dualflow.aot.entry import make_entry
+from dualflow.aot.flat import Flat
+from dualflow.aot.save_program import HEADER, Words, laid_out, program_bytes, with_header
 from dualflow.errors import DualflowError
+from tests.aot.misplaced import misplaced
 from tests.aot.models import control, mlp
 from tests.aot.random_programs import random_program
 
@@ -34,8 +45,29 @@ class Late(BaseException):
     """The alarm."""
 
 
+class Sample(NamedTuple):
+    """A valid file: its sections, and what its programs were written from."""
+
+    sections: list
+    contents: Contents
+    flat: Flat
+
+    def written(self, programs):
+        """Its sections with other programs."""
+        flat, (_, places) = copy(self.flat), laid_out(self.flat.constants)
+        flat.programs = programs
+        words = Words(self.contents, flat, "f", places)
+        strings = b"".join([text.encode() + b"\0" for text in words.strings])
+        return [strings, packed(words.words), *self.sections[CONSTANTS:]]
+
+
+def sample(function):
+    contents = Contents([make_entry("program", function, "fuzz")])
+    return Sample(sections_of(b"".join(program_bytes(function))), contents, Flat(contents))
+
+
 def corpus(seeds):
-    """Sections of valid files."""
+    """Valid files."""
     step, predict, x, y = mlp(rate=0.5)
     run, z, n = control()
     functions = [step.get_concrete_function(x, y), predict.get_concrete_function(x),
@@ -44,7 +76,7 @@ def corpus(seeds):
     files = []
     for f in functions:
         with suppress(df.errors.UnimplementedError):        # it calls Python
-            files.append(sections_of(b"".join(program_bytes(f))))
+            files.append(sample(f))
     return files
 
 
@@ -97,9 +129,14 @@ def change_bytes(rng, data, n=1):
     return bytes(data)
 
 
-def changed(rng, sections):
+def changed(rng, file):
     """The bytes of a file with a few things replaced."""
-    sections = list(sections)
+    if rng.randrange(2):
+        programs = file.flat.programs
+        for _ in range(rng.choice([1, 1, 1, 2, 4])):
+            programs = misplaced(rng, programs)
+        return b"".join(with_header(file.written(programs)))
+    sections = list(file.sections)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         kind = rng.randrange(20)
         if kind < 13:
@@ -236,15 +273,37 @@ def fuzz(seconds, seed, path):
     return counts
 
 
+def pour(seconds, seed, program, n=500):
+    """Lets a program try files, `n` in a folder at a time; what it says about each folder."""
+    rng = random.Random(seed)
+    files, said, end = corpus(range(seed, seed + 12)), [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder, f"{k}.df") for k in range(n)]
+            for path in paths:
+                path.write_bytes(changed(rng, rng.choice(files)))
+            ran = subprocess.run([program], input="".join([f"{path}\n" for path in paths]),
+                                 text=True, capture_output=True, check=False)
+            if ran.returncode:
+                at = Path(ran.stdout.partition(": status")[0])
+                kept = at.rename(f"/tmp/broken_{seed}.df") if at.is_file() else at
+                raise AssertionError(f"{kept}: {ran.stdout}{ran.stderr[-5000:]}")
+            said.append(ran.stdout.strip())
+    return "\n".join(said)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--file", type=Path, default=Path("/tmp/fuzz.df"))
     parser.add_argument("--only", action="store_true", help="try the file as it is")
+    parser.add_argument("--through", type=Path, help="a program that tries them")
     given = parser.parse_args()
     faulthandler.enable()
     if given.only:
         print(attempt(random.Random(0), given.file))
+    elif given.through:
+        print(pour(given.seconds, given.seed, given.through))
     else:
         print(fuzz(given.seconds, given.seed, given.file))
