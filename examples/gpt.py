@@ -10,6 +10,7 @@ what the model writes.
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,19 @@ class GPT:
         return df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
 
+def training_step(model: GPT, optimizer: df.optimizers.Optimizer) -> Callable:
+    """A step of training, of texts as `GPT.loss` takes them; it returns the loss."""
+    @df.function
+    def step(tokens: df.Tensor) -> df.Tensor:
+        with df.GradientTape() as tape:
+            loss = model.loss(tokens, training=True)
+        gradients = tape.gradient(loss, model.variables)
+        optimizer.apply_gradients(zip(gradients, model.variables, strict=True))
+        return loss
+
+    return step
+
+
 def write(model: GPT, start: bytes, n: int, temperature: float) -> str:
     """`start` and n tokens drawn after it, one by one."""
     logits, text = df.function(model), list(start)
@@ -127,15 +141,7 @@ def main() -> None:
         starts = rng.integers(begin, end - options.length, n)
         return df.constant(text[starts[:, None] + np.arange(options.length + 1)])
 
-    @df.function
-    def step(tokens: df.Tensor) -> df.Tensor:
-        with df.GradientTape() as tape:
-            loss = model.loss(tokens, training=True)
-        gradients = tape.gradient(loss, model.variables)
-        optimizer.apply_gradients(zip(gradients, model.variables, strict=True))
-        return loss
-
-    n_training = len(text) * 9 // 10
+    step, n_training = training_step(model, optimizer), len(text) * 9 // 10
     held_out, evaluate = texts(n_training, len(text), 32), df.function(model.loss)
     losses, curve = np.zeros(options.steps), np.zeros(options.steps)
     checkpoint = df.train.Checkpoint(

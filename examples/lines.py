@@ -11,6 +11,7 @@ import argparse
 import io
 import os
 import tokenize
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,22 @@ class Reader:
         return (h @ self.out)[:, 0]
 
 
+def training_step(reader: Reader, optimizer: df.optimizers.Optimizer) -> Callable:
+    """A step of training, of a batch as `Batches` draws it, of any size; it returns the loss."""
+    @df.function(input_signature=[df.TensorSpec([None, None], df.int32),
+                                  df.TensorSpec([None], df.int32), df.TensorSpec([None])])
+    def step(codes, lengths, labels):
+        with df.GradientTape() as tape:
+            logits = reader(codes, lengths)
+            loss = df.reduce_mean(df.nn.sigmoid_cross_entropy_with_logits(
+                labels=labels, logits=logits))
+        gradients, _ = df.clip_by_global_norm(tape.gradient(loss, reader.variables), 1.)
+        optimizer.apply_gradients(zip(gradients, reader.variables, strict=True))
+        return loss
+
+    return step
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name, value in {"steps": 600, "batch": 64, "width": 16, "units": 64, "seed": 1,
@@ -108,18 +125,7 @@ def main() -> None:
     reader, optimizer = Reader(options.width, options.units), df.optimizers.Adam(
         options.learning_rate)
 
-    @df.function(input_signature=[df.TensorSpec([None, None], df.int32),
-                                  df.TensorSpec([None], df.int32), df.TensorSpec([None])])
-    def step(codes, lengths, labels):
-        with df.GradientTape() as tape:
-            logits = reader(codes, lengths)
-            loss = df.reduce_mean(df.nn.sigmoid_cross_entropy_with_logits(
-                labels=labels, logits=logits))
-        gradients, _ = df.clip_by_global_norm(tape.gradient(loss, reader.variables), 1.)
-        optimizer.apply_gradients(zip(gradients, reader.variables, strict=True))
-        return loss
-
-    read, losses = df.function(reader), []
+    step, read, losses = training_step(reader, optimizer), df.function(reader), []
     for _ in (bar := tqdm(range(options.steps), "training")):
         losses.append(step(*training.draw(options.batch)).item())
         bar.set_postfix(loss=f"{np.mean(losses[-50:]):.3f}")

@@ -10,6 +10,7 @@ with random numbers drawn inside, and a beam search. Python does not see the let
 import argparse
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,19 @@ def text(letters: list[int]) -> str:
     return "".join(LETTERS[k] for k in letters).strip("\n")
 
 
+def training_step(writer: Writer, optimizer: df.optimizers.Optimizer) -> Callable:
+    """A step of training, of words as `encoded` gives them; it returns the loss."""
+    @df.function
+    def step(words):
+        with df.GradientTape() as tape:
+            loss = writer.loss(words)
+        gradients, _ = df.clip_by_global_norm(tape.gradient(loss, writer.variables), 1.)
+        optimizer.apply_gradients(zip(gradients, writer.variables, strict=True))
+        return loss
+
+    return step
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name, value in {"steps": 800, "batch": 64, "width": 16, "units": 128, "seed": 1,
@@ -129,15 +143,7 @@ def main() -> None:
     optimizer = df.optimizers.Adam(df.optimizers.schedules.CosineDecay(
         options.learning_rate, options.steps))
 
-    @df.function
-    def step(words):
-        with df.GradientTape() as tape:
-            loss = writer.loss(words)
-        gradients, _ = df.clip_by_global_norm(tape.gradient(loss, writer.variables), 1.)
-        optimizer.apply_gradients(zip(gradients, writer.variables, strict=True))
-        return loss
-
-    losses, held_out = [], df.function(writer.loss)
+    step, losses, held_out = training_step(writer, optimizer), [], df.function(writer.loss)
     for _ in (bar := tqdm(range(options.steps), "training")):
         losses.append(step(df.constant(table[rng.integers(0, n_training, options.batch)])).item())
         bar.set_postfix(loss=f"{np.mean(losses[-50:]):.3f}")

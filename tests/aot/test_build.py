@@ -23,6 +23,7 @@ VARIANTS = {
     "small": ["OPT=-Os -Werror", "THREADS=0"],
     "clang": ["CC=clang", "OPT=-O3 -Werror"],
     "sanitized": SANITIZED,
+    "sanitized by clang": ["CC=clang", *SANITIZED],
     "sanitized without threads": [*SANITIZED, "THREADS=0"],
     "musl": ["CC=musl-gcc", "OPT=-O2 -Werror", "LDFLAGS=-static"],
     "all levels": ["LEVELS=baseline avx2 avx512", "OPT=-O1"],
@@ -61,6 +62,23 @@ def make(folder, *arguments):
 
 def works(*command):
     return shutil.which(command[0]) is not None
+
+
+def variant_or_skip(name):
+    """The arguments of a variant, and what a check of it says first."""
+    arguments = VARIANTS[name]
+    for word in " ".join(arguments).replace("=", " ").split():
+        if word in ("clang", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
+            pytest.skip(f"{word} is not installed")
+    return arguments, "close" if name == "aarch64" else "bit-equal"
+
+
+def build_by_cmake(folder):
+    """Builds the model of a folder there, and runs its check."""
+    for command in (["cmake", "-S", "model", "-B", "out"], ["cmake", "--build", "out", "-j2"],
+                    ["ctest", "--test-dir", "out", "--output-on-failure"]):
+        ran = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason="no make, or no C")
@@ -132,13 +150,9 @@ def test_the_example_trains_on_in_c(tmp_path):
 @pytest.mark.soak
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_variants(variant, tmp_path):
-    arguments = VARIANTS[variant]
-    for word in " ".join(arguments).replace("=", " ").split():
-        if word in ("clang", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
-            pytest.skip(f"{word} is not installed")
+    arguments, end = variant_or_skip(variant)
     write(tmp_path / "model")
-    last = make(tmp_path / "model", *arguments)
-    assert last.startswith("close" if variant == "aarch64" else "bit-equal")
+    assert make(tmp_path / "model", *arguments).startswith(end)
 
 
 @needs_make
@@ -153,7 +167,4 @@ def test_random_programs(first, tmp_path):
 @pytest.mark.skipif(not works("cmake"), reason="cmake is not installed")
 def test_cmake(tmp_path):
     write(tmp_path / "model")
-    for command in (["cmake", "-S", "model", "-B", "out"], ["cmake", "--build", "out", "-j2"],
-                    ["ctest", "--test-dir", "out", "--output-on-failure"]):
-        ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+    build_by_cmake(tmp_path)

@@ -1,0 +1,99 @@
+"""What the programs of examples/ train and predict with, small, on made-up data of their shapes."""
+
+import argparse
+import functools
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import dualflow as df
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+OPTIONS = argparse.Namespace(seed=1, epochs=2, batch=8, hidden=16, channels=4, dropout=0.3,
+                             learning_rate=3e-3, width=6, units=8, layers=2, span=5)
+
+
+@functools.cache
+def module(name):
+    """A module of the folder, as Python finds it from there."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def images(side, n=16):
+    """Pixels in [0, 1], shape (n, side * side), and labels."""
+    rng = np.random.default_rng(3)
+    return (df.constant(rng.random((n, side * side), np.float32)),
+            df.constant(rng.integers(0, 10, n), df.int32))
+
+
+def codes(high, *shape):
+    return df.constant(np.random.default_rng(4).integers(0, high, shape), df.int32)
+
+
+def digits(side=8):
+    x, y = images(side)
+    training = module("digits").Training(x, y, OPTIONS, "graph")
+    return {"train": (training.step, x[:8], y[:8]), "predict": (training.predict, x)}
+
+
+def convnet():
+    x, y = images(8)
+    x = df.reshape(x, [-1, 8, 8, 1])
+    training = module("convnet").Training(x, y, OPTIONS)
+    return {"train": (training.step, x[:8], y[:8]), "predict": (training.predict, x)}
+
+
+def chars():
+    training = module("chars").Training(codes(20, 100).numpy(), 20, OPTIONS)
+    return {"train": (training.step, codes(20, 5, 8), codes(20, 5, 8), training.writer.start(8)),
+            "predict": (training.next, df.constant(3), training.writer.start(1),
+                        df.constant(0.6))}
+
+
+def gpt():
+    gpt = module("gpt")
+    model = gpt.GPT(64, 12, 2, 16, 2, 0.1)
+    optimizer = df.optimizers.Adam(df.optimizers.schedules.CosineDecay(0.0, 10, 0.0, 1e-3, 2))
+    return {"train": (gpt.training_step(model, optimizer), codes(64, 3, 13)),
+            "predict": (df.function(model), codes(64, 1, 12)),
+            "judge": (df.function(model.loss), codes(64, 2, 13))}
+
+
+def lines():
+    lines = module("lines")
+    reader = lines.Reader(OPTIONS.width, OPTIONS.units)
+    batch = codes(128, 4, 9), df.constant([9, 3, 1, 6])
+    return {"train": (lines.training_step(reader, df.optimizers.Adam(0.01)), *batch,
+                      df.constant([0., 1., 1., 0.])),
+            "predict": (df.function(reader), *batch)}
+
+
+def names():
+    names = module("names")
+    writer = names.Writer(OPTIONS.width, OPTIONS.units)
+    words = df.constant(names.encoded(["sorted", "update", "write_text"]))
+    return {"train": (names.training_step(writer, df.optimizers.Adam(0.01)), words),
+            "judge": (df.function(writer.loss), words),
+            "predict": (df.function(writer.likeliest), df.constant(7), 5)}
+
+
+def keras_digits():
+    keras = module("dualflow.keras")
+    model = module("keras_digits").network()
+    model.compile(keras.optimizers.Adam(2e-3),
+                  keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = images(8)
+    x = df.reshape(x, [-1, 8, 8, 1])
+    return {"train": (df.function(lambda x, y: model.train_step((x, y))), x, y),
+            "predict": (df.function(lambda x: model(x, training=False)), x[:3])}
+
+
+EXAMPLES = {"digits": digits, "mnist": functools.partial(digits, 28), "convnet": convnet,
+            "chars": chars, "gpt": gpt, "lines": lines, "names": names,
+            "keras_digits": keras_digits}

@@ -1,0 +1,73 @@
+"""What every example trains and predicts with leaves Python: as program files, and as C, built and
+compared with what Python recorded. One folder holds all; other compilers, libraries and machines
+are soaked."""
+
+import importlib.util
+
+import pytest
+
+import dualflow as df
+from tests.aot.examples import EXAMPLES, FOLDER
+from tests.aot.test_build import (
+    VARIANTS,
+    build_by_cmake,
+    make,
+    needs_make,
+    variant_or_skip,
+    works,
+)
+from tests.aot.test_program_files import saved
+
+for library in ("keras", "sklearn", "tqdm", "matplotlib"):
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed", allow_module_level=True)
+
+
+def bits(made):
+    return [x.numpy().tobytes() if isinstance(x, df.Tensor) else x for x in df.nest.flatten(made)]
+
+
+def write(folder, names=tuple(EXAMPLES)):
+    """A folder of the functions of these examples."""
+    functions, examples = {}, {}
+    for name in names:
+        for entry, (function, *args) in EXAMPLES[name]().items():
+            functions[f"{name}_{entry}"] = function.get_concrete_function(*args)
+            examples[f"{name}_{entry}"] = [x for x in df.nest.flatten(args)
+                                           if isinstance(x, df.Tensor)]
+    df.export(folder, functions, examples=examples)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_they_are_saved_as_programs(name, tmp_path):
+    for function, *args in EXAMPLES[name]().values():
+        loaded = saved(tmp_path, function, *args)
+        for _ in range(2):
+            assert bits(function(*args)) == bits(loaded(*args))
+
+
+def test_no_example_is_missing():
+    traced = {path.stem for path in FOLDER.glob("*.py") if "df.function" in path.read_text()}
+    assert traced <= EXAMPLES.keys()
+
+
+@needs_make
+def test_some_give_the_bits_of_python_in_c(tmp_path):
+    write(tmp_path / "model", ["lines", "gpt"])
+    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+
+
+@needs_make
+@pytest.mark.soak
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_all_give_the_bits_of_python_in_c(variant, tmp_path):
+    arguments, end = variant_or_skip(variant)
+    write(tmp_path / "model")
+    assert make(tmp_path / "model", *arguments).startswith(end)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not works("cmake"), reason="cmake is not installed")
+def test_cmake(tmp_path):
+    write(tmp_path / "model")
+    build_by_cmake(tmp_path)
