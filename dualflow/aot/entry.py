@@ -185,7 +185,7 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
     found, returns = [], []
     made: Iterator[int] = iter(compiled.order)
     skeleton, rest = function.result
-    for kind, path in zip(rest, _paths(skeleton, len(rest)), strict=True):
+    for kind, path in zip(rest, paths_of(skeleton, len(rest)), strict=True):
         if not any([kind is x for x in MADE]):
             continue                            # the same in each call, and known to Python
         result = compiled.spec.results[next(made)]
@@ -199,7 +199,7 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
     return tuple(found), tuple(returns)
 
 
-def _paths(skeleton: Any, n: int) -> list[str]:
+def paths_of(skeleton: Any, n: int) -> list[str]:
     """Where in the result of a call each of its leaves is."""
     paths: list[str] = []
     flatten(rebuild(skeleton, iter(range(n))), "result", [], paths, arrays=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import Executable, Kept, Program, ProgramFile, Tensor, Variable, current_graph
+from dualflow.aot.save_program import MAGIC
 from dualflow.aot.structures import Described, Structure, described
 from dualflow.dtypes import uint8
 from dualflow.errors import (
@@ -50,6 +51,8 @@ def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
     ------
     NotFoundError
         If there is no such file.
+    InvalidArgumentError
+        If it is given what is in a file.
     DataLossError
         If it is no program file, cut short, of another version, or says something that cannot be;
         the message names what and where.
@@ -76,6 +79,8 @@ def load_program(file: str | os.PathLike[str]) -> LoadedProgram:
     [6, 8]
     """
     path = os.fspath(file)
+    if isinstance(path, bytes) and path.startswith(MAGIC):
+        raise InvalidArgumentError("load_program: want the path of a file, got what is in one")
     if not os.path.isfile(path):
         raise NotFoundError(f"load_program: there is no file {path}")
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, Variable, as_tensor
-from dualflow.aot.entry import Entry
+from dualflow.aot.entry import Entry, paths_of
 from dualflow.dtypes import DType
 from dualflow.errors import DataLossError, DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.arguments import Arguments, TensorLeaf, flatten, leaf_key, unordered
@@ -29,19 +29,21 @@ def structure_of(function: ConcreteFunction, entry: Entry, trainable: Sequence[b
 
     Tensors have their numbers among the inputs, or outputs, of the entry.
     """
-    who = function.name
+    who = f"save_program: {function.name}"
     place = {leaf: k for k, leaf in enumerate(entry.leaves)}
-    leaves = [["tensor", place[k]] if k in place else ["value", plain(leaf.value, who)]
-              for k, leaf in enumerate(function.leaves)]
+    leaves = [["tensor", place[k]] if k in place else ["value", plain(leaf.value, f"{who}, {path}")]
+              for k, (leaf, path) in enumerate(zip(function.leaves, function.paths,
+                                                   strict=True))]
     skeleton, rest = function.result
     numbers, outputs = iter(entry.compiled.traced.numbers), iter(range(len(entry.outputs)))
-    said = {"name": who,
+    said = {"name": function.name,
             "parameters": [saved_parameter(p, who)
                            for p in function.arguments.signature.parameters.values()],
             "arguments": [saved_skeleton(s, who) for s in function.skeleton],
             "leaves": leaves,
             "result": saved_skeleton(skeleton, who),
-            "returned": [_returned(x, numbers, outputs, who) for x in rest],
+            "returned": [_returned(x, numbers, outputs, f"{who}, {path}")
+                         for x, path in zip(rest, paths_of(skeleton, len(rest)), strict=True)],
             "trainable": list(trainable)}
     return json.dumps(said).encode()
 

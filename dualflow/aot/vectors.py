@@ -133,6 +133,9 @@ def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:
         raise InvalidArgumentError(f"export: examples of {sorted(unknown)}, which are no entries")
     if current_graph() is not None:
         raise InvalidArgumentError("export: called while a function is traced")
+    for entry in contents.entries:
+        if entry.name in examples:
+            given(entry, examples[entry.name])          # says what is wrong with them
     with Recording(None):
         for labels in (2, 1):
             try:

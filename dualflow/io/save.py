@@ -173,7 +173,7 @@ class Saved:
         if id(function) not in self._known:
             said = self._again(function) if isinstance(function, LoadedFunction) else {
                 "name": function.name, "who": who,
-                "parameters": [saved_parameter(p, function.name) for p in
+                "parameters": [saved_parameter(p, f"save: {function.name}") for p in
                                function.arguments.signature.parameters.values()],
                 "traces": [self._trace(trace) for trace in traces_of(function)]}
             self._known[id(function)] = len(self.functions)
@@ -203,7 +203,7 @@ class Saved:
             for trace in function.said["traces"]]}
 
     def _trace(self, concrete: ConcreteFunction) -> Any:
-        who = concrete.name
+        who = f"save: {concrete.name}"
         recipe = Recipe(concrete.trace, self.name)
         skeleton, leaves = concrete.result
         return {"arguments": [saved_skeleton(s, who) for s in concrete.skeleton],
@@ -233,7 +233,7 @@ class Saved:
             return ["number", leaf.kind.__name__, leaf.large]
         if isinstance(leaf, StaticLeaf) and type(leaf.value) in VALUES:
             return ["value", leaf.value]
-        raise UnimplementedError(f"save: {who}: argument {path} is {leaf}, want a tensor, a "
+        raise UnimplementedError(f"{who}: argument {path} is {leaf}, want a tensor, a "
                                  "number, a string or None")
 
 

@@ -23,7 +23,7 @@ def saved_skeleton(skeleton: Any, who: str) -> Any:
     if kind is dict:
         keys = [key.value if isinstance(key, Key) else key for key in skeleton[1]]
         return {"dict": [[plain(key, who) for key in keys], list(skeleton[-2]), inner]}
-    raise UnimplementedError(f"save: {who} takes or returns a {kind.__name__}, want lists, tuples "
+    raise UnimplementedError(f"{who} takes or returns a {kind.__name__}, want lists, tuples "
                              "and dicts: loading does not run the code of a class")
 
 
@@ -46,7 +46,7 @@ def saved_parameter(p: inspect.Parameter, who: str) -> Any:
         return [p.name, int(p.kind)]
     if type(p.default) in VALUES:
         return [p.name, int(p.kind), p.default]
-    raise UnimplementedError(f"save: {who}: the default of {p.name} is {p.default!r}, want "
+    raise UnimplementedError(f"{who}: the default of {p.name} is {p.default!r}, want "
                              "None, a number or a string")
 
 
@@ -65,6 +65,6 @@ def signature_of(saved: Sequence[Any]) -> Any:
 def plain(value: Any, who: str) -> Any:
     """A value that JSON gives back as it is."""
     if type(value) not in VALUES:
-        raise UnimplementedError(f"save: {who}: {value!r} is a {type(value).__name__}, want None, "
+        raise UnimplementedError(f"{who}: {value!r} is a {type(value).__name__}, want None, "
                                  "a number or a string")
     return value

@@ -1,7 +1,9 @@
 """What an export writes and refuses; that it builds and computes right is in test_build.py."""
 
+import errno
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,10 +179,23 @@ def test_nothing_is_overwritten(tmp_path):
         df.export(tmp_path / "other", {"f": f}, format="d")
 
 
+def test_nothing_half_written_stays(tmp_path, monkeypatch):
+    f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
+
+    def full(path, text):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="no space left"):
+        df.export(tmp_path / "model", {"f": f})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_examples_must_fit(tmp_path):
     f = df.function(lambda x: df.gather([1, 2, 3], x))
     for given, match in (({"f": (1, 2)}, "2 tensors, want 1"), ({"f": ([1.5],)}, "float"),
-                         ({"f": ([1, 2],)}, r"want int32 \(1,\)"), ({"g": ()}, r"\['g'\]"),
+                         ({"f": ([1, 2],)}, r"^export: the example of f has int32 \(2,\) for x, "
+                                             r"want int32 \(1,\)"), ({"g": ()}, r"\['g'\]"),
                          ({"f": ([7],)}, "a run with drawn inputs failed|out of range")):
         with pytest.raises(df.errors.DualflowError, match=match):
             df.export(tmp_path / "model", {"f": f.get_concrete_function(df.constant([0]))},

@@ -126,6 +126,10 @@ def test_what_cannot_be_saved(tmp_path):
     for function, args, match in (
             (calls_python, (df.ones([2]),), "^save_program: <lambda> calls Python"),
             (df.function(lambda x: df.where(x > 0)), (df.ones([2]),), "depends on data"),
+            (df.function(lambda x: [x, Path("a")]), (df.ones([2]),),
+             r"^save_program: <lambda>, result\[1\]: .* is a \w*Path, want None"),
+            (df.function(lambda x, how: x), (df.ones([2]), Path("a")),
+             r"^save_program: <lambda>, how: .* is a \w*Path, want None"),
             (df.function(lambda x: {x}), (), None)):
         if match:
             with pytest.raises(df.errors.UnimplementedError, match=match):
@@ -188,6 +192,8 @@ def test_headers(tmp_path, sections):
     refused(tmp_path, header(good, n_4=2**63), "the section of weights")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.df"):
         df.load_program(tmp_path / "none.df")
+    with pytest.raises(df.errors.InvalidArgumentError, match="want the path of a file"):
+        df.load_program(good)
 
 
 def with_section(sections, k, data):
