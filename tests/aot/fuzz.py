@@ -11,6 +11,7 @@ import argparse
 import faulthandler
 import json
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -274,9 +275,9 @@ def fuzz(seconds, seed, path):
 
 
 def pour(seconds, seed, program, n=500):
-    """Lets a program try files, `n` in a folder at a time; what it says about each folder."""
+    """Lets a program try files, `n` in a folder at a time; how often what became of them."""
     rng = random.Random(seed)
-    files, said, end = corpus(range(seed, seed + 12)), [], time.monotonic() + seconds
+    files, counts, end = corpus(range(seed, seed + 12)), {}, time.monotonic() + seconds
     while time.monotonic() < end:
         with tempfile.TemporaryDirectory() as folder:
             paths = [Path(folder, f"{k}.df") for k in range(n)]
@@ -288,8 +289,9 @@ def pour(seconds, seed, program, n=500):
                 at = Path(ran.stdout.partition(": status")[0])
                 kept = at.rename(f"/tmp/broken_{seed}.df") if at.is_file() else at
                 raise AssertionError(f"{kept}: {ran.stdout}{ran.stderr[-5000:]}")
-            said.append(ran.stdout.strip())
-    return "\n".join(said)
+            for what, count in re.findall(r"(\w[\w ]*) (\d+), ", ran.stdout):
+                counts[what] = counts.get(what, 0) + int(count)
+    return counts
 
 
 if __name__ == "__main__":
