@@ -14,7 +14,7 @@
 typedef struct {
     int *tree;
     int n; /* leaves, a power of two */
-} memory;
+} arena_map;
 
 typedef struct {
     int64_t space; /* 0: the arena; result + 1 */
@@ -53,7 +53,7 @@ static int number(bound *bounds, size_t n)
 }
 
 /* What the bytes between two places hold, of those below node k, which are `low` to `high`. */
-static int look(const memory *m, int k, int low, int high, span s)
+static int look(const arena_map *m, int k, int low, int high, span s)
 {
     const int middle = low + (high - low) / 2;
     if (m->tree[k] != SEVERAL) return m->tree[k];
@@ -64,7 +64,7 @@ static int look(const memory *m, int k, int low, int high, span s)
     return left == SEVERAL || left != look(m, 2 * k + 1, middle, high, s) ? SEVERAL : left;
 }
 
-static void put(memory *m, int k, int low, int high, span s, int value)
+static void put(arena_map *m, int k, int low, int high, span s, int value)
 {
     const int middle = low + (high - low) / 2;
     int *at = m->tree + k;
@@ -81,7 +81,7 @@ static void put(memory *m, int k, int low, int high, span s, int value)
 
 typedef struct {
     const df_program *p;
-    memory memory;
+    arena_map memory;
     span *slots, *workspaces, *results;
     int *held;    /* by slot: the value that it was when it was first made or read */
     int n_values;
