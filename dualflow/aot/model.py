@@ -139,7 +139,7 @@ def header(contents: Contents, title: str, prefix: str) -> str:
 
 def source(contents: Contents, ops: Sequence[str], prefix: str) -> str:
     """The text of model.c. `ops` are in the order of their numbers."""
-    numbers = textwrap.fill(", ".join([f"OP_{name}" for name in ops]), 98)
+    numbers = textwrap.fill(", ".join([*[f"OP_{name}" for name in ops], "N_OPS"]), 98)
     made = tables(Flat(contents), [(x.name, x.value) for x in contents.variables], isa())
     return SOURCE.format(tables=made, prefix=prefix, ops=f"enum {{{numbers}}};", entries="".join(
         [_function(k, x, prefix) for k, x in enumerate(contents.entries)]))

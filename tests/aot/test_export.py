@@ -220,6 +220,11 @@ def test_the_runtime_holds_what_is_used(tmp_path):
     assert built["F32"] == built["I64"] == "1" and built["U16"] == built["F16"] == "0"
 
 
+def test_a_function_may_have_no_ops(tmp_path):
+    f = df.function(lambda x: x).get_concrete_function(df.ones([2]))
+    assert "enum {N_OPS};" in exported(tmp_path, {"f": f})["model.c"]
+
+
 def test_every_op_has_a_file():
     assert set(runtime.file_of_ops()) == set(df._core.ops())
     assert all((runtime.root() / path).exists() for path in runtime.file_of_ops().values())
