@@ -25,6 +25,7 @@ __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "compiled_gradients",
     "cpu_cores",
     "exact_convolutions",
     "functions_run_eagerly",
@@ -76,6 +77,37 @@ def functions_run_eagerly() -> bool:
     False
     """
     return Switches.functions_run_eagerly
+
+
+def compiled_gradients(compiled: bool | None = None) -> bool:
+    """Switches whether tapes may run a compiled program where they would walk back through records
+    that repeat from step to step; the bits of gradients are the same (docs/compiled_gradients.md).
+
+    Parameters
+    ----------
+    compiled : bool, optional
+        False: every gradient is computed record by record, and what was compiled is dropped. None:
+        nothing changes.
+
+    Returns
+    -------
+    bool
+        Whether they may, from now on.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.config.compiled_gradients(False)
+    False
+    >>> df.config.compiled_gradients(True)
+    True
+    """
+    logs = _core.repeated_logs()
+    if compiled is not None:
+        logs.on = bool(compiled)
+        if not compiled:
+            logs.clear()
+    return logs.on
 
 
 def set_exact_convolutions(exact: bool) -> None:

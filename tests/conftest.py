@@ -14,6 +14,8 @@ HELPERS = [".".join(path.relative_to(HERE.parent).with_suffix("").parts)
            if not path.name.startswith(("test_", "__init__", "conftest"))]
 pytest.register_assert_rewrite(*HELPERS)
 
+from tests import gradients_both  # noqa: E402  after its assertions are to explain themselves
+
 # How long an example takes is the machine's affair, and it may have other work.
 settings.register_profile("untimed", deadline=None,
                           suppress_health_check=[HealthCheck.too_slow])
@@ -25,6 +27,18 @@ def pytest_addoption(parser):
                      help="every dtype at every SIMD level, finer sweeps; takes long")
     parser.addoption("--minutes", type=float, default=1., help="how long `-m soak` runs")
     parser.addoption("--seed", type=int, default=None, help="where `-m soak` begins")
+    parser.addoption("--gradients-both", action="store_true",
+                     help="tapes walk back and run programs at first sight; bits are compared")
+
+
+def pytest_configure(config):
+    if config.getoption("gradients_both"):
+        gradients_both.switch_on()
+
+
+def pytest_unconfigure(config):
+    if config.getoption("gradients_both") and gradients_both.counts["both"]:
+        print(f"\n{gradients_both.summary()}")
 
 
 @pytest.fixture(scope="session")

@@ -155,37 +155,25 @@ class Variable(TensorBase, VariableMethods):
 class Symbol(Tensor):
     node: Any                          # a dualflow.graph.ir.Node, which the core does not know
     index: int
-    @property
-    def graph(self) -> Any: ...
-    @property
-    def known_shape(self) -> tuple[int | None, ...]: ...
-    @property
-    def hints(self) -> tuple[int | None, ...]: ...
-    @property
-    def from_data(self) -> bool: ...
-    @property
-    def sized_by_data(self) -> bool: ...
+    graph: Any
+    known_shape: tuple[int | None, ...]
+    hints: tuple[int | None, ...]
+    from_data: bool
+    sized_by_data: bool
     def know(self, shape: Sequence[int | None],
              hints: Sequence[int | None] | None = None) -> None: ...
-    @property
-    def is_dynamic(self) -> bool: ...
+    is_dynamic: bool
     @property
     def name(self) -> str: ...
-    @property
-    def op(self) -> Any: ...
+    op: Any
 
 @final
 class Dim(_Numeric[Dim], _Bits[Any]):
-    @property
-    def hint(self) -> int | float: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-    @property
-    def graph(self) -> Any: ...
-    @property
-    def from_data(self) -> bool: ...
+    hint: int | float
+    kind: str
+    args: tuple[Any, ...]
+    graph: Any
+    from_data: bool
     def __init__(self, hint: int | float, op: str, args: tuple[Any, ...], graph: Any) -> None: ...
     def __pos__(self) -> Dim: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -275,8 +263,7 @@ class Op:
 @final
 class Attrs:
     values: tuple[int | float | Dim | tuple[int | Dim, ...], ...]
-    @property
-    def symbolic(self) -> bool: ...
+    symbolic: bool
     def as_dict(self) -> dict[str, Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -305,12 +292,9 @@ class Record:
 
 @final
 class RecordLog:
-    @property
-    def active(self) -> bool: ...
-    @property
-    def watched(self) -> set[int]: ...
-    @property
-    def blocked(self) -> dict[str, str]: ...
+    active: bool
+    watched: set[int]
+    blocked: dict[str, str]
     met: list[Tensor] | None
     outer: RecordLog | None
     def __new__(cls, auto_watch: bool = True, keeps: bool = True) -> RecordLog: ...
@@ -340,10 +324,8 @@ class Maybe:
     flag: Any
     clean: bool
     def __init__(self, value: Any, flag: Any, clean: bool = False) -> None: ...
-    @property
-    def dtype(self) -> DType: ...
-    @property
-    def shape(self) -> tuple[Any, ...]: ...
+    dtype: DType
+    shape: tuple[Any, ...]
 
 def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               sources: Iterable[int], total: Callable[[list[Any]], Any],
@@ -351,7 +333,33 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               settle: Callable[[list[Any]], tuple[list[Any], Any]],
               only_if: Callable[[Any, Any, Any, Any], Maybe], anew: Callable[[Any], Any],
               free: bool = False, shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None,
-              ) -> dict[int, Any]: ...
+              eagerly: bool = False) -> dict[int, Any]: ...
+
+@final
+class KnownLog:
+    n_entries: int
+    walks: int
+    spent_ns: int
+    compile_ns: int
+    runs: int
+    ops: tuple[str, ...]
+    why: str | None
+    program: Program | None
+    def walked(self, ns: int) -> None: ...
+    def compiled(self, program: Program, given: Sequence[int], results: Any) -> None: ...
+
+@final
+class KnownLogs:
+    programs: list[KnownLog]
+    counted: list[KnownLog]
+    on: bool
+    def clear(self) -> None: ...
+    def find(self, log: RecordLog, targets: Any, seeds: Any, ids: list[int]) -> Any: ...
+    def run(self, log: RecordLog, targets: Any, seeds: Any, ids: list[int], free: bool) -> Any: ...
+    def replay(self, log: RecordLog, targets: Any, seeds: Any, ids: list[int], given: Any,
+               absent: Any) -> tuple[list[Record], dict[int, Any] | None]: ...
+
+def repeated_logs() -> KnownLogs: ...
 
 # --- programs -----------------------------------------------------------------------------------
 @final
@@ -369,8 +377,7 @@ class Program:
     cost: Final[float]
     def __new__(cls, spec: Any, on_error: Callable[[int, Exception], Exception] | None = None,
                 is_body: bool = False) -> Self: ...
-    @property
-    def bodies(self) -> tuple[Program, ...]: ...
+    bodies: tuple[Program, ...]
     def run(self, args: Sequence[Tensor | None], check_numerics: bool = False) -> list[Tensor]: ...
     def compile(self, instruction: int, layout: Sequence[int], address: int) -> None: ...
     def profile(self, args: Sequence[Tensor | None],
@@ -383,22 +390,16 @@ class GivenNumber:
 
 @final
 class Kept:
-    @property
-    def program(self) -> Program: ...
-    @property
-    def variables(self) -> tuple[Variable, ...]: ...
-    @property
-    def runs(self) -> int: ...
+    program: Program
+    variables: tuple[Variable, ...]
+    runs: int
     def __new__(cls, program: Program, variables: Sequence[Variable]) -> Self: ...
 
 @final
 class Executable:
-    @property
-    def program(self) -> Program: ...
-    @property
-    def kept(self) -> Kept | None: ...
-    @property
-    def variables(self) -> tuple[Variable, ...]: ...
+    program: Program
+    kept: Kept | None
+    variables: tuple[Variable, ...]
     def __new__(cls, program: Program,
                 sources: list[int | Callable[[Sequence[Any]], Tensor] | None],
                 variables: list[Variable], written: list[bool],
@@ -468,8 +469,7 @@ class Recording(_Context):
 
 @final
 class Replaced(_Context):
-    @property
-    def old(self) -> Any: ...
+    old: Any
     def __new__(cls, owner: Any, name: str, new: Any) -> Self: ...
     def __enter__(self) -> None: ...
 

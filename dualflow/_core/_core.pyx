@@ -7,7 +7,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_REFCNT, Py_XDECREF
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 cimport cython
@@ -79,5 +79,6 @@ include "program.pxi"     # programs: built, run, timed
 include "kept.pxi"        # what programs compute once
 include "call.pxi"        # what a program is bound to, and a run of it
 include "known.pxi"       # calls seen before
+include "repeated.pxi"    # logs of tapes seen before
 include "runtime.pxi"     # threads, memory, SIMD level
 include "sealed.pxi"      # classes that Python cannot make

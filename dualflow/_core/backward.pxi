@@ -142,7 +142,7 @@ cdef class Walk:
                 g, flag = self.settle(g)
         if not useful:
             return 0
-        if r.op.rule is None:
+        if r.op.gradient_rule is None:
             raise _errors.UnimplementedError(f"{r.op.name}: there is no gradient rule for this op")
         if r.op.c.n_out != 1:
             for k in range(n_out):
@@ -178,7 +178,7 @@ cdef class Walk:
         if True not in wanted:
             return 0
         try:
-            for k, s in enumerate(r.op.rule(sums[n_in:], sums[:n_in], wanted)):
+            for k, s in enumerate(r.op.gradient_rule(sums[n_in:], sums[:n_in], wanted)):
                 if s is not None and k < n_in:
                     self.give(ids[k], s)
                 elif s is not None:
@@ -295,19 +295,19 @@ cdef object call_rule(Record r, g):
     cdef PyObject **args = few
     cdef object y = r.outputs if r.op.c.n_out != 1 else r.outputs[0]
     if 2 + n_in + n_attrs > FEW_ARGS:
-        return r.op.rule(g, y, *r.inputs, **r.attrs)
+        return r.op.gradient_rule(g, y, *r.inputs, **r.attrs)
     args[0] = <PyObject *>g
     args[1] = <PyObject *>y
     for k in range(n_in):
         args[2 + k] = PyTuple_GET_ITEM(r.inputs, k)
     for k in range(n_attrs):
         args[2 + n_in + k] = PyTuple_GET_ITEM(r.packed.values, k)
-    return PyObject_Vectorcall(r.op.rule, args, 2 + n_in,
+    return PyObject_Vectorcall(r.op.gradient_rule, args, 2 + n_in,
                                <PyObject *>r.packed.names if n_attrs else NULL)
 
 
 def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
-              anew, bint free=False, shared=None):
+              anew, bint free=False, shared=None, bint eagerly=False):
     """Gradients of the sources, by id.
 
     Parameters
@@ -332,6 +332,8 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
         Whether the log forgets each record as soon as it has been stepped through.
     shared : callable (id, gradient) -> list of (id, gradient), optional
         What flows into other values because that flows into this one.
+    eagerly : bool
+        In a trace: which values are one, and which are summed when, is as without it.
 
     Returns
     -------
@@ -343,7 +345,7 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
     w.total, w.fit, w.zeros, w.settle, w.only_if = total, fit, zeros, settle, only_if
     w.anew = anew
     w.shared = shared
-    w.at_once = df_log_top != NULL or df_trace_top != NULL
+    w.at_once = not eagerly and (df_log_top != NULL or df_trace_top != NULL)
     w.found = {}
     sources = set(sources)
     w.wanted.base = w.reach.base = last_id + 1

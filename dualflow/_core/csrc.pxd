@@ -148,6 +148,23 @@ cdef extern from "tape/log.h" nogil:
     bint df_log_reach(const df_log *log, df_id_set *reach) noexcept
     bint df_entry_gives(const df_entry *e, const df_id_map *pending) noexcept
 
+cdef extern from "tape/signature.h" nogil:
+    int64_t DF_SIGNATURE_OPERANDS
+    ctypedef struct df_signature:
+        uint64_t *words
+        void **saved
+        int32_t *argument_of
+        int64_t n
+        int64_t n_saved
+        int64_t n_operands
+    void df_signature_begin(df_signature *s) noexcept
+    bint df_signature_word(df_signature *s, uint64_t word) noexcept
+    bint df_signature_value(df_signature *s, uint64_t id, const df_tensor *like) noexcept
+    bint df_signature_argument(df_signature *s, void *object) noexcept
+    bint df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
+                              uint64_t kept_id) noexcept
+    uint64_t df_signature_hash(const df_signature *s) noexcept
+
 cdef extern from "op/op.h" nogil:
     int DF_MAX_ATTRS
     int DF_VARIADIC

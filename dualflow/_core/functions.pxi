@@ -73,7 +73,7 @@ cdef Op function_op(str name, rule):
     op.c = &df_function_op
     op.name = name
     op.attrs = ()
-    op.rule = rule
+    op.gradient_rule = rule
     return op
 
 

@@ -2,6 +2,7 @@
 # the record's specs.
 
 cdef tuple DTYPES = _dtypes.ALL        # DType objects by df_dtype
+cdef uint64_t rules_version = 0        # how often an op was given a gradient rule
 
 # What the output of an elementwise op looks like when all its inputs have one dtype and one shape.
 cdef enum FastPath:
@@ -36,10 +37,20 @@ cdef class Op:
     cdef readonly str name
     cdef readonly int64_t index
     cdef readonly tuple attrs
-    cdef public object rule
+    cdef object gradient_rule
     cdef public object why_no_gradient
     cdef public uint32_t saves
     cdef tuple recent                  # see pack_attrs
+
+    @property
+    def rule(self):
+        return self.gradient_rule
+
+    @rule.setter
+    def rule(self, rule):
+        global rules_version
+        rules_version += 1
+        self.gradient_rule = rule
 
     @property
     def attr_types(self):

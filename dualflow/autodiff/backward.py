@@ -40,7 +40,8 @@ __all__ = ["Inside", "backward", "ones", "total", "zeros"]
 
 def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
              sources: Iterable[int], free: bool = False, maybe: bool = False,
-             shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None) -> dict[int, Any]:
+             shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None,
+             eagerly: bool = False) -> dict[int, Any]:
     """Gradients of the values whose ids are `sources`.
 
     Parameters
@@ -55,6 +56,8 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
         Whether the caller can take a Maybe; otherwise zeros stand where nothing flowed.
     shared : callable (id, gradient) -> list of (id, gradient), optional
         What flows into other values because that flows into this one.
+    eagerly : bool, default False
+        In a trace: which values are one is as without it.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
             found = aliases.merged(found, sources)
     else:
         found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
-                          free, shared)
+                          free, shared, eagerly)
     for key, g in found.items():
         if type(g) is IndexedSlices:
             g.write_out()           # while the tapes and the graph are there that are to know of it

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from dualflow._core import RecordLog, Tensor, TensorBase, tensor_id
-from dualflow.autodiff.backward import backward, zeros
+from dualflow.autodiff.backward import zeros
+from dualflow.autodiff.repeated import flow_back
 from dualflow.dtypes import DType
 from dualflow.errors import DualflowError
 from dualflow.ops.array import product, reshape, static_shape
@@ -40,8 +41,7 @@ def backward_rows(log: RecordLog, y: TensorBase, gradients: Tensor,
     ids = [tensor_id(x) for x in sources]
 
     def row(g: Any) -> list[Any]:
-        found = backward(log, {tensor_id(y): g}, ids, free=False)
-        return [found.get(k) for k in ids]
+        return flow_back(log, [y], {tensor_id(y): g}, ids, False)[0]
 
     if static_shape(gradients)[0] > FEW:
         try:

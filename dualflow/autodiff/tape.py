@@ -15,7 +15,8 @@ from dualflow._core import (
     variables_of,
 )
 from dualflow.arguments import shown
-from dualflow.autodiff.backward import backward, fit, ones, zeros
+from dualflow.autodiff.backward import fit, ones, zeros
+from dualflow.autodiff.repeated import flow_back, report
 from dualflow.autodiff.rows import backward_rows, directions
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
@@ -81,6 +82,7 @@ class GradientTape(Recorder):
         self._auto_watch = bool(watch_accessed_variables)
         self._log = RecordLog(self._auto_watch)
         self._used = False
+        self._how: Any = "nothing was asked for"
 
     # --- recording ---
 
@@ -183,14 +185,12 @@ class GradientTape(Recorder):
         check_tensors("target", targets)
         check_tensors("source", wanted)
         ids = [tensor_id(x) for x in wanted]
-        found = backward(log, seed_gradients(targets, target, output_gradients), ids,
-                         free=not self._persistent)
-        results = []
-        for x, key in zip(wanted, ids, strict=True):
-            g = found.get(key)
+        plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
+        seeds = None if plain else seed_gradients(targets, target, output_gradients)
+        results, self._how = flow_back(log, targets, seeds, ids, not self._persistent)
+        for k, g in enumerate(results):
             if g is None:
-                g = zeros(x) if zero else self._missing(targets, x)
-            results.append(g)
+                results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
         return results[0] if alone else pack_sequence_as(sources, results)
 
     def jacobian(self, target: Any, sources: Any,
@@ -258,6 +258,23 @@ class GradientTape(Recorder):
             return reshape(transpose(g, [1, 0, *range(2, g.ndim)]), (*y.shape, *x.shape[1:]))
 
         return self._by_rows("batch_jacobian", y, source, rows, unconnected_gradients, joined)
+
+    def report(self) -> str:
+        """Whether the last gradient was walked back record by record, and why, or run by a compiled
+        program; and the same of all logs that are known, the last used first.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> x = df.Variable(3.)
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.gradient(y, x).item()
+        6.0
+        >>> tape.report().startswith("the last gradient of this tape was")
+        True
+        """
+        return report(self._how)
 
     def _by_rows(self, caller, y, sources, rows, unconnected, joined):
         zero = wants_zero(unconnected)

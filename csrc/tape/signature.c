@@ -1,0 +1,172 @@
+#include "tape/signature.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_PLACES 256
+#define FIRST_ROOM 256
+#define KEPT ((uint64_t)1 << 16)
+#define SAME_SHAPE ((uint64_t)1 << 17)
+#define LANES 4 /* independent chains of multiplications */
+
+void df_signature_begin(df_signature *s)
+{
+    s->n = s->n_saved = s->n_operands = s->n_values = 0;
+    s->dims = NULL;
+    s->ndim = -1;
+    if (++s->round < 0) { /* it wrapped around: old places would look new */
+        memset(s->places, 0, (size_t)s->n_places * sizeof *s->places);
+        s->round = 1;
+    }
+}
+
+static bool grow(void **items, int64_t *room, int64_t want, size_t size)
+{
+    int64_t more = df_max(FIRST_ROOM, df_max(want, *room * 2));
+    void *grown = realloc(*items, (size_t)more * size);
+    if (!grown) return false;
+    *items = grown;
+    *room = more;
+    return true;
+}
+
+static inline bool reserve(df_signature *s, int64_t words)
+{
+    return s->n + words <= s->room ||
+           grow((void **)&s->words, &s->room, s->n + words, sizeof *s->words);
+}
+
+bool df_signature_word(df_signature *s, uint64_t word)
+{
+    if (!reserve(s, 1)) return false;
+    s->words[s->n++] = word;
+    return true;
+}
+
+static inline uint64_t home(const df_signature *s, uint64_t id)
+{
+    return ((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (uint64_t)(s->n_places - 1);
+}
+
+static bool grow_places(df_signature *s)
+{
+    df_signature grown = {.n_places = df_max(FIRST_PLACES, s->n_places * 2)};
+    grown.places = calloc((size_t)grown.n_places, sizeof *grown.places);
+    if (!grown.places) return false;
+    for (int64_t i = 0; i < s->n_places; i++) {
+        const df_place *p = &s->places[i];
+        if (p->round != s->round) continue;
+        uint64_t at = home(&grown, p->id);
+        while (grown.places[at].round) at = (at + 1) & (uint64_t)(grown.n_places - 1);
+        grown.places[at] = *p;
+    }
+    free(s->places);
+    s->places = grown.places;
+    s->n_places = grown.n_places;
+    return true;
+}
+
+/* Where a value is noted; NULL when there is no memory. */
+static inline df_place *place(df_signature *s, uint64_t id)
+{
+    if (s->n_values * 2 >= s->n_places && !grow_places(s)) return NULL;
+    uint64_t at = home(s, id);
+    for (;; at = (at + 1) & (uint64_t)(s->n_places - 1)) {
+        df_place *p = &s->places[at];
+        if (p->round != s->round) {
+            *p = (df_place){.id = id, .round = s->round, .number = (int32_t)s->n_values++,
+                            .argument = -1};
+            return p;
+        }
+        if (p->id == id) return p;
+    }
+}
+
+static inline uint64_t kind_of(int dtype, int ndim)
+{
+    return (uint64_t)(uint8_t)dtype | (uint64_t)(uint8_t)ndim << 8;
+}
+
+static inline void write_dims(df_signature *s, int ndim, const int64_t *dims)
+{
+    for (int d = 0; d < ndim; d++) s->words[s->n++] = (uint64_t)dims[d];
+}
+
+bool df_signature_value(df_signature *s, uint64_t id, const df_tensor *like)
+{
+    df_place *p = place(s, id);
+    if (!p || !reserve(s, 1 + (like ? like->ndim : 0))) return false;
+    s->words[s->n++] = (like ? kind_of(like->dtype, like->ndim) : 0) | (uint64_t)p->number << 20;
+    if (like) write_dims(s, like->ndim, like->shape);
+    return true;
+}
+
+bool df_signature_argument(df_signature *s, void *object)
+{
+    if (s->n_saved == s->saved_room &&
+        !grow((void **)&s->saved, &s->saved_room, 0, sizeof *s->saved))
+        return false;
+    s->saved[s->n_saved++] = object;
+    return true;
+}
+
+bool df_signature_operand(df_signature *s, const df_operand *o, const df_tensor *kept,
+                          uint64_t kept_id)
+{
+    const int ndim = kept ? kept->ndim : o->ndim;
+    const int64_t *dims = kept ? kept->shape : o->kept;
+    uint64_t word = kind_of(kept ? (int)kept->dtype : o->dtype, ndim);
+    int32_t argument = -1;
+    df_place *p = NULL;
+    if (s->n_operands == s->operand_room &&
+        !grow((void **)&s->argument_of, &s->operand_room, 0, sizeof *s->argument_of))
+        return false;
+    if (!reserve(s, 2 + ndim)) return false;
+    if (o->id || kept) {
+        p = place(s, o->id ? o->id : kept_id);
+        if (!p) return false;
+    }
+    if (o->id) word |= (uint64_t)(p->number + 1) << 20;
+    if (kept) {
+        if (p->argument < 0 || p->kept != o->kept) {
+            p->kept = o->kept;
+            p->argument = (int32_t)s->n_saved;
+            if (!df_signature_argument(s, o->kept)) return false;
+        }
+        argument = p->argument;
+        word |= KEPT | (uint64_t)argument << 42;
+    }
+    s->argument_of[s->n_operands++] = argument;
+    bool same = ndim == s->ndim && df_same_dims(ndim, dims, s->dims);
+    s->words[s->n++] = same ? word | SAME_SHAPE : word;
+    if (!same) write_dims(s, ndim, dims);
+    s->dims = dims;
+    s->ndim = ndim;
+    return true;
+}
+
+static inline uint64_t mixed(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ h >> 29;
+}
+
+uint64_t df_signature_hash(const df_signature *s)
+{
+    uint64_t h[LANES] = {1, 2, 3, 4};
+    int64_t i = 0;
+    for (; i + LANES <= s->n; i += LANES)
+        for (int k = 0; k < LANES; k++) h[k] = mixed(h[k], s->words[i + k]);
+    for (; i < s->n; i++) h[0] = mixed(h[0], s->words[i]);
+    for (int k = 1; k < LANES; k++) h[0] = mixed(h[0], h[k]);
+    return h[0];
+}
+
+void df_signature_free(df_signature *s)
+{
+    free(s->words);
+    free(s->saved);
+    free(s->argument_of);
+    free(s->places);
+    *s = (df_signature){0};
+}

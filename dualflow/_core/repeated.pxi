@@ -1,0 +1,360 @@
+# Logs of tapes that were seen before, and the programs that some of them are walked back by. No
+# Python code runs while a log is written and looked up, so nothing changes meanwhile.
+
+cdef enum:
+    MAX_ENTRIES = 10000        # of a log that is looked up: longer ones would fill the table
+    MAX_PROGRAMS = 64          # known logs that have one
+    MAX_COUNTED = 256          # those that don't, yet
+    FEW_GIVEN = 64             # arguments of a program that need no allocation
+
+cdef df_signature signature    # of the log that was looked up last
+
+
+@cython.final
+cdef class KnownLog:
+    """A log that was walked back before.
+
+    Attributes
+    ----------
+    n_entries : int
+    ops : tuple of str
+        Of its first entries.
+    walks, spent_ns, compile_ns : int
+        How often it was walked back, how long that took in all, and how long compiling took.
+    runs : int
+        How often a program did it instead.
+    why : str or None
+        Why it has no program and gets none.
+    program : Program or None
+    """
+    cdef uint64_t *words
+    cdef int64_t n_words
+    cdef uint64_t hash
+    cdef readonly int64_t n_entries, walks, spent_ns, runs
+    cdef readonly tuple ops
+    cdef public object why
+    cdef readonly Program program
+    cdef tuple given               # for each argument of the program, which of the log's it is
+    cdef object results            # for each source a result of the program or None; or a function
+    cdef public int64_t compile_ns
+
+    def __dealloc__(self):
+        free(self.words)
+
+    def walked(self, int64_t ns):
+        """Counts a walk."""
+        self.walks += 1
+        self.spent_ns += ns
+
+    def compiled(self, Program program not None, given, results):
+        """From now on a program does it.
+
+        Parameters
+        ----------
+        program : Program
+        given : sequence of int
+            For each of its arguments, the argument of the log.
+        results : sequence of int or None, or callable (list) -> list
+            For each source, which result of the program it is; or makes a list of gradients of the
+            list that the program returns.
+        """
+        if len(given) != program.n_args:
+            raise TypeError(f"a program of {program.n_args} arguments gets {len(given)}")
+        self.given = tuple(given)
+        self.results = results if callable(results) else tuple(results)
+        self.program = program
+        known_logs.keep(self)
+
+    cdef list execute(self, PyObject **saved):
+        """The gradients, given the arguments of the log, which others hold."""
+        cdef PyObject *few[FEW_GIVEN]
+        cdef PyObject **args = few
+        cdef list made = [], found
+        cdef Py_ssize_t k, n = len(self.given)
+        if n > FEW_GIVEN:
+            args = <PyObject **>PyMem_Malloc(n * sizeof(PyObject *))
+            if args == NULL:
+                raise MemoryError()
+        try:
+            for k in range(n):
+                args[k] = saved[<Py_ssize_t><object>PyTuple_GET_ITEM(self.given, k)]
+            self.program.execute(args, made, NULL, False, NULL)
+        finally:
+            if args != few:
+                PyMem_Free(args)
+        self.runs += 1
+        if type(self.results) is not tuple:
+            return self.results(made)
+        found = [None] * len(<tuple>self.results)
+        for k in range(len(found)):
+            result = <object>PyTuple_GET_ITEM(self.results, k)
+            if result is not None:
+                found[k] = made[<Py_ssize_t>result]
+        return found
+
+
+@cython.final
+cdef class KnownLogs:
+    """The table of them, newest use first. The least recently used goes."""
+    cdef readonly list programs, counted
+    cdef public bint on
+
+    def __cinit__(self):
+        self.programs = []
+        self.counted = []
+        self.on = True
+
+    def clear(self):
+        """Forgets all."""
+        self.programs.clear()
+        self.counted.clear()
+
+    def find(self, RecordLog log not None, list targets not None, dict seeds, list ids not None):
+        """The KnownLog of a walk back, which is in the table from now on; else a str, which says
+        why it is none.
+
+        Parameters
+        ----------
+        log : RecordLog
+        targets : list of Tensor or Variable
+        seeds : dict of id to Tensor, or None
+            What flows into values; None: ones into the only target.
+        ids : list of int
+            Of the sources.
+        """
+        why = self.write(log, targets, seeds, ids)
+        return self.look_up(log) if why is None else why
+
+    def run(self, RecordLog log not None, list targets not None, dict seeds, list ids not None,
+            bint free):
+        """A list of gradients, one for each source, where a program gives them; else what `find`
+        gives. `free`: the log forgets its records.
+
+        An error leaves the log as it was.
+        """
+        cdef KnownLog known
+        why = self.write(log, targets, seeds, ids)
+        if why is not None:
+            return why
+        known = self.look_up(log)
+        if known.program is None:
+            return known
+        found = self.execute(known, log)
+        if free:
+            log.free_entries()
+        return found
+
+    cdef list execute(self, KnownLog known, RecordLog log):
+        """Runs on arguments that are held meanwhile: other threads may look up logs, and callbacks
+        change this one."""
+        cdef list held = []
+        cdef Py_ssize_t k
+        for k in range(signature.n_saved):
+            held.append(<object>signature.saved[k])
+        log.walks += 1
+        try:
+            return known.execute(PySequence_Fast_ITEMS(held))
+        finally:
+            log.walks -= 1
+
+    cdef str write(self, RecordLog log, list targets, dict seeds, list ids):
+        """Writes the log into `signature`; or says why it can't be looked up."""
+        cdef df_entry *e = log.c.last
+        cdef Tensor x
+        cdef Op op
+        if not self.on:
+            return "switched off"
+        if df_trace_top != NULL:
+            return "in a trace"
+        if df_log_top != NULL:
+            return "another tape records it"
+        if checking_numerics:
+            return "numbers are checked"
+        if log.functions:
+            return f"{(<Op>log.functions[0]).name} has a gradient of its own"
+        if log.walks:
+            return "its records are walked back already"
+        if log.c.n > MAX_ENTRIES:
+            return f"{log.c.n} records, more than {<int>MAX_ENTRIES}"
+        df_signature_begin(&signature)
+        put(df_signature_word(&signature, rules_version))
+        put(df_signature_word(&signature, 0 if seeds is None else 1 + len(seeds)))
+        if seeds is None:
+            x = targets[0] if is_tensor(targets[0]) else (<Variable?>targets[0]).value_
+            put(df_signature_value(&signature, id_of(targets[0]), &x.t))
+        else:
+            for key, g in seeds.items():
+                if type(g) is not Tensor:
+                    return "it begins with a traced value"
+                put(df_signature_value(&signature, key, &(<Tensor>g).t))
+                put(df_signature_argument(&signature, <void *>g))
+        put(df_signature_word(&signature, len(ids)))
+        for key in ids:
+            put(df_signature_value(&signature, key, NULL))
+        while e != NULL:
+            if not write_entry(e):
+                return f"{(<Op>e.op).name} has traced operands, or very many"
+            e = e.before
+        return None
+
+    cdef KnownLog look_up(self, RecordLog log):
+        cdef uint64_t hash = df_signature_hash(&signature)
+        cdef KnownLog known = among(self.programs, hash)
+        if known is None:
+            known = among(self.counted, hash)
+        if known is None:
+            known = self.add(log, hash)
+        return known
+
+    cdef KnownLog add(self, RecordLog log, uint64_t hash):
+        cdef KnownLog known = KnownLog.__new__(KnownLog)
+        cdef df_entry *e = log.c.last
+        cdef list ops = []
+        known.words = <uint64_t *>malloc(signature.n * sizeof(uint64_t))
+        if known.words == NULL:
+            raise MemoryError()
+        memcpy(known.words, signature.words, signature.n * sizeof(uint64_t))
+        known.n_words = signature.n
+        known.hash = hash
+        known.n_entries = log.c.n
+        while e != NULL and len(ops) < 3:
+            ops.append((<Op>e.op).name)
+            e = e.before
+        known.ops = tuple(ops)
+        self.counted.insert(0, known)
+        del self.counted[MAX_COUNTED:]
+        return known
+
+    cdef int keep(self, KnownLog known) except -1:
+        """Moves one that has a program now."""
+        if known in self.counted:
+            self.counted.remove(known)
+        if known not in self.programs:
+            self.programs.insert(0, known)
+            del self.programs[MAX_PROGRAMS:]
+        return 0
+
+    def replay(self, RecordLog log not None, list targets not None, dict seeds, list ids not None,
+               given, absent):
+        """The records as they are walked back, newest first, with other operands.
+
+        Parameters
+        ----------
+        given : callable (number, Tensor) -> Symbol
+            What stands for an argument of the log.
+        absent : callable (DType, shape) -> Symbol
+            What stands for an operand that is not kept.
+
+        Returns
+        -------
+        records : list of Record
+            Values that no source flows into are known as 0.
+        seeds : dict of id to Symbol, or None
+        """
+        cdef df_entry *e = log.c.last
+        cdef df_id_set reach
+        cdef list saved = [], numbers, records = []
+        cdef Py_ssize_t k, at = 0
+        why = self.write(log, targets, seeds, ids)
+        if why is not None:
+            raise ValueError(why)
+        for k in range(signature.n_saved):
+            saved.append(<object>signature.saved[k])
+        numbers = [None] * signature.n_operands
+        for k in range(signature.n_operands):
+            numbers[k] = signature.argument_of[k]
+        for k in range(len(saved)):
+            saved[k] = given(k, saved[k])
+        memset(&reach, 0, sizeof(reach))
+        reach.base = log.c.ids.base
+        try:
+            for key in ids:
+                keep_id(&reach, key)
+            if not df_log_reach(&log.c, &reach):
+                raise MemoryError()
+            while e != NULL:
+                records.append(stand_in(e, &reach, saved, numbers, at, absent))
+                at += e.n_in + e.n_out
+                e = e.before
+        finally:
+            df_id_set_free(&reach)
+        return records, None if seeds is None else dict(zip(seeds, saved))
+
+
+cdef Record stand_in(df_entry *e, df_id_set *reach, list saved, list numbers, Py_ssize_t at,
+                     absent):
+    """A record whose operands, from number `at` on, are replaced."""
+    cdef Record r = record_of(e)
+    cdef list operands = []
+    cdef int k
+    for k in range(e.n_in + e.n_out):
+        x = r.inputs[k] if k < e.n_in else r.outputs[k - e.n_in]
+        operands.append(absent(x.dtype, x.shape) if numbers[at + k] < 0 else saved[numbers[at + k]])
+        if k < e.n_in and r.ids[k] and not df_id_set_has(reach, r.ids[k]):
+            r.ids[k] = 0
+    r.inputs, r.outputs = tuple(operands[:e.n_in]), tuple(operands[e.n_in:])
+    return r
+
+
+cdef inline int put(bint done) except -1:
+    if not done:
+        raise MemoryError()
+    return 0
+
+
+cdef bint write_entry(df_entry *e) except -1:
+    """False if it cannot be written."""
+    cdef Op op = <Op>e.op
+    cdef Attrs attrs
+    cdef df_operand *o = e.operands
+    cdef Tensor x
+    cdef Py_ssize_t j
+    cdef int k
+    if signature.n_operands + e.n_in + e.n_out > DF_SIGNATURE_OPERANDS or e.both_ways:
+        return False
+    put(df_signature_word(&signature, <uint64_t>op.index | <uint64_t>e.n_in << 20 |
+                          <uint64_t>e.n_out << 42))
+    if e.attrs != NULL:
+        attrs = <Attrs>e.attrs
+        if attrs.symbolic:
+            return False
+        for k in range(op.c.n_attrs):
+            if op.c.attrs[k].type == DF_ATTR_INTS:
+                put(df_signature_word(&signature, attrs.c[k].list.n))
+                for j in range(attrs.c[k].list.n):
+                    put(df_signature_word(&signature, <uint64_t>attrs.c[k].list.v[j]))
+            else:                      # a float by its bits
+                put(df_signature_word(&signature, <uint64_t>attrs.c[k].i))
+    for k in range(e.n_in + e.n_out):
+        if o.spec:
+            put(df_signature_operand(&signature, o, NULL, 0))
+        elif type(<object>o.kept) is Tensor:
+            x = <Tensor>o.kept
+            put(df_signature_operand(&signature, o, &x.t, x.id))
+        else:
+            return False
+        o += 1
+    return True
+
+
+cdef KnownLog among(list logs, uint64_t hash):
+    """The one of the list that `signature` is of, in front from now on."""
+    cdef KnownLog known
+    cdef Py_ssize_t k
+    for k in range(len(logs)):
+        known = <KnownLog>PyList_GET_ITEM(logs, k)
+        if known.hash == hash and known.n_words == signature.n and memcmp(
+                known.words, signature.words, signature.n * sizeof(uint64_t)) == 0:
+            if k:
+                del logs[k]
+                logs.insert(0, known)
+            return known
+    return None
+
+
+cdef KnownLogs known_logs = KnownLogs()
+
+
+def repeated_logs():
+    """The table of this process."""
+    return known_logs
