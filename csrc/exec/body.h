@@ -17,6 +17,12 @@ typedef struct {
     int64_t offset;
 } df_patch;
 
+/* When memory that is lent begins or ends to be needed. */
+typedef struct {
+    int instruction, index; /* of an argument or a result */
+    int64_t bytes;
+} df_moment;
+
 /* An instruction made ready. */
 typedef struct {
     df_status (*run)(const df_call *call, df_error *err);
@@ -66,6 +72,8 @@ struct df_program {
     bool unsized;       /* slots of arguments have unknown shapes */
     int *returned;     /* by result: its slot, or NULL */
     df_tensor *returns; /* by result: its dtype and shape, or NULL */
+    df_moment *begins, *ends; /* of lent results and arguments, by instruction */
+    int n_begins, n_ends;
     int *stays;         /* by result: the argument in whose memory it is made, or -1 */
     _Atomic(df_frame *) spare[DF_SPARE_FRAMES];
 };
@@ -146,6 +154,10 @@ static inline bool df_ready_writes_input(const df_program *p, const df_ready *s,
         if (df_program_writes(p->bodies[s->first_body + b].program, k)) return true;
     return false;
 }
+
+/* Notes when arguments and results of at least so many bytes are needed (program.h, df_loan), and
+ * which instructions nothing but run; false when there is no memory. */
+bool df_program_find_loans(df_program *p, int64_t least);
 
 /* Whether the parts lie in memory as a run relies on; slots and operands have been checked. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);

@@ -368,7 +368,7 @@ static df_status prepare_all(df_program *p, int *failed, df_error *err)
         status = df_op_check_arity(&frame->calls[i], err);
         if (status == DF_OK && !s->dynamic) status = prepare(p, s, &frame->calls[i], &end, err);
         if (status != DF_OK) *failed = i;
-        s->simple = !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
+        s->simple &= !s->dynamic && !s->poll && s->n_wave == 1 && s->n_frees == 0;
         p->plain &= s->simple;
     }
     df_frame_free(p, frame);
@@ -391,7 +391,7 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     copy_instructions(p, parts);
     find_waves(p, parts->instructions);
     status = df_program_take_bodies(p, parts, err);
-    if (status == DF_OK && !find_frees(p))
+    if (status == DF_OK && (!find_frees(p) || !df_program_find_loans(p, parts->lent_bytes)))
         status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) status = prepare_all(p, failed, err);
     if (status == DF_OK) status = df_program_check_waves(p, failed, err);
@@ -438,6 +438,8 @@ void df_program_free(df_program *p)
     free(p->instructions);
     free(p->patches);
     free(p->dynamic);
+    free(p->begins);
+    free(p->ends);
     free(p->operands);
     free(p->dims);
     free(p->attrs);

@@ -64,6 +64,8 @@ typedef struct {
     int64_t arena_bytes;
     /* Of a body: by result, the slot that it is, a RESULT or a DYNAMIC one that is kept. */
     const int *returned;
+    /* Arguments and results of at least so many bytes may be lent, see df_loan; 0: none. */
+    int64_t lent_bytes;
 } df_program_parts;
 
 typedef struct df_frame df_frame; /* what one run needs of its own: arena and tensors */
@@ -83,6 +85,8 @@ typedef struct df_frame df_frame; /* what one run needs of its own: arena and te
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
+/* Whether the memory of a result may be lent. */
+bool df_program_lends(const df_program *p, int result);
 /* Instructions, with those of bodies. */
 int df_program_size(const df_program *p);
 /* Lets an instruction, not one of a body, run by compiled code from now on (the record's
@@ -104,6 +108,16 @@ typedef struct {
     int64_t *start;
 } df_profile;
 
+/* Memory that a run holds only as long as it needs it, so that what it is given is gone before all
+ * it makes is there. `args`: a reference to the memory of each argument, or NULL; one that may be
+ * lent is released after the last instruction that reads it. `results`: NULLs; where `made` is the
+ * memory of one that may be lent, which is allocated for the first instruction that writes it.
+ * What is left in both is the caller's, also if the run fails. */
+typedef struct {
+    df_buffer **args;
+    df_buffer **results;
+} df_loan;
+
 typedef struct {
     void *const *args;    /* n_args */
     void *const *results; /* n_results */
@@ -114,6 +128,8 @@ typedef struct {
     const atomic_bool *stop;
     const df_profile *profile;
     bool check_numerics; /* stop at the first instruction that makes a NaN or an infinity */
+    const df_loan *loan; /* NULL: all memory is there from begin to end. Else results that may be
+                          * lent are NULL */
 } df_run;
 
 /* Frames come from a small pool of the program: runs in several threads each take one. NULL: no

@@ -16,6 +16,7 @@ typedef struct {
     df_frame *frame;
     const df_run *run;
     int first; /* of a wave */
+    const df_moment *begin, *end; /* the next one of each */
     atomic_flag lock; /* guards the rest */
     int failed;
     df_error *err;
@@ -201,6 +202,34 @@ static df_status stop_before(execution *x, int i)
     return df_fail(x->err, DF_CANCELLED, "stopped before %s", x->p->instructions[i].op->name);
 }
 
+/* Allocates what instructions before `until` write first. */
+static df_status take_lent(execution *x, int until)
+{
+    const df_program *p = x->p;
+    const df_patch *patches = p->patches + p->n_arg_patches;
+    for (; x->begin < p->begins + p->n_begins && x->begin->instruction < until; x->begin++) {
+        df_buffer *made = df_buffer_new(x->begin->bytes);
+        if (!made)
+            return df_fail(x->err, DF_OUT_OF_MEMORY, "program: no memory for a result of %lld "
+                           "bytes", (long long)x->begin->bytes);
+        x->run->loan->results[x->begin->index] = made;
+        for (int k = 0; k < p->n_result_patches; k++)
+            if (patches[k].index == x->begin->index)
+                x->frame->tensors[patches[k].slot].data = (char *)made->data + patches[k].offset;
+    }
+    return DF_OK;
+}
+
+/* Lets go what no instruction from `from` on reads. */
+static void give_lent(execution *x, int from)
+{
+    const df_program *p = x->p;
+    for (; x->end < p->ends + p->n_ends && x->end->instruction < from; x->end++) {
+        df_buffer_release(x->run->loan->args[x->end->index]);
+        x->run->loan->args[x->end->index] = NULL;
+    }
+}
+
 /* Instruction `first` and its wave; sets `n` to how many these were. */
 static df_status run_group(execution *x, int first, int *n)
 {
@@ -210,6 +239,10 @@ static df_status run_group(execution *x, int first, int *n)
     *n = s->n_wave;
     for (int i = 0; i < *n; i++) poll |= s[i].poll;
     if (poll && df_session_stops(x->frame->session)) return stop_before(x, first);
+    if (x->begin && (status = take_lent(x, first + *n)) != DF_OK) {
+        x->failed = first;
+        return status;
+    }
     if (*n > 1) {
         status = run_wave(x, first, *n);
     } else {
@@ -217,6 +250,7 @@ static df_status run_group(execution *x, int first, int *n)
         if (status != DF_OK) x->failed = first;
     }
     for (int i = 0; i < *n; i++) free_dynamic(x, first + i);
+    if (x->end) give_lent(x, first + *n);
     return status;
 }
 
@@ -226,7 +260,7 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
     for (; at < end; at++)
         frame->tensors[at->slot].data = (char *)run->args[at->index] + at->offset;
     for (end += p->n_result_patches; at < end; at++)
-        frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
+        if (run->results[at->index]) frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
 /* All instructions, each of which just runs. */
@@ -250,6 +284,10 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
     execution x = {.p = p, .frame = frame, .run = session->run, .lock = ATOMIC_FLAG_INIT,
                    .failed = -1, .err = err};
     const bool watched = x.run->profile || x.run->check_numerics;
+    if (x.run->loan) {
+        x.begin = p->begins;
+        x.end = p->ends;
+    }
     df_status status = DF_OK;
     if (p->plain && !watched && !x.run->stop) return run_plain(p, frame, err);
     for (int i = 0, n = 1; i < p->n_instructions && status == DF_OK; i += n) {

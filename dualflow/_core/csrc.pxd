@@ -303,6 +303,7 @@ cdef extern from "exec/program.h" nogil:
         const df_instruction *instructions
         int64_t arena_bytes
         const int *returned
+        int64_t lent_bytes
     df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                              df_error *err) noexcept
     void df_program_free(df_program *p) noexcept
@@ -312,6 +313,10 @@ cdef extern from "exec/program.h" nogil:
     ctypedef struct df_profile:
         int64_t *ns
         int64_t *start
+    bint df_program_lends(const df_program *p, int result) noexcept
+    ctypedef struct df_loan:
+        df_buffer **args
+        df_buffer **results
     ctypedef struct df_run:
         void *const *args
         void *const *results
@@ -320,6 +325,7 @@ cdef extern from "exec/program.h" nogil:
         const void *stop
         const df_profile *profile
         bint check_numerics
+        const df_loan *loan
     df_frame *df_program_enter(df_program *p) noexcept
     df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                              df_error *err) noexcept

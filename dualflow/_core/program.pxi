@@ -10,6 +10,20 @@ cdef enum:
 cdef double NOGIL_NS = 20000   # releasing the GIL costs more than shorter programs
 
 
+@cython.final
+cdef class Lent:
+    """What holds the arguments of a run and lets them go when it begins: the run then holds their
+    memory, each as long as an instruction reads it, and a result's from when one writes it."""
+    cdef list held
+    cdef RecordLog log
+
+    cdef int let_go(self) except -1:
+        self.held.clear()
+        if self.log is not None:
+            self.log.free_entries()
+        return 0
+
+
 cdef struct Returned:
     df_slot_kind kind
     int index
@@ -38,6 +52,8 @@ cdef class Program:
         Instructions of bodies are counted behind those of the program (csrc/exec/program.h).
     is_body : bool, default False
         Whether an instruction of another program is to own it.
+    lent_bytes : int, default 0
+        Arguments and results of at least so many bytes may be lent; 0: none.
 
     Attributes
     ----------
@@ -55,8 +71,9 @@ cdef class Program:
     cdef list unsized              # (slot, argument, dtype, dims) where these depend on data
     cdef object on_error
     cdef readonly double cost
+    cdef bint lends                # some arguments or results may be lent
 
-    def __cinit__(self, spec, on_error=None, is_body=False):
+    def __cinit__(self, spec, on_error=None, is_body=False, int64_t lent_bytes=0):
         cdef ProgramParts parts
         cdef df_error err
         cdef df_status status
@@ -69,6 +86,7 @@ cdef class Program:
             parts.bodies[<int>k] = (<Program>body).c
         for result in spec.results:
             parts.c.n_results += is_body or result.kind == DF_SLOT_RESULT
+        parts.c.lent_bytes = lent_bytes
         status = df_program_new(&parts.c, &self.c, &failed, &err)
         if status != DF_OK:
             self.fail(status, failed, &err, NULL)
@@ -83,6 +101,10 @@ cdef class Program:
             if slot.kind == DF_SLOT_ARG and None in slot.shape:
                 self.unsized.append((k, slot.number, slot.dtype.index, slot.shape))
         self.measure_args(parts)
+        for k in range(self.n_args if lent_bytes > 0 else 0):
+            self.lends |= self.needed[<int>k] >= lent_bytes
+        for k in range(self.n_results):
+            self.lends |= df_program_lends(self.c, <int>k)
         if not is_body:                    # else the program around it takes them
             self.copy_results(parts, spec.results)
 
@@ -215,14 +237,19 @@ cdef class Program:
                                 b"program", &err), &err)
         return 0
 
-    cdef int make_results(self, PyObject **args, void **pointers, list results) except -1:
-        """Appends all that a run returns; None in place of dynamic results, set after the run."""
+    cdef int make_results(self, PyObject **args, void **pointers, list results,
+                          bint lends) except -1:
+        """Appends all that a run returns; None in place of dynamic results, set after the run, and
+        of those that are lent if it `lends`."""
         cdef Returned *r
         cdef Tensor x
         cdef int k
         for k in range(self.n_returned):
             r = &self.returned[k]
-            if r.kind == DF_SLOT_RESULT:
+            if r.kind == DF_SLOT_RESULT and lends and df_program_lends(self.c, r.index):
+                pointers[r.index] = NULL
+                results.append(None)
+            elif r.kind == DF_SLOT_RESULT:
                 x = new_result(r)
                 pointers[r.index] = x.t.data
                 results.append(x)
@@ -249,25 +276,64 @@ cdef class Program:
             results[first + k] = x
         return 0
 
+    cdef int take_memory(self, PyObject **args, df_loan *loan) except -1:
+        """References to the memory of all arguments, and room for results that are lent."""
+        cdef int k
+        loan.args = <df_buffer **>calloc(self.n_args + self.n_results + 1, sizeof(df_buffer *))
+        if loan.args == NULL:
+            raise MemoryError()
+        loan.results = loan.args + self.n_args
+        for k in range(self.n_args):
+            if type(<object>args[k]) is Tensor and (<Tensor>args[k]).t.buffer != NULL:
+                df_buffer_retain((<Tensor>args[k]).t.buffer)
+                loan.args[k] = (<Tensor>args[k]).t.buffer
+        return 0
+
+    cdef int take_lent(self, df_loan *loan, list results, Py_ssize_t first) except -1:
+        """Makes tensors of the results that were lent."""
+        cdef Returned *r
+        cdef Tensor x
+        cdef df_error err
+        cdef int k
+        for k in range(self.n_returned):
+            r = &self.returned[k]
+            if r.kind == DF_SLOT_RESULT and loan.results[r.index] != NULL:
+                x = blank()
+                check(df_tensor_set(&x.t, r.dtype, r.ndim, r.shape, b"program", &err), &err)
+                x.t.buffer = loan.results[r.index]
+                x.t.data = x.t.buffer.data
+                loan.results[r.index] = NULL
+                results[first + k] = x
+        return 0
+
+    cdef void end_loan(self, df_loan *loan) noexcept:
+        cdef int k
+        for k in range(self.n_args + self.n_results if loan.args != NULL else 0):
+            df_buffer_release(loan.args[k])
+        free(loan.args)
+
     cdef int execute(self, PyObject **args, list results, const df_profile *profile,
-                     bint check_numerics, Claim *claim) except -1:
+                     bint check_numerics, Claim *claim, Lent lent=None) except -1:
         """Runs on borrowed tensors (n_args of them) and appends what it returns to `results`.
-        `claim` holds the variables among them that it writes."""
+        `claim` holds the variables among them that it writes; `lent` the tensors, until the run
+        begins."""
         cdef void *few[INLINE_POINTERS]
         cdef void **pointers = few
         cdef df_frame *frame = NULL
         cdef df_run run
+        cdef df_loan loan
         cdef df_error err
         cdef df_status status
         cdef int failed = -1
         cdef Py_ssize_t first = len(results)
+        loan.args = NULL
         if self.n_args + self.n_results > INLINE_POINTERS:
             pointers = <void **>PyMem_Malloc((self.n_args + self.n_results) * sizeof(void *))
             if pointers == NULL:
                 raise MemoryError()
         try:
             self.point_at_args(args, pointers)
-            self.make_results(args, pointers + self.n_args, results)
+            self.make_results(args, pointers + self.n_args, results, lent is not None)
             frame = df_program_enter(self.c)
             if frame == NULL:
                 raise _errors.ResourceExhaustedError("program: no memory for a run")
@@ -280,6 +346,11 @@ cdef class Program:
             run.stop = NULL
             run.profile = profile
             run.check_numerics = check_numerics
+            run.loan = NULL
+            if lent is not None:
+                self.take_memory(args, &loan)
+                run.loan = &loan
+                lent.let_go()
             if claim != NULL:
                 begin_work(claim)
             if self.cost > NOGIL_NS:
@@ -291,7 +362,10 @@ cdef class Program:
                 claim.working = False
             if status == DF_OK and self.keeps_dynamic:
                 self.take_dynamic(frame, results, first)
+            if status == DF_OK and lent is not None:
+                self.take_lent(&loan, results, first)
         finally:
+            self.end_loan(&loan)
             if frame != NULL:
                 df_program_leave(self.c, frame)
             if pointers != few:

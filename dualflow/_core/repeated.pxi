@@ -65,8 +65,8 @@ cdef class KnownLog:
         self.program = program
         known_logs.keep(self)
 
-    cdef list execute(self, PyObject **saved):
-        """The gradients, given the arguments of the log, which others hold."""
+    cdef list execute(self, PyObject **saved, Lent lent):
+        """The gradients, given the arguments of the log, which `lent` or others hold."""
         cdef PyObject *few[FEW_GIVEN]
         cdef PyObject **args = few
         cdef list made = [], found
@@ -78,7 +78,7 @@ cdef class KnownLog:
         try:
             for k in range(n):
                 args[k] = saved[<Py_ssize_t><object>PyTuple_GET_ITEM(self.given, k)]
-            self.program.execute(args, made, NULL, False, NULL)
+            self.program.execute(args, made, NULL, False, NULL, lent)
         finally:
             if args != few:
                 PyMem_Free(args)
@@ -130,7 +130,7 @@ cdef class KnownLogs:
         """A list of gradients, one for each source, where a program gives them; else what `find`
         gives. `free`: the log forgets its records.
 
-        An error leaves the log as it was.
+        An error leaves the log as it was, or empty.
         """
         cdef KnownLog known
         why = self.write(log, targets, seeds, ids)
@@ -139,21 +139,25 @@ cdef class KnownLogs:
         known = self.look_up(log)
         if known.program is None:
             return known
-        found = self.execute(known, log)
+        found = self.execute(known, log, free and known.program.lends)
         if free:
             log.free_entries()
         return found
 
-    cdef list execute(self, KnownLog known, RecordLog log):
-        """Runs on arguments that are held meanwhile: other threads may look up logs, and callbacks
-        change this one."""
+    cdef list execute(self, KnownLog known, RecordLog log, bint lends):
+        """Runs on arguments that are held meanwhile, as other threads may look up logs; if it
+        `lends`, until the run begins."""
         cdef list held = []
+        cdef Lent lent = None
         cdef Py_ssize_t k
         for k in range(signature.n_saved):
             held.append(<object>signature.saved[k])
+        if lends:
+            lent = Lent.__new__(Lent)
+            lent.held, lent.log = held, log
         log.walks += 1
         try:
-            return known.execute(PySequence_Fast_ITEMS(held))
+            return known.execute(PySequence_Fast_ITEMS(held), lent)
         finally:
             log.walks -= 1
 

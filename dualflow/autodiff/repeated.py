@@ -84,6 +84,8 @@ def run(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: l
     try:
         return LOGS.run(log, targets, seeds, ids, free)
     except Exception as error:  # any: it comes again
+        if not len(log):
+            raise                       # the records went with the memory that they held
         return f"its program failed: {error}"
 
 

@@ -28,9 +28,13 @@ from dualflow.errors import UnimplementedError
 from dualflow.graph.ir import CALL, PARAMETER, Line, Node, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled, compile_trace
+from dualflow.graph.program.peak import peak_of_plan, peak_one_by_one
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.indexed_slices import IndexedSlices
+
+LENT_BYTES = 1 << 16        # less does not count, and each that is lent takes a moment
+MORE, MORE_BYTES = 1.05, 1 << 19    # of memory that a program may take at its peak
 
 
 class LogTrace(Trace):
@@ -83,8 +87,9 @@ def compile_log(known: KnownLog, log: RecordLog, targets: Sequence[TensorBase],
     trace.outputs = [x for part in parts for x in part]
     check_trace(trace)
     shapes = {k: x.shape for k, x in enumerate(trace.inputs)}
-    compiled = compile_trace(trace, shapes, Options())
+    compiled = compile_trace(trace, shapes, Options(lent_bytes=LENT_BYTES))
     assert compiled is not None         # no size is unknown, so nothing was decided by one
+    check_memory(compiled)
     sources = [x.source for x in compiled.spec.arguments]
     known.compiled(compiled.program, [x.leaf for x in sources if isinstance(x, Argument)],
                    results_of(compiled, ids, found))
@@ -114,6 +119,16 @@ def check_trace(trace: LogTrace) -> None:
         raise UnimplementedError("a gradient rule reads a variable")
     if any([not isinstance(x.node.data, Argument) for x in trace.inputs]):
         raise UnimplementedError("a gradient rule draws random numbers, or asks a function")
+
+
+def check_memory(compiled: Compiled) -> None:
+    """Refuses a program that takes more memory than the walk, whose arena is there from the start:
+    where that matters, most of the time goes into kernels anyway."""
+    walk = peak_one_by_one(compiled.traced)
+    program = peak_of_plan(compiled.plan, LENT_BYTES)
+    if program > MORE * walk + MORE_BYTES:
+        raise UnimplementedError(f"its program would take {program / 1e6:.1f} MB, the walk takes "
+                                 f"{walk / 1e6:.1f} MB")
 
 
 def parts_of(trace: LogTrace, g: Any) -> list[Symbol]:

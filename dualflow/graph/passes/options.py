@@ -25,6 +25,9 @@ class Options:
         Whether clusters become compiled code, in the background.
     portable : bool
         Whether it is to run at other SIMD levels, too: no matrix is packed for this one.
+    lent_bytes : int
+        Arguments and results of at least so many bytes may be lent to a run (csrc/exec/program.h);
+        0: none.
     """
 
     passes: bool = True
@@ -34,3 +37,4 @@ class Options:
     check_numerics: bool = False
     jit: bool = False
     portable: bool = False
+    lent_bytes: int = 0

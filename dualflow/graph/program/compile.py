@@ -62,7 +62,8 @@ class Compiled:
         self.graph: Graph = optimize(traced, options)
         self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
         self.spec: ProgramSpec = lower(self.plan, self.graph)
-        self.program: Program = Program(self.spec, self.locate)
+        self.program: Program = Program(self.spec, self.locate, False,
+                                        options.lent_bytes)
         self.clusters: Sequence[clusters.Cluster] = (
             clusters.start(self.spec, self.program) if options.jit else ())
         distinct = {x: k for k, x in enumerate(dict.fromkeys(self.graph.outputs))}

@@ -1,0 +1,74 @@
+/* When memory that is lent is needed: a result from the first instruction that writes it, an
+ * argument to the last one that reads it. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+
+/* By argument or result: its bytes, the first and the last instruction with a slot in it. */
+typedef struct {
+    int64_t bytes;
+    int first, last;
+} span;
+
+static void extend(span *spans, const df_slot *slot, int64_t bytes, int i)
+{
+    span *s = &spans[slot->index];
+    if (s->bytes == 0) s->first = i;
+    s->bytes = df_max(s->bytes, slot->offset + bytes);
+    s->last = i;
+}
+
+static int by_instruction(const void *a, const void *b)
+{
+    const df_moment *x = a, *y = b;
+    return x->instruction != y->instruction ? (x->instruction > y->instruction) * 2 - 1
+                                            : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The moments of the spans that may be lent, in order. The instructions at which something is lent
+ * do not just run. */
+static int list_moments(df_program *p, const span *spans, int n, int64_t least, bool first,
+                        df_moment *to)
+{
+    int count = 0;
+    for (int k = 0; k < n; k++) {
+        if (spans[k].bytes < least) continue;
+        int i = first ? spans[k].first : spans[k].last;
+        to[count++] = (df_moment){.instruction = i, .index = k, .bytes = spans[k].bytes};
+        p->instructions[i].simple = false;
+    }
+    qsort(to, (size_t)count, sizeof *to, by_instruction);
+    return count;
+}
+
+bool df_program_find_loans(df_program *p, int64_t least)
+{
+    for (int i = 0; i < p->n_instructions; i++) p->instructions[i].simple = true;
+    if (least <= 0 || p->unsized || p->n_bodies) return true;
+    span *spans = calloc((size_t)p->n_args + (size_t)p->n_results + 1, sizeof *spans);
+    p->begins = calloc((size_t)p->n_results + 1, sizeof *p->begins);
+    p->ends = calloc((size_t)p->n_args + 1, sizeof *p->ends);
+    if (!spans || !p->begins || !p->ends) {
+        free(spans);
+        return false;
+    }
+    for (int i = 0; i < p->n_instructions; i++) {
+        const df_ready *s = &p->instructions[i];
+        for (int k = 0; k < s->n_in + s->n_out; k++) {
+            const df_slot *slot = &p->slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]];
+            if (slot->kind == DF_SLOT_ARG) extend(spans, slot, df_slot_bytes(slot), i);
+            if (slot->kind == DF_SLOT_RESULT) extend(spans + p->n_args, slot, df_slot_bytes(slot), i);
+        }
+    }
+    p->n_ends = list_moments(p, spans, p->n_args, least, false, p->ends);
+    p->n_begins = list_moments(p, spans + p->n_args, p->n_results, least, true, p->begins);
+    free(spans);
+    return true;
+}
+
+bool df_program_lends(const df_program *p, int result)
+{
+    for (int k = 0; k < p->n_begins; k++)
+        if (p->begins[k].index == result) return true;
+    return false;
+}
