@@ -47,6 +47,15 @@ def flow_back(log: RecordLog, targets, seeds, ids, free):
 def switch_on():
     """From now on all gradients of tapes are computed in both ways."""
     tape.flow_back = rows.flow_back = flow_back
+    tape.LOGS = Nothing
+
+
+class Nothing:
+    """Knows no log, so that all take the way above."""
+
+    @staticmethod
+    def quick(log, target, sources, free):
+        return None
 
 
 def summary():

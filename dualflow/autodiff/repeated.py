@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dualflow._core import RecordLog, TensorBase
 
-__all__ = ["flow_back", "report"]
+__all__ = ["LOGS", "flow_back", "report"]
 
 COMPILER = "dualflow.graph.calls.log_program"       # not loaded before the first log is due
 LOAD_NS = 150_000_000

@@ -16,7 +16,7 @@ from dualflow._core import (
 )
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import fit, ones, zeros
-from dualflow.autodiff.repeated import flow_back, report
+from dualflow.autodiff.repeated import LOGS, flow_back, report
 from dualflow.autodiff.rows import backward_rows, directions
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.frames import warn
@@ -178,6 +178,11 @@ class GradientTape(Recorder):
         """
         zero = wants_zero(unconnected_gradients)
         log = self._start("gradient")
+        if output_gradients is None:
+            known = LOGS.quick(log, target, sources, not self._persistent)
+            if known is not None:
+                self._how = None
+                return known
         target, output_gradients = without_slices(target, output_gradients)
         targets = [target] if type(target) is Tensor else flatten_tensors(target)
         alone = isinstance(sources, TensorBase)
