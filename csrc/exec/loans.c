@@ -56,8 +56,9 @@ bool df_program_find_loans(df_program *p, int64_t least)
         const df_ready *s = &p->instructions[i];
         for (int k = 0; k < s->n_in + s->n_out; k++) {
             const df_slot *slot = &p->slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]];
-            if (slot->kind == DF_SLOT_ARG) extend(spans, slot, df_slot_bytes(slot), i);
-            if (slot->kind == DF_SLOT_RESULT) extend(spans + p->n_args, slot, df_slot_bytes(slot), i);
+            const int64_t bytes = df_slot_bytes(slot);
+            if (slot->kind == DF_SLOT_ARG) extend(spans, slot, bytes, i);
+            if (slot->kind == DF_SLOT_RESULT) extend(spans + p->n_args, slot, bytes, i);
         }
     }
     p->n_ends = list_moments(p, spans, p->n_args, least, false, p->ends);

@@ -260,7 +260,8 @@ static void patch(const df_program *p, df_frame *frame, const df_run *run)
     for (; at < end; at++)
         frame->tensors[at->slot].data = (char *)run->args[at->index] + at->offset;
     for (end += p->n_result_patches; at < end; at++)
-        if (run->results[at->index]) frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
+        if (run->results[at->index]) /* else it is lent */
+            frame->tensors[at->slot].data = (char *)run->results[at->index] + at->offset;
 }
 
 /* All instructions, each of which just runs. */

@@ -75,6 +75,7 @@ include "contexts.pxi"    # what is entered and left without a window for signal
 include "host.pxi"        # from a running program back into Python
 include "file.pxi"        # program files, read
 include "parts.pxi"       # a program in C form, while it is built
+include "lent.pxi"        # memory lent to runs
 include "program.pxi"     # programs: built, run, timed
 include "kept.pxi"        # what programs compute once
 include "call.pxi"        # what a program is bound to, and a run of it

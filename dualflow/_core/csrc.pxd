@@ -157,6 +157,7 @@ cdef extern from "tape/signature.h" nogil:
         int64_t n
         int64_t n_saved
         int64_t n_operands
+        int32_t round
     void df_signature_begin(df_signature *s) noexcept
     bint df_signature_word(df_signature *s, uint64_t word) noexcept
     bint df_signature_value(df_signature *s, uint64_t id, const df_tensor *like) noexcept

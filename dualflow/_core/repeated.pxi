@@ -4,7 +4,7 @@
 cdef enum:
     MAX_ENTRIES = 10000        # of a log that is looked up: longer ones would fill the table
     MAX_PROGRAMS = 64          # known logs that have one
-    MAX_COUNTED = 256          # those that don't, yet
+    MAX_COUNTED = 64           # those that don't, yet: each look-up goes through them
     FEW_GIVEN = 64             # arguments of a program that need no allocation
 
 cdef df_signature signature    # of the log that was looked up last
@@ -128,14 +128,16 @@ cdef class KnownLogs:
         return self.look_up(log) if why is None else why
 
     def run(self, RecordLog log not None, list targets not None, dict seeds, list ids not None,
-            bint free):
+            bint free, int written=0):
         """A list of gradients, one for each source, where a program gives them; else what `find`
-        gives. `free`: the log forgets its records.
+        gives. `free`: the log forgets its records; `written`: what `quick` gave for the same.
 
         An error leaves the log as it was, or empty.
         """
         cdef KnownLog known
-        why = self.write(log, targets, seeds, ids)
+        why = None
+        if not written or written != signature.round:
+            why = self.write(log, targets, seeds, ids)
         if why is not None:
             return why
         known = self.look_up(log)
@@ -147,31 +149,31 @@ cdef class KnownLogs:
         return found
 
     def quick(self, RecordLog log not None, target, sources, bint free):
-        """What `run` gives in the structure of `sources`, a tensor, or a list or tuple of them, where
-        a program gives all of it; else None. Looking at structures and counting walks, which the
-        long way does, would take as long as a small program."""
+        """What `run` gives in the structure of `sources`, a tensor, or a list or tuple of them,
+        where a program gives all of it; else an int, by which `run` knows what was written already.
+        The long way, which looks at structures, would take as long as a small program."""
         cdef KnownLog known
         cdef list ids = []
         cdef bint alone = isinstance(sources, TensorBase)
         if not self.programs or type(target) is not Tensor or not (
                 alone or type(sources) is list or type(sources) is tuple) or (
                 not df_is_float((<Tensor>target).t.dtype)):
-            return None
+            return 0
         for x in (sources,) if alone else sources:
             if not isinstance(x, TensorBase):
-                return None
+                return 0
             ids.append(id_of(x))
         if self.write(log, [target], None, ids) is not None:
-            return None
+            return 0
         known = among(self.programs, df_signature_hash(&signature))
         if known is None or known.program is None or not known.all_plain:
-            return None
+            return signature.round
         try:
             found = self.execute(known, log, free and known.program.lends)
         except Exception:                  # swallows nothing: the long way meets it again
             if log.c.n == 0:
                 raise
-            return None
+            return 0
         if free:
             log.free_entries()
         return found[0] if alone else found if type(sources) is list else tuple(found)

@@ -41,7 +41,7 @@ class Cost:
 
 
 def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: list[int],
-              free: bool) -> tuple[list[Any], KnownLog | str | None]:
+              free: bool, written: int = 0) -> tuple[list[Any], KnownLog | str | None]:
     """What flows from targets back to sources.
 
     Parameters
@@ -54,6 +54,8 @@ def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, 
         Of the sources.
     free : bool
         Whether the log forgets its records.
+    written : int
+        What `LOGS.quick` gave for the same.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, 
     how : KnownLog, str or None
         None: a program gave it; else the log that was walked back, or why there can't be a program.
     """
-    how: Any = run(log, targets, seeds, ids, free)
+    how: Any = run(log, targets, seeds, ids, free, written)
     if type(how) is list:
         return how, None
     known = how if type(how) is KnownLog else None
@@ -78,11 +80,11 @@ def flow_back(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, 
 
 
 def run(log: RecordLog, targets: list[Any], seeds: dict[int, Any] | None, ids: list[int],
-        free: bool) -> list[Any] | KnownLog | str:
+        free: bool, written: int) -> list[Any] | KnownLog | str:
     """What a program gives, or why there is none. What fails in a program fails in the walk again,
     which knows the op and its line."""
     try:
-        return LOGS.run(log, targets, seeds, ids, free)
+        return LOGS.run(log, targets, seeds, ids, free, written)
     except Exception as error:  # any: it comes again
         if not len(log):
             raise                       # the records went with the memory that they held

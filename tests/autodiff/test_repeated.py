@@ -324,7 +324,7 @@ def test_the_table_is_bounded(monkeypatch):
     monkeypatch.setattr(repeated.Cost, "of", classmethod(lambda cls, known: 1e18))
     for n in range(70, 400):
         square_step(df.Variable(df.zeros([n])))
-    assert (len(LOGS.programs), len(LOGS.counted)) == (64, 256)
+    assert (len(LOGS.programs), len(LOGS.counted)) == (64, 64)
     for n, how in ((69, "run by"), (6, "run by"), (5, "not due"), (399, "not due")):
         assert how in square_step(df.Variable(df.zeros([n])))[1].report().splitlines()[0]
 

@@ -212,7 +212,7 @@ static df_program *build_sum(int wave, double cost)
     ins[1].workspace = workspace_of_sum;
     ins[2].wave = ins[3].wave = wave;
     ins[2].cost = ins[3].cost = cost;
-    return build(&(df_program_parts){7, 4, 2, 2, slots, ins, 256, NULL});
+    return build(&(df_program_parts){7, 4, 2, 2, slots, ins, 256, NULL, 0});
 }
 
 static void check_sum(df_program *p, float seed)
@@ -282,7 +282,7 @@ static void test_failures(int wave)
         ins[i].wave = wave;
         ins[i].cost = 15000;
     }
-    df_program *p = build(&(df_program_parts){7, 5, 3, 0, slots, ins, 256, NULL});
+    df_program *p = build(&(df_program_parts){7, 5, 3, 0, slots, ins, 256, NULL, 0});
     for (int turn = 0; turn < 100; turn++) {
         float good[N] = {1}, bad[N] = {-1}, var[N] = {5};
         df_error err;
@@ -311,7 +311,7 @@ static void test_dynamic(void)
     ins[2].attrs = &by;
     ins[4].attrs = &id;
     ins[2].n_attrs = ins[4].n_attrs = 1;
-    df_program *p = build(&(df_program_parts){6, 5, 1, 1, slots, ins, 64, NULL});
+    df_program *p = build(&(df_program_parts){6, 5, 1, 1, slots, ins, 64, NULL, 0});
     df_memory_stats before = {0};
     for (int turn = 0; turn < 20; turn++) {
         float x[N] = {turn % 2 ? -1.0f : 1.0f, -2, 3, 4, -5, 6}, sum = 0;
@@ -348,7 +348,7 @@ static void test_poll(void)
     const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), STATIC(DF_SLOT_ARG, 0, 1)};
     df_instruction ins[] = {CALL(accumulate, 2, 0, 0, 1), CALL(accumulate, 2, 0, 0, 1)};
     ins[1].poll = true;
-    df_program *p = build(&(df_program_parts){2, 2, 2, 0, slots, ins, 0, NULL});
+    df_program *p = build(&(df_program_parts){2, 2, 2, 0, slots, ins, 0, NULL, 0});
     float x[N] = {0}, one[N] = {1};
     int asked = 0, failed = -1, runs = 0;
     df_error err;
@@ -382,7 +382,7 @@ static void test_elementwise(void)
                              {.kind = DF_SLOT_ARG, .dtype = DF_F32, .index = 1, .shape = shape},
                              STATIC(DF_SLOT_RESULT, 0, 0), STATIC(DF_SLOT_RESULT, 0, 1)};
     const df_instruction ins[] = {CALL(plus, 2, 1, 0, 1, 2), CALL(plus, 2, 1, 0, 2, 3)};
-    df_program *p = build(&(df_program_parts){4, 2, 2, 2, slots, ins, 0, NULL});
+    df_program *p = build(&(df_program_parts){4, 2, 2, 2, slots, ins, 0, NULL, 0});
     float x[N] = {1, 2, 3, 4, 5, 6}, y[1] = {10}, first[N], second[N];
     df_error err;
     int failed;
@@ -416,7 +416,7 @@ static void test_host(void)
         ins[i].wave = 1;
         ins[i].cost = 1e6;
     }
-    df_program *p = build(&(df_program_parts){1, 3, 1, 0, slots, ins, 0, NULL});
+    df_program *p = build(&(df_program_parts){1, 3, 1, 0, slots, ins, 0, NULL, 0});
     float x[N] = {4};
     df_error err;
     int failed;
@@ -456,7 +456,7 @@ static void refuse(const df_slot *slots, int n_slots, const df_instruction *ins,
     df_program *p;
     df_error err;
     int failed;
-    df_program_parts parts = {n_slots, 1, 1, 1, slots, ins, 64, NULL};
+    df_program_parts parts = {n_slots, 1, 1, 1, slots, ins, 64, NULL, 0};
     CHECK(df_program_new(&parts, &p, &failed, &err) != DF_OK && failed == want && !p);
 }
 
@@ -494,7 +494,7 @@ static void refuse_all(const df_slot *slots, int n_slots, const df_instruction *
     df_program *p;
     df_error err;
     int failed;
-    df_program_parts parts = {n_slots, n, 2, 2, slots, ins, 1024, NULL};
+    df_program_parts parts = {n_slots, n, 2, 2, slots, ins, 1024, NULL, 0};
     df_status status = df_program_new(&parts, &p, &failed, &err);
     CHECK(good == (status == DF_OK) && failed == want);
     df_program_free(p);
@@ -576,7 +576,7 @@ static void test_dynamic_refusals(void)
 {
     const df_slot slots[] = {STATIC(DF_SLOT_ARG, 0, 0), DYNAMIC(2)};
     df_instruction pair[] = {CALL(positive, 1, 1, 0, 1), CALL(positive, 1, 1, 0, 1)};
-    df_program_parts parts = {2, 2, 1, 0, slots, pair, 64, NULL};
+    df_program_parts parts = {2, 2, 1, 0, slots, pair, 64, NULL, 0};
     df_program *p;
     df_error err;
     int failed;
