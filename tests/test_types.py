@@ -18,7 +18,7 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python layers above
-INTERNAL = {"Lent", "AnyNumber", "HandedOver", "LikeLeaf", "LikeNest", "LikeTensor", "ProgramParts",
+INTERNAL = {"AnyNumber", "HandedOver", "Lent", "LikeLeaf", "LikeNest", "LikeTensor", "ProgramParts",
             "SameValue", "Walk"}
 
 

@@ -28,7 +28,7 @@ cdef class KnownLog:
     program : Program or None
     """
     cdef uint64_t *words
-    cdef int64_t n_words
+    cdef int64_t n_words, n_saved
     cdef uint64_t hash
     cdef readonly int64_t n_entries, walks, spent_ns, runs
     cdef readonly tuple ops
@@ -59,10 +59,18 @@ cdef class KnownLog:
             For each source, which result of the program it is; or makes a list of gradients of the
             list that the program returns.
         """
-        if len(given) != program.n_args:
-            raise TypeError(f"a program of {program.n_args} arguments gets {len(given)}")
-        self.given = tuple(given)
-        self.results = results if callable(results) else tuple(results)
+        cdef tuple places = tuple(given)
+        cdef object chosen = results if callable(results) else tuple(results)
+        if len(places) != program.n_args:
+            raise TypeError(f"a program of {program.n_args} arguments gets {len(places)}")
+        for k in places:
+            if not 0 <= k < self.n_saved:
+                raise IndexError(f"argument {k} of a log that has {self.n_saved}")
+        for k in () if callable(results) else chosen:
+            if k is not None and not 0 <= k < program.n_returned:
+                raise IndexError(f"result {k} of a program that returns {program.n_returned}")
+        self.given = places
+        self.results = chosen
         self.all_plain = not callable(results) and None not in self.results
         self.program = program
         known_logs.keep(self)
@@ -253,6 +261,7 @@ cdef class KnownLogs:
             raise MemoryError()
         memcpy(known.words, signature.words, signature.n * sizeof(uint64_t))
         known.n_words = signature.n
+        known.n_saved = signature.n_saved
         known.hash = hash
         known.n_entries = log.c.n
         while e != NULL and len(ops) < 3:

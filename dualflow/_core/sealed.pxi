@@ -41,7 +41,8 @@ cdef extern from *:
 
 for sealed in (TensorBase, Tensor, Symbol):
     df_seal(sealed, True)
-for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, AnyNumber, SameValue):
+for sealed in (Op, Attrs, Record, Walk, Like, LikeLeaf, LikeTensor, LikeNest, AnyNumber, SameValue,
+               KnownLog):
     df_seal(sealed, False)
 del sealed
 
