@@ -80,24 +80,27 @@ cdef class KnownLog:
         cdef PyObject *few[FEW_GIVEN]
         cdef PyObject **args = few
         cdef list made = [], found
-        cdef Py_ssize_t k, n = len(self.given)
+        cdef Program program = self.program     # another thread may bring a new one meanwhile
+        cdef tuple given = self.given
+        cdef object results = self.results
+        cdef Py_ssize_t k, n = len(given)
         if n > FEW_GIVEN:
             args = <PyObject **>PyMem_Malloc(n * sizeof(PyObject *))
             if args == NULL:
                 raise MemoryError()
         try:
             for k in range(n):
-                args[k] = saved[<Py_ssize_t><object>PyTuple_GET_ITEM(self.given, k)]
-            self.program.execute(args, made, NULL, False, NULL, lent)
+                args[k] = saved[<Py_ssize_t><object>PyTuple_GET_ITEM(given, k)]
+            program.execute(args, made, NULL, False, NULL, lent)
         finally:
             if args != few:
                 PyMem_Free(args)
         self.runs += 1
-        if type(self.results) is not tuple:
-            return self.results(made)
-        found = [None] * len(<tuple>self.results)
+        if type(results) is not tuple:
+            return results(made)
+        found = [None] * len(<tuple>results)
         for k in range(len(found)):
-            result = <object>PyTuple_GET_ITEM(self.results, k)
+            result = <object>PyTuple_GET_ITEM(results, k)
             if result is not None:
                 found[k] = made[<Py_ssize_t>result]
         return found
