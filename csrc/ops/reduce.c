@@ -12,6 +12,25 @@
 
 enum { AXES, KEEPDIMS };
 
+/* The functions of a reducer; FOLDED: those that folds call. */
+#define REDUCER(name, identity, map, combine)                                                    \
+    static void FN(name##_rows)(void *out, const void *x, const void *p, int64_t rows, int64_t n)\
+    { FN(reduce_rows)(out, x, p, rows, n, identity, FN(map), FN(combine)); }                     \
+    static void FN(name##_columns)(void *out, const void *x, const void *p, int64_t rows,        \
+                                   int64_t cols, int64_t stride)                                 \
+    { FN(reduce_columns)(out, x, p, rows, cols, stride, identity, FN(map), FN(combine)); }
+#define FOLDED(name, identity, map, combine)                                                     \
+    static void FN(name##_part)(int64_t rows, int64_t cols, int64_t stride, void *out,           \
+                                const void *x)                                                   \
+    {                                                                                            \
+        if (rows == DF_FOLD_ROWS)                                                                \
+            FN(reduce_part)(out, x, DF_FOLD_ROWS, cols, stride, FN(map), FN(combine));           \
+        else FN(reduce_part)(out, x, 1, cols, stride, FN(map), FN(combine));                     \
+    }                                                                                            \
+    static void FN(name##_gather)(int64_t rows, int64_t cols, int64_t stride, void *out,         \
+                                  const void *x)                                                 \
+    { FN(gather_rows)(out, x, rows, cols, stride, identity, FN(combine)); }
+
 #define TEMPLATE "ops/reduce_formulas.h"
 #include "ops/each_float.h"
 #include "ops/each_int.h"

@@ -55,7 +55,19 @@ DF_INLINE T FN(reduce_lanes)(V v, FN(combine_fn) combine)
     return v[0];
 }
 
+/* Accumulator k takes vector k of every eight; the first those beyond, the second what is left of a
+ * row. Compiled clusters do the same (aot/clusters/source.py). */
 #define N_ACCUMULATORS 8
+
+/* All accumulators combined. */
+DF_INLINE T FN(end_row)(V *acc, FN(combine_fn) combine)
+{
+#pragma GCC unroll 3
+    for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
+#pragma GCC unroll 4
+        for (int k = 0; k < w; k++) acc[k] = combine(acc[k], acc[k + w]);
+    return FN(reduce_lanes)(acc[0], combine);
+}
 
 DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) map,
                            FN(combine_fn) combine)
@@ -72,11 +84,7 @@ DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) ma
         const V rest = map(FN(load_n)(x + i, n - i), p);
         acc[1] = combine(acc[1], FN(select)(FN(first_lanes)(n - i), rest, identity));
     }
-#pragma GCC unroll 3
-    for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
-#pragma GCC unroll 4
-        for (int k = 0; k < w; k++) acc[k] = combine(acc[k], acc[k + w]);
-    return FN(reduce_lanes)(acc[0], combine);
+    return FN(end_row)(acc, combine);
 }
 
 typedef V (*FN(pair_fn))(V a, V b, V p, V q);
@@ -95,11 +103,7 @@ DF_INLINE T FN(sum_of_pairs)(const T *a, const T *b, int64_t n, V p, V q, FN(pai
         const V rest = f(FN(load_n)(a + i, n - i), FN(load_n)(b + i, n - i), p, q);
         acc[1] += FN(select)(FN(first_lanes)(n - i), rest, (V){0});
     }
-#pragma GCC unroll 3
-    for (int w = N_ACCUMULATORS / 2; w > 0; w /= 2)
-#pragma GCC unroll 4
-        for (int k = 0; k < w; k++) acc[k] += acc[k + w];
-    return FN(reduce_lanes)(acc[0], FN(plus));
+    return FN(end_row)(acc, FN(plus));
 }
 
 /* LANES short rows at once, a lane each: no tree over the lanes at the end of each. */

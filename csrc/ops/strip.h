@@ -38,6 +38,14 @@
 #define TILE_COMPARE(name)
 #define TEST_FIRST(name)
 
+/* Rows are reduced by the formulas, not by the functions, of the library's reductions. */
+#define REDUCER(name, identity, map, combine)
+#define FOLDED(name, identity, map, combine)
+#define TEMPLATE "ops/reduction.h"
+#include "ops/each_float.h"
+#include "ops/each_int.h"
+#undef TEMPLATE
+
 /* --- strips --- */
 
 /* m of the w elements of a strip from and to memory; m is w but for the last strip. */
@@ -99,6 +107,12 @@ HALF(f16, DF_F16) HALF(bf16, DF_BF16)
 typedef v_u8 v_b8;
 typedef v_u16 v_f16;
 typedef v_u16 v_bf16;
+
+/* The strip of a row that accumulator k of a reduction takes: all w elements, or m of them. */
+#define STRIP_REDUCE(dtype, acc, k, combine, x, identity, m, w)                                  \
+    (acc)[k] = combine##_##dtype(                                                                \
+        (acc)[k],                                                                                \
+        (m) == (w) ? (x) : select_##dtype(first_lanes_##dtype(m), x, splat_##dtype(identity)))
 
 /* y = x as another dtype, for w elements. */
 #define STRIP_CAST(y, to, x, from, w)                                                            \

@@ -111,6 +111,8 @@ FEW = [
     *[(interpreted.test_gelu, [s]) for s in [(), (1,), (1000,), (100_003,), (0,), (3, 0)]],
     *[(interpreted.test_softmax, [s]) for s in [(1, 1), (100, 3), (700, 100), (40, 1024), (0, 4)]],
     *[(interpreted.test_layer_norm, [s]) for s in [(5, 3), (7, 17), (700, 100), (2, 8193)]],
+    *[(test, [(30, n)]) for n in (255, 1000)
+      for test in (interpreted.test_softmax, interpreted.test_layer_norm)],
     (interpreted.test_folds, ["reduce_sum", np.float32]),
     (interpreted.test_folds_of_inputs_outputs_and_broadcasts, []),
     (interpreted.test_folds_beside_rows, []),
@@ -145,6 +147,77 @@ def test_many_clusters(monkeypatch):
     found = clusters_of(monkeypatch, MANY)
     for k in range(0, len(found), 40):
         assert check_compiled(found[k:k + 40]) == []
+
+
+# --- rows that are reduced ---
+
+ALONE = ("reduce_sum_of_squares", "reduce_mean_of_squares")
+REDUCED = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean",
+           "reduce_euclidean_norm", "reduce_variance", "reduce_std", "reduce_logsumexp", *ALONE]
+LENGTHS = [1, 3, 16, 17, 63, 64, 127, 128, 255, 300, 1000, 8192]
+LONG = [16_384, 16_385, 40_000]         # the library reduces all but the first in pieces
+
+
+def rows_cluster(name, dtype, length, n_rows=5, seed=0):
+    """Reductions of an input, of what a step yields, and of what needs the rows' numbers; special
+    values in some rows, none in others."""
+    rng = np.random.default_rng(seed)
+    drawn = values(rng, (n_rows, length), dtype)
+    drawn[1::2] = rng.standard_normal((n_rows // 2, length)).astype(drawn.dtype)
+    x, y = [z if z.dtype.name == dtype else df.cast(z, dtype)
+            for z in (df.constant(drawn), normal(1, length))]
+    c = Cluster(x, y, shape=x.shape, row_dims=1)
+    product = c.step("multiply", 0, 1)
+    first, other = c.reduce(name, product), c.reduce("reduce_max", 0)
+    c.reduce("reduce_min", product)     # nobody reads it
+    apart = c.step("subtract", product, first)
+    second = c.reduce(name, c.step("tanh", apart))
+    scale = c.step("multiply", second, other, space=interpreted.ROW)
+    return c, (c.step("multiply", apart, scale), first, second, product)
+
+
+def rows_cases(lengths):
+    """(op, dtype, length)"""
+    return [(name, dtype, n) for name, dtype, n in itertools.product(REDUCED, FLOATS, lengths)
+            if dtype in ("float32", "float64") or (n <= 8192 and name not in ALONE)]
+
+
+def test_reduced_rows():
+    cases = rows_cases([0])
+    cases = [(*case[:2], LENGTHS[k % len(LENGTHS)]) for k, case in enumerate(cases)]
+    found = [rows_cluster(*case, seed=k) for k, case in enumerate(cases)]
+    found += [rows_cluster("reduce_sum", "float32", n) for n in LENGTHS + LONG]
+    found += [rows_cluster("reduce_mean", "float32", 100, n_rows) for n_rows in (0, 1, 2, 700)]
+    assert check_compiled(found) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("length", LENGTHS + LONG)
+def test_all_reduced_rows(length):
+    assert check_compiled([rows_cluster(*case, seed=k)
+                           for k, case in enumerate(rows_cases([length]))]) == []
+
+
+@pytest.mark.parametrize("length, reduces", [(63, False), (64, True), (16_384, True),
+                                             (16_385, False)])
+def test_rows_are_reduced_where_they_are_computed(length, reduces):
+    c, outputs = rows_cluster("reduce_mean", "float32", length)
+    spec = program_of(c, outputs, c.run(*outputs))
+    text = written(spec, spec.instructions[0]).text
+    assert ("STRIP_REDUCE" in text, "calls[0]" in text) == (reduces, not reduces)
+
+
+def test_rows_of_several_widths():
+    """What is wider than the rows' values is computed in another loop."""
+    x = normal(9, 300)
+    c = Cluster(x, shape=x.shape, row_dims=1)
+    wide = c.step("square", c.step("cast", 0, dtype=df.float64))
+    narrow = c.step("cast", wide, dtype=df.float32)
+    sums = [c.reduce("reduce_sum", v) for v in (0, wide, narrow)]
+    is_above = c.step("greater", wide, sums[1])
+    chosen = c.step("where", is_above, 0, narrow)
+    outputs = [*sums, c.reduce("reduce_max", chosen), c.step("subtract", narrow, sums[2])]
+    assert check_compiled([(c, outputs)]) == []
 
 
 # --- programs ---

@@ -12,6 +12,7 @@ from dualflow.aot.runtime import read, sources
 from dualflow.dtypes import DType
 
 HEADERS = "ops/strip.h", "ops/cast_formulas.h"  # what generated code starts with
+ROW_CHUNK = 16384               # elements: the library reduces longer rows in pieces
 EXPENSIVE = 2.0                 # ns per element: inlined, such formulas are long and gain nothing
 
 # Suffixes of the names in C by dtype: of vectors, and of casts.
@@ -33,6 +34,11 @@ _FORM = re.compile(r"^TILE_(UNARY|BINARY|TERNARY|QUATERNARY|UNARY_WITH|BINARY_WI
 _FAMILY = re.compile(r'^#define TEMPLATE "(ops/\w+_formulas\.h)"\n(?:#include "[^"]+"\n)+'
                      r"#undef TEMPLATE\n|^#define DTYPE \w+\n#include \"(ops/\w+_formulas\.h)\"\n"
                      r"#undef DTYPE\n", re.M)
+_REDUCING = re.compile(r"^DF_OP\((\w+)\) = \{REDUCTION_OP\((\w+)\)", re.M)
+_REDUCTION = re.compile(r"^static const reduction (\w+) = \{\.first = \{(?:FOLDED_FLOATS|REDUCERS|"
+                        r"SIGNLESS_REDUCERS)\((\w+)\)\}(.*?)\};", re.M | re.S)
+_REDUCER = re.compile(r"^REDUCER\((\w+), (\w+|FN\(\w+\)\(\)), (\w+), (\w+)\)", re.M)
+_FINISH = re.compile(r"\bFINISH\((\w+)\)")
 _ENTRY_DTYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64", "F32": "float32"}
 
 
@@ -57,11 +63,35 @@ class Formula(NamedTuple):
     wide: bool
 
 
+class Reduction(NamedTuple):
+    """How rows of floats are reduced.
+
+    Attributes
+    ----------
+    tag : str
+        The suffix of the dtype that it is done in.
+    wide : bool
+        Whether halves are widened for it.
+    identity, map, combine : str
+        In C, the functions without that suffix.
+    finish : str
+        What is done to a row's number in the end, or "".
+    """
+
+    tag: str
+    wide: bool
+    identity: str
+    map: str
+    combine: str
+    finish: str
+
+
 @cache
 def families() -> tuple[str, ...]:
     """The lines that include the formulas of each family which has some of vectors."""
     return tuple([found[0] for path in sources("ops") for found in _FAMILY.finditer(read(path))
-                  if _FORM.search(read(found[1] or found[2]))])
+                  if _FORM.search(header := read(found[1] or found[2]))
+                  or _REDUCER.search(header)])
 
 
 @cache
@@ -107,3 +137,26 @@ def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
         return Formula(names[0], "i16", form, False)
     return Formula(names[0], "f32" if half else TAGS[key.name], form, half)
 
+
+@cache
+def reductions() -> dict[str, tuple[str, str, str, str]]:
+    """By op: the identity, map, combination and finish of its reduction of floats."""
+    text, found = read("ops/reduce.c"), _REDUCER.findall(read("ops/reduce_formulas.h"))
+    reducers = {name: rest for name, *rest in found}
+    made = {}
+    for name, reducer, rest in _REDUCTION.findall(text):
+        finish = _FINISH.search(rest)
+        identity, mapped, combine = reducers[reducer]
+        made[name] = identity, mapped, combine, f"{finish[1]}_finish" if finish else ""
+    return {op: made[name] for op, name in _REDUCING.findall(text) if name in made}
+
+
+def reduction_of(op: Op, dtype: DType, row_length: int) -> Reduction | None:
+    """How an op reduces rows of a dtype, or None: the library's function is called instead."""
+    if op.name not in reductions() or dtype.name not in _FLOATS or row_length > ROW_CHUNK:
+        return None
+    wide = dtype.name in HALVES
+    tag = "f32" if wide else TAGS[dtype.name]
+    identity, *functions = reductions()[op.name]
+    identity = re.sub(r"FN\((\w+)\)", rf"\1_{tag}", identity)
+    return Reduction(tag, wide, identity, *functions)

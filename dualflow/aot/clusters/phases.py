@@ -8,7 +8,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from dualflow._core import get_op
-from dualflow.aot.clusters.formulas import TESTS, Formula, formula_of
+from dualflow.aot.clusters.formulas import (
+    HALVES,
+    TESTS,
+    Formula,
+    Reduction,
+    formula_of,
+    reduction_of,
+)
 from dualflow.aot.tables import DTYPES
 from dualflow.dtypes import DType, as_dtype
 from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step
@@ -16,7 +23,9 @@ from dualflow.graph.ir.tile_code import FOLD, FULL, ROW, Code, Step
 CAST = get_op("cast")
 BOOL = as_dtype("bool")
 CHEAP = 0.2             # ns per element, the least there is
-SHORT_ROW = 64          # elements: shorter rows have their numbers repeated before they are read
+SHORT_ROW = 64          # elements: shorter rows have their numbers repeated before they are read,
+#                         and are reduced by the library, many at once
+WIDE = 4                # bytes: halves are computed in float32
 
 
 class Kind(Enum):
@@ -56,6 +65,10 @@ class Phase:
     space : int
     steps : list of int
         Of a loop; one for a call.
+    width : int
+        Bytes of the widest value of a loop.
+    reduced : int or None
+        Bytes of the values that a loop reduces: none is wider, so that its strips are theirs.
     calls : bool
     repeats : int or None
         The value of rows that a call repeats along them.
@@ -66,6 +79,20 @@ class Phase:
         self.calls = calls
         self.repeats = repeats
         self.steps: list[int] = []
+        self.width = 0
+        self.reduced: int | None = None
+
+    def takes(self, width: int, reduces: bool) -> bool:
+        """Whether a loop may hold a step whose widest value has so many bytes."""
+        if reduces:
+            return self.width <= width and self.reduced in (None, width)
+        return self.reduced is None or width <= self.reduced
+
+    def add(self, k: int, width: int, reduces: bool) -> None:
+        self.steps.append(k)
+        self.width = max(self.width, width)
+        if reduces:
+            self.reduced = width
 
 
 class Plan:
@@ -78,7 +105,7 @@ class Plan:
     Attributes
     ----------
     phases : list of Phase
-    formulas : list of Formula or None
+    formulas : list of Formula, Reduction or None
         By step; None: it is cast, or called.
     dtypes : list of DType
         By value.
@@ -92,7 +119,7 @@ class Plan:
         self.n_in = len(inputs)
         self.short: bool = code.row_length < SHORT_ROW
         self.dtypes: list[DType] = [x.dtype for x in inputs]
-        self.formulas: list[Formula | None] = []
+        self.formulas: list[Formula | Reduction | None] = []
         self.phases: list[Phase] = []
         self.phase_of: dict[int, int] = {}              # by value
         self.expanded: dict[int, int] = {}              # phase that repeats a value of rows
@@ -105,36 +132,47 @@ class Plan:
     # --- phases ---
 
     def _take(self, k: int, step: Step) -> None:
-        key = self.dtypes[step.operands[0 if step.op.kind == "reduction" else step.op.key]]
-        formula = None
-        if step.op.kind != "reduction":
+        reduces = step.op.kind == "reduction"
+        key = self.dtypes[step.operands[0 if reduces else step.op.key]]
+        formula: Formula | Reduction | None = None
+        if not reduces:
             formula = formula_of(step.op, key, step.words)
-        tests = formula is not None and formula.form in TESTS
+        elif step.space == ROW and not self.short:
+            formula = reduction_of(step.op, key, self.code.row_length)
+        tests = isinstance(formula, Formula) and formula.form in TESTS
         made = DTYPES[step.words[0]] if step.op is CAST else BOOL if tests else key
         self.dtypes.append(made)
         self.formulas.append(formula)
         if step.space != FOLD:
             looping = formula is not None or step.op is CAST
-            space = step.space if step.op.kind != "reduction" else FULL
-            at = self._phase(step, space, looping)
+            space = FULL if reduces else step.space
+            at = self._phase(k, space, looping)
             for v in step.operands:
                 self._read(v, at, looping)
-            self.phases[at].steps.append(k)
+            self.phases[at].add(k, self._width(k), reduces and looping)
             self.phase_of[self.n_in + k] = at
 
-    def _phase(self, step: Step, space: int, looping: bool) -> int:
+    def _width(self, k: int) -> int:
+        """Bytes of the widest value that a step takes or makes, as it is computed."""
+        values = [self.dtypes[v] for v in (*self.code.steps[k].operands, self.n_in + k)]
+        return max([WIDE if x.name in HALVES else x.itemsize for x in values])
+
+    def _phase(self, k: int, space: int, looping: bool) -> int:
         """The first phase that may hold a step, added if there is none."""
-        earliest = 0
+        step, width, earliest = self.code.steps[k], self._width(k), 0
+        reduces = isinstance(self.formulas[k], Reduction)
         for v in step.operands:
             if self._expands(v, space, looping):
                 earliest = max(earliest, self._expand(v) + 1)
             elif v >= self.n_in:
                 at = self.phase_of[v]
-                same = looping and not self.phases[at].calls and self.phases[at].space == space
+                same = (looping and not self.phases[at].calls and self.phases[at].space == space
+                        and not isinstance(self.formulas[v - self.n_in], Reduction))
                 earliest = max(earliest, at if same else at + 1)
         if looping:
             for at in range(earliest, len(self.phases)):
-                if not self.phases[at].calls and self.phases[at].space == space:
+                phase = self.phases[at]
+                if not phase.calls and phase.space == space and phase.takes(width, reduces):
                     return at
         self.phases.append(Phase(space, calls=not looping))
         return len(self.phases) - 1
@@ -161,10 +199,11 @@ class Plan:
         k = v - self.n_in
         if looping and k in phase.steps:
             return
-        if looping and phase.space == FULL and v >= self.n_in and self._is_cheap(k):
+        if looping and phase.space == FULL and v >= self.n_in and self._is_cheap(k) \
+                and phase.takes(self._width(k), False):
             for x in self.code.steps[k].operands:
                 self._read(x, at, True)
-            phase.steps.append(k)
+            phase.add(k, self._width(k), False)
             return
         read = self.source(v, phase.space, looping)
         self.last[read] = max(self.last.get(read, 0), at)
