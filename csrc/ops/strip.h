@@ -104,7 +104,7 @@ MASKS(i64)
 HALF(f16, DF_F16) HALF(bf16, DF_BF16)
 
 /* The vectors of dtypes without arithmetic of their own. */
-typedef v_u8 v_b8;
+typedef v_u8 v_boolean;
 typedef v_u16 v_f16;
 typedef v_u16 v_bf16;
 

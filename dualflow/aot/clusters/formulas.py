@@ -19,7 +19,7 @@ EXPENSIVE = 2.0                 # ns per element: inlined, such formulas are lon
 TAGS = {"bool": "u8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
         "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "u16",
         "bfloat16": "u16", "float32": "f32", "float64": "f64"}
-CAST_TAGS = TAGS | {"bool": "b8", "float16": "f16", "bfloat16": "bf16"}
+CAST_TAGS = TAGS | {"bool": "boolean", "float16": "f16", "bfloat16": "bf16"}
 TESTS = frozenset({"TEST", "COMPARE"})          # forms that yield masks
 HALVES = frozenset({"float16", "bfloat16"})
 
