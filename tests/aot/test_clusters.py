@@ -13,7 +13,6 @@ from dualflow import _core
 from dualflow._core import Program
 from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.request import written
-from dualflow.graph.program import clusters
 from tests.aot.compiled import check_compiled, program_of
 from tests.graph import test_cluster as interpreted
 from tests.graph.build import assert_same, values
