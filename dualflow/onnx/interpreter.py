@@ -24,9 +24,16 @@ from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
 from dualflow.onnx.operators import DRAWS, ON_SIZES, OPERATORS
-from dualflow.onnx.operators.registry import Node, limit_of
+from dualflow.onnx.operators.registry import Node, limits_of
 from dualflow.onnx.package import dtype_of, name_of, onnx
-from dualflow.onnx.schemas import check, composed, defaults, is_composed, wrong
+from dualflow.onnx.schemas import (
+    check,
+    composed,
+    defaults,
+    is_composed,
+    unknown_attributes,
+    wrong,
+)
 from dualflow.ops.cast import cast
 from dualflow.ops.join import stack
 
@@ -164,11 +171,10 @@ class Body:
         if kind not in OPERATORS and not own and not is_composed(node):
             self.library.missing[kind] += 1
             return node
+        limits = [*limits_of(node)] if own else [*unknown_attributes(node), *limits_of(node)]
+        self.library.missing.update([f"{kind} {limit}" for limit in limits])
         if not own:
             check(node)
-        limit = limit_of(node)
-        if limit:
-            self.library.missing[f"{kind} {limit}"] += 1
         return node
 
     def _attribute(self, a: Any, known: set[str]) -> Any:

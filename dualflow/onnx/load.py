@@ -9,8 +9,13 @@ from typing import Any
 
 from dualflow._core import TensorBase, Variable
 from dualflow.arguments import shown
-from dualflow.errors import DataLossError, DTypeError, InvalidArgumentError
-from dualflow.onnx.interpreter import Body, Library, materialised, unsupported
+from dualflow.errors import (
+    DataLossError,
+    DTypeError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
+from dualflow.onnx.interpreter import STANDARD, Body, Library, materialised, unsupported
 from dualflow.onnx.package import onnx
 from dualflow.onnx.signature import Spec, fitted, spec_of
 
@@ -41,6 +46,7 @@ class Model:
         if not isinstance(proto, onnx().ModelProto):
             raise DTypeError(f"onnx.Model: got {shown(proto)}, want a ModelProto; df.onnx.load "
                              "reads files")
+        _check_versions(proto)
         library = Library(proto)
         self._body = Body(proto.graph, library)
         if library.missing:
@@ -111,8 +117,9 @@ def load(model: Any, trainable: bool = False) -> Model:
     Raises
     ------
     UnimplementedError
-        If the file has operators or dtypes that are not known: all operators are listed, as
-        ``Name (count)``.
+        If the file has operators, attributes of theirs or dtypes that are not known: all of them
+        are listed, as ``Name (count)`` and ``Name with attribute (count)``. If it is of a later
+        version than the onnx package knows.
     InvalidArgumentError
         If there is no model in the file, a node does not fit its operator, or tensors are kept in
         files that are not there, or not below the folder of the model.
@@ -153,12 +160,30 @@ def _proto(model: Any) -> Any:
         else:
             raise InvalidArgumentError(f"onnx.load: model is {shown(model)}, want a path, bytes or "
                                        "a ModelProto")
-    except import_module("google.protobuf.message").DecodeError as error:
-        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {shown(model)}: {error}"
-                                   ) from None
+    except import_module("google.protobuf.message").DecodeError:
+        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_told(model)}") from None
     if not proto.opset_import or not proto.HasField("graph"):
-        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {shown(model)}")
+        raise InvalidArgumentError(f"onnx.load: there is no ONNX model in {_told(model)}")
     return proto
+
+
+def _told(model: Any) -> str:
+    """What was given, for messages: bytes say nothing."""
+    if isinstance(model, str | os.PathLike):
+        return shown(os.fspath(model))
+    return f"the {memoryview(model).nbytes} bytes"
+
+
+def _check_versions(proto: Any) -> None:
+    """Raises where a model is of a later version than the onnx package knows."""
+    package, newest = onnx(), onnx("defs").onnx_opset_version()
+    if proto.ir_version > package.IR_VERSION:
+        raise UnimplementedError(f"onnx.load: the model has IR version {proto.ir_version}; the "
+                                 f"onnx package knows versions up to {package.IR_VERSION}")
+    for given in proto.opset_import:
+        if given.domain in STANDARD and not 1 <= given.version <= newest:
+            raise UnimplementedError(f"onnx.load: the model wants opset {given.version}; the onnx "
+                                     f"package knows opsets 1 to {newest}")
 
 
 def _with_data_beside(proto: Any, folder: str) -> None:

@@ -11,7 +11,7 @@ from dualflow import nest
 from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
 from dualflow.arguments import shown
 from dualflow.dtypes import as_dtype
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.trace.parameters import Argument, Guard
@@ -96,10 +96,22 @@ def _traced(fn: Any, args: Sequence[Any]) -> ConcreteFunction:
     if not callable(fn):
         raise InvalidArgumentError(f"onnx.save: fn is {shown(fn)}, want a function")
 
-    def traced(*given: Any) -> Any:
-        return nest.map_structure(as_tensor, _dense(fn(*given)))        # numbers are outputs, too
+    name = getattr(fn, "__name__", type(fn).__name__)
 
-    traced.__name__ = getattr(fn, "__name__", type(fn).__name__)
+    def output(x: Any) -> Any:
+        try:
+            return as_tensor(x)                 # numbers are outputs, too
+        except DualflowError:
+            raise InvalidArgumentError(f"onnx.save: {name} returns {shown(x)}, want tensors"
+                                       ) from None
+
+    def traced(*given: Any) -> Any:
+        returned = nest.map_structure(output, _dense(fn(*given)))
+        if not nest.flatten(returned):
+            raise InvalidArgumentError(f"onnx.save: {name} returns {shown(returned)}, want tensors")
+        return returned
+
+    traced.__name__ = name
     traced.__signature__ = _signature(fn)       # type: ignore[attr-defined]
     return function(traced).get_concrete_function(*[_spec(a) for a in args])
 

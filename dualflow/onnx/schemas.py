@@ -27,6 +27,14 @@ def _schema(node: Node) -> Any:
     return schema_of(node.proto.op_type, node.version, node.proto.domain)
 
 
+def unknown_attributes(node: Node) -> list[str]:
+    """The attributes that are none of the operator's."""
+    schema = _schema(node)
+    if schema is None:
+        return []
+    return [f"with {name}" for name in node.attrs if name not in schema.attributes]
+
+
 def check(node: Node) -> None:
     """Raises an error if a node lacks inputs or attributes, or has more or other ones."""
     schema, proto = _schema(node), node.proto

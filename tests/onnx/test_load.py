@@ -9,6 +9,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import dualflow as df
+from dualflow.onnx.operators import OPERATORS
+from dualflow.onnx.operators.choices import CHOICES
 
 X = df.TensorSpec([None, 4])
 
@@ -135,6 +137,46 @@ def test_attributes_that_are_not_known_are_listed_too():
         df.onnx.load(model)
 
 
+def test_attributes_and_strings_that_operators_do_not_have():
+    model = of_nodes(helper.make_node("Relu", ["x"], ["a"], alpha=1.0),
+                     helper.make_node("Pad", ["a", "p"], ["b"], mode="mirror"),
+                     helper.make_node("Relu", ["b"], ["c"], alpha=2.0),
+                     helper.make_node("GridSample", ["c", "c"], ["y"], mode="bi", padding_mode=""),
+                     inputs=("x", "p"))
+    with pytest.raises(df.errors.UnimplementedError, match=(
+            r"GridSample with mode 'bi' \(1\), GridSample with padding_mode '' \(1\), "
+            r"Pad with mode 'mirror' \(1\), Relu with alpha \(2\)$")):
+        df.onnx.load(model)
+
+
+def test_every_attribute_that_is_a_string_has_its_choices():
+    """But for names, and those whose strings are checked elsewhere."""
+    free = {"to", "value_string", "value_strings", "pool_strings", "equation", "activations", "y",
+            "xs", "zs"}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        kind = f"{schema.domain}:{schema.name}" if schema.domain else schema.name
+        composed = schema.has_function or schema.has_context_dependent_function
+        if schema.domain == "ai.onnx.ml" or not (kind in OPERATORS or composed):
+            continue
+        for name, attribute in schema.attributes.items():
+            if attribute.type.name in ("STRING", "STRINGS") and name not in free:
+                known = CHOICES.get(f"{kind}.{name}", CHOICES.get(name))
+                default = attribute.default_value.s.decode()
+                assert known, (kind, name)
+                assert default in (*known, "", "foward"), (kind, name)      # GRU 1 misspells it
+
+
+@pytest.mark.parametrize("version", [0, 99])
+def test_versions_that_are_not_known(version):
+    model = of_nodes(helper.make_node("Sin", ["x"], ["y"]))
+    model.opset_import[0].version = version
+    with pytest.raises(df.errors.UnimplementedError, match=f"wants opset {version}; the onnx"):
+        df.onnx.load(model)
+    model.opset_import[0].version, model.ir_version = 20, 1000
+    with pytest.raises(df.errors.UnimplementedError, match="IR version 1000; the onnx"):
+        df.onnx.load(model)
+
+
 @pytest.mark.parametrize("node, message", [
     (helper.make_node("Add", ["x"], ["y"]), "Add, which makes 'y': has 1 inputs, want 2 to 2"),
     (helper.make_node("Add", ["x", ""], ["y"]), "lacks its input B"),
@@ -191,9 +233,13 @@ def test_recurrent_layers_by_steps_are_those_of_kernels(kind, options):
 
 
 def test_what_is_no_model(tmp_path):
-    for given in (b"\x00\xff rubbish", b""):
-        with pytest.raises(df.errors.InvalidArgumentError, match="no ONNX model"):
+    for given in (b"\x00\xff rubbish", b"", bytearray(b"x" * 10_000)):
+        with pytest.raises(df.errors.InvalidArgumentError,
+                           match=f"no ONNX model in the {len(given)} bytes$"):
             df.onnx.load(given)
+    (tmp_path / "bad.onnx").write_bytes(b"\x00\xff rubbish")
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"no ONNX model in '.*bad\.onnx'$"):
+        df.onnx.load(tmp_path / "bad.onnx")
     with pytest.raises(df.errors.InvalidArgumentError, match="want a path"):
         df.onnx.load(3)
     with pytest.raises(FileNotFoundError):

@@ -146,6 +146,37 @@ def test_a_concrete_function(tmp_path):
         df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx", X)
 
 
+@pytest.mark.parametrize("fn, told", [
+    (lambda x: None, "returns None"), (lambda x: "text", "returns 'text'"),
+    (lambda x: [], r"returns \[\]"), (lambda x: {"a": x, "b": object()}, "returns <object")])
+def test_functions_that_return_no_tensors(fn, told, tmp_path):
+    path = tmp_path / "model.onnx"
+    with pytest.raises(df.errors.InvalidArgumentError, match=f"^onnx.save: <lambda> {told}"):
+        df.onnx.save(fn, path, df.TensorSpec([2]))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("args, told", [
+    ((), "x"), ((df.TensorSpec([2]),) * 2, "argument"), ((df.TensorSpec([2], df.int32),), "int32")])
+def test_bad_arguments(args, told, tmp_path):
+    path = tmp_path / "model.onnx"
+    with pytest.raises((df.errors.DualflowError, TypeError), match=told):
+        df.onnx.save(lambda x: df.sqrt(x[0]) @ x, path, *args)
+    assert not path.exists()
+
+
+def test_paths(tmp_path):
+    """What was there is replaced, as a whole; folders that are not there are made."""
+    df.onnx.save(lambda x: x * 2.0, tmp_path / "a.onnx", df.TensorSpec([2]))
+    before = (tmp_path / "a.onnx").read_bytes()
+    df.onnx.save(lambda x: x + 2.0, tmp_path / "a.onnx", df.TensorSpec([2]))
+    assert (tmp_path / "a.onnx").read_bytes() != before
+    df.onnx.save(lambda x: x * 2.0, tmp_path / "new" / "a.onnx", df.TensorSpec([2]))
+    assert (tmp_path / "new" / "a.onnx").exists()
+    with pytest.raises(OSError):
+        df.onnx.save(lambda x: x * 2.0, tmp_path / "a.onnx" / "b.onnx", df.TensorSpec([2]))
+
+
 def test_all_that_is_refused_is_listed(tmp_path):
     v = df.Variable(1.)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dualflow._core import Symbol, TensorBase, as_tensor
+from dualflow.arguments import shown
 from dualflow.dtypes import DType
 from dualflow.errors import UnimplementedError
 from dualflow.onnx.narrow import NarrowType
+from dualflow.onnx.operators.choices import CHOICES
 from dualflow.onnx.package import dtype_of, name_of
 from dualflow.ops.array import ints as sizes
 
@@ -78,14 +80,18 @@ def limit(*names: str) -> Callable[[Operator], Operator]:
 DTYPES_OF = ("to", "dtype", "output_dtype", "output_datatype", "precision")
 
 
-def limit_of(node: Node) -> str | None:
+def limits_of(node: Node) -> Iterator[str]:
     """What of its attributes an operator does not know."""
     for name in DTYPES_OF:
         code = node.attrs.get(name)
         if isinstance(code, int) and code and dtype_of(code) is None:
-            return f"to {name_of(code)}"
-    found: str | None = LIMITS[node.kind](node) if node.kind in LIMITS else None
-    return found
+            yield f"to {name_of(code)}"
+    for name, value in node.attrs.items():
+        known = CHOICES.get(f"{node.kind}.{name}", CHOICES.get(name))
+        if known is not None and value not in known:
+            yield f"with {name} {shown(value)}"
+    if node.kind in LIMITS and (found := LIMITS[node.kind](node)):
+        yield found
 
 
 def operator(*names: str) -> Callable[[Operator], Operator]:
