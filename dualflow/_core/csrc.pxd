@@ -401,6 +401,14 @@ cdef extern from "file/file.h" nogil:
     df_status df_file_open(const char *path, df_file **out, df_error *err) noexcept
     void df_file_close(df_file *file) noexcept
 
+cdef extern from "op/tree.h" nogil:
+    ctypedef struct df_span:
+        int64_t first
+        int64_t end
+    df_status df_tree_combine(const df_op *op, df_dtype dtype, int64_t n, int count,
+                              const void *const *data, const df_span *spans, void *out,
+                              df_error *err) noexcept
+
 cdef extern from "op/registry.h" nogil:
     df_status df_registry_init(df_error *err) noexcept
     const char *df_registry_isa() noexcept

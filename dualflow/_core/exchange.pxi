@@ -1,0 +1,51 @@
+# Memory that others fill and read, bytes of it, and arrays combined along a tree (op/tree.h).
+
+def unfilled(dtype not None, shape):
+    """A Tensor that holds anything, and its bytes, which may be written until somebody sees it."""
+    cdef Tensor x = empty(<df_dtype><int>dtype.index, list(shape)), flat
+    cdef int64_t n = df_tensor_bytes(&x.t)
+    cdef HandedOver handed = HandedOver.__new__(HandedOver)
+    handed.x = share(x, 0, DF_U8, 1, &n, b"unfilled")
+    return x, memoryview(handed)
+
+
+def combine(Op op not None, dtype not None, list inputs not None, list spans not None, out):
+    """``op`` of all inputs, along the tree in which they are the nodes `spans`.
+
+    Parameters
+    ----------
+    op : Op
+        Elementwise, of two inputs.
+    dtype : DType
+    inputs : list of buffers, dense
+    spans : list of (first leaf, last leaf + 1)
+    out : buffer that may be written, as long as each input, overlapping none
+    """
+    cdef Py_buffer views[1025]
+    cdef const void *data[1024]
+    cdef df_span nodes[1024]
+    cdef df_error err
+    cdef df_status status
+    cdef df_dtype d = <df_dtype><int>dtype.index
+    cdef int held = 0, k, n = <int>len(inputs)
+    if n > 1024 or n != len(spans):
+        raise _errors.InvalidArgumentError(f"combine: {n} arrays and {len(spans)} spans, want as "
+                                           "many, and at most 1024")
+    try:
+        for k in range(n + 1):
+            PyObject_GetBuffer(inputs[k] if k < n else out, &views[k],
+                               PyBUF_SIMPLE if k < n else PyBUF_WRITABLE)
+            held += 1
+            if views[k].len != views[0].len or views[k].len % df_dtypes[<int>d].bytes:
+                raise _errors.ShapeError(f"combine: arrays of {views[0].len} and {views[k].len} "
+                                         f"bytes of {dtype}, want the same")
+        for k in range(n):
+            data[k] = views[k].buf
+            nodes[k].first, nodes[k].end = spans[k]
+        with nogil:
+            status = df_tree_combine(op.c, d, views[n].len // df_dtypes[<int>d].bytes, n, data,
+                                     nodes, views[n].buf, &err)
+        check(status, &err)
+    finally:
+        for k in range(held):
+            PyBuffer_Release(&views[k])
