@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         config as config,
         data as data,
         debugging as debugging,
+        distribute as distribute,
         image as image,
         initializers as initializers,
         keras as keras,
@@ -446,10 +447,11 @@ _NAMES = {
     "transforms": "hessian jacfwd jacrev vectorized_map vmap",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data", "debugging",
-             "image", "initializers", "keras", "linalg", "math", "memory", "nest", "nn", "onnx",
-             "ops", "optimizers", "random", "saved_model", "signal", "strings", "summary",
-             "testing", "train", "version"}
+_PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "config", "data",
+             "debugging", "distribute", "image", "initializers", "keras", "linalg",
+             "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
+             "saved_model", "signal", "strings", "summary", "testing", "train",
+             "version"}
 
 # Modules that are here because others import them.
 _INTERNAL = {"TYPE_CHECKING", "arguments", "dtypes", "errors", "frames"}

@@ -37,6 +37,10 @@ class CancelledError(DualflowError):
     """A running program was asked to stop."""
 
 
+class DeadlineExceededError(DualflowError, TimeoutError):
+    """What others were to do took longer than they were given."""
+
+
 class InUseError(DualflowError, RuntimeError):
     """A variable that cannot be assigned, as a program that writes it is waiting for this code."""
 

@@ -15,8 +15,8 @@ from tests.line_references import references
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
-OPTIONAL = [name for name in ["keras", "onnx"]
-            if importlib.util.find_spec(name) is None]                                  # and absent
+OPTIONAL = [name for name, needs in [("keras", "keras"), ("onnx", "onnx"), ("distribute", "mpi4py")]
+            if importlib.util.find_spec(needs) is None]                                 # and absent
 PAGES = ["README.md", *TOURS,
          *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md")
                  if p.name != "adding_an_op.md"         # its example needs the op it adds

@@ -28,7 +28,7 @@ FLOORS = [
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
      "summary", "testing", "initializers", "experimental", "debugging", "modules", "transforms",
      "context", "initializer_classes", "string_tensor", "strings", "version"},
-    {"data", "io", "train", "saved_model", "aot"}, {"onnx"},
+    {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "keras"},
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -1,0 +1,64 @@
+"""Training on many machines: data parallel, on MPI, with the same bits however it is spread."""
+
+from dualflow.distribute.collectives import (
+    allgather as allgather,
+    allreduce as allreduce,
+    alltoall as alltoall,
+    barrier as barrier,
+    broadcast as broadcast,
+    grouped_allreduce as grouped_allreduce,
+    join as join,
+    reducescatter as reducescatter,
+)
+from dualflow.distribute.objects import (
+    allgather_object as allgather_object,
+    broadcast_object as broadcast_object,
+    broadcast_variables as broadcast_variables,
+)
+from dualflow.distribute.world import (
+    ProcessSet as ProcessSet,
+    add_process_set as add_process_set,
+    global_process_set as global_process_set,
+    init as init,
+    is_initialized as is_initialized,
+    local_rank as local_rank,
+    local_size as local_size,
+    rank as rank,
+    remove_process_set as remove_process_set,
+    shutdown as shutdown,
+    size as size,
+)
+
+# Seconds that a collective waits for other ranks; None: for ever. A rank that is late may be saving
+# a checkpoint, so it is long.
+timeout: float | None = 600.
+
+__all__ = [
+    "ProcessSet",
+    "add_process_set",
+    "allgather",
+    "allgather_object",
+    "allreduce",
+    "alltoall",
+    "barrier",
+    "broadcast",
+    "broadcast_object",
+    "broadcast_variables",
+    "global_process_set",
+    "grouped_allreduce",
+    "init",
+    "is_initialized",
+    "join",
+    "local_rank",
+    "local_size",
+    "rank",
+    "reducescatter",
+    "remove_process_set",
+    "shutdown",
+    "size",
+    "timeout",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

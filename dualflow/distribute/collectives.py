@@ -1,0 +1,399 @@
+"""The collectives: what all ranks of a job, or of a process set, call together."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.distribute import moves, progress
+from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.dtypes import DType, as_dtype, int32
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal
+from dualflow.ops.creation import zeros_like
+from dualflow.ops.registered import call_python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = [
+    "allgather",
+    "allreduce",
+    "alltoall",
+    "barrier",
+    "broadcast",
+    "grouped_allreduce",
+    "join",
+    "reducescatter",
+]
+
+
+def done(group: ProcessSet, work: Callable[[], Any]) -> Any:
+    """The result of a collective, after those that were started before."""
+    def locked() -> Any:
+        with group.lock:
+            return work()
+
+    return progress.run(locked)
+
+
+def wire_of(compression: DTypeLike | None) -> DType | None:
+    wire = None if compression is None else as_dtype(compression)
+    if wire is not None and not wire.is_floating:
+        raise InvalidArgumentError(f"allreduce: compression is {wire}, want a floating dtype")
+    return wire
+
+
+def allreduce(tensor: TensorLike, op: str = "average", *, name: str | None = None,
+              compression: DTypeLike | None = None, prescale_factor: float = 1.,
+              postscale_factor: float = 1., process_set: ProcessSet = global_process_set) -> Tensor:
+    """The tensors of all ranks, combined element by element.
+
+    Parameters
+    ----------
+    tensor : Tensor, of the same dtype and shape on all ranks
+    op : {"average", "sum", "min", "max", "product"}
+    name : str, optional
+        What messages call it; ranks must agree on it, too.
+    compression : floating dtype, optional
+        Wider floats travel, and are combined, in this one, such as float16.
+    prescale_factor, postscale_factor : float
+        The tensors are multiplied by the first, the result by the second.
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor, like `tensor`, the same bits on all ranks
+
+    Raises
+    ------
+    InvalidArgumentError
+        On all ranks, if they do not want the same.
+    DeadlineExceededError
+        If a rank does not come to it within `dualflow.distribute.timeout` seconds.
+
+    Notes
+    -----
+    Ranks are combined along a tree by their numbers, by the same kernel as everywhere. What flows
+    back is reduced in the same way; of "min" and "max" it is shared by the ranks that had the
+    result, and through "product" there is no gradient.
+
+    See docs/distribute.md.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.allreduce([1., 2.], "sum", name="gradient").tolist()
+    [1.0, 2.0]
+    """
+    x = as_tensor(tensor, None, "allreduce")
+    scales = float(prescale_factor), float(postscale_factor)
+    return reduced("allreduce", [x], op, name, compression, scales, process_set)[0]
+
+
+def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
+                      name: str | None = None, compression: DTypeLike | None = None,
+                      prescale_factor: float = 1., postscale_factor: float = 1.,
+                      process_set: ProcessSet = global_process_set) -> list[Tensor]:
+    """`allreduce` of several tensors at once: small ones of one dtype travel together.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    op, name, compression, prescale_factor, postscale_factor, process_set
+        See `allreduce`.
+
+    Returns
+    -------
+    list of Tensor, each with the bits that `allreduce` would give
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> a, b = df.distribute.grouped_allreduce([[1., 2.], 3.])
+    >>> a.tolist(), b.item()
+    ([1.0, 2.0], 3.0)
+    """
+    xs = [as_tensor(x, None, "grouped_allreduce") for x in tensors]
+    scales = float(prescale_factor), float(postscale_factor)
+    return reduced("grouped_allreduce", xs, op, name, compression, scales, process_set)
+
+
+def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
+            compression: DTypeLike | None, scales: tuple[float, float],
+            group: ProcessSet) -> list[Tensor]:
+    """An application of a reduction, with its gradient."""
+    if not xs:
+        return []
+    wire = wire_of(compression)
+    for x in xs:
+        moves.check_reduction(who, op, x.dtype)
+
+    def compute(*given: Tensor) -> list[Tensor]:
+        made: list[Tensor] = done(group, lambda: moves.reduce(
+            group, who, name, op, [[x] for x in given], 1, wire, scales))
+        return made
+
+    def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
+        return reduced_back(who, g, ys, inputs, op, compression, scales, group)
+
+    return call_python(who, compute, xs, [(x.dtype, tuple(x.shape)) for x in xs], back, name)
+
+
+def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
+                 inputs: tuple[Tensor, ...], op: str, compression: DTypeLike | None,
+                 scales: tuple[float, float], group: ProcessSet) -> list[Any]:
+    """The gradient of a reduction: the same reduction of what flows in."""
+    floats = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
+    if op == "product":
+        raise UnimplementedError(f"{who}: product has no gradient")
+    given = [as_tensor(g[k]) for k in floats]
+    if op in ("min", "max"):
+        mine = [cast(equal(inputs[k], ys[k]), g[k].dtype) for k in floats]
+        total = grouped_allreduce(given, "sum", process_set=group)
+        n = grouped_allreduce(mine, "sum", process_set=group)
+        found = [m * t / c for m, t, c in zip(mine, total, n, strict=True)]
+    else:
+        found = reduced(who, given, op, None, compression, scales, group)
+    made: list[Any] = [None] * len(inputs)
+    for k, x in zip(floats, found, strict=True):
+        made[k] = x
+    return made
+
+
+def allgather(tensor: TensorLike, *, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> Tensor:
+    """The tensors of all ranks, one after another along the first dimension.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (n, ...)
+        `n` may differ between ranks.
+    name : str, optional
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor, shape (sum of n, ...)
+
+    Notes
+    -----
+    What flows back to a rank is the sum, over all ranks, of what flows into its rows.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.allgather([[1., 2.]]).tolist()
+    [[1.0, 2.0]]
+    """
+    x = as_tensor(tensor, None, "allgather")
+
+    def compute(given: Tensor) -> list[Tensor]:
+        return [done(process_set, lambda: moves.allgather(process_set, name, given))]
+
+    def back(g: tuple[Any, ...], ys: Any, x: Tensor) -> list[Any]:
+        return [_own_rows(g[0], x, process_set)]
+
+    return call_python("allgather", compute, [x], [(x.dtype, (None, *x.shape[1:]))], back, name)[0]
+
+
+def _own_rows(g: TensorLike, x: Tensor, process_set: ProcessSet) -> Tensor:
+    """Of the sum of what flows into all rows, those of this rank; x is what it gave."""
+    def compute(given: Tensor, x: Tensor) -> list[Tensor]:
+        return [done(process_set, lambda: moves.reduce_rows(
+            process_set, None, "sum", given, x.shape[0], "allgather_gradient"))]
+
+    def back(g: tuple[Any, ...], *_: Any) -> list[Any]:
+        return [allgather(g[0], process_set=process_set), None]
+
+    return call_python("allgather_gradient", compute, [as_tensor(g), x],
+                       [(x.dtype, tuple(x.shape))], back)[0]
+
+
+def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None = None,
+                  process_set: ProcessSet = global_process_set) -> Tensor:
+    """This rank's rows of what `allreduce` would give.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (n, ...), the same on all ranks
+    op : {"average", "sum", "min", "max", "product"}
+    name : str, optional
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor, shape (rows, ...)
+        The rows are divided evenly; the first ranks get one more if need be.
+
+    Notes
+    -----
+    The gradient, of "average" and "sum", is gathered.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.reducescatter([1., 2.], "sum").tolist()
+    [1.0, 2.0]
+    """
+    x = as_tensor(tensor, None, "reducescatter")
+    moves.check_reduction("reducescatter", op, x.dtype)
+
+    def compute(given: Tensor) -> list[Tensor]:
+        return [done(process_set, lambda: moves.reduce_rows(process_set, name, op, given))]
+
+    def back(g: tuple[Any, ...], ys: Any, x: Tensor) -> list[Any]:
+        if op not in ("average", "sum"):
+            raise UnimplementedError(f"reducescatter: {op} has no gradient")
+        found = allgather(g[0], process_set=process_set)
+        return [found / float(process_set.size()) if op == "average" else found]
+
+    rows = moves.rows_of_rank(x.shape[0], process_set.size())[process_set.rank()] \
+        if isinstance(x.shape[0], int) else None
+    return call_python("reducescatter", compute, [x], [(x.dtype, (rows, *x.shape[1:]))], back,
+                       name)[0]
+
+
+def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> Tensor:
+    """The tensor of one rank, on all.
+
+    Parameters
+    ----------
+    tensor : Tensor, of the same dtype and shape on all ranks
+    root_rank : int
+        Among all ranks of the job.
+    name : str, optional
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor
+
+    Notes
+    -----
+    What flows back to the root is the sum over all ranks; to the others, zeros.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.broadcast([1., 2.], root_rank=0).tolist()
+    [1.0, 2.0]
+    """
+    x = as_tensor(tensor, None, "broadcast")
+    root = root_of(root_rank, process_set)
+
+    def compute(given: Tensor) -> list[Tensor]:
+        return done(process_set, lambda: moves.broadcast(process_set, name, [given], root))
+
+    def back(g: tuple[Any, ...], *_: Any) -> list[Any]:
+        total = allreduce(g[0], "sum", process_set=process_set)
+        return [total if process_set.rank() == root else zeros_like(total)]
+
+    return call_python("broadcast", compute, [x], [(x.dtype, tuple(x.shape))], back, name)[0]
+
+
+def root_of(rank: int, group: ProcessSet) -> int:
+    """The place of a rank among those of a group."""
+    if rank not in group.ranks:
+        raise InvalidArgumentError(f"broadcast: root_rank is {rank}, want one of {group.ranks}")
+    return group.ranks.index(rank)
+
+
+def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> Any:
+    """Sends rows to each rank.
+
+    Parameters
+    ----------
+    tensor : Tensor, shape (n, ...)
+        Rows for rank 0, then those for rank 1, and so on.
+    splits : Tensor, int32, shape (ranks,), optional
+        How many go to each; by default all ranks get as many.
+    name : str, optional
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor, shape (m, ...), or with `splits` a pair of that and a Tensor, int32, shape (ranks,)
+        The rows that came from rank 0, then those from rank 1, and so on; and how many.
+
+    Notes
+    -----
+    Gradients go back to where the rows came from.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> rows, received = df.distribute.alltoall([1., 2.], splits=[2])
+    >>> rows.tolist(), received.tolist()
+    ([1.0, 2.0], [2])
+    """
+    x = as_tensor(tensor, None, "alltoall")
+    inputs = [x] if splits is None else [x, as_tensor(splits, None, "alltoall")]
+
+    def compute(given: Tensor, splits: Tensor | None = None) -> list[Tensor]:
+        return list(done(process_set, lambda: moves.alltoall(process_set, name, given, splits)))
+
+    def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
+        found = alltoall(g[0], ys[1], process_set=process_set)[0]
+        return [found] + [None] * (len(inputs) - 1)
+
+    y, received = call_python("alltoall", compute, inputs, [
+        (x.dtype, (None, *x.shape[1:])), (int32, (len(process_set.ranks),))], back, name)
+    return y if splits is None else (y, received)
+
+
+def barrier(process_set: ProcessSet = global_process_set) -> None:
+    """Returns when all ranks have called it.
+
+    Parameters
+    ----------
+    process_set : ProcessSet
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.barrier()
+    """
+    def compute(*_: Tensor) -> list[Tensor]:
+        done(process_set, lambda: process_set.meeting.agree("barrier", None, {}))
+        return []
+
+    call_python("barrier", compute, [], [], None)
+
+
+def join() -> int:
+    """Says that this rank has nothing more to reduce, and returns when all have said so.
+
+    Returns
+    -------
+    int
+        The rank that came last.
+
+    Notes
+    -----
+    Meanwhile it takes part in the others' sums, with zeros, and in their averages, which are those
+    of the ranks that have not joined.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.join()
+    0
+    """
+    group = global_process_set
+    place: int = done(group, lambda: group.meeting.join(
+        lambda who, fields: moves.reduce_nothing(group, who, fields)))
+    return place

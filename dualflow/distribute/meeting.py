@@ -1,0 +1,236 @@
+"""Where ranks meet: each collective begins with a few numbers that every rank sends to every other.
+
+So they know that all are there and want the same thing. If not, all of them raise the same error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import time
+from array import array
+from importlib import import_module
+
+from dualflow.errors import DeadlineExceededError, InUseError, InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+RUNS, JOINED, LEAVING = range(3)        # what a rank is doing
+WORDS = 4                               # of a header: digest, state, two of the collective's own
+SPIN = 0.002                            # seconds of polling before a wait begins to sleep
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """[0, 2, 3] as "ranks 0, 2 and 3"."""
+    names = [str(r) for r in ranks]
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+
+
+class Meeting:
+    """The headers of a communicator, and waiting on it.
+
+    Parameters
+    ----------
+    mpi : module
+        ``mpi4py.MPI``.
+    comm : Intracomm
+        Used by nobody else.
+    ranks : sequence of int
+        What its members are called in messages.
+    """
+
+    def __init__(self, mpi: Any, comm: Any, ranks: Sequence[int]) -> None:
+        self.mpi, self.comm, self.ranks = mpi, comm, list(ranks)
+        self.rank: int = comm.rank
+        self.size: int = comm.size
+        self._broken: str | None = None
+        self._patient = False
+        self._digests: dict[Any, int] = {}
+        self._others = [r for r in range(self.size) if r != self.rank]
+        self._sent = array("q", [0] * WORDS)
+        self._got = [array("q", [0] * WORDS) for _ in range(self.size)]
+        self._got[self.rank] = self._sent
+        self._receives = [comm.Recv_init(self._got[r], r) for r in self._others]
+        self._requests = self._receives + [comm.Send_init(self._sent, r) for r in self._others]
+
+    # --- waiting ---
+
+    def wait(self, requests: list[Any], doing: str, sleeps: bool = False) -> None:
+        """Returns when all requests are done; signals are handled meanwhile.
+
+        `sleeps`: what is waited for makes progress without this process.
+        """
+        test = self.mpi.Request.Testall
+        if test(requests):
+            return
+        began = time.monotonic()
+        limit = None if self._patient else import_module("dualflow.distribute").timeout
+        try:
+            while not test(requests):
+                passed = time.monotonic() - began
+                if passed < SPIN or not sleeps:
+                    os.sched_yield()
+                else:
+                    time.sleep(min(passed / 20, 0.001))
+                if limit is not None and passed > limit:
+                    raise DeadlineExceededError(self._late(doing, limit))
+        except BaseException as error:
+            self._broken = f"{doing} ended by {type(error).__name__}"
+            raise
+
+    def _late(self, doing: str, limit: float) -> str:
+        missing = [self.ranks[r] for r, request in zip(self._others, self._receives, strict=True)
+                   if not request.Test()]
+        what = (f"waited {limit} s for {ranks_text(missing)}, which did not come to it" if missing
+                else f"did not end within {limit} s")
+        return f"{doing}: {what} (df.distribute.timeout)"
+
+    # --- headers ---
+
+    def _exchange(self, doing: str, *words: int) -> None:
+        if self._broken:
+            raise InUseError(f"{doing}: the ranks are out of step since {self._broken}; end the "
+                             "program and start it anew")
+        self._sent[:] = array("q", words)
+        if self._requests:
+            self.mpi.Prequest.Startall(self._requests)
+            self.wait(self._requests, doing, sleeps=True)
+
+    def barrier(self, doing: str) -> None:
+        """Returns when all members have come here; inside a collective."""
+        self._exchange(doing, 0, RUNS, 0, 0)
+
+    def agree(self, kind: str, name: str | None, fields: Mapping[str, Any],
+              own: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
+        """Begins a collective, which all ranks must begin with the same fields.
+
+        Parameters
+        ----------
+        kind : str
+            What is done, for messages.
+        name : str, optional
+            Of the tensor.
+        fields : mapping of str to hashable
+            In the order in which messages look for a difference.
+        own : two int
+            Where ranks may differ.
+
+        Returns
+        -------
+        list of two int
+            `own` of each rank.
+        """
+        key = kind, name, *fields.items()
+        doing = f"{kind} {name}" if name else kind
+        self._exchange(doing, self._digest(key), RUNS, *own)
+        first = self._got[0]
+        if all([g[1] == RUNS and g[0] == first[0] for g in self._got]):
+            return [(g[2], g[3]) for g in self._got]
+        told = self._tell(doing, RUNS, (kind, name, dict(fields)))
+        self._compare(told)
+        return [(0, 0) if g is None else (g[2], g[3])
+                for g in self._after]           # with ranks that have joined, which add nothing
+
+    def _digest(self, key: Any) -> int:
+        found = self._digests.get(key)
+        if found is None:
+            if len(self._digests) > 10_000:
+                self._digests.clear()
+            made = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+            found = self._digests[key] = int.from_bytes(made, "little", signed=True)
+        return found
+
+    def _tell(self, doing: str, state: int, what: Any) -> list[Any]:
+        """What each rank does, of all."""
+        self._after = [None if g[1] != RUNS else tuple(g) for g in self._got]
+        return self.share((state, what), doing)
+
+    def share(self, value: Any, doing: str) -> list[Any]:
+        """A picklable value of each rank."""
+        data = pickle.dumps(value)
+        sizes = array("q", [0] * self.size)
+        self.wait([self.comm.Iallgather(array("q", [len(data)]), sizes)], doing)
+        everything = bytearray(sum(sizes))
+        self.wait([self.comm.Iallgatherv(
+            [data, self.mpi.BYTE], [everything, list(sizes), None, self.mpi.BYTE])], doing)
+        values, at = [], 0
+        for size in sizes:
+            values.append(pickle.loads(everything[at:at + size]))
+            at += size
+        return values
+
+    def _compare(self, told: list[Any]) -> tuple[str, str | None, dict[str, Any]]:
+        """What the ranks that run want, as (kind, name, fields); raises where it is not one thing,
+        the same error on all ranks."""
+        gone = [self.ranks[r] for r, (state, _) in enumerate(told) if state == LEAVING]
+        running = [(r, what) for r, (state, what) in enumerate(told) if state == RUNS]
+        joined = [self.ranks[r] for r, (state, _) in enumerate(told) if state == JOINED]
+        wanted: tuple[str, str | None, dict[str, Any]] = running[0][1]
+        called = f"{wanted[0]} {wanted[1]}" if wanted[1] else wanted[0]
+        if gone:
+            raise InvalidArgumentError(f"{called}: {ranks_text(gone)} ended, or called shutdown, "
+                                       f"while {self._text([r for r, _ in running])} came to it")
+        for field, of in (("what is done", lambda w: w[0]), ("the name", lambda w: w[1]),
+                          *[(f, lambda w, f=f: w[2].get(f)) for f in wanted[2]]):
+            self._differ(called, field, [(r, of(what)) for r, what in running])
+        if joined and not wanted[2].get("may join"):
+            raise InvalidArgumentError(f"{called}: {ranks_text(joined)} has called join, after "
+                                       "which the others can only sum and average")
+        return wanted
+
+    def _text(self, members: Sequence[int]) -> str:
+        return ranks_text([self.ranks[r] for r in members])
+
+    def _differ(self, called: str, field: str, values: list[tuple[int, Any]]) -> None:
+        groups: dict[Any, list[int]] = {}
+        for r, value in values:
+            groups.setdefault(value, []).append(r)
+        if len(groups) > 1:
+            have = "; ".join(f"{value!s} on {self._text(members)}"
+                             for value, members in groups.items())
+            raise InvalidArgumentError(f"{called}: ranks differ in {field}: {have}")
+
+    # --- ranks that do nothing more ---
+
+    def leave(self) -> None:
+        """Returns when all members have called it."""
+        while self._others and not self._broken:
+            self._patient = True                # others may have work left
+            self._exchange("the end", 0, LEAVING, 0, 0)
+            if all([g[1] == LEAVING for g in self._got]):
+                return
+            self._tell("the end", LEAVING, None)
+        if self._broken:
+            raise InUseError(self._broken)
+
+    def join(self, take_part: Callable[[str, dict[str, Any]], None]) -> int:
+        """Takes part in what the others do until all have called it; the last rank that did."""
+        new = 1
+        while True:
+            self._exchange("join", 0, JOINED, new, 0)
+            if all([g[1] == JOINED for g in self._got]):
+                return max(r for r, g in enumerate(self._got) if g[2] or not self._others)
+            new = 0
+            told = self._tell("join", JOINED, None)
+            if not any([state == RUNS for state, _ in told]):
+                raise InvalidArgumentError("join: other ranks ended, or called shutdown")
+            _, _, fields = self._compare(told)
+            take_part(fields["may join"], fields)
+
+    @property
+    def present(self) -> int:
+        """How many members run, at the last header."""
+        return sum([g[1] == RUNS for g in self._got])
+
+    def free(self) -> None:
+        """Gives back what MPI holds for it."""
+        for request in self._requests:
+            request.Free()
+        self.comm.Free()
+

@@ -1,0 +1,234 @@
+"""What collectives do with values: the work of one rank, once all ranks agree on it."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, TensorSpec, apply, constant, filled, get_op, memory_of, unfilled
+from dualflow.distribute.tree import nodes_of
+from dualflow.distribute.world import ProcessSet
+from dualflow.dtypes import DType, as_dtype
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+COMBINES = {"average": "add", "sum": "add", "min": "minimum", "max": "maximum",
+            "product": "multiply"}
+ALONE = 1 << 20         # bytes from which a tensor of a group travels by itself
+BOOLS = {"min": "logical_and", "max": "logical_or", "product": "logical_and"}
+
+
+def check_reduction(who: str, op: str, dtype: DType) -> None:
+    """Refuses what has no kernel."""
+    if op not in COMBINES:
+        raise InvalidArgumentError(f"{who}: op is {op!r}, want one of {', '.join(COMBINES)}")
+    if op == "average" and not dtype.is_floating:
+        raise DTypeError(f"{who}: there is no average of {dtype}; sum, or cast to float32 first")
+    if op == "sum" and dtype.name == "bool":
+        raise DTypeError(f"{who}: there is no sum of bool; cast to int32, or take max")
+
+
+def kernel_of(op: str, dtype: DType) -> Any:
+    return get_op((BOOLS if dtype.name == "bool" else COMBINES)[op])
+
+
+# --- reductions -----------------------------------------------------------------------------------
+
+def reduce(group: ProcessSet, who: str, name: str | None, op: str,
+           nodes: Sequence[Sequence[Tensor]], leaves: int, wire: DType | None = None,
+           scales: tuple[float, float] = (1., 1.)) -> list[Tensor]:
+    """Tensors combined over all ranks.
+
+    Parameters
+    ----------
+    group : ProcessSet
+    who, name
+        For messages.
+    op : str
+    nodes : sequence of sequences of Tensor
+        For each tensor the nodes of the tree that this rank has.
+    leaves : int
+        How many leaves each rank has.
+    wire : DType, optional
+        Floats that are wider travel, and are combined, in this one.
+    scales : (float, float)
+        Factors, before and after.
+
+    Returns
+    -------
+    list of Tensor
+    """
+    likes = [(x[0].dtype.name, tuple(x[0].shape)) for x in nodes]
+    group.meeting.agree(who, name, {
+        "op": op, "the number of tensors": len(likes), "dtypes and shapes": tuple(likes),
+        "micro-batches": leaves, "compression": wire and wire.name, "scales": scales,
+        "may join": op in ("sum", "average") and who})
+    return _reduce(group, who if name is None else f"{who} {name}", op, nodes, leaves, wire, scales)
+
+
+def reduce_nothing(group: ProcessSet, who: str, fields: dict[str, Any]) -> None:
+    """What a rank that has joined adds to the others' sums."""
+    leaves, wire = fields["micro-batches"], fields["compression"]
+    n = group.size()
+    n_nodes = len(nodes_of(n * leaves, group.rank() * leaves, (group.rank() + 1) * leaves))
+    nodes = [[filled(0, TensorSpec(shape, as_dtype(dtype)))] * n_nodes
+             for dtype, shape in fields["dtypes and shapes"]]
+    _reduce(group, who, fields["op"], nodes, leaves, wire and as_dtype(wire), fields["scales"])
+
+
+def _reduce(group: ProcessSet, doing: str, op: str, nodes: Sequence[Sequence[Tensor]],
+            leaves: int, wire: DType | None, scales: tuple[float, float]) -> list[Tensor]:
+    n = group.meeting.present * leaves
+    before, after = scales
+    sent = [[_packed(x, before, wire) for x in own] for own in nodes]
+    made: list[Any] = [None] * len(sent)
+    for places in _batches([own[0] for own in sent]):
+        _reduce_batch(group, doing, op, sent, places, leaves, made)
+    return [_unpacked(y, own[0].dtype, n if op == "average" else 1, after)
+            for y, own in zip(made, nodes, strict=True)]
+
+
+def _packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
+    if factor != 1.:
+        x = apply("multiply", x, factor)
+    if wire is not None and x.dtype.is_floating and x.dtype.size > wire.size:
+        x = apply("cast", x, dtype=wire)
+    return x
+
+
+def _unpacked(y: Tensor, dtype: DType, n: int, factor: float) -> Tensor:
+    if y.dtype is not dtype:
+        y = apply("cast", y, dtype=dtype)
+    if n != 1:
+        y = apply("divide", y, float(n))
+    return y if factor == 1. else apply("multiply", y, factor)
+
+
+def _batches(xs: Sequence[Tensor]) -> list[list[int]]:
+    """Places of tensors that travel together: small ones of one dtype."""
+    batches: list[list[int]] = []
+    small: dict[DType, list[int]] = {}
+    for k, x in enumerate(xs):
+        if len(memory_of(x)) >= ALONE:
+            batches.append([k])
+        elif x.dtype in small:
+            small[x.dtype].append(k)
+        else:
+            batches.append(small.setdefault(x.dtype, [k]))
+    return batches
+
+
+def _reduce_batch(group: ProcessSet, doing: str, op: str, sent: list[list[Tensor]],
+                  places: list[int], leaves: int, made: list[Any]) -> None:
+    dtype = sent[places[0]][0].dtype
+    kernel = kernel_of(op, dtype)
+    if len(places) == 1:
+        nodes = sent[places[0]]
+        y, out = unfilled(dtype, nodes[0].shape)
+        group.transport.reduce(kernel, dtype, [memory_of(x) for x in nodes], leaves, out, doing)
+        made[places[0]] = y
+        return
+    whole = [memoryview(b"".join([memory_of(sent[k][i]) for k in places]))
+             for i in range(len(sent[places[0]]))]
+    out = memoryview(bytearray(len(whole[0])))
+    group.transport.reduce(kernel, dtype, whole, leaves, out, doing)
+    at = 0
+    for k in places:
+        y, room = unfilled(dtype, sent[k][0].shape)
+        room[:] = out[at:at + len(room)]
+        at += len(room)
+        made[k] = y
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+def rows_of_rank(n: int, size: int) -> list[int]:
+    """How n rows are divided among ranks: the first ones have one more if need be."""
+    return [n // size + (r < n % size) for r in range(size)]
+
+
+def reduce_rows(group: ProcessSet, name: str | None, op: str, x: Tensor, rows: int | None = None,
+                who: str = "reducescatter") -> Tensor:
+    """This rank's rows of what all ranks' `x` give combined: `rows`, or a share of them."""
+    size, rank = group.size(), group.rank()
+    shape = tuple(x.shape)
+    fields = {"op": op, "dtype": x.dtype.name, "shape": shape}
+    counts = [own for own, _ in group.meeting.agree(who, name, fields, (rows or 0, 0))]
+    if rows is None:
+        counts = rows_of_rank(shape[0], size)
+    if sum(counts) != shape[0]:
+        raise ShapeError(f"{who}: {shape[0]} rows for ranks that want {counts}")
+    per_row = len(memory_of(x)) // shape[0] if shape[0] else 0
+    borders = [per_row * sum(counts[:r]) for r in range(size + 1)]
+    y, out = unfilled(x.dtype, (counts[rank], *shape[1:]))
+    group.transport.reduce_slices(kernel_of(op, x.dtype), x.dtype, [memory_of(x)],
+                                  [[(r, r + 1)] for r in range(size)], borders, out,
+                                  _doing(who, name))
+    return _unpacked(y, x.dtype, size if op == "average" else 1, 1.)
+
+
+def _doing(who: str, name: str | None) -> str:
+    return who if name is None else f"{who} {name}"
+
+
+def allgather(group: ProcessSet, name: str | None, x: Tensor, who: str = "allgather") -> Tensor:
+    """The rows of all ranks."""
+    if not x.ndim:
+        raise ShapeError(f"{who}: got a scalar, want at least one dimension")
+    fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
+    mine = memory_of(x)
+    told = group.meeting.agree(who, name, fields, (x.shape[0], len(mine)))
+    y, out = unfilled(x.dtype, (sum([rows for rows, _ in told]), *x.shape[1:]))
+    group.transport.gather(mine, [n for _, n in told], out, _doing(who, name))
+    return y
+
+
+def broadcast(group: ProcessSet, name: str | None, xs: Sequence[Tensor], root: int,
+              who: str = "broadcast") -> list[Tensor]:
+    """The tensors of rank `root` of the group."""
+    likes = tuple([(x.dtype.name, tuple(x.shape)) for x in xs])
+    group.meeting.agree(who, name, {"root": root, "dtypes and shapes": likes})
+    if group.rank() == root:
+        for x in xs:
+            group.transport.broadcast(bytearray(memory_of(x)), root, _doing(who, name))
+        return list(xs)
+    made = []
+    for x in xs:
+        y, out = unfilled(x.dtype, x.shape)
+        group.transport.broadcast(out, root, _doing(who, name))
+        made.append(y)
+    return made
+
+
+def alltoall(group: ProcessSet, name: str | None, x: Tensor, splits: Tensor | None,
+             ) -> tuple[Tensor, Tensor]:
+    """Rows from all ranks, and how many from each."""
+    size = group.size()
+    if not x.ndim:
+        raise ShapeError("alltoall: got a scalar, want at least one dimension")
+    n = x.shape[0]
+    counts = [n // size] * size if splits is None else [int(s) for s in splits.tolist()]
+    fields = {"dtype": x.dtype.name, "shape but for the first dimension": tuple(x.shape[1:])}
+    bad = len(counts) != size or min(counts, default=0) < 0 or sum(counts) != n
+    told = group.meeting.agree("alltoall", name, fields, (int(bad), 0))
+    wrong = [group.ranks[r] for r, (is_bad, _) in enumerate(told) if is_bad]
+    if wrong:
+        raise ShapeError(f"alltoall: on ranks {wrong} the splits are not {size} numbers of rows "
+                         "that make up the first dimension"
+                         + (f"; here {counts} of {n}" if bad else ""))
+    doing = _doing("alltoall", name)
+    received = group.transport.counts(counts, doing)
+    mine = memory_of(x)
+    per_row = len(mine) // n if n else _row_bytes(x)
+    y, out = unfilled(x.dtype, (sum(received), *x.shape[1:]))
+    group.transport.exchange(mine, [c * per_row for c in counts], out,
+                             [c * per_row for c in received], doing)
+    return y, constant(received, as_dtype("int32"))
+
+
+def _row_bytes(x: Tensor) -> int:
+    n = x.dtype.size
+    for d in x.shape[1:]:
+        n *= d
+    return n

@@ -1,0 +1,110 @@
+"""Python objects and variables from rank to rank, outside any graph."""
+
+from __future__ import annotations
+
+import pickle
+
+from dualflow._core import Recording, Variable
+from dualflow.distribute import moves
+from dualflow.distribute.collectives import done, root_of
+from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.errors import DTypeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+__all__ = ["allgather_object", "broadcast_object", "broadcast_variables"]
+
+
+def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
+                        process_set: ProcessSet = global_process_set) -> None:
+    """Gives variables the values that they have on one rank: all begin with the same ones.
+
+    Parameters
+    ----------
+    variables : iterable of Variable
+        As many on all ranks, of the same names, dtypes and shapes, in the same order.
+    root_rank : int
+    process_set : ProcessSet
+
+    Raises
+    ------
+    InvalidArgumentError
+        On all ranks, if they differ.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.broadcast_variables([df.Variable([1., 2.])], root_rank=0)
+    """
+    own = list(variables)
+    for v in own:
+        if not isinstance(v, Variable):
+            raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, want Variables")
+    root = root_of(root_rank, process_set)
+    with Recording(None):
+        values = done(process_set, lambda: moves.broadcast(
+            process_set, None, [v.value() for v in own], root, "broadcast_variables"))
+        for v, value in zip(own, values, strict=True):
+            v.assign(value)
+
+
+def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) -> list[Any]:
+    """The objects of all ranks, in the order of ranks.
+
+    Parameters
+    ----------
+    obj : anything that pickle takes
+    process_set : ProcessSet
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.allgather_object({"seen": 3})
+    [{'seen': 3}]
+    """
+    def work() -> list[Any]:
+        process_set.meeting.agree("allgather_object", None, {})
+        return process_set.meeting.share(obj, "allgather_object")
+
+    found: list[Any] = done(process_set, work)
+    return found
+
+
+def broadcast_object(obj: Any, root_rank: int = 0, *,
+                     process_set: ProcessSet = global_process_set) -> Any:
+    """The object of one rank, on all.
+
+    Parameters
+    ----------
+    obj : anything that pickle takes
+        Of other ranks it is not looked at.
+    root_rank : int
+    process_set : ProcessSet
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.broadcast_object({"epoch": 3})
+    {'epoch': 3}
+    """
+    root = root_of(root_rank, process_set)
+    data = pickle.dumps(obj) if process_set.rank() == root else b""
+
+    def work() -> Any:
+        told = process_set.meeting.agree("broadcast_object", None, {"root": root}, (len(data), 0))
+        room = bytearray(data) if data else bytearray(told[root][0])
+        process_set.transport.broadcast(room, root, "broadcast_object")
+        return room
+
+    room = done(process_set, work)
+    return obj if data else pickle.loads(room)

@@ -1,0 +1,61 @@
+"""The tree along which arrays are combined: which of its nodes a rank can make by itself."""
+
+from __future__ import annotations
+
+import itertools
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+Span = tuple[int, int]
+
+
+def are_siblings(left: Span, right: Span, n: int) -> bool:
+    """Whether two nodes are the children of one, in a tree of n leaves: ``csrc/op/tree.h``."""
+    size = left[1] - left[0]
+    return (left[1] == right[0] and size & (size - 1) == 0 and left[0] % (2 * size) == 0
+            and right[1] == min(left[0] + 2 * size, n))
+
+
+class Pile:
+    """Leaves that come one after another, combined as far as their siblings are there.
+
+    Parameters
+    ----------
+    n : int
+        Leaves of the tree.
+    first : int
+        Number of the leaf that comes first.
+    combine : callable (left, right)
+
+    Attributes
+    ----------
+    spans : list of (first leaf, last leaf + 1)
+    values : list
+        The nodes that wait, a value for each span.
+    """
+
+    def __init__(self, n: int, first: int, combine: Callable[[Any, Any], Any]) -> None:
+        self._n, self._next, self._combine = n, first, combine
+        self.spans: list[Span] = []
+        self.values: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        """The value of the next leaf."""
+        span = self._next, self._next + 1
+        self._next += 1
+        while self.spans and are_siblings(self.spans[-1], span, self._n):
+            span = self.spans.pop()[0], span[1]
+            value = self._combine(self.values.pop(), value)
+        self.spans.append(span)
+        self.values.append(value)
+
+
+def nodes_of(n: int, first: int, end: int) -> list[Span]:
+    """The nodes that leaves `first` to `end` - 1 of n make by themselves, in their order."""
+    pile = Pile(n, first, lambda left, right: None)
+    for _ in itertools.repeat(None, end - first):
+        pile.add(None)
+    return pile.spans

@@ -1,0 +1,327 @@
+"""The ranks of a job: who there is, and which of them do something together."""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib import import_module
+
+from dualflow._core import cpu_cores, set_num_threads
+from dualflow.distribute.failure import Watch
+from dualflow.distribute.meeting import Meeting
+from dualflow.distribute.transport import Transport
+from dualflow.errors import InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = [
+    "ProcessSet",
+    "add_process_set",
+    "global_process_set",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "local_size",
+    "rank",
+    "remove_process_set",
+    "shutdown",
+    "size",
+]
+
+
+class _World:
+    """What `init` makes."""
+
+    mpi: Any = None
+    comm: Any = None
+    local: Any = None       # of the ranks on this node
+    watch: Watch | None = None
+
+
+class ProcessSet:
+    """Ranks that do something together.
+
+    Parameters
+    ----------
+    ranks : sequence of int
+        Of all ranks of the job; sorted.
+
+    Attributes
+    ----------
+    ranks : list of int
+
+    Notes
+    -----
+    `add_process_set` makes it usable. Ranks in a set are numbered from 0, in their order.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.ProcessSet([2, 0]).ranks
+    [0, 2]
+    """
+
+    def __init__(self, ranks: Sequence[int]) -> None:
+        self.ranks = sorted(ranks)
+        if len(set(self.ranks)) != len(self.ranks) or not self.ranks or self.ranks[0] < 0:
+            raise InvalidArgumentError(f"ProcessSet: got the ranks {list(ranks)}, want different "
+                                       "ones from 0 on")
+        self._meeting: Meeting | None = None
+        self._transport: Transport | None = None
+        self.lock = threading.Lock()            # one collective at a time
+
+    def __repr__(self) -> str:
+        return f"ProcessSet({self.ranks})"
+
+    def included(self) -> bool:
+        """Whether this rank belongs to it."""
+        return _comm().rank in self.ranks
+
+    def rank(self) -> int:
+        """The number of this rank among its ranks."""
+        return self.meeting.rank
+
+    def size(self) -> int:
+        """How many ranks belong to it."""
+        return len(self.ranks)
+
+    @property
+    def meeting(self) -> Meeting:
+        if self._meeting is None:
+            raise InvalidArgumentError(f"{self!r}: " + (
+                "call df.distribute.init() first" if _World.comm is None else
+                "this rank is not in it, or it was not added by add_process_set"))
+        return self._meeting
+
+    @property
+    def transport(self) -> Transport:
+        assert self.meeting and self._transport is not None
+        return self._transport
+
+    def open(self, comm: Any) -> None:
+        """Makes it usable, by a communicator of its ranks."""
+        self._meeting = Meeting(_World.mpi, comm, self.ranks)
+        nodes = comm.Split_type(_World.mpi.COMM_TYPE_SHARED)
+        alone = comm.allreduce(nodes.size, _World.mpi.MIN) == comm.size
+        nodes.Free()
+        self._transport = Transport(self._meeting, alone)
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+        if self._meeting is not None and self._transport is not None:
+            self._transport.free()
+            self._meeting.free()
+        self._meeting = self._transport = None
+
+
+class _Global(ProcessSet):
+    """All ranks of the job."""
+
+    def __init__(self) -> None:
+        super().__init__([0])
+
+
+global_process_set = _Global()
+_added: list[ProcessSet] = []
+
+
+def _comm() -> Any:
+    if _World.comm is None:
+        raise InvalidArgumentError("distribute: call df.distribute.init() first")
+    return _World.comm
+
+
+def init(threads: int | None = None) -> None:
+    """Makes this process one of the ranks that ``mpiexec -n N python program.py`` has started.
+
+    Parameters
+    ----------
+    threads : int, optional
+        For the kernels of this process. By default the cores of the machine are divided among its
+        ranks, unless ``DUALFLOW_NUM_THREADS`` says how many.
+
+    Raises
+    ------
+    ImportError
+        Without mpi4py: ``pip install dualflow[distribute]``.
+
+    Notes
+    -----
+    Only here MPI is loaded. A program that was started without mpiexec is one rank. From now on an
+    exception that nobody catches, or ``sys.exit`` with a code other than 0, ends all ranks.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.size()
+    1
+    """
+    if _World.comm is not None:
+        return
+    try:
+        mpi = _World.mpi = import_module("mpi4py.MPI")
+    except ImportError as error:
+        error.add_note("df.distribute needs mpi4py and an MPI: pip install 'dualflow[distribute]'")
+        raise
+    _World.comm = mpi.COMM_WORLD.Dup()
+    _World.local = _World.comm.Split_type(mpi.COMM_TYPE_SHARED)
+    if threads is None and "DUALFLOW_NUM_THREADS" not in os.environ and _World.local.size > 1:
+        threads = max(1, cpu_cores() // _World.local.size)
+    if threads is not None:
+        set_num_threads(threads)
+    global_process_set.ranks = list(range(_World.comm.size))
+    global_process_set.open(_World.comm.Dup())
+    _World.watch = Watch(_World.comm.rank, mpi.COMM_WORLD.Abort, shutdown)
+    _World.watch.begin()
+
+
+def shutdown() -> None:
+    """The end: returns when all ranks have called it, or ended. Python calls it at exit.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.shutdown()
+    >>> df.distribute.is_initialized()
+    False
+    """
+    if _World.comm is None:
+        return
+    global_process_set.meeting.leave()
+    for group in [*_added, global_process_set]:
+        group.close()
+    _added.clear()
+    _World.local.Free()
+    _World.comm.Free()
+    if _World.watch is not None:
+        _World.watch.end()
+    _World.comm = _World.local = _World.watch = None
+
+
+def is_initialized() -> bool:
+    """Whether `init` was called, and `shutdown` was not since.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.is_initialized()
+    True
+    """
+    return _World.comm is not None
+
+
+def rank() -> int:
+    """The number of this process, from 0 to ``size() - 1``.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.rank()
+    0
+    """
+    number: int = _comm().rank
+    return number
+
+
+def size() -> int:
+    """How many processes there are.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.size()
+    1
+    """
+    number: int = _comm().size
+    return number
+
+
+def local_rank() -> int:
+    """The number of this process among those on its machine.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.local_rank()
+    0
+    """
+    _comm()
+    number: int = _World.local.rank
+    return number
+
+
+def local_size() -> int:
+    """How many processes there are on this machine.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.local_size()
+    1
+    """
+    _comm()
+    number: int = _World.local.size
+    return number
+
+
+def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
+    """Makes a set of ranks usable; all ranks of the job call it, with the same ones.
+
+    Parameters
+    ----------
+    process_set : ProcessSet or sequence of int
+
+    Returns
+    -------
+    ProcessSet
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> first = df.distribute.add_process_set([0])
+    >>> df.distribute.allreduce(2., "sum", process_set=first).item()
+    2.0
+    """
+    group = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
+    world = _comm()
+    if group.ranks[-1] >= world.size:
+        raise InvalidArgumentError(f"add_process_set: got {group.ranks} of {world.size} ranks")
+    global_process_set.meeting.agree("add_process_set", None, {"the ranks": tuple(group.ranks)})
+    mine = world.rank in group.ranks
+    comm = world.Split(0 if mine else _World.mpi.UNDEFINED, world.rank)
+    if mine:
+        group.open(comm)
+    _added.append(group)
+    return group
+
+
+def remove_process_set(process_set: ProcessSet) -> None:
+    """Gives back what a set of ranks holds; all ranks of the job call it.
+
+    Parameters
+    ----------
+    process_set : ProcessSet
+        One that `add_process_set` returned.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> first = df.distribute.add_process_set([0])
+    >>> df.distribute.remove_process_set(first)
+    """
+    global_process_set.meeting.agree("remove_process_set", None,
+                                     {"the ranks": tuple(process_set.ranks)})
+    _added.remove(process_set)
+    process_set.close()
