@@ -10,10 +10,15 @@ from dualflow.distribute.collectives import (
     join as join,
     reducescatter as reducescatter,
 )
+from dualflow.distribute.metrics import MetricAverage as MetricAverage
 from dualflow.distribute.objects import (
     allgather_object as allgather_object,
     broadcast_object as broadcast_object,
     broadcast_variables as broadcast_variables,
+)
+from dualflow.distribute.training import (
+    DistributedGradientTape as DistributedGradientTape,
+    DistributedOptimizer as DistributedOptimizer,
 )
 from dualflow.distribute.world import (
     ProcessSet as ProcessSet,
@@ -34,6 +39,9 @@ from dualflow.distribute.world import (
 timeout: float | None = 600.
 
 __all__ = [
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "MetricAverage",
     "ProcessSet",
     "add_process_set",
     "allgather",

@@ -154,6 +154,8 @@ def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
         raise UnimplementedError(f"{who}: product has no gradient")
     given = [as_tensor(g[k]) for k in floats]
     if op in ("min", "max"):
+        if compression is not None or scales != (1., 1.):
+            raise UnimplementedError(f"{who}: {op} with compression or factors has no gradient")
         mine = [cast(equal(inputs[k], ys[k]), g[k].dtype) for k in floats]
         total = grouped_allreduce(given, "sum", process_set=group)
         n = grouped_allreduce(mine, "sum", process_set=group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,4 +62,5 @@ class Watch:
         print(f"dualflow: rank {self._rank} ends the job: {why}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(0.2)                     # or the launcher may not pass it on any more
         self._abort(code)

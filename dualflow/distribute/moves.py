@@ -37,7 +37,8 @@ def kernel_of(op: str, dtype: DType) -> Any:
 
 def reduce(group: ProcessSet, who: str, name: str | None, op: str,
            nodes: Sequence[Sequence[Tensor]], leaves: int, wire: DType | None = None,
-           scales: tuple[float, float] = (1., 1.)) -> list[Tensor]:
+           scales: tuple[float, float] = (1., 1.),
+           dtypes: Sequence[DType] | None = None) -> list[Tensor]:
     """Tensors combined over all ranks.
 
     Parameters
@@ -54,6 +55,8 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
         Floats that are wider travel, and are combined, in this one.
     scales : (float, float)
         Factors, before and after.
+    dtypes : sequence of DType, optional
+        Of the results, where nodes are in `wire` already.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
         "op": op, "the number of tensors": len(likes), "dtypes and shapes": tuple(likes),
         "micro-batches": leaves, "compression": wire and wire.name, "scales": scales,
         "may join": op in ("sum", "average") and who})
-    return _reduce(group, who if name is None else f"{who} {name}", op, nodes, leaves, wire, scales)
+    return _reduce(group, _doing(who, name), op, nodes, leaves, wire, scales, dtypes)
 
 
 def reduce_nothing(group: ProcessSet, who: str, fields: dict[str, Any]) -> None:
@@ -78,18 +81,21 @@ def reduce_nothing(group: ProcessSet, who: str, fields: dict[str, Any]) -> None:
 
 
 def _reduce(group: ProcessSet, doing: str, op: str, nodes: Sequence[Sequence[Tensor]],
-            leaves: int, wire: DType | None, scales: tuple[float, float]) -> list[Tensor]:
+            leaves: int, wire: DType | None, scales: tuple[float, float],
+            dtypes: Sequence[DType] | None = None) -> list[Tensor]:
+    dtypes = dtypes or [own[0].dtype for own in nodes]
     n = group.meeting.present * leaves
     before, after = scales
-    sent = [[_packed(x, before, wire) for x in own] for own in nodes]
+    sent = [[packed(x, before, wire) for x in own] for own in nodes]
     made: list[Any] = [None] * len(sent)
     for places in _batches([own[0] for own in sent]):
         _reduce_batch(group, doing, op, sent, places, leaves, made)
-    return [_unpacked(y, own[0].dtype, n if op == "average" else 1, after)
-            for y, own in zip(made, nodes, strict=True)]
+    return [_unpacked(y, dtype, n if op == "average" else 1, after)
+            for y, dtype in zip(made, dtypes, strict=True)]
 
 
-def _packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
+def packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
+    """A leaf as it travels: all that is done with it before leaves are combined."""
     if factor != 1.:
         x = apply("multiply", x, factor)
     if wire is not None and x.dtype.is_floating and x.dtype.size > wire.size:

@@ -1,0 +1,219 @@
+"""Tapes and optimizers whose gradients are those of all ranks."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, as_tensor, unwrapped
+from dualflow.autodiff.tape import GradientTape
+from dualflow.distribute import moves
+from dualflow.distribute.collectives import done, wire_of
+from dualflow.distribute.overlap import How, Passes, reduce_buckets
+from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.dtypes import bool_, float32
+from dualflow.errors import DTypeError, InvalidArgumentError
+from dualflow.nest import flatten_up_to, pack_sequence_as
+from dualflow.ops.control_flow import cond
+from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.registered import call_python
+from dualflow.optimizers import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike
+
+__all__ = ["DistributedGradientTape", "DistributedOptimizer"]
+
+BUCKET = 4 << 20        # bytes
+
+
+def how_of(who: str, op: str, compression: DTypeLike | None, bucket_bytes: int, passes: int,
+           process_set: ProcessSet) -> How:
+    moves.check_reduction(who, op, float32)
+    if not isinstance(passes, int) or passes < 1:
+        raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, want an int "
+                                   "of at least 1")
+    return How(process_set, op, wire_of(compression), bucket_bytes, passes)
+
+
+def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """Gradients of all ranks: None stays None, rows are gathered."""
+    dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]
+    made: list[Any] = [None] * len(grads)
+    found = reduce_buckets(how, [as_tensor(grads[k]) for k in dense], [names[k] for k in dense])
+    for k, y in zip(dense, found, strict=True):
+        made[k] = y
+    for k, g in enumerate(grads):
+        if isinstance(g, IndexedSlices):
+            made[k] = _gathered(how, g, names[k])
+    return made
+
+
+def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
+    def compute(values: Tensor, indices: Tensor) -> list[Tensor]:
+        found: list[Tensor] = done(how.group, lambda: how.gather(name, values, indices))
+        return found
+
+    values, indices = g.values, g.indices
+    types = [(values.dtype, (None, *values.shape[1:])), (indices.dtype, (None,))]
+    return IndexedSlices(*call_python("gather_gradients", compute, [values, indices], types, None),
+                         g.dense_shape)
+
+
+class DistributedGradientTape:
+    """A tape whose gradients are those of all ranks.
+
+    Parameters
+    ----------
+    tape : GradientTape
+        Used as this one is, for everything else.
+    op : {"average", "sum", "min", "max", "product"}
+    compression : floating dtype, optional
+        See `allreduce`.
+    bucket_bytes : int
+        Gradients travel together up to that size, those of the last sources first.
+    process_set : ProcessSet
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> v = df.Variable(3.)
+    >>> with df.GradientTape() as tape:
+    ...     loss = v * v
+    >>> df.distribute.DistributedGradientTape(tape).gradient(loss, v).item()
+    6.0
+    """
+
+    def __init__(self, tape: GradientTape, op: str = "average", *,
+                 compression: DTypeLike | None = None, bucket_bytes: int = BUCKET,
+                 process_set: ProcessSet = global_process_set) -> None:
+        self._tape = tape
+        self._how = how_of("DistributedGradientTape", op, compression, bucket_bytes, 1,
+                           process_set)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_tape"], name)
+
+    def __enter__(self) -> DistributedGradientTape:
+        self._tape.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._tape.__exit__(*error)
+
+    def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        """As `GradientTape.gradient`, reduced over all ranks."""
+        found = self._tape.gradient(target, sources, *args, **kwargs)
+        flat = flatten_up_to(sources, found)
+        names = [getattr(unwrapped(x), "name", None) or f"gradient {k}"
+                 for k, x in enumerate(flatten_up_to(sources, sources))]
+        return pack_sequence_as(sources, reduced(self._how, flat, names))
+
+
+class _Distributed(Optimizer):
+    """What optimizers do instead, once they are distributed."""
+
+    _how: How
+    _passes: Passes | None
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+        pairs = list(grads_and_vars)
+        grads, variables = [g for g, _ in pairs], [v for _, v in pairs]
+        names = [getattr(unwrapped(v), "name", f"gradient {k}") for k, v in enumerate(variables)]
+        if self._how.passes == 1:
+            found = reduced(self._how, grads, names)
+            super().apply_gradients(zip(found, variables, strict=True))
+        else:
+            self._every(grads, variables, names)
+
+    def _every(self, grads: list[Any], variables: list[Any], names: list[str]) -> None:
+        """One update for several calls. A variable without gradient has none in all of them."""
+        there = [k for k, g in enumerate(grads) if g is not None]
+        rows = [isinstance(grads[k], IndexedSlices) for k in there]
+        if self._passes is None:
+            self.__dict__["_passes"] = Passes(self._how, [names[k] for k in there], rows)
+        inputs: list[Any] = []
+        types: list[Any] = [(bool_, ())]
+        for k in there:
+            g = grads[k]
+            parts = [g.values, g.indices] if isinstance(g, IndexedSlices) else [as_tensor(g)]
+            inputs += parts
+            types += [(x.dtype, (None, *x.shape[1:]) if len(parts) == 2 else tuple(x.shape))
+                      for x in parts]
+        assert self._passes is not None
+        ready, *found = call_python("gradients_of_passes", self._passes, inputs, types, None)
+        left, made = iter(found), [None] * len(grads)
+        for k, is_rows in zip(there, rows, strict=True):
+            made[k] = (IndexedSlices(next(left), next(left), grads[k].dense_shape) if is_rows
+                       else next(left))
+        self.build([v for g, v in zip(grads, variables, strict=True) if g is not None])
+        update = super().apply_gradients
+        cond(ready, lambda: update(zip(made, variables, strict=True)), lambda: None)
+
+
+def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
+                         compression: DTypeLike | None = None, backward_passes_per_step: int = 1,
+                         shards: int | None = None, bucket_bytes: int = BUCKET,
+                         process_set: ProcessSet = global_process_set) -> Any:
+    """An optimizer whose updates are by the gradients of all ranks.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Shares its state with what is returned.
+    op : {"average", "sum", "min", "max", "product"}
+        What becomes of the gradients of micro-batches.
+    compression : floating dtype, optional
+        See `allreduce`.
+    backward_passes_per_step : int
+        Each rank calls `apply_gradients` so many times, once for each of its micro-batches; the
+        last call makes the update.
+    shards : int, optional
+        The number of micro-batches of all ranks together: sets `backward_passes_per_step`. Ranks
+        take ``shards // size()`` of them, in their order.
+    bucket_bytes : int
+        Gradients travel together up to that size, those of the last variables first.
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Optimizer, of a subclass of the class of `optimizer`
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the ranks do not divide `shards`.
+
+    Notes
+    -----
+    Micro-batches are combined along a tree by their number, so that variables have the same bits
+    with any number of ranks that divides `shards`, and with one rank that computes them all.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> v = df.Variable(3.)
+    >>> optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.25), shards=2)
+    >>> for micro_batch in (1., 3.):
+    ...     optimizer.apply_gradients([(df.constant(micro_batch), v)])
+    >>> v.numpy().item()
+    2.5
+    """
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, _Distributed):
+        raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, want an "
+                         "optimizer of df.optimizers that is not distributed yet")
+    if shards is not None:
+        if shards % process_set.size():
+            raise InvalidArgumentError(f"DistributedOptimizer: {process_set.size()} ranks do not "
+                                       f"divide {shards} shards")
+        backward_passes_per_step = shards // process_set.size()
+    how = how_of("DistributedOptimizer", op, compression, bucket_bytes, backward_passes_per_step,
+                 process_set)
+    kind = type(optimizer)
+    made = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
+    made.__dict__ = optimizer.__dict__
+    made.__dict__.update(_how=how, _passes=None)
+    return made

@@ -1,0 +1,131 @@
+"""The cases of cases.py under mpiexec, for one to four ranks; and jobs in which a rank fails."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
+
+from tests.distribute import cases
+
+ROOT = Path(__file__).parents[2]
+BESIDE = Path(sys.executable).parent / "mpiexec"
+MPIEXEC = str(BESIDE) if BESIDE.exists() else shutil.which("mpiexec")
+NAMES = [name for name in vars(cases) if name.startswith("case_")]
+SIZES = [1, 2, 3, 4]
+
+pytestmark = [pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec"),
+              pytest.mark.xdist_group("mpi")]
+
+
+def launch(n, *arguments, **options):
+    return subprocess.Popen([MPIEXEC, "-n", str(n), sys.executable, *arguments], cwd=ROOT,
+                            env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What the ranks of a job of n say, by n; each is run when first asked for."""
+    folder, found = tmp_path_factory.mktemp("ranks"), {}
+
+    def of(n):
+        if n not in found:
+            job = launch(n, "-m", "tests.distribute.cases", str(folder))
+            out, err = job.communicate(timeout=120)
+            found[n] = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{n}_*"))]
+            assert len(found[n]) == n and job.returncode == 0, out + err
+        return found[n]
+
+    return of
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", SIZES)
+def test_case(results, n, name):
+    for rank, result in enumerate(results(n)):
+        good, said = result.get(name, (False, "a case before it failed"))
+        assert good, f"rank {rank} of {n}: {said}"
+
+
+def test_spread_changes_no_bit(results):
+    """Cases that return something return the same for every number of ranks."""
+    for name in NAMES:
+        said = [result[name][1] for n in SIZES for result in results(n)]
+        assert all(one == said[0] for one in said), name
+
+
+START = """
+import os, signal, sys, time
+import dualflow as df
+df.distribute.init()
+rank = df.distribute.rank()
+df.distribute.barrier()
+print("ready", flush=True)
+time.sleep(0.2)
+"""
+FAILURES = {        # what rank 1 does, the code of the job (0: any but 0), what is said
+    "raises": ("raise KeyError('lost')", 1, "KeyError: 'lost'"),
+    "exits": ("sys.exit(3)", 3, "rank 1 ends the job: sys.exit(3)"),
+    "ends": ("pass", 1, "allreduce: rank 1 ended, or called shutdown, while rank 0 came to it"),
+    "is killed": ("os.kill(os.getpid(), signal.SIGKILL)", 0, ""),
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_a_rank_that_fails_ends_the_job(what):
+    does, code, told = FAILURES[what]
+    wait = "df.distribute.allreduce(1.)" if what != "exits" else "time.sleep(60)"
+    job = launch(2, "-c", START + f"if rank == 1:\n    {does}\nelse:\n    {wait}\n")
+    assert job.stdout.readline().strip() == "ready"
+    began = time.monotonic()
+    out, err = job.communicate(timeout=30)
+    assert time.monotonic() - began < 10        # far below the limit of a wait
+    assert job.returncode == code or (not code and job.returncode), out + err
+    assert told in err
+
+
+def test_ctrl_c_ends_a_wait():
+    job = launch(2, "-c", START + """
+if rank == 0:
+    print(os.getpid(), flush=True)
+    df.distribute.allreduce(1., name="alone")
+time.sleep(60)
+""")
+    said = [job.stdout.readline().strip() for _ in range(3)]
+    os.kill(int(max(said, key=str.isdigit)), signal.SIGINT)
+    _, err = job.communicate(timeout=30)
+    assert job.returncode and "KeyboardInterrupt" in err
+
+
+def test_without_mpi4py():
+    code = """
+import sys
+sys.modules["mpi4py"] = None
+import dualflow as df
+try:
+    df.distribute.init()
+except ImportError as error:
+    assert "pip install 'dualflow[distribute]'" in error.__notes__[0]
+else:
+    raise AssertionError
+try:
+    df.distribute.size()
+except df.errors.InvalidArgumentError as error:
+    assert "df.distribute.init()" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_mpi_is_loaded_by_init_alone():
+    code = ("import sys, dualflow as df; df.distribute.allreduce; "
+            "assert 'mpi4py' not in sys.modules; df.distribute.init(); "
+            "assert 'mpi4py.MPI' in sys.modules")
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
