@@ -2,11 +2,9 @@
 
 from dualflow.distribute.collectives import (
     allgather as allgather,
-    allreduce as allreduce,
     alltoall as alltoall,
     barrier as barrier,
     broadcast as broadcast,
-    grouped_allreduce as grouped_allreduce,
     join as join,
     reducescatter as reducescatter,
 )
@@ -15,6 +13,10 @@ from dualflow.distribute.objects import (
     allgather_object as allgather_object,
     broadcast_object as broadcast_object,
     broadcast_variables as broadcast_variables,
+)
+from dualflow.distribute.reductions import (
+    allreduce as allreduce,
+    grouped_allreduce as grouped_allreduce,
 )
 from dualflow.distribute.training import (
     DistributedGradientTape as DistributedGradientTape,

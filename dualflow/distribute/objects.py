@@ -6,7 +6,8 @@ import pickle
 
 from dualflow._core import Recording, Variable
 from dualflow.distribute import moves
-from dualflow.distribute.collectives import done, root_of
+from dualflow.distribute.collectives import root_of
+from dualflow.distribute.reductions import done
 from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.errors import DTypeError
 

@@ -5,10 +5,11 @@ where the result is needed; the program computes meanwhile.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 from dualflow._core import Tensor, apply, current_graph
 from dualflow.distribute import moves, progress
-from dualflow.distribute.collectives import done
+from dualflow.distribute.reductions import done
 from dualflow.distribute.tree import Pile
 from dualflow.distribute.world import ProcessSet
 from dualflow.dtypes import DType, int64
@@ -57,7 +58,7 @@ class How:
 
 
 class Start:
-    """Starts a reduction; gives its number. A graph runs it as early as it can (passes/early.py)."""
+    """Starts a reduction; gives its number. A graph runs it as early as it can: `passes.early`."""
 
     early = True
     tasks: dict[int, progress.Task] = {}        # noqa: RUF012  those of the process
@@ -95,8 +96,7 @@ def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list
         name = " ".join([names[k] for k in places])
         given = [xs[k] for k in places]
         if current_graph() is None:
-            found = done(how.group, lambda name=name, given=given: how.reduce(
-                name, [[x] for x in given]))
+            found = done(how.group, partial(how.reduce, name, [[x] for x in given]))
             for k, y in zip(places, found, strict=True):
                 made[k] = y
         else:

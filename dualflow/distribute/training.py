@@ -5,8 +5,8 @@ from __future__ import annotations
 from dualflow._core import Tensor, as_tensor, unwrapped
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import moves
-from dualflow.distribute.collectives import done, wire_of
 from dualflow.distribute.overlap import How, Passes, reduce_buckets
+from dualflow.distribute.reductions import done, wire_of
 from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.dtypes import bool_, float32
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -57,8 +57,8 @@ def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
 
     values, indices = g.values, g.indices
     types = [(values.dtype, (None, *values.shape[1:])), (indices.dtype, (None,))]
-    return IndexedSlices(*call_python("gather_gradients", compute, [values, indices], types, None),
-                         g.dense_shape)
+    values, indices = call_python("gather_gradients", compute, [values, indices], types, None)
+    return IndexedSlices(values, indices, g.dense_shape)
 
 
 class DistributedGradientTape:
@@ -144,7 +144,8 @@ class _Distributed(Optimizer):
                       for x in parts]
         assert self._passes is not None
         ready, *found = call_python("gradients_of_passes", self._passes, inputs, types, None)
-        left, made = iter(found), [None] * len(grads)
+        left = iter(found)
+        made: list[Any] = [None] * len(grads)
         for k, is_rows in zip(there, rows, strict=True):
             made[k] = (IndexedSlices(next(left), next(left), grads[k].dense_shape) if is_rows
                        else next(left))
@@ -213,7 +214,7 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     how = how_of("DistributedOptimizer", op, compression, bucket_bytes, backward_passes_per_step,
                  process_set)
     kind = type(optimizer)
-    made = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
+    made: Any = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
     made.__dict__ = optimizer.__dict__
     made.__dict__.update(_how=how, _passes=None)
     return made

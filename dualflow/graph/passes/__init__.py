@@ -17,6 +17,7 @@ from dualflow.graph.passes import (
     cluster,
     common,
     dead_code,
+    early,
     epilogue,
     fold,
     hoist,
@@ -39,7 +40,7 @@ SIMPLE = (bodies, hoist, assign, algebra, reshapes, fold, common, dead_code,
           recompute)
 ROUNDS = 2
 # After them.
-LAST = (residuals, packing, keep, epilogue, cluster, updates, waves)
+LAST = (residuals, packing, keep, epilogue, cluster, updates, early, waves)
 # They look into bodies by themselves, or at what lasts from run to run, which nothing does inside.
 ONCE = (*NEEDED, bodies, hoist, recompute, residuals, packing, keep)
 PASSES = (*NEEDED, dead_code, *SIMPLE, *LAST)

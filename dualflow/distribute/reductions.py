@@ -1,0 +1,158 @@
+"""Tensors of all ranks combined element by element."""
+
+from __future__ import annotations
+
+from dualflow._core import Tensor, as_tensor
+from dualflow.distribute import moves, progress
+from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.dtypes import DType, as_dtype
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.ops.cast import cast
+from dualflow.ops.compare import equal
+from dualflow.ops.registered import call_python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dualflow.ops.types import DTypeLike, TensorLike
+
+__all__ = ["allreduce", "grouped_allreduce"]
+
+
+def done(group: ProcessSet, work: Callable[[], Any]) -> Any:
+    """The result of a collective, after those that were started before."""
+    def locked() -> Any:
+        with group.lock:
+            return work()
+
+    return progress.run(locked)
+
+
+def wire_of(compression: DTypeLike | None) -> DType | None:
+    wire = None if compression is None else as_dtype(compression)
+    if wire is not None and not wire.is_floating:
+        raise InvalidArgumentError(f"allreduce: compression is {wire}, want a floating dtype")
+    return wire
+
+
+def allreduce(tensor: TensorLike, op: str = "average", *, name: str | None = None,
+              compression: DTypeLike | None = None, prescale_factor: float = 1.,
+              postscale_factor: float = 1., process_set: ProcessSet = global_process_set) -> Tensor:
+    """The tensors of all ranks, combined element by element.
+
+    Parameters
+    ----------
+    tensor : Tensor, of the same dtype and shape on all ranks
+    op : {"average", "sum", "min", "max", "product"}
+    name : str, optional
+        What messages call it; ranks must agree on it, too.
+    compression : floating dtype, optional
+        Wider floats travel, and are combined, in this one, such as float16.
+    prescale_factor, postscale_factor : float
+        The tensors are multiplied by the first, the result by the second.
+    process_set : ProcessSet
+
+    Returns
+    -------
+    Tensor, like `tensor`, the same bits on all ranks
+
+    Raises
+    ------
+    InvalidArgumentError
+        On all ranks, if they do not want the same.
+    DeadlineExceededError
+        If a rank does not come to it within `dualflow.distribute.timeout` seconds.
+
+    Notes
+    -----
+    Ranks are combined along a tree by their numbers, by the same kernel as everywhere. What flows
+    back is reduced in the same way; of "min" and "max" it is shared by the ranks that had the
+    result, and through "product" there is no gradient.
+
+    See docs/distribute.md.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> df.distribute.allreduce([1., 2.], "sum", name="gradient").tolist()
+    [1.0, 2.0]
+    """
+    x = as_tensor(tensor, None, "allreduce")
+    scales = float(prescale_factor), float(postscale_factor)
+    return reduced("allreduce", [x], op, name, compression, scales, process_set)[0]
+
+
+def grouped_allreduce(tensors: Sequence[TensorLike], op: str = "average", *,
+                      name: str | None = None, compression: DTypeLike | None = None,
+                      prescale_factor: float = 1., postscale_factor: float = 1.,
+                      process_set: ProcessSet = global_process_set) -> list[Tensor]:
+    """`allreduce` of several tensors at once: small ones of one dtype travel together.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    op, name, compression, prescale_factor, postscale_factor, process_set
+        See `allreduce`.
+
+    Returns
+    -------
+    list of Tensor, each with the bits that `allreduce` would give
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.distribute.init()                # here one rank: started without mpiexec
+    >>> a, b = df.distribute.grouped_allreduce([[1., 2.], 3.])
+    >>> a.tolist(), b.item()
+    ([1.0, 2.0], 3.0)
+    """
+    xs = [as_tensor(x, None, "grouped_allreduce") for x in tensors]
+    scales = float(prescale_factor), float(postscale_factor)
+    return reduced("grouped_allreduce", xs, op, name, compression, scales, process_set)
+
+
+def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
+            compression: DTypeLike | None, scales: tuple[float, float],
+            group: ProcessSet) -> list[Tensor]:
+    """An application of a reduction, with its gradient."""
+    if not xs:
+        return []
+    wire = wire_of(compression)
+    for x in xs:
+        moves.check_reduction(who, op, x.dtype)
+
+    def compute(*given: Tensor) -> list[Tensor]:
+        made: list[Tensor] = done(group, lambda: moves.reduce(
+            group, who, name, op, [[x] for x in given], 1, wire, scales))
+        return made
+
+    def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
+        return reduced_back(who, g, ys, inputs, op, compression, scales, group)
+
+    return call_python(who, compute, xs, [(x.dtype, tuple(x.shape)) for x in xs], back, name)
+
+
+def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
+                 inputs: tuple[Tensor, ...], op: str, compression: DTypeLike | None,
+                 scales: tuple[float, float], group: ProcessSet) -> list[Any]:
+    """The gradient of a reduction: the same reduction of what flows in."""
+    floats = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
+    if op == "product":
+        raise UnimplementedError(f"{who}: product has no gradient")
+    given = [as_tensor(g[k]) for k in floats]
+    if op in ("min", "max"):
+        if compression is not None or scales != (1., 1.):
+            raise UnimplementedError(f"{who}: {op} with compression or factors has no gradient")
+        mine = [cast(equal(inputs[k], ys[k]), g[k].dtype) for k in floats]
+        total = grouped_allreduce(given, "sum", process_set=group)
+        n = grouped_allreduce(mine, "sum", process_set=group)
+        found = [m * t / c for m, t, c in zip(mine, total, n, strict=True)]
+    else:
+        found = reduced(who, given, op, None, compression, scales, group)
+    made: list[Any] = [None] * len(inputs)
+    for k, x in zip(floats, found, strict=True):
+        made[k] = x
+    return made

@@ -1,0 +1,40 @@
+"""Where a program starts reductions and waits for them."""
+
+import pytest
+
+import dualflow as df
+
+pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
+
+
+def lines_of(passes):
+    """The instructions of a training step of three layers, by name."""
+    df.distribute.init()
+    vs = [df.Variable(df.random.normal([8, 8], seed=k), name=f"v{k}") for k in range(3)]
+    optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.1), bucket_bytes=1)
+
+    @df.function(passes=passes)
+    def step(x):
+        with df.GradientTape() as tape:
+            for v in vs:
+                x = df.tanh(df.matmul(x, v))
+            loss = df.reduce_sum(x)
+        optimizer.apply_gradients(zip(tape.gradient(loss, vs), vs, strict=True))
+        return loss
+
+    text = step.compiled_for(df.ones([4, 8])).spec.text(lines=False)
+    words = ("start_gradients", "wait_for_gradients", "matmul", "sgd_update")
+    return [word for line in text.splitlines() for word in words if word in line]
+
+
+def test_started_when_ready_and_waited_for_when_needed():
+    start, wait, product = "start_gradients", "wait_for_gradients", "matmul"
+    assert lines_of(True) == [
+        *[product] * 4, start, *[product] * 2, start, *[product] * 2, start,
+        *[wait] * 3, *["sgd_update"] * 3]
+
+
+def test_as_traced():
+    start, wait, product = "start_gradients", "wait_for_gradients", "matmul"
+    assert [word for word in lines_of(False) if word in (start, wait, product)] == [
+        *[product] * 8, *[start] * 3, *[wait] * 3]
