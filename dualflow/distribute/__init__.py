@@ -18,6 +18,7 @@ from dualflow.distribute.reductions import (
     allreduce as allreduce,
     grouped_allreduce as grouped_allreduce,
 )
+from dualflow.distribute.shards import shard as shard
 from dualflow.distribute.training import (
     DistributedGradientTape as DistributedGradientTape,
     DistributedOptimizer as DistributedOptimizer,
@@ -64,6 +65,7 @@ __all__ = [
     "rank",
     "reducescatter",
     "remove_process_set",
+    "shard",
     "shutdown",
     "size",
     "timeout",

@@ -1,4 +1,6 @@
-"""What a block draws from generators in eager mode, so that it can be run again with the same."""
+"""What a block draws from generators: in eager mode noted, so that it can be run again with the
+same, and in both modes by the number of a shard.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ if TYPE_CHECKING:
     from contextvars import Token
     from typing import TypeAlias
 
-    from dualflow._core import Tensor
+    from dualflow._core import Counter, Tensor
 
-__all__ = ["drawn", "noted", "repeated"]
+__all__ = ["Shard", "drawn", "give_back", "next_place", "noted", "repeated"]
 
 Draw: TypeAlias = "Callable[[Callable[[], Tensor]], Tensor]"
 
@@ -63,3 +65,51 @@ def repeated(keys: list[Tensor]) -> _Drawing:
         return key
 
     return _Drawing(draw)
+
+
+# --- shards ---------------------------------------------------------------------------------------
+
+_shard: ContextVar[Shard | None] = ContextVar("shard", default=None)    # of this thread
+
+
+class Shard:
+    """Inside the block, keys come of a generator's seed, two numbers, and a count from 0 on:
+    generators stay as they are, and whoever draws with these numbers draws the same."""
+
+    def __init__(self, step: int, number: int) -> None:
+        self._step, self._number = step, number
+        self._n = 0
+
+    def place(self, seed: int) -> list[int]:
+        self._n += 1
+        mixed = _mixed(_mixed(_mixed(seed) + self._step) + self._number)
+        return [mixed - (mixed >> 63 << 64), self._n - 1]
+
+    def go_back(self) -> None:
+        self._n -= 1
+
+    def __enter__(self) -> None:
+        self._n = 0
+        self._before: Token[Shard | None] = _shard.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        _shard.reset(self._before)
+
+
+def _mixed(x: int) -> int:
+    """The output function of splitmix64: one bit of the input changes half of those that come."""
+    x = (x + 0x9E3779B97F4A7C15) % (1 << 64)
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % (1 << 64)
+    return x ^ x >> 31
+
+
+def next_place(seed: int, draws: Counter) -> list[int]:
+    """What the next key is made of: a seed and a count."""
+    shard = _shard.get()
+    return [seed, draws.advance()] if shard is None else shard.place(seed)
+
+
+def give_back(draws: Counter) -> None:
+    """Undoes the last `next_place`."""
+    (_shard.get() or draws).go_back()

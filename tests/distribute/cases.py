@@ -297,7 +297,7 @@ def case_tape():
     assert found["v"].tolist() == [2. * total, 4. * total] and found["w"][0].item() == d.size()
 
 
-def trained(graph, sparse, **options):
+def trained(graph, sparse, noise=False, **options):
     """Variables after a few updates by SHARDS micro-batches, in their order, as a digest."""
     rng = np.random.default_rng(3)
     images = rng.normal(size=(SHARDS, 5, 7)).astype("float32")
@@ -312,15 +312,17 @@ def trained(graph, sparse, **options):
 
     def step(x, k):
         with df.GradientTape() as tape:
-            y = df.matmul(x, w) + b
+            y = df.matmul(df.nn.dropout(x, 0.5) if noise else x, w) + b
             loss = df.reduce_mean((y + df.nn.embedding_lookup(table, k) if sparse else y) ** 2.)
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
     step = df.function(step) if graph else step
     each = SHARDS // d.size()
-    for _ in range(3):
+    df.random.set_seed(5)
+    for n in range(3):
         for k in range(d.rank() * each, (d.rank() + 1) * each):
-            step(df.constant(images[k]), df.constant(rows[k]))
+            with d.shard(n, k):
+                step(df.constant(images[k]), df.constant(rows[k]))
     assert optimizer.iterations.numpy() == 3
     return hashlib.md5(b"".join(v.numpy().tobytes() for v in variables)).hexdigest()
 
@@ -328,7 +330,7 @@ def trained(graph, sparse, **options):
 def case_shards():
     """The same bits however micro-batches are spread, eagerly and in a graph."""
     found = []
-    for options in ({}, {"compression": df.float16}):
+    for options in ({}, {"compression": df.float16}, {"noise": True}):
         for sparse in (False, True):
             eager, graph = trained(False, sparse, **options), trained(True, sparse, **options)
             assert eager == graph
