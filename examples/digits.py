@@ -3,6 +3,7 @@
     python examples/digits.py                 # the 1,797 digits that scikit-learn carries
     python examples/digits.py --data DIR      # MNIST files (train or t10k, idx format, gzip or not)
     python examples/digits.py --mode eager    # the same step without dualflow.function
+    mpiexec -n 2 python examples/digits.py --distributed        # each rank takes a share of a batch
 
 Runs one epoch in both modes first: how long each takes, and that the losses are the same bit for
 bit. Then trains, prints validation accuracy per epoch and a confusion table, and saves two
@@ -84,6 +85,11 @@ class Training:
         n_steps = options.epochs * len(self.batches)
         rate = df.optimizers.schedules.CosineDecay(options.learning_rate, n_steps)
         self.optimizer = df.optimizers.Adam(rate)
+        self.rank, self.ranks = 0, 1
+        if options.distributed:
+            self.rank, self.ranks = df.distribute.rank(), df.distribute.size()
+            self.optimizer = df.distribute.DistributedOptimizer(self.optimizer)
+            df.distribute.broadcast_variables(self.model.variables)
         self.step, self.predict = self._step, self._predict
         if mode == "graph":
             self.step, self.predict = df.function(self._step), df.function(self._predict)
@@ -102,9 +108,16 @@ class Training:
 
     def epoch(self, title: str) -> list[float]:
         """One pass over the images in random order; the loss of each step."""
-        batches = tqdm(self.batches, desc=title, leave=False)
-        losses = [self.step(images, labels) for images, labels in batches]
+        batches = tqdm(self.batches, desc=title, leave=False, disable=self.rank > 0)
+        losses = [self.share(images, labels) for images, labels in batches]
         return [loss.item() for loss in losses]
+
+    def share(self, images: df.Tensor, labels: df.Tensor) -> df.Tensor:
+        """A step on this process's share of a batch, with dropout of its own."""
+        if self.ranks == 1:
+            return self.step(images, labels)
+        with df.distribute.shard(self.optimizer.iterations.numpy().item(), self.rank):
+            return self.step(images[self.rank::self.ranks], labels[self.rank::self.ranks])
 
 
 def compare_modes(images: df.Tensor, labels: df.Tensor, options: argparse.Namespace) -> None:
@@ -176,6 +189,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with MNIST files; default: scikit-learn")
     parser.add_argument("--mode", choices=["eager", "graph"], default="graph")
+    parser.add_argument("--distributed", action="store_true",
+                        help="started by mpiexec: a batch is divided among its processes")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--hidden", type=int, default=256)
@@ -189,6 +204,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = parse_arguments()
+    if options.distributed:
+        df.distribute.init()
     images, labels = mnist(options.data) if options.data else sklearn_digits()
     n_validation = min(1000, len(images) // 5)
     order = np.random.default_rng(options.seed).permutation(len(images))
@@ -196,19 +213,26 @@ def main() -> None:
     val_images, val_labels = images[:n_validation], labels[:n_validation]
     images, labels = images[n_validation:], labels[n_validation:]
 
-    compare_modes(images, labels, options)
+    first = not options.distributed or df.distribute.rank() == 0    # the others only compute
+    if not options.distributed:
+        compare_modes(images, labels, options)
     training = Training(images, labels, options, options.mode)
     all_losses: list[float] = []
     accuracies: list[float] = []
     for epoch in range(1, options.epochs + 1):
         start = time.perf_counter()
         losses = training.epoch(f"epoch {epoch:2d}")
+        if options.distributed:         # each rank has seen the losses of its share
+            losses = df.distribute.allreduce(losses, name="losses").tolist()
         seconds = time.perf_counter() - start
         accuracy = np.mean(training.predict(val_images).numpy() == val_labels.numpy())
         all_losses += losses
         accuracies.append(float(accuracy))
-        print(f"epoch {epoch:2d}: loss {np.mean(losses):.4f}, validation accuracy {accuracy:.2%}, "
-              f"{seconds:.3f} s")
+        if first:
+            print(f"epoch {epoch:2d}: loss {np.mean(losses):.4f}, validation accuracy "
+                  f"{accuracy:.2%}, {seconds:.3f} s")
+    if not first:
+        return
 
     predictions = training.predict(val_images)
     table = df.math.confusion_matrix(val_labels, predictions, num_classes=10).numpy()

@@ -1,5 +1,6 @@
 """Training on many machines: data parallel, on MPI, with the same bits however it is spread."""
 
+from dualflow.distribute import elastic as elastic
 from dualflow.distribute.collectives import (
     allgather as allgather,
     alltoall as alltoall,
@@ -55,6 +56,7 @@ __all__ = [
     "broadcast",
     "broadcast_object",
     "broadcast_variables",
+    "elastic",
     "global_process_set",
     "grouped_allreduce",
     "init",

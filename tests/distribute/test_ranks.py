@@ -129,3 +129,53 @@ def test_mpi_is_loaded_by_init_alone():
             "assert 'mpi4py' not in sys.modules; df.distribute.init(); "
             "assert 'mpi4py.MPI' in sys.modules")
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+TRAIN = """
+import os, signal, sys
+import dualflow as df
+d = df.distribute
+d.init()
+v = df.Variable([0., 0.])
+optimizer = d.DistributedOptimizer(df.optimizers.Adam(0.1), shards=4)
+state = d.elastic.State(sys.argv[1], v=v, optimizer=optimizer, epoch=0)
+
+@d.elastic.run
+def train(state, until, lost):
+    each = 4 // d.size()
+    while state.epoch < until:
+        for k in range(d.rank() * each, (d.rank() + 1) * each):
+            optimizer.apply_gradients([(df.constant([k + 1., state.epoch + 0.5]), v)])
+        state.epoch += 1
+        if state.epoch == lost and d.rank() == d.size() - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        state.commit()
+
+train(state, 6, int(sys.argv[2]))
+if d.rank() == 0:
+    print(v.numpy().tobytes().hex(), state.epoch)
+"""
+
+
+def test_a_lost_job_goes_on_with_other_ranks(tmp_path):
+    whole, lost = tmp_path / "whole", tmp_path / "lost"
+    job = launch(1, "-c", TRAIN, str(whole), "0")
+    want, err = job.communicate(timeout=60)
+    assert job.returncode == 0 and want.endswith(" 6\n"), err
+    job = launch(2, "-c", TRAIN, str(lost), "3")
+    job.communicate(timeout=60)
+    assert job.returncode
+    job = launch(4, "-c", TRAIN, str(lost), "0")
+    said, err = job.communicate(timeout=60)
+    assert (job.returncode, said) == (0, want), err
+
+
+def test_the_example(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("tqdm")
+    pytest.importorskip("matplotlib")
+    job = launch(2, "examples/digits.py", "--distributed", "--epochs", "2",
+                 "--picture", str(tmp_path / "a.png"), "--curves", str(tmp_path / "b.png"))
+    out, err = job.communicate(timeout=120)
+    assert job.returncode == 0, err
+    assert out.count("epoch  2:") == 1 and (tmp_path / "a.png").exists()
