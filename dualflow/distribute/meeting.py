@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 RUNS, JOINED, LEAVING = range(3)        # what a rank is doing
 WORDS = 4                               # of a header: digest, state, two of the collective's own
 SPIN = 0.002                            # seconds of polling before a wait begins to sleep
+CROWDED = 0.00005                       # the same where others need the core
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
@@ -43,9 +44,12 @@ class Meeting:
         Used by nobody else.
     ranks : sequence of int
         What its members are called in messages.
+    crowded : bool
+        Whether this machine has fewer cores than ranks.
     """
 
-    def __init__(self, mpi: Any, comm: Any, ranks: Sequence[int]) -> None:
+    def __init__(self, mpi: Any, comm: Any, ranks: Sequence[int], crowded: bool) -> None:
+        self.crowded = crowded
         self.mpi, self.comm, self.ranks = mpi, comm, list(ranks)
         self.rank: int = comm.rank
         self.size: int = comm.size
@@ -74,10 +78,10 @@ class Meeting:
         try:
             while not test(requests):
                 passed = time.monotonic() - began
-                if passed < SPIN or not sleeps:
+                if passed < (CROWDED if self.crowded else SPIN) or not (sleeps or self.crowded):
                     os.sched_yield()
                 else:
-                    time.sleep(min(passed / 20, 0.001))
+                    time.sleep(min(passed / 20, 0.001) if sleeps else 0.00002)
                 if limit is not None and passed > limit:
                     raise DeadlineExceededError(self._late(doing, limit))
         except BaseException as error:

@@ -103,7 +103,8 @@ class ProcessSet:
 
     def open(self, comm: Any) -> None:
         """Makes it usable, by a communicator of its ranks."""
-        self._meeting = Meeting(_World.mpi, comm, self.ranks)
+        self._meeting = Meeting(_World.mpi, comm, self.ranks,
+                                _World.local.size > cpu_cores())
         nodes = comm.Split_type(_World.mpi.COMM_TYPE_SHARED)
         alone = comm.allreduce(nodes.size, _World.mpi.MIN) == comm.size
         nodes.Free()
