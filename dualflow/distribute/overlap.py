@@ -11,8 +11,9 @@ from dualflow._core import Tensor, apply, current_graph
 from dualflow.distribute import moves, progress
 from dualflow.distribute.reductions import done
 from dualflow.distribute.tree import Pile
-from dualflow.distribute.world import ProcessSet
+from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.dtypes import DType, int64
+from dualflow.errors import InvalidArgumentError
 from dualflow.ops.registered import call_python
 
 TYPE_CHECKING = False
@@ -41,6 +42,15 @@ class How:
 
     def __deepcopy__(self, memo: Any) -> How:
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.group is not global_process_set:
+            raise InvalidArgumentError(f"a distributed optimizer of {self.group!r} cannot be "
+                                       "pickled: process sets are of one job")
+        return {**self.__dict__, "group": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, group=global_process_set)
 
     def reduce(self, name: str, nodes: Sequence[Sequence[Tensor]],
                dtypes: Sequence[DType] | None = None) -> list[Tensor]:

@@ -118,6 +118,12 @@ class _Distributed(Optimizer):
     _how: How
     _passes: Passes | None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {**self.__getstate__()}
+        how = state.pop("_how")
+        del state["_passes"]
+        return _distributed, (type(self).__mro__[2], how), state
+
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
         pairs = list(grads_and_vars)
         grads, variables = [g for g, _ in pairs], [v for _, v in pairs]
@@ -213,8 +219,12 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
         backward_passes_per_step = shards // process_set.size()
     how = how_of("DistributedOptimizer", op, compression, bucket_bytes, backward_passes_per_step,
                  process_set)
-    kind = type(optimizer)
+    return _distributed(type(optimizer), how, optimizer.__dict__)
+
+
+def _distributed(kind: type[Optimizer], how: How, state: dict[str, Any] | None = None) -> Any:
+    """An optimizer of a subclass of `kind` that has `state`."""
     made: Any = object.__new__(type(f"Distributed{kind.__name__}", (_Distributed, kind), {}))
-    made.__dict__ = optimizer.__dict__
+    made.__dict__ = {} if state is None else state
     made.__dict__.update(_how=how, _passes=None)
     return made

@@ -5,8 +5,10 @@
 A case is the same on all ranks, and may return what has to be equal for every number of ranks.
 """
 
+import copy
 import hashlib
 import json
+import pickle
 import sys
 import traceback
 from pathlib import Path
@@ -337,6 +339,21 @@ def case_shards():
             assert d.allgather_object(eager) == [eager] * d.size()
             found.append(eager)
     return found
+
+
+def case_copies():
+    """A copy and a pickle go on as the optimizer does."""
+    def update(v, optimizer):
+        optimizer.apply_gradients([(df.constant([1. + d.rank(), 2.]), v)])
+        return v.numpy().tolist()
+
+    v = df.Variable([1., 2.])
+    optimizer = d.DistributedOptimizer(df.optimizers.Adam(0.1))
+    update(v, optimizer)
+    copied = copy.deepcopy((v, optimizer))
+    pickled = pickle.loads(pickle.dumps((v, optimizer)))
+    want = update(v, optimizer)
+    assert update(*copied) == update(*pickled) == want
 
 
 def case_update_overlaps():
