@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, as_tensor, unwrapped
+from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import moves
 from dualflow.distribute.overlap import How, Passes, reduce_buckets
@@ -129,8 +129,13 @@ class _Distributed(Optimizer):
         grads, variables = [g for g, _ in pairs], [v for _, v in pairs]
         names = [getattr(unwrapped(v), "name", f"gradient {k}") for k, v in enumerate(variables)]
         if self._how.passes == 1:
-            found = reduced(self._how, grads, names)
-            super().apply_gradients(zip(found, variables, strict=True))
+            made = list(zip(reduced(self._how, grads, names), variables, strict=True))
+            if current_graph() is not None and self._copied is None and (
+                    self.global_clipnorm is None):
+                # in the order of buckets, so that one is waited for while others travel
+                self.build([v for g, v in made if g is not None])
+                made.reverse()
+            super().apply_gradients(made)
         else:
             self._every(grads, variables, names)
 

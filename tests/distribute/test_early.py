@@ -31,7 +31,7 @@ def test_started_when_ready_and_waited_for_when_needed():
     start, wait, product = "start_gradients", "wait_for_gradients", "matmul"
     assert lines_of(True) == [
         *[product] * 4, start, *[product] * 2, start, *[product] * 2, start,
-        *[wait] * 3, *["sgd_update"] * 3]
+        *[wait, "sgd_update"] * 3]
 
 
 def test_as_traced():
