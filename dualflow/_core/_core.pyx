@@ -67,7 +67,7 @@ include "convert.pxi"     # Python objects in
 include "apply.pxi"       # an op on anything
 include "updates.pxi"     # an op on several variables at once
 include "interop.pxi"     # buffers and arrays out
-include "exchange.pxi"  # memory that others fill, arrays combined along a tree
+include "exchange.pxi"    # memory that others fill, arrays combined along a tree
 include "rows.pxi"        # rows of several tensors at once
 include "keys.pxi"        # operators with attributes: a @ b, x[key]
 include "protocols.pxi"   # what Python asks of tensors
