@@ -26,8 +26,7 @@ def shard(step: int, number: int) -> Shard:
     -----
     Keys are made of the generator's seed, `step`, `number`, and how many keys the block has drawn
     before; so `df.random.set_seed` must have been called with one seed on all ranks. Generators
-    count nothing meanwhile. A generator that a branch or a loop of a graph draws from has its own
-    count, which stays.
+    count nothing meanwhile. A branch or a loop of a graph draws by the generator's own count.
 
     Examples
     --------

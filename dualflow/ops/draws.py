@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dualflow._core import Counter, Tensor
 
-__all__ = ["Shard", "drawn", "give_back", "next_place", "noted", "repeated"]
+__all__ = ["Shard", "drawn", "give_back", "in_shard", "next_place", "noted", "repeated"]
 
 Draw: TypeAlias = "Callable[[Callable[[], Tensor]], Tensor]"
 
@@ -102,6 +102,11 @@ def _mixed(x: int) -> int:
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
     x = (x ^ x >> 27) * 0x94D049BB133111EB % (1 << 64)
     return x ^ x >> 31
+
+
+def in_shard() -> bool:
+    """Whether this thread is in the block of a shard."""
+    return _shard.get() is not None
 
 
 def next_place(seed: int, draws: Counter) -> list[int]:

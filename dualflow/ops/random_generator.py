@@ -27,7 +27,7 @@ from dualflow.ops.distributions import (
     stateless_gamma,
     stateless_poisson,
 )
-from dualflow.ops.draws import drawn, give_back, next_place
+from dualflow.ops.draws import drawn, give_back, in_shard, next_place
 from dualflow.ops.gather import gather
 from dualflow.ops.random import (
     Shape,
@@ -147,7 +147,7 @@ class Generator:
         return made
 
     def _next(self) -> Tensor:
-        if self._state is None:
+        if self._state is None or in_shard():
             return constant(next_place(self.seed, self._draws), dtypes.int64)
         with Recording(None):
             key: Tensor = apply("next_key", self._state)
@@ -170,7 +170,7 @@ class Generator:
 
     def _give_back(self) -> None:
         """Undoes a draw of a run that failed before Python would have made it."""
-        if self._state is None:
+        if self._state is None or in_shard():
             give_back(self._draws)
         else:
             self._state.assign_sub([0, 1])
