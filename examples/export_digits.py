@@ -96,7 +96,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="a new one; default: one that is removed")
     parser.add_argument("--compiler", default=os.environ.get("CC", "cc"))
     parser.add_argument("--flags", default="-O2")
-    return parser.parse_args(namespace=argparse.Namespace(batch=BATCH, epochs=1))
+    return parser.parse_args(namespace=argparse.Namespace(batch=BATCH, epochs=1,
+                                                          distributed=False))
 
 
 def main() -> None:
