@@ -39,6 +39,21 @@ static df_status convert(df_model *m, const df_model_program *t, df_instruction 
     return status;
 }
 
+/* Compiled clusters in the place of those that are interpreted, if the level in use has some. */
+static df_status compile(const df_model *m, const df_model_program *t, df_program *p, df_error *err)
+{
+    const df_model_clusters *level = m->tables->clusters;
+    df_status status = DF_OK;
+    while (level && level->level && strcmp(level->level, df_registry_isa())) level++;
+    for (int i = 0; level && level->level && i < t->n_instructions && status == DF_OK; i++) {
+        const df_model_instruction *in = &t->instructions[i];
+        if (in->cluster)
+            status = df_program_compile(p, i, (df_ints){in->layout, in->n_layout},
+                                        level->functions[in->cluster - 1], err);
+    }
+    return status;
+}
+
 static df_status build(df_model *m, const df_model_program *t, df_program **out, df_error *err)
 {
     int failed = -1, n_bodies = 0;
@@ -54,7 +69,10 @@ static df_status build(df_model *m, const df_model_program *t, df_program **out,
             .arena_bytes = t->arena_bytes, .returned = t->returned};
         status = df_program_new(&parts, out, &failed, err);
     }
-    if (status == DF_OK) m->programs[m->n_programs++] = *out;
+    if (status == DF_OK) {
+        m->programs[m->n_programs++] = *out;
+        status = compile(m, t, *out, err);
+    }
     free(instructions);
     free(bodies);
     return status;

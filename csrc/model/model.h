@@ -28,6 +28,9 @@ typedef struct {
     bool dynamic, poll;
     int wave;
     double cost;
+    int cluster; /* the place of its function among compiled clusters, from 1 on; 0: interpreted */
+    int n_layout;
+    const int64_t *layout;
 } df_model_instruction;
 
 struct df_model_program {
@@ -73,11 +76,18 @@ typedef struct df_model_entry {
     const struct df_model_entry *kept;
 } df_model_entry;
 
+/* The compiled clusters of a SIMD level. */
+typedef struct {
+    const char *level; /* NULL: there are no more */
+    const df_compiled_fn *functions;
+} df_model_clusters;
+
 typedef struct {
     int n_variables, n_entries;
     const df_model_variable *variables;
     const df_model_entry *entries;
     const char *level; /* the SIMD level for which workspaces are planned */
+    const df_model_clusters *clusters; /* NULL: all are interpreted */
 } df_model_tables;
 
 typedef struct df_model df_model; /* used by one thread at a time */

@@ -42,7 +42,7 @@ FLAGS += -pthread
 endif
 COMPILE = $(CC) $(FLAGS) $(OPT) $(CFLAGS) -I.
 
-OBJECTS = {own} build/runtime.o $(LEVELS:%=build/%/kernels.o)
+OBJECTS = {own} build/runtime.o {each}
 """
 
 CHECK = """
@@ -124,7 +124,7 @@ endif()
 foreach(level ${{LEVELS}})
   string(TOUPPER ${{level}} upper)
   target_compile_definitions({prefix} PRIVATE DF_HAVE_${{upper}})
-  add_library({prefix}_kernels_${{level}} OBJECT kernels.c)
+  add_library({prefix}_kernels_${{level}} OBJECT {each})
   target_compile_options({prefix}_kernels_${{level}} PRIVATE ${{flags}} ${{flags_${{level}}}})
   target_compile_definitions({prefix}_kernels_${{level}} PRIVATE DF_ISA=${{level}}
     $<$<NOT:$<BOOL:${{THREADS}}>>:DF_NO_THREADS>)
@@ -143,26 +143,37 @@ add_test(NAME {prefix}_check COMMAND {prefix}_check)
 """
 
 
-def makefile(level: str, machine: str, prefix: str) -> str:
-    """The text of a Makefile; recorded runs are of a SIMD level of a machine."""
+def _each_level(clusters: bool) -> list[str]:
+    """What is compiled once per SIMD level."""
+    return ["kernels", "clusters"] if clusters else ["kernels"]
+
+
+def _objects(clusters: bool) -> str:
+    return " ".join([f"$(LEVELS:%=build/%/{name}.o)" for name in _each_level(clusters)])
+
+
+def makefile(level: str, machine: str, prefix: str, clusters: bool) -> str:
+    """The text of a Makefile; recorded runs are of a SIMD level of a machine. `clusters`: there
+    are compiled ones."""
     text = ("# make          builds check and runs it\n# make lib{prefix}.a\n#\n"
             "#   RUN      what runs check, if this machine cannot: qemu-aarch64-static\n"
             + HEAD + CHECK + LIBRARY)
     return _filled(text, level, machine, prefix=prefix, own=f"build/{prefix}.o",
-                   library=f"lib{prefix}.a", header=f"{prefix}.h")
+                   library=f"lib{prefix}.a", header=f"{prefix}.h", each=_objects(clusters))
 
 
 def library_makefile(level: str, machine: str) -> str:
     """The text of a Makefile that builds libdualflow.a."""
     return _filled("# make          builds libdualflow.a\n#\n" + HEAD + LIBRARY, level, machine,
-                   own="", library="libdualflow.a", header="dualflow.h")
+                   own="", library="libdualflow.a", header="dualflow.h", each=_objects(False))
 
 
 def _filled(text: str, level: str, machine: str, **names: str) -> str:
     return text.format(level=level, machine=machine, flags=FLAGS, **LEVELS, **names)
 
 
-def cmake(level: str, machine: str, prefix: str) -> str:
+def cmake(level: str, machine: str, prefix: str, clusters: bool) -> str:
     """The text of a CMakeLists.txt."""
     machines = "x86_64|AMD64" if machine == "x86_64" else machine
-    return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS, **LEVELS)
+    return CMAKE.format(prefix=prefix, level=level, machines=machines, flags=FLAGS,
+                        each=" ".join([f"{name}.c" for name in _each_level(clusters)]), **LEVELS)

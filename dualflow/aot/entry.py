@@ -66,6 +66,8 @@ class Entry(NamedTuple):
         Inputs as the program takes them. A number may be there as several dtypes.
     returns : tuple of ResultSpec
         How the program returns each output.
+    jit : bool
+        Whether its clusters are compiled.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Entry(NamedTuple):
     leaves: tuple[int, ...]
     given: tuple[Given, ...]
     returns: tuple[ResultSpec, ...]
+    jit: bool
 
     @property
     def spec(self) -> ProgramSpec:
@@ -113,7 +116,8 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
     given = _given(who, function, compiled)
     inputs = _inputs(who, function, shapes, given, taken)
     outputs, returns = _outputs(who, function, compiled, taken)
-    return Entry(name, compiled, tuple(inputs.values()), outputs, tuple(inputs), given, returns)
+    return Entry(name, compiled, tuple(inputs.values()), outputs, tuple(inputs), given, returns,
+                 function.options.jit)
 
 
 def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:

@@ -13,6 +13,7 @@ from typing import Any
 from dualflow._core import isa
 from dualflow.aot.builds import cmake, makefile
 from dualflow.aot.check import Check
+from dualflow.aot.clusters.exported import FILE as CLUSTERS, Clusters
 from dualflow.aot.contents import Contents, entries_of
 from dualflow.aot.entry import programs
 from dualflow.aot.joined import joined
@@ -35,13 +36,17 @@ def write_c(folder: Path, functions: Mapping[str, Any], examples: Mapping[str, A
     contents = Contents(entries_of(functions))
     check = Check(contents, record(contents, examples), prefix)
     parts = runtime(*needs_of(programs([x.spec for x in contents.entries])))
+    clusters = Clusters(programs([x.spec for x in contents.entries if x.jit]))
     title = "A model: " + ", ".join([x.name for x in contents.entries]) + "."
     texts = {f"{prefix}.h": header(contents, title, prefix),
-             f"{prefix}.c": own_symbols(source(contents, parts.ops, prefix), prefix),
+             f"{prefix}.c": own_symbols(source(contents, parts.ops, prefix, clusters),
+                                        prefix),
              "check.c": check.text,
-             "Makefile": makefile(isa(), machine_name(), prefix),
-             "CMakeLists.txt": cmake(isa(), machine_name(), prefix),
+             "Makefile": makefile(isa(), machine_name(), prefix, bool(clusters)),
+             "CMakeLists.txt": cmake(isa(), machine_name(), prefix, bool(clusters)),
              **{path: own_symbols(text, prefix) for path, text in joined(parts).items()}}
+    if clusters:
+        texts[CLUSTERS] = own_symbols(clusters.source(parts), prefix)
     write_texts(folder, texts)
     (folder / "weights.safetensors").write_bytes(
         weights({x.name: x.value for x in contents.variables}))

@@ -45,7 +45,8 @@ class FlatSlot(NamedTuple):
 
 
 class FlatInstruction(NamedTuple):
-    """`df_model_instruction`; ops stand in the place of their numbers, programs have numbers."""
+    """`df_model_instruction`; ops stand in the place of their numbers, programs have numbers.
+    `cluster` is 0, and `layout` empty, unless it runs a compiled cluster."""
 
     op: Op
     inputs: tuple[int, ...]
@@ -57,6 +58,8 @@ class FlatInstruction(NamedTuple):
     poll: bool
     wave: int
     cost: float
+    cluster: int = 0
+    layout: tuple[int, ...] = ()
 
 
 class FlatProgram(NamedTuple):
@@ -101,6 +104,13 @@ class FlatEntry(NamedTuple):
 class Flat:
     """Contents as numbers.
 
+    Parameters
+    ----------
+    contents : Contents
+    clusters : dict of int to (int, tuple of int), optional
+        By the identity of an instruction that runs a compiled cluster: the number of that, and its
+        layout.
+
     Attributes
     ----------
     programs : list of FlatProgram
@@ -110,8 +120,10 @@ class Flat:
         Each once.
     """
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: Contents,
+                 clusters: Mapping[int, tuple[int, tuple[int, ...]]] | None = None) -> None:
         self.contents = contents
+        self._clusters = clusters or {}
         self.programs: list[FlatProgram] = []
         self.constants: list[Tensor] = []
         self._constants: dict[int, int] = {}            # places, by identity
@@ -133,9 +145,13 @@ class Flat:
         self.programs.append(FlatProgram(
             len(spec.arguments) + len(spec.variables), n_results,
             tuple([self._slot(x, spec) for x in spec.slots]),
-            tuple(map(flat_instruction, spec.instructions, bodies)), spec.arena_bytes,
+            tuple(map(self._instruction, spec.instructions, bodies)), spec.arena_bytes,
             tuple([slot_of(spec, k, x) for k, x in enumerate(spec.results)]) if is_body else None))
         return len(self.programs) - 1
+
+    def _instruction(self, x: InstructionSpec, bodies: tuple[int, ...]) -> FlatInstruction:
+        cluster, layout = self._clusters.get(id(x), (0, ()))
+        return flat_instruction(x, bodies)._replace(cluster=cluster, layout=layout)
 
     def _slot(self, x: SlotSpec, spec: ProgramSpec) -> FlatSlot:
         constant = self._constant(spec.constants[x.number]) if x.kind is SlotKind.CONSTANT else None

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from dualflow._core import isa
+from dualflow.aot.clusters.exported import Clusters
 from dualflow.aot.contents import Contents
 from dualflow.aot.entry import Entry, Value
 from dualflow.aot.flat import Flat
@@ -137,10 +138,11 @@ def header(contents: Contents, title: str, prefix: str) -> str:
                          variables=in_comment("\n".join(variables) or " * there are none"))
 
 
-def source(contents: Contents, ops: Sequence[str], prefix: str) -> str:
+def source(contents: Contents, ops: Sequence[str], prefix: str, clusters: Clusters) -> str:
     """The text of model.c. `ops` are in the order of their numbers."""
     numbers = textwrap.fill(", ".join([*[f"OP_{name}" for name in ops], "N_OPS"]), 98)
-    made = tables(Flat(contents), [(x.name, x.value) for x in contents.variables], isa())
+    made = tables(Flat(contents, clusters.of), [(x.name, x.value) for x in contents.variables],
+                  isa())
     return SOURCE.format(tables=made, prefix=prefix, ops=f"enum {{{numbers}}};", entries="".join(
         [_function(k, x, prefix) for k, x in enumerate(contents.entries)]))
 

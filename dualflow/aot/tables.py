@@ -18,6 +18,16 @@ C_DTYPES = {"bool": "DF_BOOL", "uint8": "DF_U8", "uint16": "DF_U16", "uint32": "
             "float64": "DF_F64"}
 DTYPES = {as_dtype(name).index: as_dtype(name) for name in C_DTYPES}
 LOWEST = -2**63
+BUILT = [("baseline", "DF_WITHOUT_BASELINE"), ("neon", "DF_HAVE_NEON"), ("avx2", "DF_HAVE_AVX2"),
+         ("avx512", "DF_HAVE_AVX512")]
+# The functions of compiled clusters at the SIMD levels that are built.
+CLUSTERS = "".join([
+    *[f"#if{'n' * (level == 'baseline')}def {built}\n"
+      f"extern const df_compiled_fn df_clusters_{level}[];\n#endif\n" for level, built in BUILT],
+    "static const df_model_clusters clusters[] = {\n",
+    *[f"#if{'n' * (level == 'baseline')}def {built}\n"
+      f'    {{"{level}", df_clusters_{level}}},\n#endif\n' for level, built in BUILT],
+    "    {NULL, NULL}};\n"])
 
 
 def dtype_code(dtype: DType) -> str:
@@ -103,6 +113,10 @@ def tables(flat: Flat, variables: Sequence[tuple[str, Tensor]], level: str) -> s
         text.append(array("int64_t", f"shape_{k}", map(str, x.shape)))
         described.append(f"{{{text_literal(name)}, {dtype_code(x.dtype)}, {x.ndim}, shape_{k}}}")
     text.append(rows("df_model_variable", "variables", described))
+    clusters = "NULL"
+    if any([x.cluster for program in flat.programs for x in program.instructions]):
+        clusters = "clusters"
+        text.append(CLUSTERS)
     entries = []
     for k, entry in enumerate(flat.entries):
         kept = "NULL"
@@ -113,7 +127,7 @@ def tables(flat: Flat, variables: Sequence[tuple[str, Tensor]], level: str) -> s
         entries.append(_entry(entry, f"entry_{k}", kept, text))
     text += [rows("df_model_entry", "entries", entries),
              f"static const df_model_tables tables = {{{len(variables)}, {len(entries)}, "
-             f"variables, entries, {text_literal(level)}}};\n"]
+             f"variables, entries, {text_literal(level)}, {clusters}}};\n"]
     return "".join(text)
 
 
@@ -151,10 +165,15 @@ def _instructions(p: FlatProgram, name: str) -> list[str]:
             inside = f"{name}_bodies_{k}"
             text.append(array("df_model_program *const", inside,
                               [f"&program_{body}" for body in x.bodies]))
+        layout = "NULL"
+        if x.cluster:
+            layout = f"{name}_layout_{k}"
+            text.append(array("int64_t", layout, map(str, x.layout)))
         code.append(f"{{{word(x.op)}, {len(x.inputs)}, {len(x.outputs)}, {len(x.attrs)}, "
                     f"{len(x.bodies)}, {name}_operands + {len(operands)}, "
                     f"{name}_attrs + {len(attrs)}, {inside}, {x.workspace}, {flag(x.dynamic)}, "
-                    f"{flag(x.poll)}, {x.wave}, {number(x.cost)}}}")
+                    f"{flag(x.poll)}, {x.wave}, {number(x.cost)}, "
+                    f"{x.cluster}, {len(x.layout)}, {layout}}}")
         operands += map(str, [*x.inputs, *x.outputs])
         attrs += [_attribute(value, f"{name}_lists", lists) for value in x.attrs]
     text.append(array("int", f"{name}_operands", operands))

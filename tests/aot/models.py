@@ -40,6 +40,34 @@ def mlp(rate=0.0):
     return step, predict, x, y
 
 
+def normalized():
+    """A training step and a prediction whose clusters are compiled, and their inputs."""
+    hidden, last = dense(8, 64, "normalized/hidden", 5), dense(64, 4, "normalized/last", 6)
+    variables = [*hidden, *last]
+    optimizer = df.optimizers.Adam(0.01)
+
+    def net(x):
+        y = df.nn.gelu(x @ hidden[0] + hidden[1])
+        y = y - df.reduce_mean(y, 1, keepdims=True)
+        y = y / df.sqrt(df.reduce_mean(y * y, 1, keepdims=True) + 1e-5)
+        return y @ last[0] + last[1]
+
+    @df.function(jit_compile=True)
+    def step(x, y):
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(y, net(x)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    @df.function(jit_compile=True)
+    def predict(x):
+        y = df.nn.softmax(net(x))
+        return y, df.where(y > 0.25, df.cast(y, df.float16), df.constant(0., df.float16))
+
+    x = df.random.stateless_normal([16, 8], [3, 0])
+    return step, predict, x, df.random.stateless_uniform([16], [4, 0], 0, 4, df.int32)
+
+
 def recurrent(kind):
     """A training step and a prediction of a layer, "lstm" or "gru", in both directions and over
     sequences of different lengths, and their inputs."""

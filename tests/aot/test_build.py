@@ -2,6 +2,7 @@
 possible in it; other compilers, libraries, machines and many random programs under soak."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from tests.aot.models import control, mlp, recurrent, scaled
+from tests.aot.models import control, mlp, normalized, recurrent, scaled
 from tests.aot.random_programs import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,9 @@ def write(folder, seeds=(1,)):
         step, predict, x, y = recurrent(kind)
         functions[f"train_{kind}"] = step.get_concrete_function(x, y)
         functions[kind] = predict.get_concrete_function(x)
+    step, predict, x, y = normalized()
+    functions["train_compiled"] = step.get_concrete_function(x, y)
+    functions["compiled"] = predict.get_concrete_function(x)
     step, x = scaled()
     functions["scaled"] = step.get_concrete_function(x, 0.3, 4)
     examples = {"run": (z, n)}
@@ -88,6 +92,28 @@ needs_make = pytest.mark.skipif(not (works("make") and works(COMPILER)), reason=
 def test_a_folder_gives_the_bits_of_python(tmp_path):
     write(tmp_path / "model")
     assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+
+
+@needs_make
+def test_compiled_clusters_are_what_runs(tmp_path, cache):
+    """The check finds out if they do nothing."""
+    step, predict, x, y = normalized()
+    df.export(tmp_path / "model", {"train": step.get_concrete_function(x, y),
+                                   "predict": predict.get_concrete_function(x)})
+    assert make(tmp_path / "model", "OPT=-O1 -Werror").startswith("bit-equal")
+    path = tmp_path / "model/clusters.c"
+    head = r"(static void df_cluster_\w+\(int64_t units, [^{;]*\{)"
+    text, n = re.subn(head, r"\1 if (units) return;", path.read_text())
+    assert n > 2
+    path.write_text(text)
+    with pytest.raises(AssertionError, match="differ"):
+        make(tmp_path / "model", "OPT=-O1")
+
+
+def test_without_jit_compile_there_are_none(tmp_path):
+    _, predict, x, _ = mlp()
+    df.export(tmp_path / "model", {"predict": predict.get_concrete_function(x)})
+    assert not (tmp_path / "model/clusters.c").exists()
 
 
 TWO = """

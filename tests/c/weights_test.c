@@ -24,7 +24,7 @@ const df_op *df_registry_op(int64_t index)
 static const int64_t matrix[] = {2, 3}, none[] = {0};
 static const df_model_variable variables[] = {
     {"w", DF_F32, 2, matrix}, {"b \"\\ \xc3\xa9", DF_I64, 0, none}, {"empty", DF_BOOL, 1, none}};
-static const df_model_tables tables = {3, 0, variables, NULL, "baseline"};
+static const df_model_tables tables = {3, 0, variables, NULL, "baseline", NULL};
 static const char *path;
 
 static void write_file(const void *data, size_t n)

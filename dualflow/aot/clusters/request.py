@@ -38,12 +38,18 @@ class Compiler:
         return WORKER.wait(timeout)
 
 
-def requests(spec: ProgramSpec, program: Program) -> Iterator[Job]:
-    """The clusters of a program, then those of its bodies; a single step is a loop of the library's
+def compilable(spec: ProgramSpec) -> Iterator[tuple[int, InstructionSpec]]:
+    """The clusters of a program, without its bodies'; a single step is a loop of the library's
     already."""
     for k, x in enumerate(spec.instructions):
         if len(tile_code(x)) > 1:
-            yield Job(x, functools.partial(written, spec, x), functools.partial(program.compile, k))
+            yield k, x
+
+
+def requests(spec: ProgramSpec, program: Program) -> Iterator[Job]:
+    """The clusters of a program, then those of its bodies."""
+    for k, x in compilable(spec):
+        yield Job(x, functools.partial(written, spec, x), functools.partial(program.compile, k))
     bodies = [body for x in spec.instructions for body in x.bodies]
     for body, made in zip(bodies, program.bodies, strict=True):
         yield from requests(body, made)

@@ -25,8 +25,12 @@ EXPORTED = '__attribute__((visibility("default")))'
 
 def prelude(isa: str) -> str:
     """What every source begins with."""
-    return "\n".join([f"#define DF_ISA {isa}", *[f'#include "{path}"' for path in HEADERS],
-                      *families()])
+    return f"#define DF_ISA {isa}\n{formulas()}"
+
+
+def formulas() -> str:
+    """What includes all formulas."""
+    return "\n".join([*[f'#include "{path}"' for path in HEADERS], *families()])
 
 
 def function(plan: Plan, name: str) -> str:
