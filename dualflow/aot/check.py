@@ -34,7 +34,7 @@ static long n_different, n_values;
 
 static double number(kind k, const unsigned char *at)
 {{
-    uint16_t half;
+    uint16_t half = 0;
     uint32_t bits;
     float f;
     double d;

@@ -23,6 +23,7 @@ VARIANTS = {
     "plain": ["OPT=-O3 -Werror"],
     "small": ["OPT=-Os -Werror", "THREADS=0"],
     "clang": ["CC=clang", "OPT=-O3 -Werror"],
+    "gcc 11": ["CC=gcc-11", "OPT=-O2 -Werror"],
     "sanitized": SANITIZED,
     "sanitized by clang": ["CC=clang", *SANITIZED],
     "sanitized without threads": [*SANITIZED, "THREADS=0"],
@@ -72,7 +73,7 @@ def variant_or_skip(name):
     """The arguments of a variant, and what a check of it says first."""
     arguments = VARIANTS[name]
     for word in " ".join(arguments).replace("=", " ").split():
-        if word in ("clang", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
+        if word in ("clang", "gcc-11", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
             pytest.skip(f"{word} is not installed")
     return arguments, "close" if name == "aarch64" else "bit-equal"
 
