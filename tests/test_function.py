@@ -556,6 +556,17 @@ def test_get_concrete_function_of_a_signature():
     c = f.get_concrete_function()
     assert number(c(df.ones([2]))) == [2., 2.]
     assert f.get_concrete_function() is c
+    for n in (2, 3, 3):             # the trace for any size is for these, too
+        assert number(f.get_concrete_function(df.ones([n]))(df.ones([n]))) == [2.] * n
+    assert n_traces(f) == 1
+
+
+def test_get_concrete_function_of_sizes_that_python_asks_for():
+    f = df.function(lambda x: x + 1. if x.shape[0] > 3 else x * 2.)
+    for n in (2, 3, 5, 2, 6, 6, 7):
+        want = [2.] * n
+        assert number(f.get_concrete_function(df.ones([n]))(df.ones([n]))) == want
+    assert n_traces(f) <= 4
 
 
 # --- threads ------------------------------------------------------------------------------------

@@ -273,6 +273,11 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
             for concrete in self._traces:
                 if concrete.is_for(skeleton, kinds):
                     return concrete
+            wanted = relax.relaxed(kinds, paths, self._peers(skeleton), self._static,
+                                   self.arguments.specs)
+            for concrete in self._traces:
+                if concrete.is_for(skeleton, wanted) and concrete.compiled(kinds) is not None:
+                    return concrete.sized(leaves)
             return self._trace(skeleton, kinds, leaves, paths).sized(leaves)
 
     @property
