@@ -33,6 +33,9 @@ VARIANTS = {
 }
 
 
+MAYBE = ("clang", "gcc-11", "musl-gcc", CROSS, "qemu-aarch64-static")
+
+
 def write(folder, seeds=(1,)):
     """A folder with every kind of program."""
     step, predict, x, y = mlp(rate=0.5)
@@ -73,7 +76,7 @@ def variant_or_skip(name):
     """The arguments of a variant, and what a check of it says first."""
     arguments = VARIANTS[name]
     for word in " ".join(arguments).replace("=", " ").split():
-        if word in ("clang", "gcc-11", "musl-gcc", CROSS, "qemu-aarch64-static") and not works(word):
+        if word in MAYBE and not works(word):
             pytest.skip(f"{word} is not installed")
     return arguments, "close" if name == "aarch64" else "bit-equal"
 
