@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
+from dualflow.arguments import integer
 from dualflow.distribute import moves
 from dualflow.distribute.reductions import allreduce, done
-from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.ops.creation import zeros_like
@@ -53,6 +54,7 @@ def allgather(tensor: TensorLike, *, name: str | None = None,
     >>> df.distribute.allgather([[1., 2.]]).tolist()
     [[1.0, 2.0]]
     """
+    check_set("allgather", process_set)
     x = as_tensor(tensor, None, "allgather")
 
     def compute(given: Tensor) -> list[Tensor]:
@@ -104,6 +106,7 @@ def reducescatter(tensor: TensorLike, op: str = "average", *, name: str | None =
     >>> df.distribute.reducescatter([1., 2.], "sum").tolist()
     [1.0, 2.0]
     """
+    check_set("reducescatter", process_set)
     x = as_tensor(tensor, None, "reducescatter")
     moves.check_reduction("reducescatter", op, x.dtype)
 
@@ -150,7 +153,7 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
     [1.0, 2.0]
     """
     x = as_tensor(tensor, None, "broadcast")
-    root = root_of(root_rank, process_set)
+    root = root_of("broadcast", root_rank, process_set)
 
     def compute(given: Tensor) -> list[Tensor]:
         return done(process_set, lambda: moves.broadcast(process_set, name, [given], root))
@@ -162,11 +165,13 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, *, name: str | None = None
     return call_python("broadcast", compute, [x], [(x.dtype, tuple(x.shape))], back, name)[0]
 
 
-def root_of(rank: int, group: ProcessSet) -> int:
+def root_of(who: str, rank: int, group: ProcessSet) -> int:
     """The place of a rank among those of a group."""
-    if rank not in group.ranks:
-        raise InvalidArgumentError(f"broadcast: root_rank is {rank}, want one of {group.ranks}")
-    return group.ranks.index(rank)
+    check_set(who, group)
+    wanted = integer(rank, f"{who}: root_rank")
+    if wanted not in group.ranks:
+        raise InvalidArgumentError(f"{who}: root_rank is {wanted}, want one of {group.ranks}")
+    return group.ranks.index(wanted)
 
 
 def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str | None = None,
@@ -199,6 +204,7 @@ def alltoall(tensor: TensorLike, splits: TensorLike | None = None, *, name: str 
     >>> rows.tolist(), received.tolist()
     ([1.0, 2.0], [2])
     """
+    check_set("alltoall", process_set)
     x = as_tensor(tensor, None, "alltoall")
     inputs = [x] if splits is None else [x, as_tensor(splits, None, "alltoall")]
 
@@ -227,6 +233,8 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
     >>> df.distribute.init()                # here one rank: started without mpiexec
     >>> df.distribute.barrier()
     """
+    check_set("barrier", process_set)
+
     def compute(*_: Tensor) -> list[Tensor]:
         done(process_set, lambda: process_set.meeting.agree("barrier", None, {}))
         return []

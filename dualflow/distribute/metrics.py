@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow.distribute.objects import allgather_object
-from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 
 __all__ = ["MetricAverage"]
 
@@ -27,6 +27,7 @@ class MetricAverage:
     """
 
     def __init__(self, process_set: ProcessSet = global_process_set) -> None:
+        check_set("MetricAverage", process_set)
         self._group = process_set
         self.reset()
 

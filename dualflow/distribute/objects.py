@@ -8,7 +8,7 @@ from dualflow._core import Recording, Variable
 from dualflow.distribute import moves
 from dualflow.distribute.collectives import root_of
 from dualflow.distribute.reductions import done
-from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.errors import DTypeError
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
     for v in own:
         if not isinstance(v, Variable):
             raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, want Variables")
-    root = root_of(root_rank, process_set)
+    root = root_of("broadcast_variables", root_rank, process_set)
     with Recording(None):
         values = done(process_set, lambda: moves.broadcast(
             process_set, None, [v.value() for v in own], root, "broadcast_variables"))
@@ -72,6 +72,8 @@ def allgather_object(obj: Any, *, process_set: ProcessSet = global_process_set) 
     >>> df.distribute.allgather_object({"seen": 3})
     [{'seen': 3}]
     """
+    check_set("allgather_object", process_set)
+
     def work() -> list[Any]:
         process_set.meeting.agree("allgather_object", None, {})
         return process_set.meeting.share(obj, "allgather_object")
@@ -98,7 +100,7 @@ def broadcast_object(obj: Any, root_rank: int = 0, *,
     >>> df.distribute.broadcast_object({"epoch": 3})
     {'epoch': 3}
     """
-    root = root_of(root_rank, process_set)
+    root = root_of("broadcast_object", root_rank, process_set)
     data = pickle.dumps(obj) if process_set.rank() == root else b""
 
     def work() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
 from dualflow.distribute import moves, progress
-from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.ops.cast import cast
@@ -118,6 +118,7 @@ def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
             compression: DTypeLike | None, scales: tuple[float, float],
             group: ProcessSet) -> list[Tensor]:
     """An application of a reduction, with its gradient."""
+    check_set(who, group)
     if not xs:
         return []
     wire = wire_of(compression)

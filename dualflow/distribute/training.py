@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
+from dualflow.arguments import integer
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import moves
 from dualflow.distribute.overlap import How, Passes, reduce_buckets
 from dualflow.distribute.reductions import done, wire_of
-from dualflow.distribute.world import ProcessSet, global_process_set
+from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import bool_, float32
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_up_to, pack_sequence_as
@@ -30,6 +31,7 @@ BUCKET = 4 << 20        # bytes
 
 def how_of(who: str, op: str, compression: DTypeLike | None, bucket_bytes: int, passes: int,
            process_set: ProcessSet) -> How:
+    check_set(who, process_set)
     moves.check_reduction(who, op, float32)
     if not isinstance(passes, int) or passes < 1:
         raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, want an int "
@@ -217,8 +219,9 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     if not isinstance(optimizer, Optimizer) or isinstance(optimizer, _Distributed):
         raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, want an "
                          "optimizer of df.optimizers that is not distributed yet")
+    check_set("DistributedOptimizer", process_set)
     if shards is not None:
-        if shards % process_set.size():
+        if integer(shards, "DistributedOptimizer: shards") < 1 or shards % process_set.size():
             raise InvalidArgumentError(f"DistributedOptimizer: {process_set.size()} ranks do not "
                                        f"divide {shards} shards")
         backward_passes_per_step = shards // process_set.size()

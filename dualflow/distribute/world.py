@@ -7,10 +7,11 @@ import threading
 from importlib import import_module
 
 from dualflow._core import cpu_cores, set_num_threads
+from dualflow.arguments import shown
 from dualflow.distribute.failure import Watch
 from dualflow.distribute.meeting import Meeting
 from dualflow.distribute.transport import Transport
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,6 +276,13 @@ def local_size() -> int:
     return number
 
 
+def check_set(who: str, process_set: Any) -> None:
+    """Raises unless it is a set of ranks."""
+    if not isinstance(process_set, ProcessSet):
+        raise DTypeError(f"{who}: process_set is {shown(process_set)}, want a ProcessSet, which "
+                         "add_process_set makes")
+
+
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     """Makes a set of ranks usable; all ranks of the job call it, with the same ones.
 
@@ -322,6 +330,10 @@ def remove_process_set(process_set: ProcessSet) -> None:
     >>> first = df.distribute.add_process_set([0])
     >>> df.distribute.remove_process_set(first)
     """
+    check_set("remove_process_set", process_set)
+    if process_set not in _added:
+        raise InvalidArgumentError("remove_process_set: want a set of add_process_set that is "
+                                   "still there")
     global_process_set.meeting.agree("remove_process_set", None,
                                      {"the ranks": tuple(process_set.ranks)})
     _added.remove(process_set)
