@@ -190,6 +190,7 @@ static void test_scratch(void)
     CHECK(df_memory().cached == 0 && !df_scratch_take(-1));
 }
 
+#ifndef DF_NO_THREADS /* a library without locks belongs to one thread */
 static _Atomic(df_buffer *) exchange;
 
 /* Allocates, writes, and passes buffers on to the other threads. */
@@ -228,6 +229,9 @@ static void test_threads(void)
     df_buffer_release(atomic_exchange(&exchange, NULL));
     CHECK(df_memory().live == live);
 }
+#else
+static void test_threads(void) {}
+#endif
 
 int main(void)
 {
