@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -83,12 +82,10 @@ FAILURES = {        # what rank 1 does, the code of the job (0: any but 0), what
 @pytest.mark.parametrize("what", FAILURES)
 def test_a_rank_that_fails_ends_the_job(what):
     does, code, told = FAILURES[what]
-    wait = "df.distribute.allreduce(1.)" if what != "exits" else "time.sleep(60)"
+    wait = "df.distribute.allreduce(1.)" if what != "exits" else "time.sleep(600)"
     job = launch(2, "-c", START + f"if rank == 1:\n    {does}\nelse:\n    {wait}\n")
     assert job.stdout.readline().startswith("ready")
-    began = time.monotonic()
-    out, err = job.communicate(timeout=30)
-    assert time.monotonic() - began < 10        # far below the limit of a wait
+    out, err = job.communicate(timeout=60)      # far below the limit of a wait
     assert job.returncode == code or (not code and job.returncode), out + err
     assert told in err
 
@@ -97,7 +94,7 @@ def test_ctrl_c_ends_a_wait():
     job = launch(2, "-c", START + """
 if rank == 0:
     df.distribute.allreduce(1., name="alone")
-time.sleep(60)
+time.sleep(600)
 """)
     os.kill(int(job.stdout.readline().split()[1]), signal.SIGINT)
     _, err = job.communicate(timeout=30)
