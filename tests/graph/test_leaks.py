@@ -11,6 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.calls.concrete import MAX_PLANS
+from tests.live import live_bytes
 from tests.ops import harness
 from tests.ops.cases import CASES
 from tests.threads.child import run
@@ -33,22 +34,14 @@ def resident():
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
-def collected():
-    """Bytes of live tensors once garbage, and what its finalizers left in turn, is gone."""
-    live = None
-    while live != (live := df.config.memory_stats()["live"]):
-        gc.collect()
-    return live
-
-
 def stays(work, n, allowed=2 << 20, before=None):
     """Whether memory after n calls is what it was after `before` of them, by default a tenth."""
     for _ in range(before or max(n // 10, 3)):
         work()
-    live, start = collected(), resident()
+    live, start = live_bytes(), resident()
     for _ in range(n):
         work()
-    assert collected() == live
+    assert live_bytes() == live
     assert resident() - start < allowed, resident() - start
 
 
@@ -120,9 +113,9 @@ def test_traces_are_freed(f, capsys):
         return [weakref.ref(c.trace) for c in g._traces]
 
     use()
-    before = collected()
+    before = live_bytes()
     traces = use()
-    assert collected() == before
+    assert live_bytes() == before
     assert traces and not any(ref() for ref in traces)
 
 

@@ -19,6 +19,7 @@ import warnings
 import numpy as np
 
 import dualflow as df
+from tests.live import live_bytes
 
 
 def eager():
@@ -178,11 +179,6 @@ def sweep(name, fails, first, upto, step):
     print(f"{name}: up to allocation {n}, {refused} times MemoryError")
     if not refused:
         raise AssertionError(f"{name}: no allocation failed")
-
-
-def live_bytes():
-    gc.collect()
-    return df.config.memory_stats()["live"]
 
 
 def main():

@@ -12,8 +12,8 @@ import time
 import numpy as np
 import pytest
 
-import dualflow as df
 from dualflow.graph.trace.trace import Trace
+from tests.live import live_bytes
 from tests.programs import around, control, failures, program
 
 EVERY = 30.             # seconds between lines
@@ -24,10 +24,8 @@ CHECKS = {"programs": program.check, "gradients around calls": around.check,
 
 def left():
     """What programs that are done should not leave: traces, and bytes of tensors."""
-    gc.collect()
-    gc.collect()
-    traces = sum(isinstance(x, Trace) for x in gc.get_objects())
-    return traces, df.config.memory_stats()["live"]
+    live = live_bytes()
+    return sum(isinstance(x, Trace) for x in gc.get_objects()), live
 
 
 def resident():
