@@ -1,6 +1,6 @@
 """The value and edge tests again at every other SIMD level of this build, one process each.
 
-Three dtypes by default; all of them with ``pytest --exhaustive``.
+Two dtypes by default; all of them with ``pytest --exhaustive``.
 """
 
 import os
@@ -28,7 +28,7 @@ def test_level(level, request):
     if probe.returncode:
         assert f"DUALFLOW_ISA={level}" in probe.stderr, probe.stderr
         pytest.skip(f"this build on this CPU has no {level}")
-    some = "float32 or int32 or bool or epilogue or test_halves and (test_value or every_half)"
+    some = "float32 or int32 or epilogue or test_halves and (test_value or every_half)"
     few = [] if request.config.getoption("exhaustive") else ["-k", some]
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
