@@ -18,8 +18,8 @@ TREE = ast.parse(STUB.read_text())
 CLASSES = {n.name: n for n in TREE.body if isinstance(n, ast.ClassDef)}
 FUNCTIONS = {n.name for n in TREE.body if isinstance(n, ast.FunctionDef)}
 # of no use to the Python layers above
-INTERNAL = {"AnyNumber", "HandedOver", "Lent", "LikeLeaf", "LikeNest", "LikeTensor", "ProgramParts",
-            "SameValue", "Walk"}
+INTERNAL = {"AnyNumber", "Borrowed", "HandedOver", "Lent", "LikeLeaf", "LikeNest",
+            "LikeTensor", "ProgramParts", "RunMemory", "SameValue", "Walk"}
 
 
 def public(names):

@@ -50,6 +50,11 @@ typedef struct {
     int first; /* number of its first instruction among all of the program */
 } df_body;
 
+/* What starts something beside the program, and what waits for it. */
+typedef struct {
+    int start, wait; /* instructions */
+} df_pair;
+
 struct df_program {
     int n_slots, n_instructions, n_args, n_results, n_arg_patches, n_result_patches, n_dynamic;
     int n_operands, n_bodies;
@@ -74,6 +79,8 @@ struct df_program {
     df_tensor *returns; /* by result: its dtype and shape, or NULL */
     df_moment *begins, *ends; /* of lent results and arguments, by instruction */
     int n_begins, n_ends;
+    df_pair *pairs;     /* by the instruction that starts */
+    int n_pairs, n_pairs_inside; /* with those of bodies */
     int *stays;         /* by result: the argument in whose memory it is made, or -1 */
     _Atomic(df_frame *) spare[DF_SPARE_FRAMES];
 };
@@ -113,6 +120,8 @@ struct df_frame {
     df_session *session; /* while it runs */
     int64_t next_poll;  /* of the last session */
     int first;          /* of a body: the number of its first instruction in the session */
+    bool left;          /* the run failed with something beside it that was not waited for */
+    df_buffer *workspace; /* then: of the instruction with bodies that failed, or NULL */
 };
 
 static inline bool df_run_is_stopped(const df_run *run)
@@ -158,6 +167,11 @@ static inline bool df_ready_writes_input(const df_program *p, const df_ready *s,
 /* Notes when arguments and results of at least so many bytes are needed (program.h, df_loan), and
  * which instructions nothing but run; false when there is no memory. */
 bool df_program_find_loans(df_program *p, int64_t least);
+
+/* Finds what is started and what waits for it; each start has one wait, as program.h says. */
+df_status df_program_find_pairs(df_program *p, int *failed, df_error *err);
+/* Notes what a run that failed at an instruction has started and not waited for. */
+void df_frame_leave_pairs(const df_program *p, df_frame *frame, int failed);
 
 /* Whether the parts lie in memory as a run relies on; slots and operands have been checked. */
 df_status df_program_check_memory(const df_program_parts *parts, int *failed, df_error *err);

@@ -114,9 +114,22 @@ df_frame *df_program_enter(df_program *p)
     return frame;
 }
 
-void df_program_leave(df_program *p, df_frame *frame)
+static void clear(const df_program *p, df_frame *frame)
 {
     for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    if (!frame->left) return;
+    df_buffer_release(frame->workspace);
+    frame->workspace = NULL;
+    for (int i = 0; i < p->n_bodies; i++) {
+        frame->inner[i]->left = true;
+        clear(p->bodies[i].program, frame->inner[i]);
+    }
+    frame->left = false;
+}
+
+void df_program_leave(df_program *p, df_frame *frame)
+{
+    clear(p, frame);
     if (borrows(p)) {
         df_scratch_give(frame->arena);
         frame->arena = NULL;

@@ -394,6 +394,7 @@ df_status df_program_new(const df_program_parts *parts, df_program **out, int *f
     if (status == DF_OK && (!find_frees(p) || !df_program_find_loans(p, parts->lent_bytes)))
         status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
     if (status == DF_OK) status = prepare_all(p, failed, err);
+    if (status == DF_OK) status = df_program_find_pairs(p, failed, err);
     if (status == DF_OK) status = df_program_check_waves(p, failed, err);
     if (status == DF_OK) status = df_program_check_assigned(p, failed, err);
     if (status == DF_OK) *out = p;
@@ -440,6 +441,7 @@ void df_program_free(df_program *p)
     free(p->dynamic);
     free(p->begins);
     free(p->ends);
+    free(p->pairs);
     free(p->operands);
     free(p->dims);
     free(p->attrs);

@@ -81,7 +81,8 @@ typedef struct df_frame df_frame; /* what one run needs of its own: arena and te
  * dynamic output. A dynamic one may have outputs of any kind; what it infers is checked against
  * what is known of its slots. What an instruction reads, of the arena or a result, was made before
  * it as one value, of which no byte has been made anew since, or used as a workspace; results are
- * made as a whole. Effects (`op->effect`) are never run beside others. */
+ * made as a whole. Effects (`op->effect`) are never run beside others. What is started is waited
+ * for by one instruction, which has all that it reads and fills among its operands. */
 df_status df_program_new(const df_program_parts *parts, df_program **out, int *failed,
                          df_error *err);
 void df_program_free(df_program *p);
@@ -89,6 +90,9 @@ void df_program_free(df_program *p);
 bool df_program_lends(const df_program *p, int result);
 /* Instructions, with those of bodies. */
 int df_program_size(const df_program *p);
+/* How much, at most, goes on beside a run: instructions that start something, with those of
+ * bodies. */
+int df_program_pairs(const df_program *p);
 /* Lets an instruction, not one of a body, run by compiled code from now on (the record's
  * `compile`), while others may be running the program. */
 df_status df_program_compile(df_program *p, int instruction, df_ints layout, df_compiled_fn fn,
@@ -118,6 +122,14 @@ typedef struct {
     df_buffer **results;
 } df_loan;
 
+/* What a run that failed has started and not waited for: its tickets, with room for
+ * df_program_pairs numbers. Until that is over it reads and fills memory of the run: the caller
+ * leaves the frame, and lets arguments and results go, after it. */
+typedef struct {
+    int64_t *tickets;
+    int n;
+} df_left;
+
 typedef struct {
     void *const *args;    /* n_args */
     void *const *results; /* n_results */
@@ -130,6 +142,7 @@ typedef struct {
     bool check_numerics; /* stop at the first instruction that makes a NaN or an infinity */
     const df_loan *loan; /* NULL: all memory is there from begin to end. Else results that may be
                           * lent are NULL */
+    df_left *left;        /* with n 0; NULL: of a program that starts nothing */
 } df_run;
 
 /* Frames come from a small pool of the program: runs in several threads each take one. NULL: no

@@ -68,6 +68,13 @@ static bool share_view(const df_program *p, const df_ready *s, const df_call *ca
     return true;
 }
 
+/* Whether what was started, and not waited for, may still use memory of the run. */
+static bool leaves_any(const df_frame *frame)
+{
+    const df_left *left = frame->session->run->left;
+    return left && left->n;
+}
+
 static df_status run_allocated(const df_program *p, df_frame *frame, const df_ready *s,
                                df_call *call, df_error *err)
 {
@@ -87,7 +94,10 @@ static df_status run_allocated(const df_program *p, df_frame *frame, const df_re
         df_frame_point_bodies(p, frame, s, call);
     }
     status = s->run(call, err);
-    df_buffer_release(workspace);
+    if (s->n_bodies && status != DF_OK && leaves_any(frame))
+        frame->workspace = workspace;
+    else
+        df_buffer_release(workspace);
     return status;
 }
 
@@ -274,6 +284,7 @@ static df_status run_plain(const df_program *p, df_frame *frame, df_error *err)
         if (status == DF_OK) continue;
         if (frame->session->failed < 0) /* a body says it first */
             frame->session->failed = frame->first + (int)(s - p->instructions);
+        df_frame_leave_pairs(p, frame, (int)(s - p->instructions));
         return status;
     }
     return DF_OK;
@@ -305,7 +316,9 @@ df_status df_frame_run(df_program *p, df_frame *frame, df_error *err)
     }
     if (status == DF_OK) return DF_OK;
     if (session->failed < 0) session->failed = frame->first + x.failed; /* a body says it first */
-    for (int i = 0; i < p->n_dynamic; i++) df_tensor_clear(&frame->tensors[p->dynamic[i]]);
+    df_frame_leave_pairs(p, frame, x.failed);
+    for (int i = 0; i < p->n_dynamic && !leaves_any(frame); i++)
+        df_tensor_clear(&frame->tensors[p->dynamic[i]]);
     return status;
 }
 
@@ -313,10 +326,16 @@ df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int 
                          df_error *err)
 {
     df_session session = {.run = run, .failed = -1, .next_poll = frame->next_poll};
+    if (p->n_pairs_inside && !run->left) {
+        *failed = -1;
+        return df_fail(err, DF_INVALID_ARGUMENT, "program: it starts what goes on beside it, and "
+                       "nobody asks what it leaves");
+    }
     frame->session = &session;
     patch(p, frame, run);
     df_status status = df_frame_run(p, frame, err);
     *failed = session.failed;
+    frame->left = run->left && run->left->n;
     frame->next_poll = session.next_poll; /* many short runs ask as seldom as a long one */
     return status;
 }

@@ -104,6 +104,15 @@ typedef enum {
     DF_GENERAL /* anything else */
 } df_op_kind;
 
+/* Of what goes on beside a program when run has returned, see ops/host.c. */
+typedef enum {
+    DF_NOTHING_BESIDE,
+    DF_STARTS, /* output 0 is a ticket; the other outputs are filled, and the inputs read, until
+                * the instruction that waits for it */
+    DF_WAITS   /* inputs: a ticket, what is filled, what is read; output k is input k + 1, where
+                * that lies */
+} df_beside;
+
 struct df_op {
     const char *name;
     df_op_kind kind;
@@ -127,6 +136,7 @@ struct df_op {
     bool internal; /* made by passes and the backward walker, never applied by users */
     bool effect; /* never dropped or merged although it writes no input */
     bool host;   /* calls what a number names in this process, so it cannot come from a file */
+    df_beside beside;
     uint8_t version; /* which of its meanings a program file names; raised when that changes */
     uint32_t shape_only; /* bit i: run reads the dtype and shape of input i, not its data */
     bool total; /* DF_GENERAL: run cannot fail on what infer accepted */

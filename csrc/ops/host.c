@@ -1,9 +1,9 @@
-/* The ops by which a program calls the host: printing, assertions, callbacks, and kernels written
- * in its language. */
+/* The ops by which a program calls the host: printing, assertions, callbacks, kernels written in
+ * its language, and what goes on beside the program. */
 #include "base/host.h"
 #include "op/op.h"
 
-enum { ID, TYPES };
+enum { ID, TYPES, RESULTS = 1 };
 
 static df_status run_host(const df_call *call, df_error *err)
 {
@@ -33,7 +33,7 @@ static int64_t words_at(df_ints types, int64_t at)
     return good ? ndim + 2 : -1;
 }
 
-static int count_host_compute(const df_call *call)
+static int count_types(const df_call *call)
 {
     const df_ints types = call->attrs[TYPES].list;
     int n = 0;
@@ -41,12 +41,13 @@ static int count_host_compute(const df_call *call)
     return n;
 }
 
-static df_status infer_host_compute(const df_call *call, df_error *err)
+/* Outputs from number `first` on. */
+static df_status infer_types(const df_call *call, int first, df_error *err)
 {
     const df_ints types = call->attrs[TYPES].list;
     df_status status = DF_OK;
     int64_t at = 0;
-    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+    for (int k = first; k < call->n_out && status == DF_OK; k++) {
         const int64_t words = words_at(types, at);
         if (words < 0) break;
         status = df_tensor_set(call->out[k], (df_dtype)types.v[at], (int)types.v[at + 1],
@@ -59,9 +60,76 @@ static df_status infer_host_compute(const df_call *call, df_error *err)
     return status;
 }
 
+static df_status infer_host_compute(const df_call *call, df_error *err)
+{
+    return infer_types(call, 0, err);
+}
+
 DF_OP(host_compute) = {.name = "host_compute", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
                        .n_out = DF_VARIADIC, .n_attrs = 2,
                        .attrs = {{"id", DF_ATTR_INT}, {"types", DF_ATTR_INTS}}, .internal = true,
                        .effect = true, .host = true, .sized_by_data = true,
-                       .count_out = count_host_compute, .infer = infer_host_compute,
-                       .run = run_host};
+                       .count_out = count_types, .infer = infer_host_compute, .run = run_host};
+
+/* --- what goes on beside the program ---
+ *
+ * ticket, y... = host_start(x...), of which y... hold nothing until
+ * y...         = host_wait(ticket, y..., x...). */
+
+static int count_host_start(const df_call *call) { return 1 + count_types(call); }
+
+static df_status infer_host_start(const df_call *call, df_error *err)
+{
+    df_status status = df_tensor_set(call->out[0], DF_I64, 0, NULL, call->op->name, err);
+    return status == DF_OK ? infer_types(call, 1, err) : status;
+}
+
+static df_status run_host_start(const df_call *call, df_error *err)
+{
+    return df_host_start(call->attrs[ID].i, call->n_in, call->in, call->n_out - 1, call->out + 1,
+                         call->out[0]->data, err);
+}
+
+DF_OP(host_start) = {.name = "host_start", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                     .n_out = DF_VARIADIC, .n_attrs = 2,
+                     .attrs = {{"id", DF_ATTR_INT}, {"types", DF_ATTR_INTS}}, .internal = true,
+                     .effect = true, .host = true, .beside = DF_STARTS,
+                     .count_out = count_host_start, .infer = infer_host_start,
+                     .run = run_host_start};
+
+static int count_host_wait(const df_call *call)
+{
+    const int64_t n = call->attrs[RESULTS].i;
+    return n < 0 || n >= call->n_in ? call->n_in : (int)n;
+}
+
+static df_status infer_host_wait(const df_call *call, df_error *err)
+{
+    const df_tensor *ticket = call->in[0];
+    df_status status = DF_OK;
+    if (call->attrs[RESULTS].i != call->n_out || call->n_out >= call->n_in ||
+        ticket->dtype != DF_I64 || ticket->ndim)
+        return df_fail(err, DF_INVALID_ARGUMENT, "%s: %lld results of %d inputs, the first of them "
+                       "%s, want a ticket and those results", call->op->name,
+                       (long long)call->attrs[RESULTS].i, call->n_in, df_tensor_text(ticket).text);
+    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+        const df_tensor *y = call->in[1 + k];
+        status = df_tensor_set(call->out[k], y->dtype, y->ndim, y->shape, call->op->name, err);
+    }
+    return status;
+}
+
+static df_status run_host_wait(const df_call *call, df_error *err)
+{
+    for (int k = 0; k < call->n_out; k++)
+        if (call->out[k]->data != call->in[1 + k]->data && call->out[k]->size)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: result %d is not where it was started",
+                           call->op->name, k);
+    return df_host_wait(*(const int64_t *)call->in[0]->data, err);
+}
+
+DF_OP(host_wait) = {.name = "host_wait", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                    .n_out = DF_VARIADIC, .n_attrs = 2,
+                    .attrs = {{"id", DF_ATTR_INT}, {"results", DF_ATTR_INT}}, .internal = true,
+                    .effect = true, .host = true, .beside = DF_WAITS, .may_alias = ~1u,
+                    .count_out = count_host_wait, .infer = infer_host_wait, .run = run_host_wait};

@@ -248,6 +248,7 @@ class Op:
     kind: Final[str]
     writes: Final[int]
     effect: Final[bool]
+    beside: Final[str]
     shape_only: Final[int]
     may_fail: Final[bool]
     def refuses(self, dtype: DType, x: Tensor | None = None) -> bool: ...
@@ -446,7 +447,6 @@ def as_promised(name: str, values: Sequence[Any],
                 promised: list[tuple[DType, tuple[int | None, ...]]]) -> list[Tensor]: ...
 
 # --- contexts -----------------------------------------------------------------------------------
-
 @type_check_only
 class _Context:                        # what their classes share
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,

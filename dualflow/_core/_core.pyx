@@ -1,5 +1,7 @@
 """One extension module, in parts: each .pxi file is one concept, and uses those included before."""
 
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
@@ -74,6 +76,7 @@ include "protocols.pxi"   # what Python asks of tensors
 include "variable.pxi"    # the one mutable thing
 include "contexts.pxi"    # what is entered and left without a window for signals
 include "host.pxi"        # from a running program back into Python
+include "beside.pxi"      # what goes on beside a program
 include "file.pxi"        # program files, read
 include "parts.pxi"       # a program in C form, while it is built
 include "lent.pxi"        # memory lent to runs

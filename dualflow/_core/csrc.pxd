@@ -213,6 +213,8 @@ cdef extern from "op/op.h" nogil:
         uint32_t dtypes
         int64_t (*first)(const df_tensor *x) noexcept nogil
     ctypedef df_status (*df_infer_fn)(const df_call *call, df_error *err) noexcept nogil
+    ctypedef enum df_beside:
+        DF_NOTHING_BESIDE
     ctypedef struct df_op:
         const char *name
         df_op_kind kind
@@ -230,6 +232,8 @@ cdef extern from "op/op.h" nogil:
         bint effect
         uint32_t shape_only
         bint total
+        bint host
+        df_beside beside
         bint serial
         bint commutative
         uint32_t may_alias
@@ -257,10 +261,19 @@ cdef extern from "base/half.h" nogil:
     uint16_t df_f64_to_half(double x, df_dtype half) noexcept
     float df_half_to_f32(uint16_t h, df_dtype half) noexcept
 
+ctypedef df_status (*df_host_call_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
+                                      df_tensor *const *out, df_error *err) noexcept nogil
+ctypedef df_status (*df_host_start_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
+                                       df_tensor *const *out, int64_t *ticket,
+                                       df_error *err) noexcept nogil
+ctypedef df_status (*df_host_wait_fn)(int64_t ticket, df_error *err) noexcept nogil
+
 cdef extern from "base/host.h" nogil:
-    ctypedef df_status (*df_host_fn)(int64_t id, int n, const df_tensor *const *in_, int n_out,
-                                     df_tensor *const *out, df_error *err) noexcept nogil
-    void df_set_host(df_host_fn fn) noexcept
+    ctypedef struct df_host:
+        df_host_call_fn call
+        df_host_start_fn start
+        df_host_wait_fn wait
+    void df_set_host(const df_host *host) noexcept
 
 cdef extern from "exec/program.h" nogil:
     ctypedef enum df_slot_kind:
@@ -318,6 +331,9 @@ cdef extern from "exec/program.h" nogil:
     ctypedef struct df_loan:
         df_buffer **args
         df_buffer **results
+    ctypedef struct df_left:
+        int64_t *tickets
+        int n
     ctypedef struct df_run:
         void *const *args
         void *const *results
@@ -327,6 +343,8 @@ cdef extern from "exec/program.h" nogil:
         const df_profile *profile
         bint check_numerics
         const df_loan *loan
+        df_left *left
+    int df_program_pairs(const df_program *p) noexcept
     df_frame *df_program_enter(df_program *p) noexcept
     df_status df_program_run(df_program *p, df_frame *frame, const df_run *run, int *failed,
                              df_error *err) noexcept

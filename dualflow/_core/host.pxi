@@ -2,8 +2,6 @@
 
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
-cdef Op OP_HOST_CALL = find_op("host_call")
-cdef Op OP_HOST_COMPUTE = find_op("host_compute")
 # id -> HostFunction. Weak: a callable may hold values of the graph that calls it, so only the graph
 # may hold the callable.
 cdef object HOST = _weakref.WeakValueDictionary()
@@ -11,14 +9,16 @@ cdef int64_t n_host_functions = 0
 
 
 cdef class HostFunction:
-    """Makes a callable known to the ops `host_call` and `host_compute`, for as long as this object
-    lives.
+    """Makes a callable known to the ops that call the host, for as long as this object lives.
 
     Parameters
     ----------
     call : callable
         Gets a Tensor for each input of the op, copies; for `host_compute` it gives a sequence with
-        a value for each output. What it raises comes out of the run.
+        a value for each output. What it raises comes out of the run. Of `host_start` it gets two
+        lists of (dtype, shape, memoryview of the bytes), of what it may read and what it is to
+        fill, until ``result()`` of what it gives has returned; what that raises comes out of
+        `host_wait`.
     name : str
         What messages call it.
 
@@ -42,7 +42,7 @@ cdef class HostFunction:
 def host_function(Op op, Attrs attrs):
     """The HostFunction that an application calls; None of an op that calls none, and if it is gone
     with its graph."""
-    return HOST.get(attrs.values[0]) if op is OP_HOST_CALL or op is OP_HOST_COMPUTE else None
+    return HOST.get(attrs.values[0]) if op.c.host else None
 
 
 def as_promised(str name, values, list promised):
@@ -124,19 +124,33 @@ cdef int call_host(HostFunction host, int n, const df_tensor *const *ins, int n_
     return 0
 
 
+cdef struct Aside:
+    bint working
+    void *log
+    void *graph
+
+
+cdef Aside step_aside() noexcept:
+    """What Python does now is part of no trace and no tape that this thread has begun."""
+    global df_log_top, df_trace_top
+    cdef Aside aside = Aside(pause_work(), df_log_top, df_trace_top)
+    df_log_top = df_trace_top = NULL
+    return aside
+
+
+cdef void step_back(Aside aside) noexcept:
+    global df_log_top, df_trace_top
+    df_log_top, df_trace_top = aside.log, aside.graph
+    resume_work(aside.working)
+
+
 cdef df_status enter_host(int64_t id, int n, const df_tensor *const *ins, int n_out,
                           df_tensor *const *outs, df_error *err) except DF_UNIMPLEMENTED with gil:
-    """What the function does is part of no trace and no tape that this thread has begun."""
-    cdef bint working = pause_work()
-    cdef void *log = df_log_top
-    cdef void *graph = df_trace_top
-    global df_log_top, df_trace_top
-    df_log_top = df_trace_top = NULL
+    cdef Aside aside = step_aside()
     try:
         call_host(<HostFunction?>HOST[id], n, ins, n_out, outs)
     finally:
-        df_log_top, df_trace_top = log, graph
-        resume_work(working)
+        step_back(aside)
     return DF_OK
 
 
@@ -150,5 +164,4 @@ cdef c_bool ask_signals(void *context) except True with gil:
 
 
 # C learns of a failure by the status; the exception stays with the thread for `raise_pending`.
-df_set_host(<df_host_fn>enter_host)
 cdef poll_fn POLL = <poll_fn>ask_signals

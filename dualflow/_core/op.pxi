@@ -88,6 +88,11 @@ cdef class Op:
         return bool(self.c.effect or self.c.writes)
 
     @property
+    def beside(self):
+        """What of something beside a program it does: "starts", "waits" or ""."""
+        return ("", "starts", "waits")[<int>self.c.beside]
+
+    @property
     def internal(self):
         """Whether graph passes make it and users never apply it."""
         return bool(self.c.internal)

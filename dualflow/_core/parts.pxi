@@ -139,3 +139,14 @@ cdef const void *data_of_constant(const df_slot *s, tuple constants) except NULL
             return value.t.data
     raise _errors.InvalidArgumentError(
         f"program: the constant is {describe(value)}, its slot {dims_tuple(s.ndim, s.shape)}")
+
+
+cdef int64_t slot_bytes(const df_slot *s) noexcept:
+    """-1 where a size is not known."""
+    cdef int64_t n = df_dtypes[<int>s.dtype].bytes
+    cdef int d
+    for d in range(s.ndim):
+        if s.shape[d] < 0:
+            return -1
+        n *= s.shape[d]
+    return n

@@ -312,6 +312,7 @@ cdef class Program:
         cdef df_status status
         cdef int failed = -1
         cdef Py_ssize_t first = len(results)
+        cdef RunMemory memory = None
         loan.args = NULL
         if self.n_args + self.n_results > INLINE_POINTERS:
             pointers = <void **>PyMem_Malloc((self.n_args + self.n_results) * sizeof(void *))
@@ -333,6 +334,12 @@ cdef class Program:
             run.profile = profile
             run.check_numerics = check_numerics
             run.loan = NULL
+            run.left = NULL
+            if df_program_pairs(self.c):
+                memory = memory_of_run(self, self.c, results[first:])
+                for k in range(self.n_args if lent is None else 0):
+                    memory.tensors.append(<object>args[k])
+                run.left = &memory.left
             if lent is not None:
                 self.take_memory(args, &loan)
                 run.loan = &loan
@@ -351,9 +358,12 @@ cdef class Program:
             if status == DF_OK and lent is not None:
                 self.take_lent(&loan, results, first)
         finally:
-            self.end_loan(&loan)
-            if frame != NULL:
-                df_program_leave(self.c, frame)
+            if memory is not None and memory.left.n:
+                memory.take(frame, loan.args, self.n_args + self.n_results if loan.args else 0)
+            else:
+                self.end_loan(&loan)
+                if frame != NULL:
+                    df_program_leave(self.c, frame)
             if pointers != few:
                 PyMem_Free(pointers)
         if status != DF_OK:
@@ -479,14 +489,3 @@ cdef inline Tensor new_result(const Returned *r):
     x.t.buffer = buffer
     x.t.data = buffer.data
     return x
-
-
-cdef int64_t slot_bytes(const df_slot *s) noexcept:
-    """-1 where a size is not known."""
-    cdef int64_t n = df_dtypes[<int>s.dtype].bytes
-    cdef int d
-    for d in range(s.ndim):
-        if s.shape[d] < 0:
-            return -1
-        n *= s.shape[d]
-    return n

@@ -20,7 +20,7 @@ from dualflow.graph.trace.parameters import Feed
 from dualflow.graph.trace.specialize import Computed, deciding_arguments
 from dualflow.ops.random_generator import Generator
 
-HOST = get_op("host_call"), get_op("host_compute")
+HOST = tuple(map(get_op, ("host_call", "host_compute", "host_start", "host_wait")))
 
 
 class Value(NamedTuple):

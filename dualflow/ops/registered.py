@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["RegisteredOp", "from_python", "name_of", "numpy_function", "register_op"]
 
 no_gradient("host_compute", why="only the Python function knows; register_op takes a gradient")
+no_gradient("host_start", why="only the Python function knows")
+no_gradient("host_wait", why="only the Python function knows")
 
 Types: TypeAlias = "list[tuple[DType, tuple[Any, ...]]]"
 
@@ -98,9 +100,13 @@ def record(host: HostFunction, inputs: Sequence[TensorLike], promised: Types,
     if not promised:
         apply("host_call", *inputs, id=host.id, name=name)
         return []
-    types = [word for dtype, shape in promised
-             for word in (dtype.index, len(shape), *[-1 if is_open(d) else d for d in shape])]
-    return list(apply("host_compute", *inputs, id=host.id, types=tuple(types), name=name))
+    return list(apply("host_compute", *inputs, id=host.id, types=type_words(promised), name=name))
+
+
+def type_words(promised: Types) -> tuple[int, ...]:
+    """Dtypes and shapes of results as an attribute of the ops that call the host."""
+    return tuple([word for dtype, shape in promised for word in (
+        dtype.index, len(shape), *[-1 if is_open(d) else d for d in shape])])
 
 
 def is_open(size: Any) -> bool:

@@ -242,9 +242,10 @@ def test_versions_of_ops(tmp_path, sections):
             "wants version 9 of op", df.errors.UnimplementedError)
 
 
-def test_ops_that_call_python_are_refused(tmp_path, sections):
-    names = sections[STRINGS].replace(b"cluster\0", b"host_call\0")
-    refused(tmp_path, with_section(sections, STRINGS, names), "host_call, which calls the process")
+@pytest.mark.parametrize("name", ["host_call", "host_compute", "host_start", "host_wait"])
+def test_ops_that_call_python_are_refused(tmp_path, sections, name):
+    names = sections[STRINGS].replace(b"cluster\0", name.encode() + b"\0")
+    refused(tmp_path, with_section(sections, STRINGS, names), f"{name}, which calls the process")
 
 
 def test_another_level_plans_its_own_workspace(tmp_path):

@@ -421,7 +421,7 @@ static void test_host(void)
     df_error err;
     int failed;
     CHECK(run(p, (void *[]){x}, NULL, &failed, &err) == DF_UNIMPLEMENTED && failed == 0);
-    df_set_host(listen);
+    df_set_host(&(df_host){.call = listen});
     CHECK(run(p, (void *[]){x}, NULL, &failed, &err) == DF_INVALID_ARGUMENT && failed == 2);
     CHECK(n_told == 2 && told[0] == 11 && told[1] == 12);
     df_set_host(NULL);

@@ -30,10 +30,11 @@ from dualflow.graph.ir import (
     type_text,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, lower_bound, place
+from dualflow.graph.program.lifetimes import ASSIGN, last_uses, wave_spans
 from dualflow.graph.program.spec import SlotKind
 
 MOST_BYTES = 1 << 62      # of a value: sums of a few still fit 64 bits
-ASSIGN, COPY = get_op("assign"), get_op("identity")
+COPY = get_op("identity")
 ARENA, ARG, DYNAMIC = SlotKind.ARENA, SlotKind.ARG, SlotKind.DYNAMIC
 AS_IS = SlotKind.CONSTANT, DYNAMIC      # returned as they are, and not shared by views
 
@@ -119,34 +120,6 @@ def nbytes(x: Symbol) -> int:
     return x.size * x.dtype.itemsize
 
 
-def wave_spans(graph: Graph) -> list[tuple[int, int]]:
-    """First and last time at which each node may run: its own, or those of its wave."""
-    spans = [(k, k) for k in range(len(graph.nodes))]
-    members: dict[int, list[int]] = {}
-    for k, node in enumerate(graph.nodes):
-        if node.wave:
-            members.setdefault(node.wave, []).append(k)
-    for places in members.values():
-        for k in places:
-            spans[k] = places[0], places[-1]
-    return spans
-
-
-def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
-    """The last time at which a value, or a view of it, is read; -1: never."""
-    n = len(graph.nodes)
-    last = {y: -1 for node in graph.nodes for y in node.outputs}
-    last.update((x, n) for x in graph.outputs)
-    for k in range(n - 1, -1, -1):
-        node = graph.nodes[k]
-        for i, x in enumerate(node.inputs):
-            if not (node.op.shape_only >> i & 1 or (node.op is ASSIGN and i == 0)):
-                last[x] = max(last[x], spans[k][1])
-        if node.op.kind == "view":
-            last[node.inputs[0]] = max(last[node.inputs[0]], last[node.outputs[0]])
-    return last
-
-
 class Planner:
     """Goes through the nodes once, then lays out the arena."""
 
@@ -219,7 +192,9 @@ class Planner:
         instruction = Instruction(node, node.inputs, own, dynamic)
         self.plan.instructions.append(instruction)
         taken: set[Buffer] = set()
-        for y in own:
+        if node.op.beside == "waits":       # what it gives is where it was started
+            where.update((y, where[x]) for x, y in zip(node.inputs[1:], own, strict=False))
+        for y in own if node.op.beside != "waits" else ():
             if not dynamic and nbytes(y) > MOST_BYTES:
                 raise ResourceExhaustedError(f"{node.op.name}: no memory for {type_text(y)}, "
                                              f"{nbytes(y)} bytes (made at {node.line})")

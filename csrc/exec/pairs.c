@@ -1,0 +1,109 @@
+/* What goes on beside a program: which instruction waits for which, and what is left when a run
+ * fails between the two. Who waits has all that is read and filled among its operands, so what
+ * assigned.c and overlap.c check of operands holds for the time between. */
+#include "exec/body.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int df_program_pairs(const df_program *p) { return p->n_pairs_inside; }
+
+/* Whether instruction `w` takes the ticket, what `s` fills, and what it reads. */
+static bool waits_for(const df_ready *w, const df_ready *s)
+{
+    return w->op->beside == DF_WAITS && !w->dynamic && w->n_out == s->n_out - 1 &&
+           w->n_in == s->n_out + s->n_in &&
+           !memcmp(w->in, s->out, (size_t)s->n_out * sizeof *w->in) &&
+           (!s->n_in || !memcmp(w->in + s->n_out, s->in, (size_t)s->n_in * sizeof *w->in));
+}
+
+static df_status fail(const df_program *p, int i, const char *what, int *failed, df_error *err)
+{
+    *failed = i;
+    return df_fail(err, DF_INVALID_ARGUMENT, "program: instruction %d, %s, %s", i,
+                   p->instructions[i].op->name, what);
+}
+
+/* What each slot's ticket is of, and which arguments are in use by what was started. */
+typedef struct {
+    int *pair;  /* by slot: the pair that is open, or -1 */
+    int *users; /* by argument: how many that are open read or fill it */
+} state;
+
+static void use(const df_program *p, const df_ready *s, int by, state *now)
+{
+    for (int k = 0; k < s->n_in + s->n_out; k++) {
+        const df_slot *slot = &p->slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]];
+        if (slot->kind == DF_SLOT_ARG) now->users[slot->index] += by;
+    }
+}
+
+/* Variables are arguments, which assigned.c does not look at. */
+static bool writes_used(const df_program *p, const df_ready *s, const state *now)
+{
+    for (int k = 0; k < s->n_in + s->n_out; k++) {
+        const df_slot *slot = &p->slots[k < s->n_in ? s->in[k] : s->out[k - s->n_in]];
+        if (slot->kind == DF_SLOT_ARG && now->users[slot->index] &&
+            (k >= s->n_in || df_ready_writes_input(p, s, k)))
+            return true;
+    }
+    return false;
+}
+
+static df_status step(df_program *p, int i, state *now, int *failed, df_error *err)
+{
+    const df_ready *s = &p->instructions[i];
+    if (s->op->beside == DF_WAITS) {
+        const int pair = now->pair[s->in[0]];
+        if (pair < 0 || !waits_for(s, &p->instructions[p->pairs[pair].start]))
+            return fail(p, i, "does not wait for what was started before it", failed, err);
+        p->pairs[pair].wait = i;
+        now->pair[s->in[0]] = -1;
+        use(p, &p->instructions[p->pairs[pair].start], -1, now);
+        return DF_OK;
+    }
+    if (writes_used(p, s, now))
+        return fail(p, i, "writes what goes on beside it reads or fills", failed, err);
+    if (s->op->beside != DF_STARTS) return DF_OK;
+    if (s->dynamic || s->n_out < 1 || now->pair[s->out[0]] >= 0)
+        return fail(p, i, "cannot be waited for", failed, err);
+    now->pair[s->out[0]] = p->n_pairs;
+    p->pairs[p->n_pairs++] = (df_pair){i, p->n_instructions};
+    use(p, s, 1, now);
+    return DF_OK;
+}
+
+df_status df_program_find_pairs(df_program *p, int *failed, df_error *err)
+{
+    int n = 0;
+    df_status status = DF_OK;
+    for (int i = 0; i < p->n_bodies; i++) p->n_pairs_inside += p->bodies[i].program->n_pairs_inside;
+    for (int i = 0; i < p->n_instructions; i++)
+        n += p->instructions[i].op->beside != DF_NOTHING_BESIDE;
+    if (!n) return DF_OK;
+    state now = {malloc(((size_t)p->n_slots + 1) * sizeof *now.pair),
+                 calloc((size_t)p->n_args + 1, sizeof *now.users)};
+    p->pairs = calloc((size_t)n, sizeof *p->pairs);
+    if (!now.pair || !now.users || !p->pairs)
+        status = df_fail(err, DF_OUT_OF_MEMORY, "program: no memory");
+    for (int k = 0; k < p->n_slots && status == DF_OK; k++) now.pair[k] = -1;
+    for (int i = 0; i < p->n_instructions && status == DF_OK; i++)
+        status = step(p, i, &now, failed, err);
+    for (int k = 0; k < p->n_pairs && status == DF_OK; k++)
+        if (p->pairs[k].wait == p->n_instructions)
+            status = fail(p, p->pairs[k].start, "is waited for by none", failed, err);
+    p->n_pairs_inside += p->n_pairs;
+    free(now.pair);
+    free(now.users);
+    return status;
+}
+
+void df_frame_leave_pairs(const df_program *p, df_frame *frame, int failed)
+{
+    df_left *left = frame->session->run->left;
+    for (int k = 0; k < p->n_pairs && p->pairs[k].start < failed; k++) {
+        const int ticket = p->instructions[p->pairs[k].start].out[0];
+        if (p->pairs[k].wait >= failed)
+            left->tickets[left->n++] = *(const int64_t *)frame->tensors[ticket].data;
+    }
+}

@@ -1,0 +1,39 @@
+"""When the values of a graph are needed. Time is counted in nodes: time k is when node k runs."""
+
+from __future__ import annotations
+
+from dualflow._core import Symbol, get_op
+from dualflow.graph.ir import Graph
+
+ASSIGN = get_op("assign")
+
+
+def wave_spans(graph: Graph) -> list[tuple[int, int]]:
+    """First and last time at which each node may run: its own, or those of its wave."""
+    spans = [(k, k) for k in range(len(graph.nodes))]
+    members: dict[int, list[int]] = {}
+    for k, node in enumerate(graph.nodes):
+        if node.wave:
+            members.setdefault(node.wave, []).append(k)
+    for places in members.values():
+        for k in places:
+            spans[k] = places[0], places[-1]
+    return spans
+
+
+def last_uses(graph: Graph, spans: list[tuple[int, int]]) -> dict[Symbol, int]:
+    """The last time at which a value, or a view of it, is read; -1: never."""
+    n = len(graph.nodes)
+    last = {y: -1 for node in graph.nodes for y in node.outputs}
+    last.update((x, n) for x in graph.outputs)
+    for k in range(n - 1, -1, -1):
+        node = graph.nodes[k]
+        for i, x in enumerate(node.inputs):
+            if not (node.op.shape_only >> i & 1 or (node.op is ASSIGN and i == 0)):
+                last[x] = max(last[x], spans[k][1])
+        if node.op.kind == "view":
+            last[node.inputs[0]] = max(last[node.inputs[0]], last[node.outputs[0]])
+        if node.op.beside == "waits":
+            last.update((x, max(last[x], last[y]))
+                        for x, y in zip(node.inputs[1:], node.outputs, strict=False))
+    return last

@@ -1,0 +1,416 @@
+/* What goes on beside a program: threads that read and fill its memory between two instructions;
+ * runs that fail between them; programs that do not wait. */
+#include "base/host.h"
+#include "base/thread.h"
+#include "exec/program.h"
+
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define N 1500 /* elements of every tensor: an arena of several is scratch memory */
+#define BYTES (N * (int64_t)sizeof(float))
+
+/* --- the host: a thread for each start, which doubles what it reads, slowly --- */
+
+typedef struct {
+    pthread_t thread;
+    int64_t id;
+    int n;
+    const float *in[2];
+    float *out[2];
+} job;
+
+enum { BAD_START = -1, BAD_WORK = -2 };
+
+static atomic_int n_jobs;
+
+static void *work(void *context)
+{
+    job *j = context;
+    for (int k = 0; k < j->n; k++)
+        for (int i = 0; i < N; i++) {
+            j->out[k][i] = 2 * j->in[k][i];
+            if (i % 500 == 0) nanosleep(&(struct timespec){0, 20000}, NULL);
+        }
+    return NULL;
+}
+
+static df_status start(int64_t id, int n, const df_tensor *const *in, int n_out,
+                       df_tensor *const *out, int64_t *ticket, df_error *err)
+{
+    CHECK(n == n_out && n <= 2);
+    if (id == BAD_START) return df_fail(err, DF_OUT_OF_MEMORY, "not started");
+    job *j = calloc(1, sizeof *j);
+    CHECK(j);
+    j->id = id;
+    j->n = n;
+    for (int k = 0; k < n; k++) {
+        j->in[k] = in[k]->data;
+        j->out[k] = out[k]->data;
+    }
+    atomic_fetch_add(&n_jobs, 1);
+    *ticket = (int64_t)(intptr_t)j;
+    CHECK(!pthread_create(&j->thread, NULL, work, j));
+    return DF_OK;
+}
+
+static int64_t finish(int64_t ticket)
+{
+    job *j = (job *)(intptr_t)ticket;
+    const int64_t id = j->id;
+    pthread_join(j->thread, NULL);
+    free(j);
+    atomic_fetch_sub(&n_jobs, 1);
+    return id;
+}
+
+/* One that fails leaves the job to whoever is told of its ticket. */
+static df_status wait(int64_t ticket, df_error *err)
+{
+    if (((job *)(intptr_t)ticket)->id == BAD_WORK) return df_fail(err, DF_OUT_OF_MEMORY, "rank 1 is gone");
+    finish(ticket);
+    return DF_OK;
+}
+
+static const df_host host = {.start = start, .wait = wait};
+
+/* --- ops --- */
+
+static df_status start_infer(const df_call *call, df_error *err)
+{
+    df_status status = df_tensor_set(call->out[0], DF_I64, 0, NULL, "start", err);
+    for (int k = 1; k < call->n_out && status == DF_OK; k++)
+        status = df_tensor_set(call->out[k], DF_F32, 1, &(int64_t){N}, "start", err);
+    return status;
+}
+
+static df_status start_run(const df_call *call, df_error *err)
+{
+    return df_host_start(call->attrs[0].i, call->n_in, call->in, call->n_out - 1, call->out + 1,
+                         call->out[0]->data, err);
+}
+
+static int count_start(const df_call *call) { return 1 + call->n_in; }
+
+static const df_op start_op = {.name = "start", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                               .n_out = DF_VARIADIC, .n_attrs = 1, .attrs = {{"id", DF_ATTR_INT}},
+                               .effect = true, .beside = DF_STARTS, .count_out = count_start,
+                               .infer = start_infer, .run = start_run};
+
+static df_status wait_infer(const df_call *call, df_error *err)
+{
+    df_status status = DF_OK;
+    for (int k = 0; k < call->n_out && status == DF_OK; k++)
+        status = df_tensor_set(call->out[k], DF_F32, 1, &(int64_t){N}, "wait", err);
+    return status;
+}
+
+static df_status wait_run(const df_call *call, df_error *err)
+{
+    return df_host_wait(*(const int64_t *)call->in[0]->data, err);
+}
+
+static int count_wait(const df_call *call) { return (call->n_in - 1) / 2; }
+
+static const df_op wait_op = {.name = "wait", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
+                              .n_out = DF_VARIADIC, .effect = true, .beside = DF_WAITS,
+                              .may_alias = ~1u, .count_out = count_wait, .infer = wait_infer,
+                              .run = wait_run};
+
+static df_status add_run(const df_call *call, df_error *err)
+{
+    (void)err;
+    const float *a = call->in[0]->data, *b = call->in[1]->data;
+    for (int i = 0; i < N; i++) ((float *)call->out[0]->data)[i] = a[i] + b[i];
+    return DF_OK;
+}
+
+static const df_op add = {.name = "add", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
+                          .infer = df_infer_same, .run = add_run};
+
+/* Fails where the first element is negative. */
+static df_status guard_run(const df_call *call, df_error *err)
+{
+    const float *x = call->in[0]->data;
+    if (x[0] < 0) return df_fail(err, DF_OUT_OF_RANGE, "got %g", x[0]);
+    memcpy(call->out[0]->data, x, (size_t)BYTES);
+    return DF_OK;
+}
+
+static const df_op guard = {.name = "guard", .kind = DF_GENERAL, .n_in = 1, .n_out = 1,
+                            .infer = df_infer_same, .run = guard_run};
+
+static df_status no_infer(const df_call *call, df_error *err)
+{
+    (void)call;
+    (void)err;
+    return DF_OK;
+}
+
+static df_status grow_run(const df_call *call, df_error *err)
+{
+    (void)err;
+    for (int i = 0; i < N; i++) ((float *)call->in[0]->data)[i] += 1;
+    return DF_OK;
+}
+
+static const df_op grow = {.name = "grow", .kind = DF_GENERAL, .n_in = 1, .writes = 1,
+                           .infer = no_infer, .run = grow_run};
+
+/* --- a program ---
+ *
+ * Of arguments 0 and 1: s = a + b; started: s and a; meanwhile t = guard(b) + b; then the results
+ * are 2 s, where it was filled, and 2 a + t. */
+
+enum { A, B, S, TICKET, TWICE_S, TWICE_A, G, T, S_AFTER, A_AFTER, SUM, N_SLOTS };
+enum { ARENA_BYTES = 8 * 6016 };
+
+static const int64_t shape[] = {N};
+
+#define PLACE(kind_, at, index_) {.kind = kind_, .dtype = DF_F32, .ndim = 1, .shape = shape,      \
+                                  .offset = at, .index = index_}
+#define CALL(op_, n_in_, n_out_, ...) \
+    {.op = &op_, .n_in = n_in_, .n_out = n_out_, .in = (int[]){__VA_ARGS__}, \
+     .out = (int[]){__VA_ARGS__} + n_in_, .workspace = -1}
+#define SLOTS                                                                                     \
+    {[A] = PLACE(DF_SLOT_ARG, 0, 0), [B] = PLACE(DF_SLOT_ARG, 0, 1),                              \
+     [S] = PLACE(DF_SLOT_ARENA, 0, 0), [TICKET] = {.kind = DF_SLOT_ARENA, .dtype = DF_I64,        \
+                                                   .shape = shape, .offset = 6016},               \
+     [TWICE_S] = PLACE(DF_SLOT_RESULT, 0, 0), [TWICE_A] = PLACE(DF_SLOT_ARENA, 2 * 6016, 0),      \
+     [G] = PLACE(DF_SLOT_ARENA, 3 * 6016, 0), [T] = PLACE(DF_SLOT_ARENA, 4 * 6016, 0),            \
+     [S_AFTER] = PLACE(DF_SLOT_RESULT, 0, 0), [A_AFTER] = PLACE(DF_SLOT_ARENA, 2 * 6016, 0),      \
+     [SUM] = PLACE(DF_SLOT_RESULT, 0, 1)}
+#define INSTRUCTIONS                                                                              \
+    {CALL(add, 2, 1, A, B, S), CALL(start_op, 2, 3, S, A, TICKET, TWICE_S, TWICE_A),              \
+     CALL(guard, 1, 1, B, G), CALL(add, 2, 1, G, B, T),                                           \
+     CALL(wait_op, 5, 2, TICKET, TWICE_S, TWICE_A, S, A, S_AFTER, A_AFTER),                       \
+     CALL(add, 2, 1, A_AFTER, T, SUM)}
+
+static df_status make(df_slot *slots, df_instruction *ins, int n, int64_t id, df_program **p,
+                      int *failed, df_error *err)
+{
+    df_attr attr = {.i = id};
+    for (int i = 0; i < n; i++)
+        if (ins[i].op == &start_op) {
+            ins[i].attrs = &attr;
+            ins[i].n_attrs = 1;
+        }
+    return df_program_new(&(df_program_parts){N_SLOTS, n, 2, 2, slots, ins, ARENA_BYTES, NULL, 0},
+                          p, failed, err);
+}
+
+static df_program *build(int64_t id)
+{
+    df_slot slots[] = SLOTS;
+    df_instruction ins[] = INSTRUCTIONS;
+    df_program *p;
+    df_error err;
+    int failed;
+    CHECK(make(slots, ins, 6, id, &p, &failed, &err) == DF_OK);
+    CHECK(df_program_pairs(p) == 1);
+    return p;
+}
+
+/* A run in memory of its own, which is freed when what is left of it is over. */
+static df_status run(df_program *p, float b, const atomic_bool *stop, int *n_left, int *failed,
+                     df_error *err)
+{
+    float *memory[4];
+    int64_t ticket;
+    df_left left = {&ticket, 0};
+    for (int k = 0; k < 4; k++) CHECK(memory[k] = calloc(N, sizeof(float)));
+    for (int i = 0; i < N; i++) {
+        memory[0][i] = (float)i;
+        memory[1][i] = b;
+    }
+    df_frame *frame = df_program_enter(p);
+    CHECK(frame);
+    const df_status status = df_program_run(
+        p, frame,
+        &(df_run){.args = (void *[]){memory[0], memory[1]}, .stop = stop,
+                  .results = (void *[]){memory[2], memory[3]}, .left = n_left ? &left : NULL},
+        failed, err);
+    if (left.n) finish(ticket);
+    df_program_leave(p, frame);
+    if (n_left) *n_left = left.n;
+    for (int i = 0; i < N && status == DF_OK; i++)
+        CHECK(memory[2][i] == 2 * ((float)i + b) && memory[3][i] == 2 * (float)i + 2 * b);
+    for (int k = 0; k < 4; k++) free(memory[k]);
+    return status;
+}
+
+/* --- tests --- */
+
+static void test_no_host(void)
+{
+    df_program *p = build(1);
+    df_error err;
+    int n_left, failed;
+    CHECK(run(p, 1, NULL, &n_left, &failed, &err) == DF_UNIMPLEMENTED && failed == 1 && !n_left);
+    CHECK(strstr(err.text, "no host is set that goes on beside a program"));
+    CHECK(df_host_wait(1, &err) == DF_UNIMPLEMENTED);
+    df_program_free(p);
+}
+
+static void test_nobody_asks_what_is_left(void)
+{
+    df_program *p = build(1);
+    df_error err;
+    int failed;
+    CHECK(run(p, 1, NULL, NULL, &failed, &err) == DF_INVALID_ARGUMENT && failed == -1);
+    df_program_free(p);
+}
+
+static void *run_many(void *p)
+{
+    df_error err;
+    int n_left, failed;
+    for (int i = 0; i < 30; i++) {
+        CHECK(run(p, (float)i, NULL, &n_left, &failed, &err) == DF_OK && !n_left);
+        CHECK(run(p, -1, NULL, &n_left, &failed, &err) == DF_OUT_OF_RANGE && failed == 2);
+        CHECK(n_left == 1 && !strcmp(err.text, "got -1"));
+    }
+    return NULL;
+}
+
+/* Good runs and such that fail between start and wait, of one program, in several threads. */
+static void test_threads(void)
+{
+    df_program *p = build(1);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) CHECK(!pthread_create(&threads[i], NULL, run_many, p));
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    df_program_free(p);
+}
+
+static void test_failures(void)
+{
+    const struct {
+        int64_t id;
+        float b;
+        bool stop;
+        df_status status;
+        const char *text;
+        int failed, n_left;
+    } cases[] = {{1, 0, false, DF_OK, "", -1, 0},
+                 {BAD_START, 0, false, DF_OUT_OF_MEMORY, "not started", 1, 0},
+                 {BAD_WORK, 0, false, DF_OUT_OF_MEMORY, "rank 1 is gone", 4, 1},
+                 {BAD_WORK, -1, false, DF_OUT_OF_RANGE, "got -1", 2, 1},
+                 {1, 0, true, DF_CANCELLED, "stopped before", 0, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        df_program *p = build(cases[k].id);
+        const atomic_bool stop = cases[k].stop;
+        df_error err = {.text = ""};
+        int n_left, failed;
+        for (int turn = 0; turn < 3; turn++) {
+            CHECK(run(p, cases[k].b, &stop, &n_left, &failed, &err) == cases[k].status);
+            CHECK(failed == cases[k].failed && n_left == cases[k].n_left);
+            CHECK(strstr(err.text, cases[k].text));
+        }
+        df_program_free(p);
+    }
+}
+
+static int n_polls;
+
+static bool stop_at_second(void *context)
+{
+    (void)context;
+    return ++n_polls == 2;
+}
+
+/* Stopped before the wait, as by Ctrl-C: two polls are 50 ms apart at least. */
+static void test_stopped_between(void)
+{
+    df_slot slots[] = SLOTS;
+    df_instruction ins[] = INSTRUCTIONS;
+    df_program *p;
+    df_error err;
+    df_left left = {&(int64_t){0}, 0};
+    static float memory[4][N];
+    int failed;
+    ins[0].poll = ins[4].poll = true;
+    CHECK(make(slots, ins, 6, 1, &p, &failed, &err) == DF_OK);
+    const df_run r = {.args = (void *[]){memory[0], memory[1]},
+                      .results = (void *[]){memory[2], memory[3]}, .poll = stop_at_second,
+                      .left = &left};
+    while (n_polls < 2) {
+        df_frame *frame = df_program_enter(p);
+        const df_status status = df_program_run(p, frame, &r, &failed, &err);
+        CHECK(status == (n_polls == 2 ? DF_CANCELLED : DF_OK));
+        if (left.n) finish(left.tickets[0]);
+        CHECK(n_polls < 2 || (failed == 0 && !left.n) || (failed == 4 && left.n == 1));
+        df_program_leave(p, frame);
+    }
+    df_program_free(p);
+}
+
+static void refuse(df_slot *slots, df_instruction *ins, int n, int want, const char *text)
+{
+    df_program *p;
+    df_error err;
+    int failed;
+    CHECK(make(slots, ins, n, 1, &p, &failed, &err) == DF_INVALID_ARGUMENT);
+    CHECK(!p && failed == want && strstr(err.text, text));
+}
+
+static void test_refusals(void)
+{
+    const df_instruction good[] = INSTRUCTIONS;
+    const df_slot places[] = SLOTS;
+    const df_instruction others[] = {
+        CALL(wait_op, 5, 2, TICKET, TWICE_A, TWICE_S, S, A, A_AFTER, S_AFTER),
+        CALL(wait_op, 5, 2, TICKET, TWICE_S, TWICE_A, A, S, S_AFTER, A_AFTER),
+        CALL(wait_op, 3, 1, TICKET, TWICE_S, S, S_AFTER),
+        CALL(grow, 1, 0, A),
+        CALL(start_op, 2, 3, S, A, TICKET, TWICE_S, TWICE_A)};
+    df_slot slots[N_SLOTS];
+    df_instruction ins[7];
+    memcpy(slots, places, sizeof slots);
+    memcpy(ins, good, sizeof good);
+    for (int k = 0; k < 3; k++) { /* it waits for something else */
+        ins[4] = others[k];
+        refuse(slots, ins, 6, 4, "does not wait for what was started before it");
+    }
+    ins[4] = good[4];
+    ins[2] = others[3]; /* writes argument 0, which is read */
+    ins[2].out = ins[2].in;
+    refuse(slots, ins, 6, 2, "writes what goes on beside it reads or fills");
+    ins[2] = others[4]; /* the same ticket once more */
+    refuse(slots, ins, 6, 2, "cannot be waited for");
+    memcpy(ins, good, sizeof good);
+    ins[5] = good[4]; /* waited for twice */
+    refuse(slots, ins, 6, 5, "does not wait for what was started before it");
+    memcpy(ins, good, sizeof good);
+    refuse(slots, ins, 4, 1, "is waited for by none");
+    slots[G].offset = slots[S].offset; /* over what is read */
+    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    slots[G].offset = slots[TWICE_A].offset; /* over what is filled */
+    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    slots[G].offset = slots[TICKET].offset - slots[TICKET].offset % 64; /* over the ticket */
+    refuse(slots, ins, 6, 4, "whose memory has been used for something else since");
+    slots[G] = places[G];
+    ins[1].dynamic = true;
+    refuse(slots, ins, 6, 1, "cannot be waited for");
+}
+
+int main(void)
+{
+    df_error err;
+    CHECK(df_set_num_threads(4, &err) == DF_OK);
+    test_no_host();
+    test_refusals();
+    df_set_host(&host);
+    test_nobody_asks_what_is_left();
+    test_failures();
+    test_stopped_between();
+    test_threads();
+    CHECK(n_jobs == 0);
+    df_set_host(NULL);
+    df_memory_trim();
+    return 0;
+}
