@@ -54,6 +54,7 @@ class Meeting:
         self.rank: int = comm.rank
         self.size: int = comm.size
         self._broken: str | None = None
+        self._unfinished: list[list[Any]] = []
         self._patient = False
         self._digests: dict[Any, int] = {}
         self._others = [r for r in range(self.size) if r != self.rank]
@@ -85,6 +86,7 @@ class Meeting:
                 if limit is not None and passed > limit:
                     raise DeadlineExceededError(self._late(doing, limit))
         except BaseException as error:
+            self._unfinished.append(requests)   # with memory in which MPI may still read and write
             self._broken = f"{doing} ended by {type(error).__name__}"
             raise
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dualflow.ops.beside import Memory
+
 COMBINES = {"average": "add", "sum": "add", "min": "minimum", "max": "maximum",
             "product": "multiply"}
 ALONE = 1 << 20         # bytes from which a tensor of a group travels by itself
@@ -62,12 +64,45 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
     -------
     list of Tensor
     """
-    likes = [(x[0].dtype.name, tuple(x[0].shape)) for x in nodes]
+    _agree_to_reduce(group, who, name, op, [(x[0].dtype, tuple(x[0].shape)) for x in nodes], leaves,
+                     wire, scales)
+    return _reduce(group, _doing(who, name), op, nodes, leaves, wire, scales, dtypes)
+
+
+def reduce_into(group: ProcessSet, who: str, name: str, op: str, reads: Sequence[Memory],
+                fills: Sequence[Memory], dtypes: Sequence[DType], wire: DType | None) -> int:
+    """Arrays combined over all ranks, from memory of somebody else into more of it; neither scaled
+    nor cast. How many ranks they come from.
+
+    Parameters
+    ----------
+    group : ProcessSet
+    who, name
+        For messages.
+    op : str
+    reads, fills : sequence of (dtype, shape, memoryview)
+        As they travel.
+    dtypes : sequence of DType
+        Of the tensors that they were made of.
+    wire : DType, optional
+        To which wider floats among these were cast.
+    """
+    _agree_to_reduce(group, who, name, op,
+                     [(dtype, x[1]) for dtype, x in zip(dtypes, reads, strict=True)], 1, wire,
+                     (1., 1.))
+    _combine(group, _doing(who, name), op, [x[0] for x in reads], [[x[2]] for x in reads], 1,
+             [y[2] for y in fills])
+    return group.meeting.present
+
+
+def _agree_to_reduce(group: ProcessSet, who: str, name: str | None, op: str,
+                     types: Sequence[tuple[DType, tuple[int, ...]]], leaves: int,
+                     wire: DType | None, scales: tuple[float, float]) -> None:
     group.meeting.agree(who, name, {
-        "op": op, "the number of tensors": len(likes), "dtypes and shapes": tuple(likes),
+        "op": op, "the number of tensors": len(types),
+        "dtypes and shapes": tuple([(dtype.name, shape) for dtype, shape in types]),
         "micro-batches": leaves, "compression": wire and wire.name, "scales": scales,
         "may join": op in ("sum", "average") and who})
-    return _reduce(group, _doing(who, name), op, nodes, leaves, wire, scales, dtypes)
 
 
 def reduce_nothing(group: ProcessSet, who: str, fields: dict[str, Any]) -> None:
@@ -87,11 +122,11 @@ def _reduce(group: ProcessSet, doing: str, op: str, nodes: Sequence[Sequence[Ten
     n = group.meeting.present * leaves
     before, after = scales
     sent = [[packed(x, before, wire) for x in own] for own in nodes]
-    made: list[Any] = [None] * len(sent)
-    for places in _batches([own[0] for own in sent]):
-        _reduce_batch(group, doing, op, sent, places, leaves, made)
+    made = [unfilled(own[0].dtype, own[0].shape) for own in sent]
+    _combine(group, doing, op, [own[0].dtype for own in sent],
+             [[memory_of(x) for x in own] for own in sent], leaves, [out for _, out in made])
     return [_unpacked(y, dtype, n if op == "average" else 1, after)
-            for y, dtype in zip(made, dtypes, strict=True)]
+            for (y, _), dtype in zip(made, dtypes, strict=True)]
 
 
 def packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
@@ -111,40 +146,30 @@ def _unpacked(y: Tensor, dtype: DType, n: int, factor: float) -> Tensor:
     return y if factor == 1. else apply("multiply", y, factor)
 
 
-def _batches(xs: Sequence[Tensor]) -> list[list[int]]:
-    """Places of tensors that travel together: small ones of one dtype."""
-    batches: list[list[int]] = []
+def _combine(group: ProcessSet, doing: str, op: str, dtypes: Sequence[DType],
+             nodes: Sequence[list[memoryview]], leaves: int,
+             outs: Sequence[memoryview]) -> None:
+    """The roots of several tensors in `outs`. Small ones of one dtype travel together."""
     small: dict[DType, list[int]] = {}
-    for k, x in enumerate(xs):
-        if len(memory_of(x)) >= ALONE:
-            batches.append([k])
-        elif x.dtype in small:
-            small[x.dtype].append(k)
+    for k, (dtype, out) in enumerate(zip(dtypes, outs, strict=True)):
+        if len(out) < ALONE:
+            small.setdefault(dtype, []).append(k)
         else:
-            batches.append(small.setdefault(x.dtype, [k]))
-    return batches
-
-
-def _reduce_batch(group: ProcessSet, doing: str, op: str, sent: list[list[Tensor]],
-                  places: list[int], leaves: int, made: list[Any]) -> None:
-    dtype = sent[places[0]][0].dtype
-    kernel = kernel_of(op, dtype)
-    if len(places) == 1:
-        nodes = sent[places[0]]
-        y, out = unfilled(dtype, nodes[0].shape)
-        group.transport.reduce(kernel, dtype, [memory_of(x) for x in nodes], leaves, out, doing)
-        made[places[0]] = y
-        return
-    whole = [memoryview(b"".join([memory_of(sent[k][i]) for k in places]))
-             for i in range(len(sent[places[0]]))]
-    out = memoryview(bytearray(len(whole[0])))
-    group.transport.reduce(kernel, dtype, whole, leaves, out, doing)
-    at = 0
-    for k in places:
-        y, room = unfilled(dtype, sent[k][0].shape)
-        room[:] = out[at:at + len(room)]
-        at += len(room)
-        made[k] = y
+            group.transport.reduce(kernel_of(op, dtype), dtype, nodes[k], leaves, out, doing)
+    for dtype, places in small.items():
+        kernel = kernel_of(op, dtype)
+        if len(places) == 1:
+            k, = places
+            group.transport.reduce(kernel, dtype, nodes[k], leaves, outs[k], doing)
+            continue
+        whole = [memoryview(b"".join([nodes[k][i] for k in places]))
+                 for i in range(len(nodes[places[0]]))]
+        result = memoryview(bytearray(len(whole[0])))
+        group.transport.reduce(kernel, dtype, whole, leaves, result, doing)
+        at = 0
+        for k in places:
+            outs[k][:] = result[at:at + len(outs[k])]
+            at += len(outs[k])
 
 
 # --- rows -----------------------------------------------------------------------------------------

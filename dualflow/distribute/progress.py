@@ -28,6 +28,7 @@ class Task:
             self._result = self._work()
         except BaseException as error:
             self._error = error
+        del self._work              # and memory that it was lent
         self._done.set()
 
     def result(self) -> Any:
@@ -52,6 +53,7 @@ def _serve() -> None:
         task = _Thread.tasks.get()
         with _Thread.turn:
             task.do()
+        del task
         with _Thread.lock:
             _Thread.waiting -= 1
 

@@ -381,6 +381,50 @@ def case_update_overlaps():
     assert d.allgather_object(same) == [same] * d.size()
 
 
+def case_gradients_in_graphs():
+    """From the memory of the program into its own: small and large, in one bucket and in many,
+    travelling as they are and narrower; one is the value of a variable, which is updated."""
+    shapes = [(3,), (300_000,), (17, 5), (1,), (40, 40)]
+    vs = [df.Variable(given(20 + k, shape)) for k, shape in enumerate(shapes)]
+    xs = [given(d.rank(), shape) for shape in shapes]
+    for op in ("average", "sum", "max"):
+        for options in ({}, {"compression": df.float16}, {"bucket_bytes": 1000}):
+            def step(op=op, options=options):
+                with df.GradientTape() as tape:
+                    loss = df.add_n([df.reduce_sum(v * x) for v, x in zip(vs, xs, strict=True)])
+                    loss += df.reduce_sum(vs[0] * vs[0]) / 2.       # whose gradient is vs[0]
+                    loss -= df.reduce_sum(vs[0] * xs[0])
+                tape = d.DistributedGradientTape(tape, op, **options)
+                return [df.identity(g) for g in tape.gradient(loss, vs)]
+
+            eager, graph = step(), df.function(step)
+            for _ in range(2):
+                for a, b in zip(eager, graph(), strict=True):
+                    same_bits(a, b)
+
+
+def case_failure_between_start_and_wait():
+    """All ranks fail there: what was started ends beside them, and they are in step again."""
+    v = df.Variable(given(5, (200_000,)))
+    tape_of = d.DistributedGradientTape
+
+    @df.function
+    def step(x, k):
+        with df.GradientTape() as tape:
+            loss = df.reduce_sum(v * x)
+        g = tape_of(tape, "sum").gradient(loss, v)
+        share = df.constant([12]) // k
+        return g + df.cast(share, df.float32)
+
+    x = given(d.rank(), (200_000,))
+    want = tree(df.add, of_all((200_000,))) + 3.
+    for _ in range(3):
+        with pytest.raises(df.errors.InvalidArgumentError, match="divi"):
+            step(x, df.constant(0))
+        same_bits(step(x, df.constant(4)), want)
+        same_bits(d.allreduce(x, "sum") + 3., want)
+
+
 def main():
     folder = Path(sys.argv[1])
     d.init()

@@ -7,11 +7,12 @@ import dualflow as df
 pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
 
 
-def lines_of(passes):
+def lines_of(passes, **options):
     """The instructions of a training step of three layers, by name."""
     df.distribute.init()
     vs = [df.Variable(df.random.normal([8, 8], seed=k), name=f"v{k}") for k in range(3)]
-    optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.1), bucket_bytes=1)
+    optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.1), bucket_bytes=1,
+                                                   **options)
 
     @df.function(passes=passes)
     def step(x):
@@ -23,18 +24,23 @@ def lines_of(passes):
         return loss
 
     text = step.compiled_for(df.ones([4, 8])).spec.text(lines=False)
-    words = ("start_gradients", "wait_for_gradients", "matmul", "sgd_update")
+    words = ("host_start", "host_wait", "matmul", "sgd_update")
     return [word for line in text.splitlines() for word in words if word in line]
 
 
 def test_started_when_ready_and_waited_for_when_needed():
-    start, wait, product = "start_gradients", "wait_for_gradients", "matmul"
+    start, wait, product = "host_start", "host_wait", "matmul"
     assert lines_of(True) == [
         *[product] * 4, start, *[product] * 2, start, *[product] * 2, start,
         *[wait, "sgd_update"] * 3]
 
 
+def test_updates_do_not_wait_for_other_buckets():
+    """What is made of a result is computed with it: casts back, averages."""
+    assert lines_of(True, compression=df.float16)[-6:] == ["host_wait", "sgd_update"] * 3
+
+
 def test_as_traced():
-    start, wait, product = "start_gradients", "wait_for_gradients", "matmul"
+    start, wait, product = "host_start", "host_wait", "matmul"
     assert [word for word in lines_of(False) if word in (start, wait, product)] == [
         *[product] * 8, *[start] * 3, *[wait] * 3]

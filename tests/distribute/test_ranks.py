@@ -101,6 +101,37 @@ time.sleep(600)
     assert job.returncode and "KeyboardInterrupt" in err
 
 
+def test_ctrl_c_ends_the_wait_of_a_program():
+    """What was started goes on in memory that nobody else gets."""
+    job = launch(2, "-c", """
+import os, threading, time
+import dualflow as df
+df.distribute.init()
+v = df.Variable(df.ones([100_000]), name="alone")
+
+@df.function
+def step(x):
+    with df.GradientTape() as tape:
+        loss = df.reduce_sum(v * x)
+    return df.distribute.DistributedGradientTape(tape).gradient(loss, v)
+
+step(df.ones([100_000]))
+if df.distribute.rank() == 0:
+    threading.Timer(0.5, lambda: print("ready", os.getpid(), flush=True)).start()
+    try:
+        step(df.ones([100_000]))
+    except KeyboardInterrupt:
+        for k in range(5):
+            assert df.reduce_sum(df.ones([100_000]) * float(k)).item() == 1e5 * k
+        print("interrupted", flush=True)
+        raise
+time.sleep(60)
+""")
+    os.kill(int(job.stdout.readline().split()[1]), signal.SIGINT)
+    out, err = job.communicate(timeout=30)
+    assert job.returncode and "KeyboardInterrupt" in err and "interrupted" in out
+
+
 def test_without_mpi4py():
     code = """
 import sys
