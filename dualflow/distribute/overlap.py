@@ -162,7 +162,8 @@ class Passes:
     def _begin(self) -> None:
         n, first = self._how.passes, self._how.group.rank() * self._how.passes
         self._seen = 0
-        self._piles = [Pile(n * self._how.group.size(), first, lambda a, b: apply("add", a, b))
+        kind = moves.COMBINES[self._how.op]
+        self._piles = [Pile(n * self._how.group.size(), first, lambda a, b: apply(kind, a, b))
                        for is_rows in self._sparse if not is_rows]
         self._dtypes: list[DType] = []
         self._rows: list[list[tuple[Tensor, Tensor]]] = [[] for rows in self._sparse if rows]
