@@ -28,9 +28,12 @@ cdef class RunMemory:
         cdef int k
         self.frame, self.lent, self.n_lent = frame, lent, n_lent
         PyErr_Fetch(&error[0], &error[1], &error[2])
-        for k in range(self.left.n):
-            for item in TICKETS.pop(self.left.tickets[k], (None, ()))[1]:
-                (<Borrowed>item).memory = self
+        try:
+            for k in range(self.left.n):
+                for item in TICKETS.pop(self.left.tickets[k], NOBODY)[1]:
+                    (<Borrowed>item).memory = self
+        except MemoryError:
+            Py_INCREF(self)         # better lost than given to others
         PyErr_Restore(error[0], error[1], error[2])
 
 
@@ -64,7 +67,8 @@ cdef tuple borrow(const df_tensor *t, bint filled, list borrowed):
     return DTYPES[<int>t.dtype], shape_tuple(t), memoryview(item)
 
 
-cdef dict TICKETS = {}              # number -> (what was started, what it borrows)
+cdef dict TICKETS = {}              # number -> [what was started, what it borrows]
+cdef tuple NOBODY = (None, ())
 cdef int64_t n_tickets = 0
 
 
@@ -72,21 +76,26 @@ cdef df_status start_beside(int64_t id, int n, const df_tensor *const *ins, int 
                             df_tensor *const *outs, int64_t *ticket,
                             df_error *err) except DF_UNIMPLEMENTED with gil:
     global n_tickets
-    cdef list reads = [], fills = [], borrowed = []
+    cdef list reads = [], fills = [], borrowed = [], entry
+    cdef object number
     cdef Aside aside
     cdef int k
     for k in range(n):
         reads.append(borrow(ins[k], False, borrowed))
     for k in range(n_out):
         fills.append(borrow(outs[k], True, borrowed))
-    aside = step_aside()
-    try:
-        started = (<HostFunction?>HOST[id]).call(reads, fills)
-    finally:
-        step_back(aside)
     n_tickets += 1
     ticket[0] = n_tickets
-    TICKETS[n_tickets] = started, borrowed
+    number = ticket[0]
+    entry = TICKETS[number] = [None, borrowed]      # once it has started nothing may fail
+    aside = step_aside()
+    try:
+        entry[0] = (<HostFunction?>HOST[id]).call(reads, fills)
+    except BaseException:
+        del TICKETS[number]
+        raise
+    finally:
+        step_back(aside)
     return DF_OK
 
 

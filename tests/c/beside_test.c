@@ -4,6 +4,8 @@
 #include "base/thread.h"
 #include "exec/program.h"
 
+#include "ops/host.c" /* the ops themselves, which need no kernel */
+
 #include "check.h"
 
 #include <pthread.h>
@@ -78,48 +80,7 @@ static df_status wait(int64_t ticket, df_error *err)
 
 static const df_host host = {.start = start, .wait = wait};
 
-/* --- ops --- */
-
-static df_status start_infer(const df_call *call, df_error *err)
-{
-    df_status status = df_tensor_set(call->out[0], DF_I64, 0, NULL, "start", err);
-    for (int k = 1; k < call->n_out && status == DF_OK; k++)
-        status = df_tensor_set(call->out[k], DF_F32, 1, &(int64_t){N}, "start", err);
-    return status;
-}
-
-static df_status start_run(const df_call *call, df_error *err)
-{
-    return df_host_start(call->attrs[0].i, call->n_in, call->in, call->n_out - 1, call->out + 1,
-                         call->out[0]->data, err);
-}
-
-static int count_start(const df_call *call) { return 1 + call->n_in; }
-
-static const df_op start_op = {.name = "start", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
-                               .n_out = DF_VARIADIC, .n_attrs = 1, .attrs = {{"id", DF_ATTR_INT}},
-                               .effect = true, .beside = DF_STARTS, .count_out = count_start,
-                               .infer = start_infer, .run = start_run};
-
-static df_status wait_infer(const df_call *call, df_error *err)
-{
-    df_status status = DF_OK;
-    for (int k = 0; k < call->n_out && status == DF_OK; k++)
-        status = df_tensor_set(call->out[k], DF_F32, 1, &(int64_t){N}, "wait", err);
-    return status;
-}
-
-static df_status wait_run(const df_call *call, df_error *err)
-{
-    return df_host_wait(*(const int64_t *)call->in[0]->data, err);
-}
-
-static int count_wait(const df_call *call) { return (call->n_in - 1) / 2; }
-
-static const df_op wait_op = {.name = "wait", .kind = DF_GENERAL, .n_in = DF_VARIADIC,
-                              .n_out = DF_VARIADIC, .effect = true, .beside = DF_WAITS,
-                              .may_alias = ~1u, .count_out = count_wait, .infer = wait_infer,
-                              .run = wait_run};
+/* --- ops beside those --- */
 
 static df_status add_run(const df_call *call, df_error *err)
 {
@@ -171,6 +132,8 @@ enum { ARENA_BYTES = 8 * 6016 };
 
 static const int64_t shape[] = {N};
 
+#define START DF_SYM(df_op_host_start)
+#define WAIT DF_SYM(df_op_host_wait)
 #define PLACE(kind_, at, index_) {.kind = kind_, .dtype = DF_F32, .ndim = 1, .shape = shape,      \
                                   .offset = at, .index = index_}
 #define CALL(op_, n_in_, n_out_, ...) \
@@ -185,20 +148,23 @@ static const int64_t shape[] = {N};
      [S_AFTER] = PLACE(DF_SLOT_RESULT, 0, 0), [A_AFTER] = PLACE(DF_SLOT_ARENA, 2 * 6016, 0),      \
      [SUM] = PLACE(DF_SLOT_RESULT, 0, 1)}
 #define INSTRUCTIONS                                                                              \
-    {CALL(add, 2, 1, A, B, S), CALL(start_op, 2, 3, S, A, TICKET, TWICE_S, TWICE_A),              \
+    {CALL(add, 2, 1, A, B, S), CALL(START, 2, 3, S, A, TICKET, TWICE_S, TWICE_A),              \
      CALL(guard, 1, 1, B, G), CALL(add, 2, 1, G, B, T),                                           \
-     CALL(wait_op, 5, 2, TICKET, TWICE_S, TWICE_A, S, A, S_AFTER, A_AFTER),                       \
+     CALL(WAIT, 5, 2, TICKET, TWICE_S, TWICE_A, S, A, S_AFTER, A_AFTER),                       \
      CALL(add, 2, 1, A_AFTER, T, SUM)}
 
 static df_status make(df_slot *slots, df_instruction *ins, int n, int64_t id, df_program **p,
                       int *failed, df_error *err)
 {
-    df_attr attr = {.i = id};
-    for (int i = 0; i < n; i++)
-        if (ins[i].op == &start_op) {
-            ins[i].attrs = &attr;
-            ins[i].n_attrs = 1;
-        }
+    const df_attr starts[] = {{.i = id}, {.list = {(int64_t[]){DF_F32, 1, N, DF_F32, 1, N}, 6}}};
+    df_attr waits[6][2];
+    for (int i = 0; i < n; i++) {
+        waits[i][0] = starts[0];
+        waits[i][1].i = ins[i].n_out;
+        if (ins[i].op->beside) ins[i].n_attrs = 2;
+        if (ins[i].op->beside == DF_STARTS) ins[i].attrs = starts;
+        if (ins[i].op->beside == DF_WAITS) ins[i].attrs = waits[i];
+    }
     return df_program_new(&(df_program_parts){N_SLOTS, n, 2, 2, slots, ins, ARENA_BYTES, NULL, 0},
                           p, failed, err);
 }
@@ -363,11 +329,11 @@ static void test_refusals(void)
     const df_instruction good[] = INSTRUCTIONS;
     const df_slot places[] = SLOTS;
     const df_instruction others[] = {
-        CALL(wait_op, 5, 2, TICKET, TWICE_A, TWICE_S, S, A, A_AFTER, S_AFTER),
-        CALL(wait_op, 5, 2, TICKET, TWICE_S, TWICE_A, A, S, S_AFTER, A_AFTER),
-        CALL(wait_op, 3, 1, TICKET, TWICE_S, S, S_AFTER),
+        CALL(WAIT, 5, 2, TICKET, TWICE_A, TWICE_S, S, A, A_AFTER, S_AFTER),
+        CALL(WAIT, 5, 2, TICKET, TWICE_S, TWICE_A, A, S, S_AFTER, A_AFTER),
+        CALL(WAIT, 3, 1, TICKET, TWICE_S, S, S_AFTER),
         CALL(grow, 1, 0, A),
-        CALL(start_op, 2, 3, S, A, TICKET, TWICE_S, TWICE_A)};
+        CALL(START, 2, 3, S, A, TICKET, TWICE_S, TWICE_A)};
     df_slot slots[N_SLOTS];
     df_instruction ins[7];
     memcpy(slots, places, sizeof slots);

@@ -19,6 +19,7 @@ import warnings
 import numpy as np
 
 import dualflow as df
+from dualflow.ops.beside import beside
 from tests.live import live_bytes
 
 
@@ -83,6 +84,36 @@ def call():
     return STEP(df.constant([1.0, 2.0]), 3).tolist()
 
 
+class Copied:
+    """Started, and over at once."""
+
+    def __init__(self, reads, fills):
+        fills[0][2][:] = reads[0][2]
+
+    def result(self):
+        pass
+
+
+def shifted(x, k):
+    wait = beside("copy", Copied, [x + 1.0], [(df.float32, (2,))])
+    share = df.constant([6, 4]) // k
+    return wait()[0] + df.cast(share, df.float32)
+
+
+SHIFTED = df.function(shifted)
+
+
+def left():
+    """A run that fails with something beside it, and one that does not."""
+    said = []
+    for k in (2, 0):
+        try:
+            said.append(SHIFTED(df.constant([1.0, 2.0]), df.constant(k)).tolist())
+        except df.errors.InvalidArgumentError as error:
+            said.append(str(error)[:12])
+    return said
+
+
 def trace():
     w = df.Variable([[1.0, 2.0], [3.0, 4.0]])
 
@@ -112,7 +143,7 @@ def errors():
 
 SCENARIOS = {f.__name__: f for f in (
     eager, lists, many_operands, attributes, high_rank, dynamic, arrays, tape, second_order,
-    variables, call, trace, errors)}
+    variables, call, left, trace, errors)}
 
 
 @contextlib.contextmanager
