@@ -69,27 +69,23 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
     return _reduce(group, _doing(who, name), op, nodes, leaves, wire, scales, dtypes)
 
 
-def reduce_into(group: ProcessSet, who: str, name: str, op: str, reads: Sequence[Memory],
-                fills: Sequence[Memory], dtypes: Sequence[DType], wire: DType | None) -> int:
-    """Arrays combined over all ranks, from memory of somebody else into more of it; neither scaled
-    nor cast. How many ranks they come from.
+def reduce_into(group: ProcessSet, who: str, name: str | None, op: str, reads: Sequence[Memory],
+                fills: Sequence[Memory], wire: DType | None, scales: tuple[float, float],
+                dtypes: Sequence[DType]) -> int:
+    """The same from memory of somebody else into more of it, between what `packed` and `unpacked`
+    do, which is done elsewhere. How many ranks it comes from.
 
     Parameters
     ----------
-    group : ProcessSet
-    who, name
-        For messages.
-    op : str
+    group, who, name, op, wire, scales
+        See `reduce`.
     reads, fills : sequence of (dtype, shape, memoryview)
-        As they travel.
     dtypes : sequence of DType
-        Of the tensors that they were made of.
-    wire : DType, optional
-        To which wider floats among these were cast.
+        Of the tensors before `packed`.
     """
     _agree_to_reduce(group, who, name, op,
                      [(dtype, x[1]) for dtype, x in zip(dtypes, reads, strict=True)], 1, wire,
-                     (1., 1.))
+                     scales)
     _combine(group, _doing(who, name), op, [x[0] for x in reads], [[x[2]] for x in reads], 1,
              [y[2] for y in fills])
     return group.meeting.present
@@ -125,7 +121,7 @@ def _reduce(group: ProcessSet, doing: str, op: str, nodes: Sequence[Sequence[Ten
     made = [unfilled(own[0].dtype, own[0].shape) for own in sent]
     _combine(group, doing, op, [own[0].dtype for own in sent],
              [[memory_of(x) for x in own] for own in sent], leaves, [out for _, out in made])
-    return [_unpacked(y, dtype, n if op == "average" else 1, after)
+    return [unpacked(y, dtype, float(n) if op == "average" else 1., after)
             for (y, _), dtype in zip(made, dtypes, strict=True)]
 
 
@@ -138,11 +134,14 @@ def packed(x: Tensor, factor: float, wire: DType | None) -> Tensor:
     return x
 
 
-def _unpacked(y: Tensor, dtype: DType, n: int, factor: float) -> Tensor:
+def unpacked(y: Tensor, dtype: DType, n: float | Tensor, factor: float) -> Tensor:
+    """What is done with a root; an average is divided by `n`."""
     if y.dtype is not dtype:
         y = apply("cast", y, dtype=dtype)
-    if n != 1:
-        y = apply("divide", y, float(n))
+    if isinstance(n, Tensor):
+        y = apply("divide", y, apply("cast", n, dtype=dtype))
+    elif n != 1.:
+        y = apply("divide", y, n)
     return y if factor == 1. else apply("multiply", y, factor)
 
 
@@ -196,7 +195,7 @@ def reduce_rows(group: ProcessSet, name: str | None, op: str, x: Tensor, rows: i
     group.transport.reduce_slices(kernel_of(op, x.dtype), x.dtype, [memory_of(x)],
                                   [[(r, r + 1)] for r in range(size)], borders, out,
                                   _doing(who, name))
-    return _unpacked(y, x.dtype, size if op == "average" else 1, 1.)
+    return unpacked(y, x.dtype, float(size) if op == "average" else 1., 1.)
 
 
 def _doing(who: str, name: str | None) -> str:

@@ -1,27 +1,19 @@
-"""Reductions of gradients: in a graph each is started when its tensors are there, and waited for
-where the result is needed; the program computes meanwhile.
-"""
+"""Reductions of gradients: in buckets, and of several micro-batches."""
 
 from __future__ import annotations
 
-from functools import partial
-
-from dualflow._core import Tensor, apply, current_graph
-from dualflow.distribute import moves, progress
-from dualflow.distribute.reductions import done
+from dualflow._core import Tensor, apply
+from dualflow.distribute import moves
+from dualflow.distribute.reductions import Reduction, done
 from dualflow.distribute.tree import Pile
 from dualflow.distribute.world import ProcessSet, global_process_set
-from dualflow.dtypes import DType, float32
+from dualflow.dtypes import DType
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.beside import beside
-from dualflow.ops.registered import call_python, is_open
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
-
-    from dualflow.ops.beside import Memory
 
 
 class How:
@@ -60,15 +52,6 @@ class How:
         return moves.reduce(self.group, "gradients", name, self.op, nodes, self.passes, self.wire,
                             dtypes=dtypes)
 
-    def reduce_now(self, name: str, xs: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors of a bucket, combined; in a graph where that is called."""
-        def compute(*given: Tensor) -> list[Tensor]:
-            found: list[Tensor] = done(self.group, lambda: self.reduce(name, [[x] for x in given]))
-            return found
-
-        return call_python("reduce_gradients", compute, list(xs),
-                           [(x.dtype, tuple(x.shape)) for x in xs], None)
-
     def gather(self, name: str, values: Tensor, indices: Tensor) -> list[Tensor]:
         """The rows of all ranks; an average is one of dense gradients."""
         values = moves.allgather(self.group, f"{name}/values", values, "gradients")
@@ -77,47 +60,17 @@ class How:
             values = apply("divide", values, float(n))
         return [values, moves.allgather(self.group, f"{name}/indices", indices, "gradients")]
 
-    def start(self, name: str, xs: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
-        """Records the reduction of a bucket, of which only the combining is done beside the
-        program; what is returned records the wait, and gives the gradients."""
-        sent = [moves.packed(x, 1., self.wire) for x in xs]
-        dtypes = [x.dtype for x in xs]
-
-        def started(reads: list[Memory], fills: list[Memory]) -> progress.Task:
-            def work() -> None:
-                *outs, (_, _, present) = fills
-                with self.group.lock:
-                    present.cast("f")[0] = moves.reduce_into(
-                        self.group, "gradients", name, self.op, reads, outs, dtypes, self.wire)
-
-            return progress.start(work)
-
-        wait = beside("gradients", started, sent, [
-            *[(x.dtype, tuple(x.shape)) for x in sent], (float32, ())])
-
-        def found() -> list[Tensor]:
-            *ys, present = wait()
-            ys = [apply("cast", y, dtype=dtype) if y.dtype is not dtype else y
-                  for y, dtype in zip(ys, dtypes, strict=True)]
-            return ys if self.op != "average" else [
-                apply("divide", y, apply("cast", present, dtype=y.dtype)) for y in ys]
-
-        return found
-
 
 def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list[Tensor]:
     """Tensors reduced over all ranks, several at once."""
     made: list[Any] = [None] * len(xs)
-    started: list[tuple[list[int], Callable[[], list[Tensor]]]] = []
+    started = []
     for places in buckets(xs, how.bucket_bytes):
-        name = " ".join([names[k] for k in places])
-        given = [xs[k] for k in places]
-        if current_graph() is not None and not any([is_open(d) for x in given for d in x.shape]):
-            started.append((places, how.start(name, given)))
-        else:
-            started.append((places, partial(how.reduce_now, name, given)))
-    for places, found in started:
-        for k, y in zip(places, found(), strict=True):
+        bucket = Reduction(how.group, "gradients", " ".join([names[k] for k in places]), how.op,
+                           how.wire)
+        started.append((places, bucket.start([xs[k] for k in places])))
+    for places, result in started:
+        for k, y in zip(places, result(), strict=True):
             made[k] = y
     return made
 

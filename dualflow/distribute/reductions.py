@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, as_tensor
+from functools import partial
+
+from dualflow._core import Tensor, as_tensor, current_graph
 from dualflow.distribute import moves, progress
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
-from dualflow.dtypes import DType, as_dtype
+from dualflow.dtypes import DType, as_dtype, float32
 from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.ops.beside import beside
 from dualflow.ops.cast import cast
 from dualflow.ops.compare import equal
-from dualflow.ops.registered import call_python
+from dualflow.ops.registered import call_python, is_open, with_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dualflow.ops.beside import Memory
     from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["allreduce", "grouped_allreduce"]
@@ -28,6 +32,62 @@ def done(group: ProcessSet, work: Callable[[], Any]) -> Any:
             return work()
 
     return progress.run(locked)
+
+
+class Reduction:
+    """Tensors of all ranks combined: in a graph it is started when they are there, and waited for
+    where the result is needed; the program computes meanwhile.
+
+    Parameters
+    ----------
+    group : ProcessSet
+    who, name
+        For messages.
+    op : str
+    wire : DType or None
+    scales : (float, float)
+        See `moves.reduce`.
+    """
+
+    def __init__(self, group: ProcessSet, who: str, name: str | None, op: str,
+                 wire: DType | None, scales: tuple[float, float] = (1., 1.)) -> None:
+        self._group, self._who, self._name, self._op = group, who, name, op
+        self._wire, self._scales = wire, scales
+
+    def start(self, xs: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        """What is returned gives the results; to be called once."""
+        if current_graph() is None or any([is_open(d) for x in xs for d in x.shape]):
+            return partial(call_python, self._who, self._now, list(xs),
+                           [(x.dtype, tuple(x.shape)) for x in xs], None)
+        sent = [moves.packed(x, self._scales[0], self._wire) for x in xs]
+        dtypes = [x.dtype for x in xs]
+        wait = beside(self._who, partial(self._begin, dtypes), sent,
+                      [*[(x.dtype, tuple(x.shape)) for x in sent], (float32, ())])
+
+        def result() -> list[Tensor]:
+            *ys, n = wait()
+            return [moves.unpacked(y, dtype, n if self._op == "average" else 1., self._scales[1])
+                    for y, dtype in zip(ys, dtypes, strict=True)]
+
+        return result
+
+    def _now(self, *xs: Tensor) -> list[Tensor]:
+        made: list[Tensor] = done(self._group, lambda: moves.reduce(
+            self._group, self._who, self._name, self._op, [[x] for x in xs], 1, self._wire,
+            self._scales))
+        return made
+
+    def _begin(self, dtypes: list[DType], reads: list[Memory], fills: list[Memory],
+               ) -> progress.Task:
+        """Fills the results, and the number of ranks that they come from."""
+        def work() -> None:
+            *roots, (_, _, n) = fills
+            with self._group.lock:
+                n.cast("f")[0] = moves.reduce_into(
+                    self._group, self._who, self._name, self._op, reads, roots, self._wire,
+                    self._scales, dtypes)
+
+        return progress.start(work)
 
 
 def wire_of(compression: DTypeLike | None) -> DType | None:
@@ -125,15 +185,11 @@ def reduced(who: str, xs: list[Tensor], op: str, name: str | None,
     for x in xs:
         moves.check_reduction(who, op, x.dtype)
 
-    def compute(*given: Tensor) -> list[Tensor]:
-        made: list[Tensor] = done(group, lambda: moves.reduce(
-            group, who, name, op, [[x] for x in given], 1, wire, scales))
-        return made
-
     def back(g: tuple[Any, ...], ys: tuple[Tensor, ...], *inputs: Tensor) -> list[Any]:
         return reduced_back(who, g, ys, inputs, op, compression, scales, group)
 
-    return call_python(who, compute, xs, [(x.dtype, tuple(x.shape)) for x in xs], back, name)
+    made = Reduction(group, who, name, op, wire, scales).start(xs)()
+    return with_rule(name or who, made, xs, back)
 
 
 def reduced_back(who: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],

@@ -83,14 +83,18 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
         node_name = node_name or name
         made = record(host, inputs or [0], promised,
                       node_name if rule is None else f"{node_name}/python")
-    if rule is None or not inputs:
-        return made
+    return made if rule is None or not inputs else with_rule(node_name or name, made, inputs, rule)
+
+
+def with_rule(name: str, made: list[Tensor], inputs: list[Tensor],
+              rule: Callable[..., Any]) -> list[Tensor]:
+    """Results that somebody else made of inputs, with a gradient: see `call_python`."""
     results: list[Tensor] = []
 
     def through(g: tuple[Any, ...], _: Any, *specs: Any) -> Any:
         return rule(g, tuple(results), *inputs)
 
-    results += record_function(node_name or name, through, inputs, made)
+    results += record_function(name, through, inputs, made)
     return results
 
 

@@ -120,6 +120,9 @@ def case_graph_of_any_size():
                     input_signature=[df.TensorSpec([None], df.float32)])
     for n in (3, 5):
         same_bits(f(given(d.rank(), (n,))), tree(df.add, of_all((n,))) + 1.)
+    positive = df.function(lambda x: d.allreduce(df.boolean_mask(x, x > 0.), "max"))
+    x = given(7, (20,))
+    same_bits(positive(x), df.boolean_mask(x, x > 0.))
 
 
 def case_allgather():

@@ -40,6 +40,23 @@ def test_updates_do_not_wait_for_other_buckets():
     assert lines_of(True, compression=df.float16)[-6:] == ["host_wait", "sgd_update"] * 3
 
 
+def test_reductions_in_a_graph_overlap_too():
+    df.distribute.init()
+
+    @df.function
+    def f(x):
+        a, b = df.distribute.allreduce(x @ x, "sum"), df.distribute.grouped_allreduce([x, x + 1.])
+        y = df.matmul(x, x, transpose_b=True)
+        return a, b, y
+
+    text = f.compiled_for(df.ones([4, 4])).spec.text(lines=False)
+    assert [word for line in text.splitlines() for word in ("matmul", "host_start", "host_wait")
+            if word in line and "= " in line] == [
+        "matmul", "host_start", "host_start", "matmul", "host_wait", "host_wait"]
+    a, (b, c), _ = f(df.ones([4, 4]))
+    assert (a[0, 0].item(), b[0, 0].item(), c[0, 0].item()) == (4., 1., 2.)
+
+
 def test_as_traced():
     start, wait, product = "host_start", "host_wait", "matmul"
     assert [word for word in lines_of(False) if word in (start, wait, product)] == [
