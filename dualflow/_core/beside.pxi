@@ -9,24 +9,18 @@ cdef class RunMemory:
     cdef object program
     cdef df_program *c
     cdef df_frame *frame
-    cdef df_buffer **lent
-    cdef int n_lent
     cdef list tensors
 
     def __dealloc__(self):
-        cdef int k
         if self.frame != NULL:
             df_program_leave(self.c, self.frame)
-        for k in range(self.n_lent):
-            df_buffer_release(self.lent[k])
-        free(self.lent)
         free(self.left.tickets)
 
-    cdef void take(self, df_frame *frame, df_buffer **lent, int n_lent) noexcept:
+    cdef void take(self, df_frame *frame) noexcept:
         """Hands all that over to those who can see it. A callback may have left an exception."""
         cdef PyObject *error[3]
         cdef int k
-        self.frame, self.lent, self.n_lent = frame, lent, n_lent
+        self.frame = frame
         PyErr_Fetch(&error[0], &error[1], &error[2])
         try:
             for k in range(self.left.n):

@@ -91,6 +91,7 @@ cdef class Program:
             self.lends |= self.needed[<int>k] >= lent_bytes
         for k in range(self.n_results):
             self.lends |= df_program_lends(self.c, <int>k)
+        self.lends &= not df_program_pairs(self.c)     # RunMemory holds it all
         if not is_body:                    # else the program around it takes them
             self.copy_results(parts, spec.results)
 
@@ -337,7 +338,7 @@ cdef class Program:
             run.left = NULL
             if df_program_pairs(self.c):
                 memory = memory_of_run(self, self.c, results[first:])
-                for k in range(self.n_args if lent is None else 0):
+                for k in range(self.n_args):
                     memory.tensors.append(<object>args[k])
                 run.left = &memory.left
             if lent is not None:
@@ -359,7 +360,7 @@ cdef class Program:
                 self.take_lent(&loan, results, first)
         finally:
             if memory is not None and memory.left.n:
-                memory.take(frame, loan.args, self.n_args + self.n_results if loan.args else 0)
+                memory.take(frame)
             else:
                 self.end_loan(&loan)
                 if frame != NULL:

@@ -265,15 +265,18 @@ def case_late_rank():
     """A rank that comes late is named; here another thread's set, so that the job goes on."""
     if d.size() == 1:
         return
-    pair = d.add_process_set([0, 1])
-    before, d.timeout = d.timeout, 0.3
-    if d.rank() == 0:
-        with pytest.raises(df.errors.DeadlineExceededError,
-                           match=r"allreduce late: waited 0.3 s for rank 1, which did not come"):
-            d.allreduce(1., name="late", process_set=pair)
-        with pytest.raises(df.errors.InUseError, match="out of step"):
-            d.allreduce(1., process_set=pair)
-    d.timeout = before
+    for wrap in (lambda f: f, df.function):
+        pair = d.add_process_set([0, 1])
+        before, d.timeout = d.timeout, 0.3
+        if d.rank() == 0:
+            f = wrap(lambda x, pair=pair: d.allreduce(x + 1., name="late", process_set=pair) * 2.)
+            with pytest.raises(df.errors.DeadlineExceededError,
+                               match=r"allreduce late: waited 0.3 s for rank 1, which did not"):
+                f(df.ones([5000]))
+            for _ in range(2):
+                with pytest.raises(df.errors.InUseError, match="out of step"):
+                    f(df.ones([5000]))
+        d.timeout = before
 
 
 def case_join():
