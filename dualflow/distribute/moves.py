@@ -69,26 +69,27 @@ def reduce(group: ProcessSet, who: str, name: str | None, op: str,
     return _reduce(group, _doing(who, name), op, nodes, leaves, wire, scales, dtypes)
 
 
-def reduce_into(group: ProcessSet, who: str, name: str | None, op: str, reads: Sequence[Memory],
-                fills: Sequence[Memory], wire: DType | None, scales: tuple[float, float],
-                dtypes: Sequence[DType]) -> int:
+def reduce_into(group: ProcessSet, who: str, name: str | None, op: str,
+                nodes: Sequence[list[memoryview]], leaves: int, fills: Sequence[Memory],
+                wire: DType | None, scales: tuple[float, float], dtypes: Sequence[DType]) -> int:
     """The same from memory of somebody else into more of it, between what `packed` and `unpacked`
-    do, which is done elsewhere. How many ranks it comes from.
+    do, which is done elsewhere. How many leaves it comes from.
 
     Parameters
     ----------
-    group, who, name, op, wire, scales
+    group, who, name, op, nodes, leaves, wire, scales
         See `reduce`.
-    reads, fills : sequence of (dtype, shape, memoryview)
+    fills : sequence of (dtype, shape, memoryview)
+        The results, as they travel.
     dtypes : sequence of DType
         Of the tensors before `packed`.
     """
     _agree_to_reduce(group, who, name, op,
-                     [(dtype, x[1]) for dtype, x in zip(dtypes, reads, strict=True)], 1, wire,
+                     [(dtype, y[1]) for dtype, y in zip(dtypes, fills, strict=True)], leaves, wire,
                      scales)
-    _combine(group, _doing(who, name), op, [x[0] for x in reads], [[x[2]] for x in reads], 1,
+    _combine(group, _doing(who, name), op, [y[0] for y in fills], nodes, leaves,
              [y[2] for y in fills])
-    return group.meeting.present
+    return group.meeting.present * leaves
 
 
 def _agree_to_reduce(group: ProcessSet, who: str, name: str | None, op: str,

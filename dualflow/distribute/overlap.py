@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
-from dualflow.distribute import moves
+from dualflow._core import Tensor, apply, checks_numerics, memory_of, unfilled
+from dualflow.distribute import moves, progress
 from dualflow.distribute.reductions import Reduction, done
 from dualflow.distribute.tree import Pile
 from dualflow.distribute.world import ProcessSet, global_process_set
-from dualflow.dtypes import DType
+from dualflow.dtypes import DType, bool_, float32
 from dualflow.errors import InvalidArgumentError
+from dualflow.ops.beside import beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
+
+    from dualflow.ops.beside import Memory
 
 
 class How:
@@ -138,6 +141,40 @@ class Passes:
         made = done(self._how.group, self._reduce)
         self._begin()
         return [True, *made]
+
+    def start(self, xs: Sequence[Tensor]) -> tuple[Tensor, Callable[[], list[Tensor]]]:
+        """The same in a graph and beside the program, of gradients none of which are rows: a flag,
+        and what gives the gradients where it holds."""
+        sent = [moves.packed(x, 1., self._how.wire) for x in xs]
+        dtypes = [x.dtype for x in xs]
+
+        def begin(reads: list[Memory], fills: list[Memory]) -> progress.Task:
+            return progress.start(lambda: self._take(dtypes, reads, fills))
+
+        *ys, ready, n = beside("gradients_of_passes", begin, sent, [
+            *[(x.dtype, tuple(x.shape)) for x in sent], (bool_, ()), (float32, ())])()
+        average = self._how.op == "average"
+        return ready, lambda: [moves.unpacked(y, dtype, n if average else 1., 1.)
+                               for y, dtype in zip(ys, dtypes, strict=True)]
+
+    def _take(self, dtypes: list[DType], reads: list[Memory], fills: list[Memory]) -> None:
+        *roots, (_, _, ready), (_, _, n) = fills
+        for pile, (dtype, shape, x) in zip(self._piles, reads, strict=True):
+            kept, room = unfilled(dtype, shape)
+            room[:] = x
+            pile.add(kept)
+        self._seen += 1
+        ready[0] = self._seen >= self._how.passes
+        if ready[0]:
+            nodes = [[memory_of(x) for x in pile.values] for pile in self._piles]
+            with self._how.group.lock:
+                n.cast("f")[0] = moves.reduce_into(
+                    self._how.group, "gradients", " ".join(self._names), self._how.op, nodes,
+                    self._how.passes, roots, self._how.wire, (1., 1.), dtypes)
+            self._begin()
+        elif checks_numerics():         # which look at all that a program makes
+            for _, _, y in fills:
+                y[:] = bytes(len(y))
 
     def _nothing(self, xs: Sequence[Tensor]) -> list[Tensor]:
         given, made = iter(xs), []

@@ -84,8 +84,8 @@ class Reduction:
             *roots, (_, _, n) = fills
             with self._group.lock:
                 n.cast("f")[0] = moves.reduce_into(
-                    self._group, self._who, self._name, self._op, reads, roots, self._wire,
-                    self._scales, dtypes)
+                    self._group, self._who, self._name, self._op, [[x] for _, _, x in reads], 1,
+                    roots, self._wire, self._scales, dtypes)
 
         return progress.start(work)
 

@@ -19,7 +19,7 @@ from dualflow.optimizers import Optimizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from dualflow.ops.types import DTypeLike
@@ -147,24 +147,36 @@ class _Distributed(Optimizer):
         rows = [isinstance(grads[k], IndexedSlices) for k in there]
         if self._passes is None:
             self.__dict__["_passes"] = Passes(self._how, [names[k] for k in there], rows)
+        assert self._passes is not None
+        if current_graph() is not None and not any(rows):
+            ready, found = self._passes.start([as_tensor(grads[k]) for k in there])
+        else:
+            ready, found = self._now(self._passes, [grads[k] for k in there])
+        self.build([variables[k] for k in there])
+        update = super().apply_gradients
+
+        def update_all() -> None:
+            made = iter(found())
+            update([(None if g is None else next(made), v)
+                    for g, v in zip(grads, variables, strict=True)])
+
+        cond(ready, update_all, lambda: None)
+
+    @staticmethod
+    def _now(passes: Passes, grads: list[Any]) -> tuple[Tensor, Callable[[], list[Any]]]:
+        """A flag, and what gives the gradients of all calls where it holds."""
         inputs: list[Any] = []
         types: list[Any] = [(bool_, ())]
-        for k in there:
-            g = grads[k]
+        for g in grads:
             parts = [g.values, g.indices] if isinstance(g, IndexedSlices) else [as_tensor(g)]
             inputs += parts
             types += [(x.dtype, (None, *x.shape[1:]) if len(parts) == 2 else tuple(x.shape))
                       for x in parts]
-        assert self._passes is not None
-        ready, *found = call_python("gradients_of_passes", self._passes, inputs, types, None)
+        ready, *found = call_python("gradients_of_passes", passes, inputs, types, None)
         left = iter(found)
-        made: list[Any] = [None] * len(grads)
-        for k, is_rows in zip(there, rows, strict=True):
-            made[k] = (IndexedSlices(next(left), next(left), grads[k].dense_shape) if is_rows
-                       else next(left))
-        self.build([v for g, v in zip(grads, variables, strict=True) if g is not None])
-        update = super().apply_gradients
-        cond(ready, lambda: update(zip(made, variables, strict=True)), lambda: None)
+        made = [IndexedSlices(next(left), next(left), g.dense_shape)
+                if isinstance(g, IndexedSlices) else next(left) for g in grads]
+        return ready, lambda: made
 
 
 def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",

@@ -61,3 +61,21 @@ def test_as_traced():
     start, wait, product = "host_start", "host_wait", "matmul"
     assert [word for word in lines_of(False) if word in (start, wait, product)] == [
         *[product] * 8, *[start] * 3, *[wait] * 3]
+
+
+def test_numerics_of_micro_batches_are_checked():
+    """What is not there yet has no numbers to look at; what is there has."""
+    df.distribute.init()
+    v = df.Variable([1., 2.])
+    optimizer = df.distribute.DistributedOptimizer(df.optimizers.SGD(0.5), shards=2)
+    update = df.function(lambda g: optimizer.apply_gradients([(g, v)]))
+    df.debugging.enable_check_numerics()
+    try:
+        for x in (1., 3.):
+            update(df.constant([x, x]))
+        assert v.numpy().tolist() == [0., 1.]
+        update(df.constant([1., 1.]))
+        with pytest.raises(df.errors.InvalidArgumentError, match="NaN"):
+            update(df.constant([float("nan"), 1.]))
+    finally:
+        df.debugging.disable_check_numerics()
