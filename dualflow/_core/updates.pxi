@@ -1,4 +1,4 @@
-# An op that writes variables, applied to several in one call.
+# An op that writes variables, applied to several in one call, and again and again.
 
 def apply_each(str name not None, list rows not None, dict attrs not None):
     """Applies an op that writes variables to each of several tuples of inputs, now.
@@ -76,3 +76,121 @@ cdef int run_row(Op op, list ins, Attrs attrs, PyObject **variables) except -1:
             variables += 1
     run(op, ins, attrs)
     return 0
+
+
+@cython.final
+cdef class Updates:
+    """What `apply_each` did, to do it again with other gradients: all that needs no second check is
+    remembered, as variables keep their dtypes and shapes.
+
+    Parameters
+    ----------
+    name, rows, attrs
+        As for `apply_each`. In each row, the written variables come first, then the gradient, then
+        `rest`.
+    rest : tuple of Variable
+        What is read, the same in each row.
+    count : Variable, int64, shape ()
+        Gets 1 more.
+    """
+    cdef Op op
+    cdef Attrs attrs
+    cdef tuple variables               # the first of each row
+    cdef tuple held                    # all that `written` points to
+    cdef tuple rest
+    cdef PyObject **written            # row by row, then the count
+    cdef int n, each
+
+    def __cinit__(self, str name not None, list rows not None, dict attrs not None,
+                  tuple rest not None, Variable count not None):
+        cdef PyObject *given[MAX_WRITTEN]
+        cdef list firsts = [], held = []
+        cdef Py_ssize_t k
+        self.op = find_op(name)
+        self.attrs = pack_attrs(self.op, attrs) if attrs or self.op.c.n_attrs else None
+        self.n = <int>len(rows)
+        for k in range(MAX_WRITTEN):
+            self.each += self.op.c.writes >> k & 1
+        if not self.each or self.op.c.writes != (<uint64_t>1 << self.each) - 1 or (
+                count.value_.t.dtype != DF_I64 or count.value_.t.size != 1):
+            raise TypeError(f"{name} is no update, or {count.name} no count of them")
+        for row in rows:
+            checked_row(self.op, <tuple?>row, self.attrs, given)
+            end = row[self.each + 1:]
+            if len(row) != self.each + 1 + len(rest) or not is_same(<PyObject *>end,
+                                                                    <PyObject *>rest):
+                raise TypeError(f"{name}: its inputs are not variables, gradient and {rest}")
+            firsts.append(row[0])
+            for k in range(self.each):
+                held.append(row[k])
+        held.append(count)
+        for x in rest:
+            if type(x) is not Variable:
+                raise TypeError(f"{name}: {type(x).__name__} may change, want a Variable")
+        self.variables, self.held, self.rest = tuple(firsts), tuple(held), rest
+        self.written = <PyObject **>PyMem_Malloc(len(held) * sizeof(PyObject *))
+        if self.written == NULL:
+            raise MemoryError()
+        for k in range(len(held)):
+            self.written[k] = <PyObject *>held[k]
+
+    def __dealloc__(self):
+        PyMem_Free(self.written)
+
+    def again(self, list pairs not None):
+        """Does it with gradients of the same variables; False, with nothing done, if these are not
+        `pairs` of dense gradients, each like its variable, and the variables of before."""
+        cdef Claim claim
+        cdef Variable v
+        cdef list read = []
+        cdef int i
+        if df_trace_top != NULL or checking_numerics or len(pairs) != self.n:
+            return False
+        for i in range(self.n):
+            if not is_pair_of(<object>PyList_GET_ITEM(pairs, i),
+                              <Variable>PyTuple_GET_ITEM(self.variables, i)):
+                return False
+        for v in self.rest:
+            read.append(read_variable(v))
+        claim.n_reads, claim.n_writes = 0, self.n * self.each + 1
+        claim.writes = self.written
+        stake(&claim)
+        try:
+            for i in range(self.n):
+                self.update(i, (<tuple>PyList_GET_ITEM(pairs, i))[0], read)
+            read = None                # may hold the count: one more reference would force a copy
+            v = <Variable>self.written[self.n * self.each]
+            make_exclusive(v)
+            (<uint64_t *>v.value_.t.data)[0] += 1
+        finally:
+            let_go(&claim)
+        return True
+
+    cdef int update(self, int i, Tensor grad, list read) except -1:
+        cdef df_tensor *ins[INLINE_OPERANDS]
+        cdef df_call call
+        cdef Variable v
+        cdef int k
+        for k in range(self.each):
+            v = <Variable>self.written[i * self.each + k]
+            make_exclusive(v)
+            ins[k] = &v.value_.t
+        ins[self.each] = &grad.t
+        for k in range(<int>len(read)):
+            ins[self.each + 1 + k] = &(<Tensor>PyList_GET_ITEM(read, k)).t
+        memset(&call, 0, sizeof(call))
+        call.op = self.op.c
+        call.attrs = self.attrs.c if self.attrs is not None else NULL
+        call.n_in = self.each + 1 + <int>len(read)
+        call.in_ = <const df_tensor *const *>ins
+        return compute(self.op, &call)
+
+
+cdef bint is_pair_of(pair, Variable v):
+    """Whether it is a pair of a gradient like the variable, and that."""
+    cdef Tensor g
+    if type(pair) is not tuple or len(<tuple>pair) != 2 or (
+            PyTuple_GET_ITEM(pair, 1) != <PyObject *>v) or type((<tuple>pair)[0]) is not Tensor:
+        return False
+    g = <Tensor>(<tuple>pair)[0]
+    return g.t.dtype == v.value_.t.dtype and df_same_shape(&g.t, &v.value_.t)

@@ -8,7 +8,7 @@ from itertools import repeat
 from operator import is_
 
 import dualflow as df
-from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
+from dualflow._core import Symbol, Tensor, Updates, Variable, current_graph, unwrapped
 from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.host import host_call
@@ -70,6 +70,7 @@ class Optimizer(Slots):
     """
 
     _is_formula = False
+    _again: Updates | None = None           # the last update, if the next is like it
     weight_decay: float | None
     loss_scale_factor: float | None
     use_ema: bool
@@ -108,6 +109,7 @@ class Optimizer(Slots):
         cls._is_formula = "formula" in own or (cls._is_formula and "update" not in own)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__["_again"] = None
         if name == "iterations" and name in self.__dict__:
             self.iterations.assign(value)
         else:
@@ -150,6 +152,8 @@ class Optimizer(Slots):
             If a gradient is not like its variable.
         """
         pairs = list(grads_and_vars)
+        if self._again is not None and self._again.again(pairs):
+            return
         grads = [g for g, _ in pairs]
         variables = [unwrapped(v) for _, v in pairs]
         if not pairs or any(map(is_, grads, repeat(None))):
@@ -179,26 +183,36 @@ class Optimizer(Slots):
         """One update of all variables; a flag tells in a run whether there is a gradient."""
         rate, grads = self.learning_rate, self.clipped(grads)
         formula = self._common_formula(grads, rate)
-        if formula is not None:
-            places = [self._layout.index(s) for s in formula.slots]
-            formula.update_each(grads, variables, [[self._slots[v][k] for k in places]
-                                                   for v in variables], rate)
-        else:
+        if formula is None:
             self._update_one_by_one(grads, variables, flags, rate)
+        else:
+            for var in variables:
+                self.decay(var, rate)
+            places = [self._layout.index(s) for s in formula.slots]
+            rows = formula.update_each(grads, variables, [[self._slots[v][k] for k in places]
+                                                          for v in variables], rate)
+            if self._is_plain():
+                self.__dict__["_again"] = formula.repeated(rows, rate, self.iterations)
         if self.use_ema:
             self.average([(var, self._slot(var, "average")) for var in variables])
         self.iterations.assign_add(self._one)
 
     def _common_formula(self, grads: list[Any], rate: Any) -> Formula | None:
-        """The formula, if that is all that happens to each variable, and now."""
-        if (current_graph() is not None or type(rate) is Symbol
-                or not self._is_formula
-                or (self.weight_decay and not self.decays_itself)):
+        """The formula, if that and the decay are all that happens to each variable, and now."""
+        if current_graph() is not None or type(rate) is Symbol or not self._is_formula:
             return None
         for g in grads:
             if type(g) is not Tensor:
                 return None
         return self.formula()
+
+    def _is_plain(self) -> bool:
+        """Whether an update is its formula and nothing else, until an attribute is changed. Classes
+        of others may change in other ways."""
+        asked = (self._steps, self.loss_scale_factor, self.clipnorm, self.clipvalue,
+                 self.global_clipnorm, self.use_ema or None)
+        return (all([x is None for x in asked]) and type(self).__module__.startswith("dualflow.")
+                and (self.decays_itself or not self.weight_decay))
 
     def _update_one_by_one(self, grads: list[Any], variables: list[df.Variable], flags: list[Any],
                            rate: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dualflow._core import Variable, apply_each
+from dualflow._core import Updates, Variable, apply_each
 from dualflow.ops.optimizer import apply_update
 
 TYPE_CHECKING = False
@@ -31,8 +31,20 @@ class Formula(NamedTuple):
         apply_update(self.op, (var, *slots), grad, (rate, *self.rest), **self.attrs)
 
     def update_each(self, grads: Sequence[Any], variables: Sequence[Variable],
-                    slots: Sequence[Sequence[Variable]], rate: TensorLike) -> None:
-        """Updates variables by tensors, now: all of them, or none if one is refused."""
+                    slots: Sequence[Sequence[Variable]], rate: TensorLike) -> list[tuple[Any, ...]]:
+        """Updates variables by tensors, now: all of them, or none if one is refused. Returns what
+        the op was given for each."""
         rest = (rate, *self.rest)
-        apply_each(self.op, [(var, *own, grad, *rest) for grad, var, own
-                             in zip(grads, variables, slots, strict=True)], self.attrs)
+        rows = [(var, *own, grad, *rest) for grad, var, own
+                in zip(grads, variables, slots, strict=True)]
+        apply_each(self.op, rows, self.attrs)
+        return rows
+
+    def repeated(self, rows: list[tuple[Any, ...]], rate: TensorLike,
+                 count: Variable) -> Updates | None:
+        """What updates the variables of `rows` again, and adds 1 to `count`; None if the op reads
+        anything but variables."""
+        rest = tuple([x for x in (rate, *self.rest) if type(x) is Variable])
+        if len(rest) < 1 + len(self.rest):
+            return None
+        return Updates(self.op, rows, self.attrs, rest, count)

@@ -139,7 +139,7 @@ class Slots(Options):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_copied": []}
+        return {**super().__getstate__(), "_copied": [], "_again": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -1,5 +1,6 @@
 """Variables updated in one call have the bits of variables updated one by one."""
 
+import copy
 import threading
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import dualflow as df
 from dualflow import config
-from dualflow._core import apply_each, values_together
+from dualflow._core import Updates, apply_each, values_together
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.optimizers.formula import Formula
 from tests.optimizers.test_optimizers import SETTINGS
@@ -31,7 +32,7 @@ def counts(monkeypatch):
 
     def update_each(formula, grads, *rest):
         found.append(len(grads))
-        plain(formula, grads, *rest)
+        return plain(formula, grads, *rest)
 
     monkeypatch.setattr(Formula, "update_each", update_each)
     return found
@@ -160,3 +161,113 @@ def test_bad_rows(rows, error):
     else:
         with pytest.raises(error):
             apply_each("sgd_update", rows, {})
+
+
+# --- the same update again ------------------------------------------------------------------------
+
+
+def changes():
+    """What may happen between two updates."""
+    def learning_rate(o, pairs):
+        o.learning_rate = 0.25
+
+    def schedule(o, pairs):
+        o.learning_rate = opt.schedules.ExponentialDecay(0.1, 2, 0.5)
+
+    def clipnorm(o, pairs):
+        o.clipnorm = 0.5
+
+    def decay(o, pairs):
+        o.weight_decay = 0.5
+
+    def epsilon(o, pairs):
+        o.epsilon = 0.5
+
+    def iterations(o, pairs):
+        o.iterations = 7
+
+    def fewer(o, pairs):
+        pairs.pop()
+
+    def others(o, pairs):
+        pairs[0] = (pairs[0][0], df.Variable(pairs[0][1]))
+
+    def none(o, pairs):
+        pairs[0] = (None, pairs[0][1])
+
+    def rows(o, pairs):
+        pairs[0] = (df.IndexedSlices([[1.0, 2.0]], [1], (2, 2)), pairs[0][1])
+
+    def a_copy(o, pairs):
+        copied = copy.deepcopy((o, [v for _, v in pairs]))
+        pairs[:] = [(g, v) for (g, _), v in zip(pairs, copied[1], strict=True)]
+        return copied[0]
+
+    return [learning_rate, schedule, clipnorm, decay, epsilon, iterations, fewer, others, none,
+            rows, a_copy]
+
+
+@pytest.mark.parametrize("make", [lambda: opt.Adam(0.1), lambda: opt.SGD(0.1, 0.9),
+                                  lambda: opt.RMSprop(0.1)])
+@pytest.mark.parametrize("change", changes(), ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+def test_what_changes_between_updates_counts(make, change):
+    found = []
+    for apply in (lambda o, pairs: o.apply_gradients(pairs), as_a_program):
+        o = make()
+        pairs = [(df.constant([[1.0, 2.0], [k, 3.0]]), df.Variable([[1.0, 2.0], [3.0, 4.0]]))
+                 for k in range(3)]
+        for k in range(6):
+            if k == 3:
+                o = change(o, pairs) or o
+            apply(o, pairs)
+        found.append([v.numpy().tobytes() for v in (*[v for _, v in pairs], *o.variables)])
+    assert found[0] == found[1]
+
+
+def test_formulas_of_others_are_asked_each_time():
+    class Mine(opt.SGD):
+        asked = 0
+
+        def formula(self):
+            Mine.asked += 1
+            return super().formula()
+
+    o, v = Mine(0.1), df.Variable([1.0])
+    for _ in range(3):
+        o.apply_gradients([(df.constant([1.0]), v)])
+    assert Mine.asked == 3 and o.iterations.item() == 3
+
+
+def test_a_value_read_before_an_update_stays():
+    o, v = opt.SGD(1.0), df.Variable([1.0])
+    held = []
+    for _ in range(4):
+        held.append((v.value(), o.iterations.value()))
+        o.apply_gradients([(v.value(), v)])
+    assert [(x.item(), n.item()) for x, n in held] == [(1.0, 0), (0.0, 1), (0.0, 2), (0.0, 3)]
+
+
+V, G, RATE, COUNT = (df.Variable([1.0]), df.constant([1.0]), df.Variable(0.5),
+                     df.Variable(0, dtype=df.int64))
+
+
+@pytest.mark.parametrize("name, rows, rest, count", [
+    ("add", [(G, G)], (), COUNT), ("no op", [], (), COUNT), ("assign_add", [(V, G, G)], (), COUNT),
+    ("sgd_update", [(V, G, RATE)], (), COUNT), ("sgd_update", [(V, G)], (RATE,), COUNT),
+    ("sgd_update", [(V, G, df.Variable(0.5))], (RATE,), COUNT),
+    ("sgd_update", [(V, G, 0.5)], (0.5,), COUNT), ("sgd_update", [(G, G, RATE)], (RATE,), COUNT),
+    ("sgd_update", [(V, df.constant(1.0), RATE)], (RATE,), COUNT), ("sgd_update", [1], (), COUNT),
+    ("sgd_update", [], (RATE,), RATE), ("sgd_update", [], (), df.Variable([0, 0], dtype=df.int64))])
+def test_updates_that_cannot_be(name, rows, rest, count):
+    with pytest.raises((TypeError, ValueError, DTypeError, ShapeError)):
+        Updates(name, rows, {}, rest, count)
+
+
+@pytest.mark.parametrize("pairs", [[], [1], [(1,)], [(1, 2)], [[1, 2]], [(None, None)]])
+def test_no_update_of_other_pairs(pairs):
+    v, rate = df.Variable([1.0]), df.Variable(0.5)
+    again = Updates("sgd_update", [(v, df.constant([1.0]), rate)], {}, (rate,),
+                    df.Variable(0, dtype=df.int64))
+    assert not again.again(pairs) and not again.again([(df.constant([1.0], df.float64), v)])
+    assert again.again([(df.constant([1.0]), v)]) and v.numpy().tolist() == [0.5]
