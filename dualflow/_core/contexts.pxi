@@ -3,15 +3,62 @@
 # between entering and the block that leaves it.
 
 cdef class Recorder:
-    """Base of tapes: inside the block, its log records the ops of this thread."""
-    cdef public RecordLog _log
+    """Base of tapes: inside the block, its log records the ops of this thread.
+
+    Parameters
+    ----------
+    persistent : bool
+        Whether gradients may be asked for more than once.
+    watch_accessed_variables : bool
+        Whether values of trainable variables are watched as soon as an op reads them.
+    """
+    cdef readonly RecordLog _log
+    cdef readonly bint _persistent, _auto_watch
+    cdef bint asked                    # for gradients
+    cdef public object _how            # they were computed
+
+    def __cinit__(self, *args, **kwargs):
+        self._log = RecordLog.__new__(RecordLog)
+        self._auto_watch = True
+        self._how = "nothing was asked for"
+
+    def __init__(self, persistent=False, watch_accessed_variables=True):
+        self._persistent = persistent
+        self._auto_watch = watch_accessed_variables
+        if self._log.active or len(self._log.watched) or self.asked:
+            self._log = RecordLog.__new__(RecordLog)
+            self.asked = False
+        self._log.auto_watch = self._auto_watch
 
     def __enter__(self):
-        self._log.push()
+        self._log.begin()
         return self
 
     def __exit__(self, kind, value, trace):
-        self._log.pop()
+        self._log.end()
+
+    def reset(self):
+        """Forgets everything recorded and watched; a tape that is recording keeps recording."""
+        cdef bint active = self._log.active
+        if active:
+            self._log.end()
+        self._log = RecordLog.__new__(RecordLog, self._auto_watch)
+        self.asked = False
+        if active:
+            self._log.begin()
+
+    def _start(self, str caller not None):
+        """Its log, if gradients may be asked for; one that is not persistent stops recording."""
+        if not self._persistent:
+            if self.asked:
+                raise RuntimeError(
+                    f"GradientTape.{caller}: a tape that is not persistent can be asked once, "
+                    "because its memory is freed on the way; use GradientTape(persistent=True) or "
+                    "ask for all sources in one call")
+            self.asked = True
+            if self._log.active:
+                self._log.end()
+        return self._log
 
 
 @cython.final
@@ -23,11 +70,11 @@ cdef class RecordingStopped:
         self.recorder = recorder
 
     def __enter__(self):
-        self.recorder._log.pop()
+        self.recorder._log.end()
 
     def __exit__(self, kind, value, trace):
         if not self.recorder._log.active:
-            self.recorder._log.push()
+            self.recorder._log.begin()
 
 
 cdef int count_alive(graph, int change) except -1:

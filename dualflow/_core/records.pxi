@@ -198,6 +198,13 @@ cdef class RecordLog:
 
     def push(self):
         """Starts recording in this thread."""
+        self.begin()
+
+    def pop(self):
+        """Stops recording; a log inside another may stop before it."""
+        self.end()
+
+    cdef int begin(self) except -1:
         if self.active:
             raise RuntimeError("this tape records already")
         if self.walks:
@@ -206,12 +213,12 @@ cdef class RecordLog:
         Py_INCREF(self)
         set_log_top(self)
         self.active = True
+        return 0
 
-    def pop(self):
-        """Stops recording; a log inside another may stop before it."""
+    cdef int end(self) except -1:
         cdef RecordLog log
         if not self.active:
-            return
+            return 0
         if df_log_top == <void *>self:
             set_log_top(self.outer)
         else:
@@ -224,6 +231,7 @@ cdef class RecordLog:
         self.outer = None
         self.active = False
         Py_DECREF(self)
+        return 0
 
     # --- records ---
 

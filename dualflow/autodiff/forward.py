@@ -9,7 +9,7 @@ it meets on the way; in a graph, that pass is dead code except for this.
 
 from __future__ import annotations
 
-from dualflow._core import Recorder, RecordLog, Tensor, TensorBase, as_tensor, tensor_id
+from dualflow._core import Recorder, Tensor, TensorBase, as_tensor, tensor_id
 from dualflow.arguments import shown
 from dualflow.autodiff.backward import backward, fit, ones, zeros
 from dualflow.autodiff.functional import fresh
@@ -71,7 +71,7 @@ class ForwardAccumulator(Recorder):
                 raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, want a tensor of a "
                                  "floating dtype")
         self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
-        self._log = RecordLog(False)
+        super().__init__(watch_accessed_variables=False)
         for x in self._primals:
             self._log.watch(x)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dualflow._core import (
     Recorder,
     RecordingStopped,
-    RecordLog,
     Tensor,
     TensorBase,
     TensorSpec,
@@ -78,11 +77,8 @@ class GradientTape(Recorder):
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
-        self._persistent = bool(persistent)
-        self._auto_watch = bool(watch_accessed_variables)
-        self._log = RecordLog(self._auto_watch)
-        self._used = False
-        self._how: Any = "nothing was asked for"
+        if persistent or not watch_accessed_variables:     # else it is one already
+            super().__init__(persistent, watch_accessed_variables)
 
     # --- recording ---
 
@@ -136,16 +132,6 @@ class GradientTape(Recorder):
         """
         return tuple(variables_of(self._log.watched))
 
-    def reset(self) -> None:
-        """Forgets everything recorded and watched; a tape that is recording keeps recording."""
-        active = self._log.active
-        if active:
-            self._log.pop()
-        self._log = RecordLog(self._auto_watch)
-        self._used = False
-        if active:
-            self._log.push()
-
     # --- differentiating ---
 
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
@@ -176,7 +162,7 @@ class GradientTape(Recorder):
         GradientWarning
             If a gradient is None; says why.
         """
-        zero = wants_zero(unconnected_gradients)
+        zero = unconnected_gradients != "none" and wants_zero(unconnected_gradients)
         log = self._start("gradient")
         known = 0 if output_gradients is not None else LOGS.quick(log, target, sources,
                                                                   not self._persistent)
@@ -293,19 +279,6 @@ class GradientTape(Recorder):
         if not self._persistent:
             log.clear()
         return pack_sequence_as(sources, results)
-
-    def _start(self, caller: str) -> RecordLog:
-        """Checks that the tape may still be used; one that is not persistent stops recording."""
-        if not self._persistent:
-            if self._used:
-                raise RuntimeError(
-                    f"GradientTape.{caller}: a tape that is not persistent can be asked once, "
-                    "because its memory is freed on the way; use GradientTape(persistent=True) or "
-                    "ask for all sources in one call")
-            self._used = True
-            if self._log.active:
-                self._log.pop()
-        return self._log
 
     def _missing(self, targets: list[Any], x: Any) -> Any:
         """None; warns that the gradient with respect to `x` is None, and why."""
