@@ -33,13 +33,15 @@ __all__ = [
 
 REDUCE_SUM = get_op("reduce_sum")
 BROADCAST_TO = get_op("broadcast_to")
+ALL_AXES = tuple([tuple(range(n)) for n in range(16)])     # made once: see `pack_given`
 
 
 def axes_or_all(x: TensorLike, axis: Axis) -> Any:
     """`axis`, and for None all axes: their number is known only here."""
     if axis is not None:
         return axis
-    return tuple(range((x if isinstance(x, TensorBase) else as_tensor(x)).ndim))
+    n = (x if isinstance(x, TensorBase) else as_tensor(x)).ndim
+    return ALL_AXES[n] if n < len(ALL_AXES) else tuple(range(n))
 
 
 def broadcast_over(g: Tensor, x: Any, axes: Iterable[int]) -> Tensor:
