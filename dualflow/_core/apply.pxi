@@ -151,7 +151,7 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
             return out
     graph = graph_of_sizes(attrs) if attrs is not None and attrs.symbolic else None
     if graph is None and are_ready(op, args, n, &p):
-        return run_at(op, &p, attrs)
+        return run_ready(op, &p, attrs)
     ins = convert_inputs(op, args, n)
     if graph is None:
         graph = graph_among(ins)
@@ -194,22 +194,43 @@ cdef object other_graph(PyObject **args, Py_ssize_t n):
 
 
 cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:
-    """Whether inputs need no conversion, as a few tensors of one dtype; they are then in `p`."""
+    """Whether inputs need no conversion, as a few tensors, and variables that nobody writes, those
+    that take part in promotion of one dtype; they are then in `p`."""
     cdef Py_ssize_t i
+    cdef PyObject *o
     cdef df_tensor *x
+    cdef df_tensor *first = NULL
     if op.c.writes or op.c.promote_to_float or not 0 < n <= INLINE_OPERANDS:
         return False
     init_pointers(p)
     p.n = <int>n
     for i in range(n):
-        if type(<object>args[i]) is not Tensor:
+        o = args[i]
+        if type(<object>o) is Variable and (<Variable>o).writer == NULL and (
+                (<Variable>o).value_ is not None):
+            o = <PyObject *>(<Variable>o).value_
+        elif type(<object>o) is not Tensor:
             return False
-        x = &(<Tensor>args[i]).t
-        if i and op.c.promote and x.dtype != p.tensors[0].dtype:
-            return False
+        x = &(<Tensor>o).t
+        if promotes(op, i):
+            if first != NULL and x.dtype != first.dtype:
+                return False
+            first = x
         p.tensors[i] = x
-        p.objects[i] = args[i]
+        p.objects[i] = o
     return True
+
+
+cdef object run_ready(Op op, const Pointers *p, Attrs attrs):
+    """Runs on inputs that it holds: others may assign to variables meanwhile."""
+    cdef int i
+    for i in range(p.n):
+        Py_INCREF(<object>p.objects[i])
+    try:
+        return run_at(op, p, attrs)
+    finally:
+        for i in range(p.n):
+            Py_DECREF(<object>p.objects[i])
 
 
 cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
@@ -240,7 +261,7 @@ cdef object run_writing(Op op, PyObject **args, list ins, Attrs attrs):
 
 cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     """Small elementwise calls straight to the tile function: tensors and variables of one dtype and
-    shape; one of two operands may be a scalar or a Python number.
+    shape; one of two operands may be a scalar, a Python number, or a row of the other one.
 
     None where that does not apply.
     """
@@ -266,7 +287,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         else:
             return None
         other = <Tensor>ins[i]
-        if x is None or (x.t.ndim == 0 and other.t.ndim > 0):
+        if x is None or x.t.ndim < other.t.ndim:
             x = other
     if x is None or x.t.size > FAST_ELEMENTS or x.t.ndim > DF_INLINE_NDIM:
         return None
@@ -290,6 +311,10 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         elif other.t.ndim == 0 and n == 2 and x.t.size <= SPLAT_ELEMENTS:
             splat(room, other.t.data, df_dtypes[<int>x.t.dtype].bytes, x.t.size)
             data[i] = room
+        elif other.t.ndim == 1 and n == 2 and 0 < x.t.size <= SPLAT_ELEMENTS and (
+                other.t.size == x.t.shape[x.t.ndim - 1]):
+            repeat_row(room, other, x.t.size)
+            data[i] = room
         else:
             return None
     out = new_like(x, x.t.dtype if op.fast == FAST_SAME else DF_BOOL, op)
@@ -298,6 +323,13 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
         result = <PyObject *>out
         record_all(op, attrs, ins, <int>n, &result, 1)
     return out
+
+
+cdef void repeat_row(void *room, Tensor row, int64_t n) noexcept:
+    """n elements, copies of a row."""
+    cdef int64_t i, bytes = df_tensor_bytes(&row.t)
+    for i in range(n // row.t.size):
+        memcpy(<char *>room + i * bytes, row.t.data, bytes)
 
 
 cdef inline Tensor new_like(Tensor x, df_dtype dtype, Op op):

@@ -62,7 +62,7 @@ cdef Tensor cast_to(Tensor x, df_dtype dtype):
     return <Tensor>apply_to_tensors(OP_CAST, [x], pack_values(OP_CAST, (<int>dtype,)))
 
 
-cdef inline bint promotes(Op op, Py_ssize_t i):
+cdef inline bint promotes(Op op, Py_ssize_t i) noexcept:
     """Whether input i takes part in promotion."""
     cdef uint32_t mask = op.c.promote
     return mask != 0 and (op.c.n_in == DF_VARIADIC or (i < 32 and mask >> i & 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, larger
+from dualflow._core import Tensor, apply, apply_ordered, get_op, larger
 from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import equal, where
 from dualflow.ops.reduce import axes_or_all, broadcast_over, count_over
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["reduce_euclidean_norm", "reduce_mean", "reduce_std", "reduce_variance"]
+
+REDUCE_MEAN = get_op("reduce_mean")
 
 
 def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
@@ -41,8 +43,8 @@ def reduce_mean(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
     >>> df.reduce_mean([[1., 2.], [3., 6.]]).numpy().item()
     3.0
     """
-    return apply("reduce_mean", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
-                 keepdims=keepdims)
+    return apply_ordered(REDUCE_MEAN, (input_tensor,), (axes_or_all(input_tensor, axis), keepdims),
+                         name)
 
 
 @gradient("reduce_mean", saves="none")

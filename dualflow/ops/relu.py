@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_ordered, get_op
 from dualflow.gradient_registry import gradient
 
 TYPE_CHECKING = False
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from dualflow.ops.types import TensorLike
 
 __all__ = ["leaky_relu", "leaky_relu_grad", "relu", "relu6", "relu6_grad", "relu_grad"]
+
+RELU = get_op("relu")
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -33,7 +35,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.relu([-1., 0., 2.]).numpy().tolist()
     [0.0, 0.0, 2.0]
     """
-    return apply("relu", features, name=name)
+    return apply_ordered(RELU, (features,), (), name)
 
 
 @gradient("relu", saves="output")

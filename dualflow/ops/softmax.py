@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_ordered, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims
 from dualflow.ops.creation import ones_like
@@ -22,6 +22,8 @@ __all__ = [
     "softmax_cross_entropy_with_logits",
     "sparse_softmax_cross_entropy_with_logits",
 ]
+
+SPARSE_CROSS_ENTROPY = get_op("sparse_softmax_cross_entropy")
 
 
 def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
@@ -243,7 +245,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
     >>> df.nn.sparse_softmax_cross_entropy_with_logits([1, 1], x).numpy().round(4).tolist()
     [0.6930999755859375, 0.0]
     """
-    return apply("sparse_softmax_cross_entropy", labels, logits, name=name)
+    return apply_ordered(SPARSE_CROSS_ENTROPY, (labels, logits), (), name)
 
 
 @gradient("sparse_softmax_cross_entropy", saves="inputs")
