@@ -5,6 +5,8 @@ cdef enum:
     MAX_ENTRIES = 10000        # of a log that is looked up: longer ones would fill the table
     MAX_PROGRAMS = 64          # known logs that have one
     MAX_COUNTED = 64           # those that don't, yet: each look-up goes through them
+    PATIENCE = 64              # logs in a row that were new, before only some are looked up,
+    SOME = 8                   # one of so many
     FEW_GIVEN = 64             # arguments of a program that need no allocation
 
 cdef df_signature signature    # of the log that was looked up last
@@ -111,6 +113,7 @@ cdef class KnownLogs:
     """The table of them, newest use first. The least recently used goes."""
     cdef readonly list programs, counted
     cdef public bint on
+    cdef int64_t new, passed           # logs in a row that were new; that were not looked up since
 
     def __cinit__(self):
         self.programs = []
@@ -121,6 +124,7 @@ cdef class KnownLogs:
         """Forgets all."""
         self.programs.clear()
         self.counted.clear()
+        self.new = 0
 
     def find(self, RecordLog log not None, list targets not None, dict seeds, list ids not None):
         """The KnownLog of a walk back, which is in the table from now on; else a str, which says
@@ -147,6 +151,10 @@ cdef class KnownLogs:
         """
         cdef KnownLog known
         why = None
+        if self.new >= PATIENCE:
+            self.passed += 1
+            if self.passed % SOME:
+                return "no log was seen twice lately"
         if not written or written != signature.round:
             why = self.write(log, targets, seeds, ids)
         if why is not None:
@@ -166,7 +174,7 @@ cdef class KnownLogs:
         cdef KnownLog known
         cdef list ids = []
         cdef bint alone = isinstance(sources, TensorBase)
-        if not self.programs or type(target) is not Tensor or not (
+        if not self.programs or self.new >= PATIENCE or type(target) is not Tensor or not (
                 alone or type(sources) is list or type(sources) is tuple) or (
                 not df_is_float((<Tensor>target).t.dtype)):
             return 0
@@ -179,6 +187,7 @@ cdef class KnownLogs:
         known = among(self.programs, df_signature_hash(&signature))
         if known is None or known.program is None or not known.all_plain:
             return signature.round
+        self.new = 0
         try:
             found = self.execute(known, log, free and known.program.lends)
         except Exception:                  # swallows nothing: the long way meets it again
@@ -253,6 +262,9 @@ cdef class KnownLogs:
             known = among(self.counted, hash)
         if known is None:
             known = self.add(log, hash)
+            self.new += 1
+        else:
+            self.new = 0
         return known
 
     cdef KnownLog add(self, RecordLog log, uint64_t hash):
