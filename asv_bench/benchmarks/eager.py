@@ -59,6 +59,46 @@ class Tape:
         self.step()
 
 
+class Chain:
+    """One log that repeats; many in turn, of which the table has forgotten each."""
+
+    def setup(self):
+        self.v = df.Variable([0.1] * 32)
+        self.others = [df.Variable([0.1] * n) for n in range(33, 33 + 256)]
+        for _ in range(5000):           # until its program runs
+            self.step(self.v)
+
+    def step(self, v):
+        with df.GradientTape() as tape:
+            y = v
+            for _ in range(10):
+                y = df.tanh(y)
+            loss = df.reduce_sum(y)
+        return tape.gradient(loss, v)
+
+    def time_repeated(self):
+        self.step(self.v)
+
+    def time_256_that_never_repeat(self):
+        for v in self.others:
+            self.step(v)
+
+
+class Updates:
+    params = ["SGD", "Adam"]
+    param_names = ["optimizer"]
+
+    def setup(self, name):
+        self.optimizer = getattr(df.optimizers, name)(1e-6)
+        variables = [df.Variable(df.zeros(shape)) for shape in
+                     ([16, 32], [32], [32, 32], [32], [32, 4], [4])]
+        self.pairs = [(df.ones(v.shape), v) for v in variables]
+        self.optimizer.apply_gradients(self.pairs)
+
+    def time_of_six_variables(self, name):
+        self.optimizer.apply_gradients(self.pairs)
+
+
 class LongTape:
     timeout = 120
 
