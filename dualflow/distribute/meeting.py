@@ -12,6 +12,7 @@ import time
 from array import array
 from importlib import import_module
 
+from dualflow.distribute.progress import Beside
 from dualflow.errors import DeadlineExceededError, InUseError, InvalidArgumentError
 
 TYPE_CHECKING = False
@@ -75,11 +76,12 @@ class Meeting:
         if test(requests):
             return
         began = time.monotonic()
+        crowded = self.crowded or Beside.here()
         limit = None if self._patient else import_module("dualflow.distribute").timeout
         try:
             while not test(requests):
                 passed = time.monotonic() - began
-                if passed < (CROWDED if self.crowded else SPIN) or not (sleeps or self.crowded):
+                if passed < (CROWDED if crowded else SPIN) or not (sleeps or crowded):
                     os.sched_yield()
                 else:
                     time.sleep(min(passed / 20, 0.001) if sleeps else 0.00002)

@@ -1,17 +1,23 @@
 """One collective after another, in the order in which this rank asks for them.
 
-What is started and waited for later is done by a thread, which exists once there is such a thing.
+What is started is done by whoever waits for it, or by a thread before that: where collectives are
+waiting for a network, and not where they would take a core from the program.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+_tasks: deque[Task] = deque()           # started, in their order, and not begun
+_turn = threading.Lock()                # held while tasks are taken and done
+_there = threading.Semaphore(0)         # counts what the thread may do
+_making = threading.Lock()              # of the thread
 
 
 class Task:
@@ -19,7 +25,7 @@ class Task:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
-        self._done = threading.Event()
+        self._done = False
         self._result: Any = None
         self._error: BaseException | None = None
 
@@ -28,53 +34,60 @@ class Task:
             self._result = self._work()
         except BaseException as error:
             self._error = error
-        del self._work              # and memory that it was lent
-        self._done.set()
+            if not isinstance(error, Exception):        # Ctrl-C is for whoever waits here
+                raise
+        finally:
+            del self._work              # and memory that it was lent
+            self._done = True
 
     def result(self) -> Any:
-        """Waits for it; signals are handled meanwhile."""
-        while not self._done.wait(0.1):
-            pass
+        """Waits for it, or does it; signals are handled meanwhile."""
+        while not self._done:
+            with _turn:
+                if not self._done:
+                    _tasks.popleft().do()
         if self._error is not None:
             raise self._error
         return self._result
 
 
-class _Thread:
-    tasks: queue.SimpleQueue[Task] | None = None
-    waiting = 0                     # tasks that were started and are not done
-    lock = threading.Lock()         # of the two
-    turn = threading.Lock()         # held by what is being done
+class Beside:
+    """Whether a thread does what was started, and which."""
+
+    wanted = False
+    thread: threading.Thread | None = None
+
+    @classmethod
+    def here(cls) -> bool:
+        """Whether this is that thread, beside which the program computes."""
+        return threading.current_thread() is cls.thread
 
 
 def _serve() -> None:
-    assert _Thread.tasks is not None
     while True:
-        task = _Thread.tasks.get()
-        with _Thread.turn:
-            task.do()
-        del task
-        with _Thread.lock:
-            _Thread.waiting -= 1
+        _there.acquire()
+        with _turn:
+            if _tasks:
+                _tasks.popleft().do()
 
 
 def start(work: Callable[[], Any]) -> Task:
     """Has something done after all that was started before."""
     task = Task(work)
-    with _Thread.lock:
-        if _Thread.tasks is None:
-            _Thread.tasks = queue.SimpleQueue()
-            threading.Thread(target=_serve, name="dualflow.distribute", daemon=True).start()
-        _Thread.waiting += 1
-        _Thread.tasks.put(task)
+    _tasks.append(task)
+    if Beside.wanted:
+        with _making:
+            if Beside.thread is None:
+                Beside.thread = threading.Thread(target=_serve, name="dualflow.distribute",
+                                                 daemon=True)
+                Beside.thread.start()
+        _there.release()
     return task
 
 
 def run(work: Callable[[], Any]) -> Any:
-    """Does something after all that was started before: at once, if that is done."""
-    with _Thread.lock:
-        idle = _Thread.waiting == 0
-    if not idle:
-        return start(work).result()
-    with _Thread.turn:
+    """Does something after all that was started before."""
+    with _turn:
+        while _tasks:
+            _tasks.popleft().do()
         return work()

@@ -6,10 +6,11 @@ import os
 import threading
 from importlib import import_module
 
-from dualflow._core import cpu_cores, set_num_threads
+from dualflow._core import cpu_cores, num_threads, set_num_threads
 from dualflow.arguments import shown
 from dualflow.distribute.failure import Watch
 from dualflow.distribute.meeting import Meeting
+from dualflow.distribute.progress import Beside
 from dualflow.distribute.transport import Transport
 from dualflow.errors import DTypeError, InvalidArgumentError
 
@@ -175,6 +176,9 @@ def init(threads: int | None = None) -> None:
         threads = max(1, cpu_cores() // _World.local.size)
     if threads is not None:
         set_num_threads(threads)
+    # a network leaves cores to the program meanwhile; memory that ranks share does not
+    Beside.wanted = (_World.comm.size > _World.local.size
+                     or num_threads() * _World.local.size < cpu_cores())
     global_process_set.ranks = list(range(_World.comm.size))
     global_process_set.open(_World.comm.Dup())
     _World.watch = Watch(_World.comm.rank, mpi.COMM_WORLD.Abort, shutdown)

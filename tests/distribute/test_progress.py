@@ -1,0 +1,77 @@
+"""Who does what was started, and in which order."""
+
+import threading
+
+import pytest
+
+from dualflow.distribute import progress
+
+
+@pytest.fixture(params=[False, True], ids=["by who waits", "by the thread"])
+def beside(request, monkeypatch):
+    monkeypatch.setattr(progress.Beside, "wanted", request.param)
+    return request.param
+
+
+def test_in_order(beside):
+    seen = []
+    tasks = [progress.start(lambda k=k: seen.append(k) or k * k) for k in range(50)]
+    assert progress.run(lambda: list(seen)) == [*range(50)]
+    assert [task.result() for task in reversed(tasks)] == [k * k for k in reversed(range(50))]
+
+
+def test_a_result_waits_for_those_before(beside):
+    seen = []
+    tasks = [progress.start(lambda k=k: seen.append(k)) for k in range(9)]
+    tasks[4].result()
+    assert seen[:5] == [*range(5)] and (beside or len(seen) == 5)
+    tasks[8].result()
+    assert seen == [*range(9)]
+
+
+def test_errors_are_of_their_task(beside):
+    bad = progress.start(lambda: 1 // 0)
+    good = progress.start(lambda: progress.Beside.here())
+    assert good.result() in ([False, True] if beside else [False])
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            bad.result()
+
+
+def test_the_thread_needs_nobody_who_waits(monkeypatch):
+    monkeypatch.setattr(progress.Beside, "wanted", True)
+    done = threading.Event()
+    progress.start(done.set)
+    assert done.wait(30)
+
+
+def test_ctrl_c_reaches_who_waits(monkeypatch):
+    monkeypatch.setattr(progress.Beside, "wanted", False)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    progress.start(interrupted)
+    late = progress.start(lambda: 3)
+    with pytest.raises(KeyboardInterrupt):
+        late.result()
+    assert late.result() == 3
+
+
+def test_from_several_threads(beside):
+    seen, lock = [], threading.Lock()
+
+    def work():
+        for _ in range(40):
+            with lock:
+                number = len(started)
+                started.append(progress.start(lambda number=number: seen.append(number)))
+            started[number].result()
+
+    started = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert seen == [*range(160)]
