@@ -1,4 +1,4 @@
-"""Where ranks meet: each collective begins with a few numbers that every rank sends to every other.
+"""Where ranks meet: each collective begins with a few numbers of each rank that all others get.
 
 So they know that all are there and want the same thing. If not, all of them raise the same error.
 """
@@ -12,6 +12,7 @@ import time
 from array import array
 from importlib import import_module
 
+from dualflow.distribute import headers
 from dualflow.distribute.progress import Beside
 from dualflow.errors import DeadlineExceededError, InUseError, InvalidArgumentError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 RUNS, JOINED, LEAVING = range(3)        # what a rank is doing
-WORDS = 4                               # of a header: digest, state, two of the collective's own
+# A header is a digest, a state, and two words of the collective's own.
 SPIN = 0.002                            # seconds of polling before a wait begins to sleep
 CROWDED = 0.00005                       # the same where others need the core
 
@@ -58,19 +59,16 @@ class Meeting:
         self._unfinished: list[list[Any]] = []
         self._patient = False
         self._digests: dict[Any, int] = {}
-        self._others = [r for r in range(self.size) if r != self.rank]
-        self._sent = array("q", [0] * WORDS)
-        self._got = [array("q", [0] * WORDS) for _ in range(self.size)]
-        self._got[self.rank] = self._sent
-        self._receives = [comm.Recv_init(self._got[r], r) for r in self._others]
-        self._requests = self._receives + [comm.Send_init(self._sent, r) for r in self._others]
+        kind = headers.Straight if self.size <= headers.FEW else headers.Gathered
+        self._headers = kind(mpi, comm)
+        self._got = self._headers.got
 
     # --- waiting ---
 
-    def wait(self, requests: list[Any], doing: str, sleeps: bool = False) -> None:
+    def wait(self, requests: list[Any], doing: str, of_header: bool = False) -> None:
         """Returns when all requests are done; signals are handled meanwhile.
 
-        `sleeps`: what is waited for makes progress without this process.
+        `of_header`: for whoever is late, so that there is no hurry after a while.
         """
         test = self.mpi.Request.Testall
         if test(requests):
@@ -81,20 +79,21 @@ class Meeting:
         try:
             while not test(requests):
                 passed = time.monotonic() - began
-                if passed < (CROWDED if crowded else SPIN) or not (sleeps or crowded):
+                if passed < (CROWDED if crowded else SPIN) or not (of_header or crowded):
                     os.sched_yield()
                 else:
-                    time.sleep(min(passed / 20, 0.001) if sleeps else 0.00002)
+                    time.sleep(min(passed / 20, 0.001) if of_header else 0.00002)
+                if of_header and passed > min(headers.CALL, (limit or headers.CALL) / 2):
+                    self._headers.call()
                 if limit is not None and passed > limit:
-                    raise DeadlineExceededError(self._late(doing, limit))
+                    raise DeadlineExceededError(self._late(doing, limit, of_header))
         except BaseException as error:
             self._unfinished.append(requests)   # with memory in which MPI may still read and write
             self._broken = f"{doing} ended by {type(error).__name__}"
             raise
 
-    def _late(self, doing: str, limit: float) -> str:
-        missing = [self.ranks[r] for r, request in zip(self._others, self._receives, strict=True)
-                   if not request.Test()]
+    def _late(self, doing: str, limit: float, of_header: bool) -> str:
+        missing = [self.ranks[r] for r in self._headers.missing()] if of_header else []
         what = (f"waited {limit} s for {ranks_text(missing)}, which did not come to it" if missing
                 else f"did not end within {limit} s")
         return f"{doing}: {what} (df.distribute.timeout)"
@@ -105,10 +104,8 @@ class Meeting:
         if self._broken:
             raise InUseError(f"{doing}: the ranks are out of step since {self._broken}; end the "
                              "program and start it anew")
-        self._sent[:] = array("q", words)
-        if self._requests:
-            self.mpi.Prequest.Startall(self._requests)
-            self.wait(self._requests, doing, sleeps=True)
+        self._headers.sent[:] = array("q", words)
+        self.wait(self._headers.start(), doing, of_header=True)
 
     def barrier(self, doing: str) -> None:
         """Returns when all members have come here; inside a collective."""
@@ -208,7 +205,7 @@ class Meeting:
 
     def leave(self) -> None:
         """Returns when all members have called it."""
-        while self._others and not self._broken:
+        while self.size > 1 and not self._broken:
             self._patient = True                # others may have work left
             self._exchange("the end", 0, LEAVING, 0, 0)
             if all([g[1] == LEAVING for g in self._got]):
@@ -223,7 +220,7 @@ class Meeting:
         while True:
             self._exchange("join", 0, JOINED, new, 0)
             if all([g[1] == JOINED for g in self._got]):
-                return max(r for r, g in enumerate(self._got) if g[2] or not self._others)
+                return max(r for r, g in enumerate(self._got) if g[2] or self.size == 1)
             new = 0
             told = self._tell("join", JOINED, None)
             if not any([state == RUNS for state, _ in told]):
@@ -238,7 +235,6 @@ class Meeting:
 
     def free(self) -> None:
         """Gives back what MPI holds for it."""
-        for request in self._requests:
-            request.Free()
+        self._headers.free()
         self.comm.Free()
 

@@ -61,6 +61,17 @@ def test_spread_changes_no_bit(results):
         assert all(one == said[0] for one in said), name
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_headers_of_many_ranks(tmp_path, n):
+    job = launch(n, "-m", "tests.distribute.cases", str(tmp_path), "gathered")
+    out, err = job.communicate(timeout=120)
+    assert job.returncode == 0, out + err
+    for path in tmp_path.iterdir():
+        for name, (good, said) in json.loads(path.read_text()).items():
+            assert good, f"{path.stem}, {name}: {said}"
+    assert len([*tmp_path.iterdir()]) == n
+
+
 START = """
 import os, signal, sys, time
 import dualflow as df
