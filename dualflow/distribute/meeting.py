@@ -76,6 +76,7 @@ class Meeting:
         began = time.monotonic()
         crowded = self.crowded or Beside.here()
         limit = None if self._patient else import_module("dualflow.distribute").timeout
+        call = headers.CALL if limit is None else min(headers.CALL, limit / 2)
         try:
             while not test(requests):
                 passed = time.monotonic() - began
@@ -83,7 +84,7 @@ class Meeting:
                     os.sched_yield()
                 else:
                     time.sleep(min(passed / 20, 0.001) if of_header else 0.00002)
-                if of_header and passed > min(headers.CALL, (limit or headers.CALL) / 2):
+                if of_header and passed > call:
                     self._headers.call()
                 if limit is not None and passed > limit:
                     raise DeadlineExceededError(self._late(doing, limit, of_header))
