@@ -11,9 +11,10 @@ the update, and the bytes.
 
 `hidden`: a simulated network, in which each reduction takes alpha + bytes / rate longer, while
 ranks sleep. Steps without it, with reductions done where their results are waited for, and with
-reductions beside the program: hidden is the share of the network's time that the last saves. What
-starts last has nothing left to hide behind; "bound" is the share of the others. It needs a machine
-without other work.
+reductions beside the program: hidden is the share of the network's time that the last saves; "in
+waits" is what the program waits for results, without and with a thread. What starts last has
+nothing left to hide behind; "bound" is the share of the others. It needs a machine without other
+work.
 """
 
 import argparse
@@ -160,16 +161,20 @@ class Network:
 
 def serve_hidden(options):
     from dualflow import distribute as of
-    from dualflow.distribute.progress import Beside
+    from dualflow.distribute.progress import Beside, Task
 
+    in_waits = {}
+    counted(Task, ["result"], in_waits)
     network = Network(options.alpha, options.rate)
     modes = {"without": (False, False), "waited for": (True, False), "beside": (True, True)}
     for name, bucket_bytes in (("784-1024-1024-10", 4 << 20), ("16 x 512-512", 1 << 20)):
         run, _, _ = trained(name, options.optimizer, bucket_bytes=bucket_bytes)
-        times = {mode: [] for mode in modes}
+        times, waits = {mode: [] for mode in modes}, {mode: [] for mode in modes}
         for _ in range(options.rounds):
             for mode, (network.there, Beside.wanted) in modes.items():
+                in_waits["result"] = 0
                 times[mode].append(seconds(run, 1))
+                waits[mode].append(in_waits["result"])
         widths = NETS[name]
         sizes = [4 * a * b for a, b in zip(widths, widths[1:], strict=False)]
         if of.rank() == 0:
@@ -177,12 +182,15 @@ def serve_hidden(options):
                 t = {mode: statistics.quantiles(x)[k] for mode, x in times.items()}
                 cells = [f"{t[mode] * 1e3:.2f} ms" for mode in modes]
                 hidden = (t["waited for"] - t["beside"]) / (t["waited for"] - t["without"])
+                w = {mode: statistics.quantiles(x)[k] for mode, x in waits.items()}
+                cells += [f"{w['waited for'] * 1e3:.2f} to {w['beside'] * 1e3:.2f} ms"]
                 print(f"| {name}, {kind} | {' | '.join(cells)} | {hidden:.0%} | "
                       f"{1 - sizes[0] / sum(sizes):.0%} |", flush=True)
 
 
 def hidden(options):
-    print("| net | without | waited for | beside | hidden | bound |\n|---|---|---|---|---|---|",
+    print("| net | without | waited for | beside | in waits | hidden | bound |\n"
+          "|---|---|---|---|---|---|---|",
           flush=True)
     subprocess.run([options.mpiexec, "-n", str(options.ranks), sys.executable, __file__,
                     "serve-hidden", "--optimizer", options.optimizer, "--alpha",

@@ -74,14 +74,18 @@ class Meeting:
         if test(requests):
             return
         began = time.monotonic()
-        crowded = self.crowded or Beside.here()
+        beside = Beside.here()
+        crowded = beside or self.crowded
+        spin = 0. if beside else CROWDED if crowded else SPIN
         limit = None if self._patient else import_module("dualflow.distribute").timeout
         call = headers.CALL if limit is None else min(headers.CALL, limit / 2)
         try:
             while not test(requests):
                 passed = time.monotonic() - began
-                if passed < (CROWDED if crowded else SPIN) or not (of_header or crowded):
+                if passed < spin or not (of_header or crowded):
                     os.sched_yield()
+                elif beside:            # each look takes the core from the program
+                    time.sleep(min(passed / 4, 0.0002))
                 else:
                     time.sleep(min(passed / 20, 0.001) if of_header else 0.00002)
                 if of_header and passed > call:
