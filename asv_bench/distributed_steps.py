@@ -192,7 +192,8 @@ def hidden(options):
     print("| net | without | waited for | beside | in waits | hidden | bound |\n"
           "|---|---|---|---|---|---|---|",
           flush=True)
-    subprocess.run([options.mpiexec, "-n", str(options.ranks), sys.executable, __file__,
+    bind = ["-bind-to", "core"] if options.bind else []
+    subprocess.run([options.mpiexec, *bind, "-n", str(options.ranks), sys.executable, __file__,
                     "serve-hidden", "--optimizer", options.optimizer, "--alpha",
                     str(options.alpha), "--rate", str(options.rate), "--rounds",
                     str(options.rounds)], env=environment(), check=True)
@@ -212,6 +213,7 @@ def main():
     parser.add_argument("--alpha", type=float, default=5e-5, help="seconds")
     parser.add_argument("--rate", type=float, default=1.5e9, help="bytes per second")
     parser.add_argument("--mpiexec", default=str(BESIDE) if BESIDE.exists() else "mpiexec")
+    parser.add_argument("--bind", action="store_true", help="each rank to a core (MPICH)")
     parser.add_argument("--shards", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.what.startswith("serve"):
