@@ -211,7 +211,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--optimizer", default="Adam")
     parser.add_argument("--alpha", type=float, default=5e-5, help="seconds")
-    parser.add_argument("--rate", type=float, default=1.5e9, help="bytes per second")
+    parser.add_argument("--rate", type=float, default=7.5e8, help="bytes per second")
     parser.add_argument("--mpiexec", default=str(BESIDE) if BESIDE.exists() else "mpiexec")
     parser.add_argument("--bind", action="store_true", help="each rank to a core (MPICH)")
     parser.add_argument("--shards", type=int, help=argparse.SUPPRESS)
