@@ -1,7 +1,10 @@
 """Variables updated in one call have the bits of variables updated one by one."""
 
+import contextlib
 import copy
+import pickle
 import threading
+from random import Random
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 import dualflow as df
 from dualflow import config
 from dualflow._core import Updates, apply_each, values_together
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.optimizers.formula import Formula
 from tests.optimizers.test_optimizers import SETTINGS
 
@@ -271,3 +274,79 @@ def test_no_update_of_other_pairs(pairs):
                     df.Variable(0, dtype=df.int64))
     assert not again.again(pairs) and not again.again([(df.constant([1.0], df.float64), v)])
     assert again.again([(df.constant([1.0]), v)]) and v.numpy().tolist() == [0.5]
+
+
+# --- the same update once more ---
+
+def everything(optimizer, variables):
+    return [x.numpy().tobytes() for x in [*variables, *optimizer.variables]]
+
+
+CHANGES = {
+    "learning_rate": [0.5, 0.25, df.optimizers.schedules.ExponentialDecay(0.5, 2, 0.5),
+                      lambda: 0.125],
+    "iterations": [0, 7], "clipnorm": [None, 0.5], "clipvalue": [None, 0.5],
+    "global_clipnorm": [None, 0.5], "loss_scale_factor": [None, 4.0], "weight_decay": [None, 0.25],
+    "momentum": [0.5, 0.75], "nesterov": [True, False], "beta_1": [0.5, 0.75],
+    "epsilon": [1e-3, 1e-2], "rho": [0.5, 0.75],
+}
+
+
+def changed(optimizer, random):
+    """One attribute, or none."""
+    name = random.choice([*CHANGES, "nothing"])
+    value = random.choice(CHANGES.get(name, [None]))
+    clips = {"clipnorm", "clipvalue", "global_clipnorm"}
+    if hasattr(optimizer, name) and not (name in clips and value is not None and any(
+            getattr(optimizer, other) is not None for other in clips - {name})):
+        with contextlib.suppress(InvalidArgumentError):     # slots that there are not
+            setattr(optimizer, name, value)
+
+
+def given(k, variables, random):
+    """Gradients of some kind for some of the variables, in some order."""
+    kind = random.choice(["plain"] * 5 + ["few", "turned", "None", "numbers", "rows"])
+    pairs = [(df.constant(np.cos(np.arange(v.size) + k).reshape(v.shape), v.dtype), v)
+             for v in variables]
+    if kind == "few":
+        return pairs[1:]
+    if kind == "turned":
+        return pairs[::-1]
+    if kind == "None":
+        return [(None, pairs[0][1]), *pairs[1:]]
+    if kind == "numbers":
+        return [(pairs[0][0].numpy(), pairs[0][1]), *pairs[1:]]
+    if kind == "rows":
+        return [(df.IndexedSlices(pairs[0][0], df.range(2), variables[0].shape), variables[0]),
+                *pairs[1:]]
+    return iter(pairs)
+
+
+@pytest.mark.filterwarnings("ignore::dualflow.errors.GradientWarning")
+@pytest.mark.parametrize("make", [
+    lambda: df.optimizers.SGD(0.5), lambda: df.optimizers.SGD(0.5, momentum=0.25),
+    df.optimizers.Adam, df.optimizers.AdamW, lambda: df.optimizers.Adam(amsgrad=True),
+    lambda: df.optimizers.RMSprop(0.5), lambda: df.optimizers.Adagrad(0.5),
+    lambda: df.optimizers.SGD(0.5, use_ema=True)])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_update_again_is_an_update_anew(make, seed):
+    """Whatever has changed since the last one."""
+    made = []
+    for anew in (False, True):
+        random, optimizer = Random(seed), make()
+        variables = [df.Variable(np.sin(np.arange(6) + k).reshape(2, 3), dtype=dtype)
+                     for k, dtype in enumerate(["float32", "float64", "float32"])]
+        seen = []
+        for k in range(40):
+            changed(optimizer, random)
+            if random.random() < 0.05:
+                optimizer, variables = copy.deepcopy((optimizer, variables))
+            if random.random() < 0.05:
+                optimizer, variables = pickle.loads(pickle.dumps((optimizer, variables))) \
+                    if not callable(optimizer._rate) else (optimizer, variables)
+            if anew:
+                optimizer.__dict__["_again"] = None
+            optimizer.apply_gradients(given(k, variables, random))
+            seen.append(everything(optimizer, variables))
+        made.append(seen)
+    assert made[0] == made[1]
