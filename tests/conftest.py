@@ -7,6 +7,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from dualflow._core import current_graph, current_log
 from dualflow.graph.program import clusters
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +48,16 @@ def pytest_unconfigure(config):
 def pytest_collection_modifyitems(config, items):
     n = config.getoption("sample")
     items[:] = [item for item in items if crc32(item.nodeid.encode()) % n == 0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    """What a test left open would record the ops of all later ones."""
+    log = current_log()
+    if log is not None:
+        log.pop()
+        pytest.fail("the test left a tape that records")
+    assert current_graph() is None, "the test left a graph that records"
 
 
 @pytest.fixture(scope="session")
