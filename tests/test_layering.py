@@ -22,7 +22,7 @@ CYTHON = sorted((ROOT / "dualflow/_core").glob("*.p[yx][xid]"))
 FLOORS = [
     {"arguments", "errors", "dtypes", "frames"}, {"_core"},
     {"gradient_registry", "config", "memory", "settings", "switches", "nest", "devices",
-     "tensor_shape"},
+     "tensor_shape", "cached", "locks"},
     {"ops"},
     {"autodiff"}, {"printing"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",

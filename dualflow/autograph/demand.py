@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -14,12 +13,13 @@ from dualflow.autograph.replay import Ways
 from dualflow.autograph.source import Missing, NoSource
 from dualflow.autograph.values import begin_anew
 from dualflow.frames import PACKAGE
+from dualflow.locks import reentrant_lock
 
 COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 HOLDERS = "python_function", "__func__", "func", "__wrapped__", "fget", "__call__"
 DEPTH = 6           # to which functions are looked for in what others hold
 _left: dict[int, CodeType] = {}
-_lock = threading.RLock()
+_lock = reentrant_lock()
 
 
 def leave(function: Any) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from dualflow import nest
 from dualflow._core import Tensor, TensorSpec, constant
+from dualflow.cached import cached_property
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import (
     flatten,

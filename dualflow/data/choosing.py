@@ -4,10 +4,10 @@ repeat, concatenate, zip, and the promise how many there are."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from dualflow._core import Tensor
+from dualflow.cached import cached_property
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, Places, Stage
 from dualflow.data.structure import common, join, pack, packer, rows
 from dualflow.errors import InvalidArgumentError

@@ -7,11 +7,11 @@ import gzip
 import os
 import zlib
 from collections.abc import Sequence
-from functools import cached_property
 from io import BytesIO
 from typing import Any, BinaryIO
 
 from dualflow.arguments import shown
+from dualflow.cached import cached_property
 from dualflow.data.stage import Cursor, Stage
 from dualflow.errors import DTypeError, InvalidArgumentError
 

@@ -4,11 +4,11 @@ PyDataset. They are known by what they can do; none of these packages is importe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
 from dualflow.arguments import shown
+from dualflow.cached import cached_property
 from dualflow.data.sources import Iterated, first_spec
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import as_element

@@ -7,9 +7,9 @@ ends makes place for the next. flat_map is a cycle of one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
+from dualflow.cached import cached_property
 from dualflow.data.ahead import AheadCursor
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import nothing_said

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from dualflow._core import Tensor, TensorSpec, constant, evaluate, gather_rows, get_op, make_attrs
+from dualflow.cached import cached_property
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
     as_element,

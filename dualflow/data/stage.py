@@ -8,11 +8,11 @@ epoch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from dualflow._core import Tensor
+from dualflow.cached import cached_property
 from dualflow.data.structure import stack
 
 INFINITE, UNKNOWN = -1, -2          # numbers of elements, as in tf.data

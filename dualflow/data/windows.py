@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from dualflow._core import Tensor, TensorSpec
+from dualflow.cached import cached_property
 from dualflow.data.batches import Padding
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import Slices

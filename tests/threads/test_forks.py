@@ -22,7 +22,7 @@ stop = threading.Event()
 def work():
     while not stop.is_set():
         step(one)
-thread = threading.Thread(target=work)
+thread = threading.Thread(target=work, daemon=True)
 thread.start()
 time.sleep(0.05)
 for k in range(FORKS):
@@ -127,7 +127,7 @@ def trace():
 def draw():
     while not stop.is_set():
         generator.normal([2])
-threads = [threading.Thread(target=trace), threading.Thread(target=draw)]
+threads = [threading.Thread(target=f, daemon=True) for f in (trace, draw)]
 for t in threads:
     t.start()
 tracing.wait()
@@ -143,3 +143,33 @@ stop.set()
 for t in threads:
     t.join()
 """.replace("FORKS", "500" if request.config.getoption("exhaustive") else "15"), timeout=300)
+
+
+def test_a_fork_while_another_thread_computes_a_property():
+    """The child computes that of another object of the class."""
+    run("""
+from dualflow.cached import cached_property
+inside, go = threading.Event(), threading.Event()
+class Owner:
+    def __init__(self, waits):
+        self.waits = waits
+    @cached_property
+    def value(self):
+        if self.waits:
+            inside.set()
+            go.wait()
+        return []
+slow = Owner(True)
+thread = threading.Thread(target=lambda: slow.value)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    quick = Owner(False)
+    os._exit(0 if quick.value is quick.value and slow.waits else 1)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+go.set()
+thread.join()
+assert code == 0 and slow.value is slow.value
+""")

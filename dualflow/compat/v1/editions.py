@@ -17,7 +17,7 @@ from dualflow.compat.v1.operation import Operation
 from dualflow.compat.v1.value_sizes import elements, numbers_of
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import PARAMETER
-from dualflow.graph.trace.locks import reentrant_lock
+from dualflow.locks import reentrant_lock
 
 if TYPE_CHECKING:
     from dualflow.compat.v1.graph import Graph

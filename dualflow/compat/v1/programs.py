@@ -28,10 +28,10 @@ from dualflow.graph.ir import VARIABLE, Graph, Node, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.dynamic import DependsOnData
-from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, leaves
 from dualflow.graph.trace.trace import Trace, suspended
+from dualflow.locks import reentrant_lock
 
 MAX_PROGRAMS = 64          # of one graph; the least recently used is dropped
 ASSIGN = get_op("assign")

@@ -28,10 +28,10 @@ from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.flows import flows_into
-from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
+from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices, plus
 
 MAX_CALLS = 64          # gradients of one call, and ways to record it, that are kept

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from dualflow import config
 from dualflow._core import Dispatcher, Unfit, current_graph, current_log
+from dualflow.cached import cached_property
 from dualflow.errors import DualflowError, InvalidArgumentError, RetracingWarning
 from dualflow.frames import warn
 from dualflow.graph.calls import relax
@@ -34,8 +35,8 @@ from dualflow.graph.calls.nested import Nested
 from dualflow.graph.inspect.inspection import Inspection
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
-from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Guard
+from dualflow.locks import reentrant_lock
 
 __all__ = ["ConcreteFunction", "Function"]
 
@@ -285,7 +286,7 @@ class Function(Inspection, Dispatcher, Generic[P, R]):
         """Its traces, the oldest first."""
         return [c for c in self._traces if not c.trace.stale]
 
-    @functools.cached_property
+    @cached_property
     def arguments(self) -> Arguments:
         """Its signature."""
         return Arguments(self.python_function, self.name, self.input_signature)

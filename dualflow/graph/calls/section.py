@@ -18,10 +18,10 @@ from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.body_gradient import any_flag
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.flows import flows_into
-from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Argument, Feed, Number
 from dualflow.graph.trace.play import play
 from dualflow.graph.trace.trace import Trace
+from dualflow.locks import reentrant_lock
 from dualflow.ops.indexed_slices import IndexedSlices
 
 Group = Sequence[Symbol]            # sources that are one tensor

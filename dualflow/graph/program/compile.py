@@ -19,6 +19,7 @@ from dualflow._core import (
     checks_numerics,
     renewed,
 )
+from dualflow.cached import cached_property
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import LEAVES, Graph
 from dualflow.graph.passes import optimize
@@ -71,7 +72,7 @@ class Compiled:
         self.renewed: dict[int, int] = stand_in(traced, self.graph)
         self.ms: float = (time.perf_counter() - start) * 1e3
 
-    @functools.cached_property
+    @cached_property
     def executable(self) -> Executable:
         """The program with the variables that were traced."""
         return self.bound(lambda variable: variable)
@@ -106,7 +107,7 @@ class Compiled:
             outputs[k] = outputs[first] if first < k else renewed([outputs[k]])[0]
         return outputs
 
-    @functools.cached_property
+    @cached_property
     def checked(self) -> Compiled:
         """The same without fusion, checking the results of every op."""
         return Compiled(self.traced, replace(self.options, passes=False, check_numerics=True))

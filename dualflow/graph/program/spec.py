@@ -8,13 +8,13 @@ no graph.
 
 from __future__ import annotations
 
-import functools
 import textwrap
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 from dualflow._core import Attrs, Op, Tensor, Variable
+from dualflow.cached import cached_property
 from dualflow.dtypes import DType
 from dualflow.graph.ir import Line, attrs_text, type_text
 from dualflow.graph.passes.values import same_tensor
@@ -215,13 +215,13 @@ class ProgramSpec:
                 and len(self.constants) == len(other.constants)
                 and all(map(same_tensor, self.constants, other.constants)))
 
-    @functools.cached_property
+    @cached_property
     def all_instructions(self) -> tuple[InstructionSpec, ...]:
         """Its own, then those of the bodies of each, as csrc/exec/program.h counts them."""
         bodies = [body for x in self.instructions for body in x.bodies]
         return (*self.instructions, *[x for body in bodies for x in body.all_instructions])
 
-    @functools.cached_property
+    @cached_property
     def all_places(self) -> tuple[str, ...]:
         """What each of `all_instructions` is in: this program, or a body of it."""
         bodies = [body for x in self.instructions for body in x.bodies]

@@ -27,8 +27,8 @@ from dualflow.graph.ir import (
 from dualflow.graph.trace import messages
 from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.dims import leaves
-from dualflow.graph.trace.locks import reentrant_lock
 from dualflow.graph.trace.parameters import Feed, is_number
+from dualflow.locks import reentrant_lock
 
 
 class Enclosed:

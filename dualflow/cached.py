@@ -1,0 +1,40 @@
+"""Properties that are computed once, without a lock: that of `functools.cached_property` in Python
+3.11 is one for all objects of a class, and stays held in the child of a fork."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, overload
+
+__all__ = ["cached_property"]
+
+T = TypeVar("T")
+
+
+class cached_property(Generic[T]):
+    """What a method returns, kept in the object's ``__dict__`` from the first time on. Threads may
+    compute it at once; the first to end wins.
+
+    Parameters
+    ----------
+    compute : callable
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, owner: object, kind: type | None = None) -> T: ...
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Self | T:
+        if owner is None:
+            return self
+        kept: T = owner.__dict__.setdefault(self.name, self.compute(owner))
+        return kept
