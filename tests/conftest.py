@@ -1,6 +1,7 @@
 """Options of the suite, and helpers whose assertions explain themselves."""
 
 import gc
+import signal
 from pathlib import Path
 from zlib import crc32
 
@@ -36,6 +37,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:     # as a shell has it in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("gradients_both"):
         gradients_both.switch_on()
 

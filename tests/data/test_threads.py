@@ -166,15 +166,6 @@ def test_a_fork_goes_on_where_its_parent_was():
     assert got + rest == list(range(0, 16, 2))
 
 
-@pytest.fixture
-def interrupts():
-    """Ctrl-C raises, also in what a shell started in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_while_waiting():
     def stuck(x):
         if x.item() == 1:
