@@ -14,12 +14,15 @@ from dualflow._core import (
     Maybe,
     Record,
     RecordLog,
+    Symbol,
     Tensor,
     TensorBase,
     apply,
+    apply_ordered,
     as_tensor,
     current_graph,
     filled,
+    get_op,
     walk_back,
 )
 from dualflow.autodiff.maybe import add_maybes, flag_of, only_if, settle, zeroed
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Inside", "backward", "ones", "total", "zeros"]
+
+SUM = get_op("reduce_sum")
 
 
 def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
@@ -115,18 +120,19 @@ def fit(g: Any, x: Any) -> Any:
     """`g` with the dtype and, broadcast dimensions summed, the shape of `x`."""
     if not isinstance(g, TensorBase):
         g = as_tensor(g)
-    if is_open(g.shape) or is_open(x.shape):
+    shape, wanted = g.shape, x.shape
+    if (type(g) is Symbol or type(x) is Symbol) and (is_open(shape) or is_open(wanted)):
         g = apply("unbroadcast", g, x)      # what was repeated is known only at run time
         return g if g.dtype is x.dtype else cast(g, x.dtype)
-    lead = len(g.shape) - len(x.shape)
-    kept = list(zip(g.shape[max(lead, 0):], x.shape, strict=lead >= 0))
-    summed = [d for d, (n, wanted) in enumerate(kept) if n != wanted]
-    if lead < 0 or any(kept[d][1] != 1 for d in summed):
-        raise ShapeError(f"a gradient rule gave a gradient of shape {g.shape} "
-                         f"for an input of shape {x.shape}")
+    lead = len(shape) - len(wanted)
+    summed = [d for d, n in enumerate(wanted, lead) if d < 0 or shape[d] != n]
     if lead or summed:
-        axes = [*range(lead), *(lead + d for d in summed)]
-        g = reshape(apply("reduce_sum", g, axes=axes, keepdims=True), x.shape)
+        if lead < 0 or any([wanted[d - lead] != 1 for d in summed]):
+            raise ShapeError(f"a gradient rule gave a gradient of shape {shape} "
+                             f"for an input of shape {wanted}")
+        g = apply_ordered(SUM, (g,), ([*range(lead), *summed], not lead))
+        if lead and summed:
+            g = reshape(g, wanted)
     return g if g.dtype is x.dtype else cast(g, x.dtype)
 
 
