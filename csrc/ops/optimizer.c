@@ -272,17 +272,34 @@ static df_status check_adam(const df_call *call, extent e, df_error *err)
     return st != DF_OK ? st : check_scalar(call, call->n_in - 1, "step", false, err);
 }
 
+static df_status check_amsgrad(const df_call *call, extent e, df_error *err)
+{
+    df_status st = check_update(call, 4, e, 0, err);
+    return st != DF_OK ? st : check_scalar(call, call->n_in - 1, "step", false, err);
+}
+
 /* The corrections of bias are part of the learning rate (Kingma and Ba, "Adam: a method for
  * stochastic optimization", ICLR 2015, end of section 2). */
-static df_status adam(const df_call *call, extent e, df_error *err)
+static coefficients adam_coefficients(const df_call *call)
 {
     double beta_1 = call->attrs[BETA_1].f, beta_2 = call->attrs[BETA_2].f;
     double t = (double)*(const int64_t *)call->in[call->n_in - 1]->data + 1;
     double lr = scalar(call->in[call->n_in - 2]);
-    coefficients k = {.lr = lr * sqrt(1 - pow(beta_2, t)) / (1 - pow(beta_1, t)),
-                      .a = 1 - beta_1, .b = 1 - beta_2, .epsilon = call->attrs[ADAM_EPSILON].f,
-                      .decay = 1 - lr * call->attrs[WEIGHT_DECAY].f};
-    return run_update(call, 3, e, adam_f32, DF_HAS(F64, adam_f64), k, 0.8, err);
+    return (coefficients){.lr = lr * sqrt(1 - pow(beta_2, t)) / (1 - pow(beta_1, t)),
+                          .a = 1 - beta_1, .b = 1 - beta_2, .epsilon = call->attrs[ADAM_EPSILON].f,
+                          .decay = 1 - lr * call->attrs[WEIGHT_DECAY].f};
+}
+
+static df_status adam(const df_call *call, extent e, df_error *err)
+{
+    return run_update(call, 3, e, adam_f32, DF_HAS(F64, adam_f64), adam_coefficients(call), 0.8,
+                      err);
+}
+
+static df_status amsgrad(const df_call *call, extent e, df_error *err)
+{
+    return run_update(call, 4, e, amsgrad_f32, DF_HAS(F64, amsgrad_f64), adam_coefficients(call), 1,
+                      err);
 }
 
 TWINS(adam_update, check_adam, adam, EVERY)
@@ -291,6 +308,11 @@ TWINS(adam_update, check_adam, adam, EVERY)
               {"weight_decay", DF_ATTR_FLOAT}}
 DF_OP(adam_update) = {DENSE_RECORD(adam_update), .n_in = 6, .writes = 7, ADAM_ATTRS};
 DF_OP(adam_update_rows) = {ROWS_RECORD(adam_update_rows), .n_in = 7, .writes = 7, ADAM_ATTRS};
+
+TWINS(amsgrad_update, check_amsgrad, amsgrad, EVERY)
+DF_OP(amsgrad_update) = {DENSE_RECORD(amsgrad_update), .n_in = 7, .writes = 15, ADAM_ATTRS};
+DF_OP(amsgrad_update_rows) = {ROWS_RECORD(amsgrad_update_rows),
+                              .n_in = 8, .writes = 15, ADAM_ATTRS};
 
 enum { RHO, RMSPROP_MOMENTUM, RMSPROP_EPSILON };
 

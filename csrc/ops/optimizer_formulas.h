@@ -41,6 +41,23 @@ static void FN(adam)(int64_t n, void *const *var, const void *grad, const coeffi
     }
 }
 
+/* With the largest mean of squares so far, or NaN once there was one (Reddi et al., "On the
+ * convergence of Adam and beyond", ICLR 2018). */
+static void FN(amsgrad)(int64_t n, void *const *var, const void *grad, const coefficients *k)
+{
+    T *w = var[0], *m = var[1], *v = var[2], *v_hat = var[3];
+    const T *g = grad, lr = (T)k->lr, a = (T)k->a, b = (T)k->b, eps = (T)k->epsilon;
+    const T decay = (T)k->decay;
+    for (int64_t i = 0; i < n; i++) {
+        T gi = g[i], mean = m[i] + (gi - m[i]) * a, square = v[i] + (gi * gi - v[i]) * b;
+        T largest = square <= v_hat[i] || v_hat[i] != v_hat[i] ? v_hat[i] : square;
+        m[i] = mean;
+        v[i] = square;
+        v_hat[i] = largest;
+        w[i] = w[i] * decay - lr * mean / (ROOT(largest) + eps);
+    }
+}
+
 static void FN(rmsprop)(int64_t n, void *const *var, const void *grad, const coefficients *k)
 {
     T *w = var[0], *v = var[1], *m = var[2];

@@ -7,15 +7,11 @@ nothing (`sgd_update`, `adagrad_update`) such rows are not visited."""
 
 from __future__ import annotations
 
-from dualflow._core import Variable, apply, as_tensor
-from dualflow.dtypes import float64
+from dualflow._core import Variable, apply
 from dualflow.errors import ShapeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array import same_shape
-from dualflow.ops.cast import cast
-from dualflow.ops.exponential import pow, sqrt
 from dualflow.ops.indexed_slices import IndexedSlices
-from dualflow.ops.limits import maximum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,33 +150,38 @@ no_gradient("adam_update_rows", why="it writes a variable")
 
 def amsgrad_update(var: Variable, m: Variable, v: Variable, v_hat: Variable, grad: TensorLike,
                    learning_rate: TensorLike, step: TensorLike, beta_1: float = 0.9,
-                   beta_2: float = 0.999, epsilon: float = 1e-7,
-                   weight_decay: float = 0.0) -> None:
-    """Adam with the largest v so far in place of v; composed of other ops.
+                   beta_2: float = 0.999, epsilon: float = 1e-7, weight_decay: float = 0.0,
+                   name: str | None = None) -> None:
+    """Adam with the largest v so far in place of v.
 
     Parameters
     ----------
     v_hat : Variable, like `var`
         The largest v so far.
 
+    See Also
+    --------
+    adam_update : says what the others are.
+
+    Notes
+    -----
+    Reddi et al., "On the convergence of Adam and beyond", ICLR 2018.
+
     Examples
     --------
     >>> import dualflow as df
     >>> from dualflow.ops.optimizer import amsgrad_update
     >>> w, m, v, top = [df.Variable([x]) for x in (1., 0., 0., 0.)]
-    >>> amsgrad_update(w, m, v, top, df.constant([2.]), 0.5, 0)
+    >>> amsgrad_update(w, m, v, top, df.constant([2.]), 0.5, df.constant(0, df.int64))
     >>> w.numpy().round(4).tolist()
     [0.5]
     """
-    g, t = as_tensor(grad), cast(step, float64) + 1.0
-    rate = cast(learning_rate, float64)
-    scale = rate * sqrt(1.0 - pow(beta_2, t)) / (1.0 - pow(beta_1, t))
-    m.assign_add((g - m) * (1.0 - beta_1))
-    v.assign_add((g * g - v) * (1.0 - beta_2))
-    v_hat.assign(maximum(v_hat, v))
-    if weight_decay:
-        var.assign_sub(var * cast(rate * weight_decay, var.dtype))
-    var.assign_sub(cast(scale, var.dtype) * m / (sqrt(v_hat) + epsilon))
+    apply_update("amsgrad_update", (var, m, v, v_hat), grad, (learning_rate, step), name,
+                 beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
+
+
+no_gradient("amsgrad_update", why="it writes a variable")
+no_gradient("amsgrad_update_rows", why="it writes a variable")
 
 
 def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dualflow.arguments import LESS_THAN_ALL, NOT_NEGATIVE, Limits
-from dualflow.ops.optimizer import amsgrad_update
 from dualflow.optimizers.base import Optimizer
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.rate import LearningRate
@@ -11,7 +10,7 @@ from dualflow.optimizers.rate import LearningRate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, ClassVar, Unpack
+    from typing import ClassVar, Unpack
 
     from dualflow.optimizers.options import Common, Rest
 
@@ -69,16 +68,9 @@ class Adam(Optimizer):
         return {"beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon,
                 "weight_decay": self.weight_decay or 0.0}
 
-    def formula(self) -> Formula | None:
-        return None if self.amsgrad else Formula("adam_update", ("m", "v"), (self.iterations,),
-                                                 self.options())
-
-    def update(self, grad: Any, var: Any, slots: Any, rate: Any) -> Any:
-        if self.amsgrad:
-            m, v, largest = slots
-            amsgrad_update(var, m, v, largest, grad, rate, self.iterations, **self.options())
-        else:
-            super().update(grad, var, slots, rate)
+    def formula(self) -> Formula:
+        op = "amsgrad_update" if self.amsgrad else "adam_update"
+        return Formula(op, self.layout(), (self.iterations,), self.options())
 
 
 class AdamW(Adam):

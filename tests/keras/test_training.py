@@ -67,7 +67,8 @@ def test_options_of_optimizers_are_eager_as_traced(make):
 
 @pytest.mark.parametrize("name, options", [
     ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("Adagrad", {}),
-    ("RMSprop", {}), ("RMSprop", {"momentum": 0.9}), ("RMSprop", {"centered": True})])
+    ("Adam", {"amsgrad": True}), ("RMSprop", {}), ("RMSprop", {"momentum": 0.9}),
+    ("RMSprop", {"centered": True}), ("RMSprop", {"centered": True, "momentum": 0.9})])
 def test_fused_updates_are_those_of_keras(name, options, monkeypatch):
     cls = getattr(keras.optimizers, name)
     fused = fitted(4, optimizer=cls(0.05, **options))["loss"]

@@ -12,14 +12,16 @@ def sgd(lr, momentum=0.0, nesterov=False):
     return update
 
 
-def adam(lr, beta_1=0.9, beta_2=0.999, epsilon=1e-7, weight_decay=0.0):
+def adam(lr, beta_1=0.9, beta_2=0.999, epsilon=1e-7, weight_decay=0.0,
+         amsgrad=False):
     def update(w, g, t, s):
         w = w - w * weight_decay * lr
         m, v = s.get("m", np.zeros_like(w)), s.get("v", np.zeros_like(w))
         s["m"] = m + (g - m) * (1 - beta_1)
         s["v"] = v + (g * g - v) * (1 - beta_2)
         alpha = lr * np.sqrt(1 - beta_2 ** (t + 1)) / (1 - beta_1 ** (t + 1))
-        return w - s["m"] * alpha / (np.sqrt(s["v"]) + epsilon)
+        s["v_hat"] = np.maximum(s.get("v_hat", np.zeros_like(w)), s["v"])
+        return w - s["m"] * alpha / (np.sqrt(s["v_hat" if amsgrad else "v"]) + epsilon)
     return update
 
 

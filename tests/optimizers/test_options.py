@@ -47,17 +47,6 @@ def test_weight_decay():
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-def test_amsgrad():
-    got = trained(opt.Adam(0.1, 0.8, 0.6, amsgrad=True, weight_decay=0.5)).numpy()
-    w, m, v, top = START.astype(np.float64), 0, 0, 0
-    for t, g in enumerate(GRADS.astype(np.float64), 1):
-        m, v = m + (g - m) * 0.2, v + (g * g - v) * 0.4
-        top = np.maximum(top, v)
-        w = w * (1 - 0.1 * 0.5)
-        w = w - 0.1 * np.sqrt(1 - 0.6**t) / (1 - 0.8**t) * m / (np.sqrt(top) + 1e-7)
-    np.testing.assert_allclose(got, w, rtol=1e-5)
-
-
 def test_accumulated_gradients_make_one_update_of_their_mean():
     optimizer = opt.Adam(0.1, gradient_accumulation_steps=2)
     got = trained(optimizer).numpy()

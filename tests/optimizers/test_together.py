@@ -18,7 +18,7 @@ from tests.optimizers.test_optimizers import SETTINGS
 
 opt = df.optimizers
 MAKE = [make for make, _ in SETTINGS] + [
-    lambda: opt.Adam(0.1, amsgrad=True), lambda: opt.SGD(0.1, weight_decay=0.1),
+    lambda: opt.SGD(0.1, weight_decay=0.1),
     lambda: opt.RMSprop(0.1, clipnorm=0.5), lambda: opt.Adam(0.1, global_clipnorm=0.5),
     lambda: opt.SGD(0.1, 0.9, clipvalue=0.1), lambda: opt.Adam(0.1, use_ema=True),
     lambda: opt.Adagrad(0.1, gradient_accumulation_steps=2),

@@ -32,11 +32,14 @@ def _sgd(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> No
 
 
 def _adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-    fused.adam_update(
-        variable._value, _slot(optimizer, optimizer._momentums, variable),
-        _slot(optimizer, optimizer._velocities, variable), gradient,
-        _rate(learning_rate, variable), convert_to_tensor(optimizer.iterations, "int64"),
-        optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
+    slots = [optimizer._momentums, optimizer._velocities]
+    update: Callable[..., None] = fused.adam_update
+    if optimizer.amsgrad:
+        slots.append(optimizer._velocity_hats)
+        update = fused.amsgrad_update
+    update(variable._value, *[_slot(optimizer, x, variable) for x in slots], gradient,
+           _rate(learning_rate, variable), convert_to_tensor(optimizer.iterations, "int64"),
+           optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
 
 
 def _adagrad(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -50,32 +53,20 @@ NOTHING = {dtype: df.Variable(df.zeros([0], dtype), trainable=False, name="nothi
 
 
 def _rmsprop(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-    momentum = (_slot(optimizer, optimizer._momentums, variable) if optimizer.momentum > 0
-                else NOTHING[variable._value.dtype])
-    fused.rmsprop_update(
-        variable._value, _slot(optimizer, optimizer._velocities, variable), momentum, gradient,
-        _rate(learning_rate, variable), optimizer.rho, optimizer.momentum, optimizer.epsilon)
+    slots = [_slot(optimizer, optimizer._velocities, variable)]
+    update: Callable[..., None] = fused.rmsprop_update
+    if optimizer.centered:
+        slots.append(_slot(optimizer, optimizer._average_gradients, variable))
+        update = fused.centered_rmsprop_update
+    slots.append(_slot(optimizer, optimizer._momentums, variable) if optimizer.momentum > 0
+                 else NOTHING[variable._value.dtype])
+    update(variable._value, *slots, gradient, _rate(learning_rate, variable), optimizer.rho,
+           optimizer.momentum, optimizer.epsilon)
 
 
-def _always(optimizer: Any) -> bool:
-    return True
-
-
-def _not_centered(optimizer: Any) -> bool:
-    return not optimizer.centered
-
-
-def _without_amsgrad(optimizer: Any) -> bool:
-    return not optimizer.amsgrad
-
-
-# By the name of Keras's class: the update, and whether it does all that an optimizer asks for.
-FUSED: dict[str, tuple[Callable[..., None], Callable[[Any], bool]]] = {
-    "SGD": (_sgd, _always),
-    "Adam": (_adam, _without_amsgrad),
-    "Adagrad": (_adagrad, _always),
-    "RMSprop": (_rmsprop, _not_centered),
-}
+# By the name of Keras's class.
+FUSED: dict[str, Callable[..., None]] = {
+    "SGD": _sgd, "Adam": _adam, "Adagrad": _adagrad, "RMSprop": _rmsprop}
 
 
 def _fits(gradient: Any, variable: Any) -> bool:
@@ -89,15 +80,14 @@ def _fits(gradient: Any, variable: Any) -> bool:
 
 def install(optimizers: Any) -> None:
     """Has Keras's classes update by the fused ops."""
-    for name, (update, does_all) in FUSED.items():
+    for name, update in FUSED.items():
         cls = getattr(optimizers, name)
-        cls.update_step = _updating(cls.update_step, update, does_all)
+        cls.update_step = _updating(cls.update_step, update)
 
 
-def _updating(composed: Callable[..., None], update: Callable[..., None],
-              does_all: Callable[[Any], bool]) -> Callable[..., None]:
+def _updating(composed: Callable[..., None], update: Callable[..., None]) -> Callable[..., None]:
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if does_all(self) and _fits(gradient, variable):
+        if _fits(gradient, variable):
             update(self, gradient, variable, learning_rate)
         else:
             composed(self, gradient, variable, learning_rate)

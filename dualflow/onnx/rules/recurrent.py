@@ -66,9 +66,9 @@ def _(w, at, x, kernel, recurrent, bias, inner, h, lengths):
 
 
 refuse("it writes a variable, and a file has no state", "assign", "assign_add", "assign_sub",
-       *[f"{name}{rows}" for name in ("sgd_update", "momentum_update", "adam_update",
-                                      "rmsprop_update", "centered_rmsprop_update",
-                                      "adagrad_update") for rows in ("", "_rows")])
+       *[f"{name}_update{rows}" for name in ("sgd", "momentum", "adam", "amsgrad", "rmsprop",
+                                             "centered_rmsprop", "adagrad")
+         for rows in ("", "_rows")])
 refuse("it draws numbers from a generator, whose state a file has no place for", "random_uniform",
        "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
        "random_gamma", "random_poisson", "random_binomial")
