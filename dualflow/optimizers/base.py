@@ -12,6 +12,7 @@ from dualflow._core import Symbol, Tensor, Updates, Variable, current_graph, unw
 from dualflow.arguments import unknown_argument
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.host import host_call
+from dualflow.ops.indexed_slices import IndexedSlices
 from dualflow.optimizers.formula import Formula
 from dualflow.optimizers.options import Signature
 from dualflow.optimizers.rate import LearningRate
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Optimizer"]
+
 
 class Optimizer(Slots):
     """Base of optimizers. A subclass names its slots and says how one variable is updated.
@@ -182,29 +184,46 @@ class Optimizer(Slots):
     def _update(self, grads: list[Any], variables: list[df.Variable], flags: list[Any]) -> None:
         """One update of all variables; a flag tells in a run whether there is a gradient."""
         rate, grads = self.learning_rate, self.clipped(grads)
-        formula = self._common_formula(grads, rate)
+        formula = self._common_formula(grads, variables, rate)
         if formula is None:
             self._update_one_by_one(grads, variables, flags, rate)
         else:
-            for var in variables:
+            grads, others = self._update_sparse(grads, variables, rate)
+            for var in others:
                 self.decay(var, rate)
             places = [self._layout.index(s) for s in formula.slots]
-            rows = formula.update_each(grads, variables, [[self._slots[v][k] for k in places]
-                                                          for v in variables], rate)
-            if self._is_plain():
+            rows = formula.update_each(grads, others, [[self._slots[v][k] for k in places]
+                                                       for v in others], rate)
+            if len(rows) == len(variables) and self._is_plain():
                 self.__dict__["_again"] = formula.repeated(rows, rate, self.iterations)
         if self.use_ema:
             self.average([(var, self._slot(var, "average")) for var in variables])
         self.iterations.assign_add(self._one)
 
-    def _common_formula(self, grads: list[Any], rate: Any) -> Formula | None:
+    def _common_formula(self, grads: list[Any], variables: list[df.Variable],
+                        rate: Any) -> Formula | None:
         """The formula, if that and the decay are all that happens to each variable, and now."""
         if current_graph() is not None or type(rate) is Symbol or not self._is_formula:
             return None
         for g in grads:
             if type(g) is not Tensor:
+                known = all([type(g) in (Tensor, IndexedSlices) for g in grads])
+                if known and len(set(variables)) == len(variables):     # in any order
+                    break
                 return None
         return self.formula()
+
+    def _update_sparse(self, grads: list[Any], variables: list[df.Variable],
+                       rate: Any) -> tuple[list[Any], list[df.Variable]]:
+        """Updates the variables of which rows are known; returns the other gradients and
+        variables."""
+        rows = [k for k, g in enumerate(grads) if type(g) is not Tensor]
+        if not rows:
+            return grads, variables
+        self._update_one_by_one([grads[k] for k in rows], [variables[k] for k in rows],
+                                [None] * len(rows), rate)
+        others = [k for k, g in enumerate(grads) if type(g) is Tensor]
+        return [grads[k] for k in others], [variables[k] for k in others]
 
     def _is_plain(self) -> bool:
         """Whether an update is its formula and nothing else, until an attribute is changed. Classes

@@ -109,12 +109,46 @@ def test_gradients_may_be_values_of_the_variables():
     assert (a.numpy().tolist(), b.numpy().tolist()) == ([-1.0, -2.0], [3.5, 7.0])
 
 
-def test_rows_among_tensors(counts):
-    """One sparse gradient, and all variables are updated one by one."""
-    table, w, optimizer = df.Variable(df.zeros([3, 2])), df.Variable([1.0]), opt.SGD(0.5)
+def rows_of(var):
+    return df.IndexedSlices(df.ones([3, *var.shape[1:]], var.dtype), df.constant([1, 0, 1]),
+                            var.shape)
+
+
+@pytest.mark.parametrize("make", MAKE)
+def test_rows_among_tensors(make, counts):
+    """Variables with sparse gradients are updated by themselves, all others together."""
+    def run(apply):
+        variables = [df.Variable(np.cos(np.arange(6.)).reshape(2, 3), dtype="float32")
+                     for _ in range(4)]
+        optimizer = make()
+        for step in range(3):
+            dense = df.constant(np.sin(np.arange(6.) + step).reshape(2, 3), "float32")
+            apply(optimizer, [(dense if k % 2 == 0 else rows_of(v), v)
+                              for k, v in enumerate(variables)])
+        return [v.numpy().tobytes() for v in (*variables, *optimizer.variables)]
+
+    alone = run(as_a_program)
+    counts.clear()
+    assert run(lambda o, pairs: o.apply_gradients(pairs)) == alone
+    assert all(n in (2, 4) for n in counts)     # 4: of sums and means, which are dense
+
+
+@pytest.mark.parametrize("sparse_first", [False, True])
+def test_a_variable_with_rows_and_a_tensor(sparse_first, counts):
+    """Order counts: one by one."""
+    found = []
+    for apply in (lambda o, pairs: o.apply_gradients(pairs), as_a_program):
+        v, optimizer = df.Variable([[1.0], [2.0]]), opt.SGD(0.5, momentum=0.5)
+        pairs = [(df.constant([[3.0], [1.0]]), v), (rows_of(v), v)]
+        apply(optimizer, pairs[::-1] if sparse_first else pairs)
+        found.append(v.numpy().tolist())
+    assert not counts and found[0] == found[1]
+
+
+def test_rows_alone(counts):
+    table = df.Variable(df.zeros([3, 2]))
     rows = df.IndexedSlices(df.ones([1, 2]), df.constant([1]), (3, 2))
-    optimizer.apply_gradients([(df.constant([2.0]), w), (rows, table)])
-    assert not counts and w.numpy().tolist() == [0.0]
+    opt.SGD(0.5).apply_gradients([(rows, table)])
     assert table.numpy().tolist() == [[0, 0], [-0.5, -0.5], [0, 0]]
 
 
