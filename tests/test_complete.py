@@ -23,7 +23,9 @@ def first_strings(path, function):
                 yield node.args[0].value
 
 
-APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py") for op in first_strings(p, "apply")}
+APPLIED = {op for p in (ROOT / "dualflow").rglob("*.py")
+           for function in ("apply", "apply_unary", "apply_binary")
+           for op in first_strings(p, function)}
 # apply_ordered takes the op itself
 APPLIED |= {op for p in (ROOT / "dualflow/ops").glob("*.py") for op in first_strings(p, "get_op")}
 # Variables apply their ops themselves, below dualflow.ops.

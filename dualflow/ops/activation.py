@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, as_tensor
+from dualflow._core import Tensor, apply, apply_binary, apply_unary, as_tensor
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs, multiply
 from dualflow.ops.compare import where
@@ -48,7 +48,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.elu([-1., 0., 2.]).numpy().round(4)
     array([-0.6321,  0.    ,  2.    ], dtype=float32)
     """
-    return apply("elu", features, name=name)
+    return apply_unary("elu", features, name)
 
 
 @gradient("elu", saves="inputs")
@@ -77,7 +77,7 @@ def elu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.activation.elu_grad([1., 2.], [0., 3.]).numpy().tolist()
     [1.0, 2.0]
     """
-    return apply("elu_grad", g, x, name=name)
+    return apply_binary("elu_grad", g, x, name)
 
 
 @gradient("elu_grad", saves="inputs")
@@ -107,7 +107,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.selu([-1., 0., 2.]).numpy().round(4)
     array([-1.1113,  0.    ,  2.1014], dtype=float32)
     """
-    return apply("selu", features, name=name)
+    return apply_unary("selu", features, name)
 
 
 @gradient("selu", saves="inputs")
@@ -136,7 +136,7 @@ def selu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.activation.selu_grad([1., 2.], [0., 3.]).numpy().round(4)
     array([1.7581, 2.1014], dtype=float32)
     """
-    return apply("selu_grad", g, x, name=name)
+    return apply_binary("selu_grad", g, x, name)
 
 
 @gradient("selu_grad", saves="inputs")
@@ -246,7 +246,7 @@ def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Te
     array([-0.2689,  0.    ,  1.7616], dtype=float32)
     """
     if isinstance(beta, float | int) and beta == 1:
-        return apply("silu", features, name=name)
+        return apply_unary("silu", features, name)
     x = as_tensor(features, None, "silu")
     return multiply(x, sigmoid(x * beta), name=name)
 
@@ -277,7 +277,7 @@ def silu_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.activation.silu_grad([1., 2.], 0.).numpy().tolist()
     [0.5, 1.0]
     """
-    return apply("silu_grad", g, x, name=name)
+    return apply_binary("silu_grad", g, x, name)
 
 
 @gradient("silu_grad", saves="inputs")
@@ -331,7 +331,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.softsign([-1., 0., 3.]).numpy().tolist()
     [-0.5, 0.0, 0.75]
     """
-    return apply("softsign", features, name=name)
+    return apply_unary("softsign", features, name)
 
 
 @gradient("softsign", saves="inputs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_binary, apply_unary
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
 
@@ -47,7 +47,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.add([1, 2], 10).numpy().tolist()
     [11, 12]
     """
-    return apply("add", x, y, name=name)
+    return apply_binary("add", x, y, name)
 
 
 @gradient("add", saves="none")
@@ -76,7 +76,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.subtract([1, 2], 10).numpy().tolist()
     [-9, -8]
     """
-    return apply("subtract", x, y, name=name)
+    return apply_binary("subtract", x, y, name)
 
 
 @gradient("subtract", saves="none")
@@ -105,7 +105,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.multiply([1., 2.], [3., 4.]).numpy().tolist()
     [3.0, 8.0]
     """
-    return apply("multiply", x, y, name=name)
+    return apply_binary("multiply", x, y, name)
 
 
 @gradient("multiply", saves="inputs")
@@ -134,7 +134,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
     >>> df.math.multiply_no_nan([float('inf'), 2.], [0., 4.]).numpy().tolist()
     [0.0, 8.0]
     """
-    return apply("multiply_no_nan", x, y, name=name)
+    return apply_binary("multiply_no_nan", x, y, name)
 
 
 @gradient("multiply_no_nan", saves="inputs")
@@ -163,7 +163,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     >>> df.math.squared_difference([1., 5.], 2.).numpy().tolist()
     [1.0, 9.0]
     """
-    return apply("squared_difference", x, y, name=name)
+    return apply_binary("squared_difference", x, y, name)
 
 
 @gradient("squared_difference", saves="inputs")
@@ -192,7 +192,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.negative([1, -2]).numpy().tolist()
     [-1, 2]
     """
-    return apply("negative", x, name=name)
+    return apply_unary("negative", x, name)
 
 
 @gradient("negative", saves="none")
@@ -221,7 +221,7 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.abs([1, -2]).numpy().tolist()
     [1, 2]
     """
-    return apply("abs", x, name=name)
+    return apply_unary("abs", x, name)
 
 
 @gradient("abs", saves="inputs")
@@ -250,7 +250,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.sign([-3., 0., 5.]).numpy().tolist()
     [-1.0, 0.0, 1.0]
     """
-    return apply("sign", x, name=name)
+    return apply_unary("sign", x, name)
 
 
 @gradient("sign", saves="none")
@@ -279,7 +279,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.square([1, -3]).numpy().tolist()
     [1, 9]
     """
-    return apply("square", x, name=name)
+    return apply_unary("square", x, name)
 
 
 @gradient("square", saves="inputs")

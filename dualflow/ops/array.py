@@ -12,6 +12,7 @@ from dualflow._core import (
     TensorBase,
     TensorSpec,
     apply,
+    apply_unary,
     as_index,
     as_tensor,
     constant,
@@ -194,7 +195,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     >>> df.identity([1, 2]).tolist()
     [1, 2]
     """
-    return apply("identity", input, name=name)
+    return apply_unary("identity", input, name)
 
 
 @gradient("identity", saves="none")
@@ -211,7 +212,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     >>> df.stop_gradient([1., 2.]).tolist()
     [1.0, 2.0]
     """
-    return apply("stop_gradient", input, name=name)
+    return apply_unary("stop_gradient", input, name)
 
 
 no_gradient("stop_gradient", why="stopped on purpose")
@@ -304,7 +305,7 @@ def shape(input: TensorLike, out_type: DTypeLike = int32, name: str | None = Non
     >>> df.shape([[1, 2, 3]]).tolist()
     [1, 3]
     """
-    return _as_type(apply("shape", input, name=name), as_dtype(out_type))
+    return _as_type(apply_unary("shape", input, name), as_dtype(out_type))
 
 
 no_gradient("shape", why="it depends on the shape of its input, not on the values")
@@ -319,7 +320,7 @@ def size(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None
     >>> df.size([[1, 2, 3]]).item()
     3
     """
-    return _as_type(apply("size", input, name=name), as_dtype(out_type))
+    return _as_type(apply_unary("size", input, name), as_dtype(out_type))
 
 
 no_gradient("size", why="it depends on the shape of its input, not on the values")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, bind
+from dualflow._core import Tensor, apply_binary, apply_unary, bind
 from dualflow.gradient_registry import no_gradient
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.bitwise_and(12, [10, 3]).numpy().tolist()
     [8, 0]
     """
-    return apply("bitwise_and", x, y, name=name)
+    return apply_binary("bitwise_and", x, y, name)
 
 
 no_gradient("bitwise_and", why="its result is no float")
@@ -71,7 +71,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.bitwise.bitwise_or(12, [10, 3]).numpy().tolist()
     [14, 15]
     """
-    return apply("bitwise_or", x, y, name=name)
+    return apply_binary("bitwise_or", x, y, name)
 
 
 no_gradient("bitwise_or", why="its result is no float")
@@ -98,7 +98,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.bitwise_xor(12, [10, 3]).numpy().tolist()
     [6, 15]
     """
-    return apply("bitwise_xor", x, y, name=name)
+    return apply_binary("bitwise_xor", x, y, name)
 
 
 no_gradient("bitwise_xor", why="its result is no float")
@@ -125,7 +125,7 @@ def bitwise_not(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.bitwise.bitwise_not([0, 5]).numpy().tolist()
     [-1, -6]
     """
-    return apply("bitwise_not", x, name=name)
+    return apply_unary("bitwise_not", x, name)
 
 
 no_gradient("bitwise_not", why="its result is no float")
@@ -156,7 +156,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.bitwise.left_shift(1, [0, 1, 4]).numpy().tolist()
     [1, 2, 16]
     """
-    return apply("left_shift", x, y, name=name)
+    return apply_binary("left_shift", x, y, name)
 
 
 no_gradient("left_shift", why="its result is an integer")
@@ -184,7 +184,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.bitwise.right_shift([16, -16], 2).numpy().tolist()
     [4, -4]
     """
-    return apply("right_shift", x, y, name=name)
+    return apply_binary("right_shift", x, y, name)
 
 
 no_gradient("right_shift", why="its result is an integer")
@@ -211,7 +211,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.math.logical_and([True, False], True).numpy().tolist()
     [True, False]
     """
-    return apply("logical_and", x, y, name=name)
+    return apply_binary("logical_and", x, y, name)
 
 
 no_gradient("logical_and", why="its result is bool")
@@ -238,7 +238,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.logical_or([True, False], True).numpy().tolist()
     [True, True]
     """
-    return apply("logical_or", x, y, name=name)
+    return apply_binary("logical_or", x, y, name)
 
 
 no_gradient("logical_or", why="its result is bool")
@@ -265,7 +265,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     >>> df.math.logical_xor([True, False], True).numpy().tolist()
     [False, True]
     """
-    return apply("logical_xor", x, y, name=name)
+    return apply_binary("logical_xor", x, y, name)
 
 
 no_gradient("logical_xor", why="its result is bool")
@@ -292,7 +292,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.logical_not([True, False]).numpy().tolist()
     [False, True]
     """
-    return apply("logical_not", x, name=name)
+    return apply_unary("logical_not", x, name)
 
 
 no_gradient("logical_not", why="its result is bool")

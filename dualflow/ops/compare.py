@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_binary, apply_unary
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient, no_gradient
 
@@ -43,7 +43,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.equal([1, 2, 3], 2).numpy().tolist()
     [False, True, False]
     """
-    return apply("equal", x, y, name=name)
+    return apply_binary("equal", x, y, name)
 
 
 no_gradient("equal", why="its result is bool")
@@ -70,7 +70,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.not_equal([1, 2, 3], 2).numpy().tolist()
     [True, False, True]
     """
-    return apply("not_equal", x, y, name=name)
+    return apply_binary("not_equal", x, y, name)
 
 
 no_gradient("not_equal", why="its result is bool")
@@ -97,7 +97,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.less([1, 2, 3], 2).numpy().tolist()
     [True, False, False]
     """
-    return apply("less", x, y, name=name)
+    return apply_binary("less", x, y, name)
 
 
 no_gradient("less", why="its result is bool")
@@ -124,7 +124,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.less_equal([1, 2, 3], 2).numpy().tolist()
     [True, True, False]
     """
-    return apply("less_equal", x, y, name=name)
+    return apply_binary("less_equal", x, y, name)
 
 
 no_gradient("less_equal", why="its result is bool")
@@ -151,7 +151,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.greater([1, 2, 3], 2).numpy().tolist()
     [False, False, True]
     """
-    return apply("greater", x, y, name=name)
+    return apply_binary("greater", x, y, name)
 
 
 no_gradient("greater", why="its result is bool")
@@ -178,7 +178,7 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     >>> df.greater_equal([1, 2, 3], 2).numpy().tolist()
     [False, True, True]
     """
-    return apply("greater_equal", x, y, name=name)
+    return apply_binary("greater_equal", x, y, name)
 
 
 no_gradient("greater_equal", why="its result is bool")
@@ -204,7 +204,7 @@ def approximate_equal(
     >>> df.math.approximate_equal([1., 2.], [1.000001, 2.1]).numpy().tolist()
     [True, False]
     """
-    return abs(apply("subtract", x, y, name=name)) < tolerance
+    return abs(apply_binary("subtract", x, y, name)) < tolerance
 
 
 def where(
@@ -244,7 +244,7 @@ def where(
     [[0], [2]]
     """
     if x is None and y is None:
-        return apply("where_indices", condition, name=name)
+        return apply_unary("where_indices", condition, name)
     if x is None or y is None:
         raise InvalidArgumentError("where: got one of x and y, want both or neither")
     return apply("where", condition, x, y, name=name)

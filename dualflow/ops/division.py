@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient, no_gradient
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.divide([1, 3], 2).numpy().tolist()
     [0.5, 1.5]
     """
-    return apply("divide", x, y, name=name)
+    return apply_binary("divide", x, y, name)
 
 
 @gradient("divide", saves=(1, "output"))
@@ -84,7 +84,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     >>> df.math.divide_no_nan([1., 2.], [0., 4.]).numpy().tolist()
     [0.0, 0.5]
     """
-    return apply("divide_no_nan", x, y, name=name)
+    return apply_binary("divide_no_nan", x, y, name)
 
 
 @gradient("divide_no_nan", saves=(1, "output"))
@@ -118,7 +118,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.floordiv([7, -7], 2).numpy().tolist()
     [3, -4]
     """
-    return apply("floordiv", x, y, name=name)
+    return apply_binary("floordiv", x, y, name)
 
 
 no_gradient("floordiv", why="it is piecewise constant")
@@ -151,7 +151,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.floormod([7, -7], 3).numpy().tolist()
     [1, 2]
     """
-    return apply("floormod", x, y, name=name)
+    return apply_binary("floormod", x, y, name)
 
 
 @gradient("floormod", saves="inputs")
@@ -200,7 +200,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.reciprocal([2., 4.]).numpy().tolist()
     [0.5, 0.25]
     """
-    return apply("reciprocal", x, name=name)
+    return apply_unary("reciprocal", x, name)
 
 
 @gradient("reciprocal", saves="output")
@@ -229,7 +229,7 @@ def gcd(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.gcd([12, -12, 0], 18).numpy().tolist()
     [6, 6, 18]
     """
-    return apply("gcd", x, y, name=name)
+    return apply_binary("gcd", x, y, name)
 
 
 no_gradient("gcd", why="integer result")
@@ -256,7 +256,7 @@ def lcm(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.lcm([4, -4, 0], 6).numpy().tolist()
     [12, 12, 0]
     """
-    return apply("lcm", x, y, name=name)
+    return apply_binary("lcm", x, y, name)
 
 
 no_gradient("lcm", why="integer result")

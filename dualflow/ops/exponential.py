@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.compare import equal, where
@@ -43,7 +43,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.exp([0., 1.]).numpy().round(4)
     array([1.    , 2.7183], dtype=float32)
     """
-    return apply("exp", x, name=name)
+    return apply_unary("exp", x, name)
 
 
 @gradient("exp", saves="output")
@@ -72,7 +72,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.expm1([0., 1.]).numpy().round(4)
     array([0.    , 1.7183], dtype=float32)
     """
-    return apply("expm1", x, name=name)
+    return apply_unary("expm1", x, name)
 
 
 @gradient("expm1", saves="inputs")
@@ -102,7 +102,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.log([1., 10.]).numpy().round(4)
     array([0.    , 2.3026], dtype=float32)
     """
-    return apply("log", x, name=name)
+    return apply_unary("log", x, name)
 
 
 @gradient("log", saves="inputs")
@@ -131,7 +131,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.log1p([0., 1.]).numpy().round(4)
     array([0.    , 0.6931], dtype=float32)
     """
-    return apply("log1p", x, name=name)
+    return apply_unary("log1p", x, name)
 
 
 @gradient("log1p", saves="inputs")
@@ -161,7 +161,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.sqrt([4., 9.]).numpy().tolist()
     [2.0, 3.0]
     """
-    return apply("sqrt", x, name=name)
+    return apply_unary("sqrt", x, name)
 
 
 @gradient("sqrt", saves="output")
@@ -190,7 +190,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.rsqrt([4., 0.25]).numpy().tolist()
     [0.5, 2.0]
     """
-    return apply("rsqrt", x, name=name)
+    return apply_unary("rsqrt", x, name)
 
 
 @gradient("rsqrt", saves="output")
@@ -227,7 +227,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.pow([2, 3], 3).numpy().tolist()
     [8, 27]
     """
-    return apply("pow", x, y, name=name)
+    return apply_binary("pow", x, y, name)
 
 
 @gradient("pow", saves="both")

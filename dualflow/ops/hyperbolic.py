@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, apply_ordered, get_op
+from dualflow._core import Tensor, apply_ordered, apply_unary, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.compare import where
@@ -22,7 +22,6 @@ __all__ = [
     "tanh_grad",
 ]
 
-TANH = get_op("tanh")
 TANH_GRAD = get_op("tanh_grad")
 
 
@@ -47,7 +46,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.sinh([0., 1.]).numpy().round(4)
     array([0.    , 1.1752], dtype=float32)
     """
-    return apply("sinh", x, name=name)
+    return apply_unary("sinh", x, name)
 
 
 @gradient("sinh", saves="inputs")
@@ -76,7 +75,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.cosh([0., 1.]).numpy().round(4)
     array([1.    , 1.5431], dtype=float32)
     """
-    return apply("cosh", x, name=name)
+    return apply_unary("cosh", x, name)
 
 
 @gradient("cosh", saves="inputs")
@@ -106,7 +105,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.tanh([0., 1.]).numpy().round(4)
     array([0.    , 0.7616], dtype=float32)
     """
-    return apply_ordered(TANH, (x,), (), name)
+    return apply_unary("tanh", x, name)
 
 
 @gradient("tanh", saves="inputs")
@@ -165,7 +164,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.asinh([0., 1.]).numpy().round(4)
     array([0.    , 0.8814], dtype=float32)
     """
-    return apply("asinh", x, name=name)
+    return apply_unary("asinh", x, name)
 
 
 _FAR = 1e9     # squares are far from overflow, and 1 beside them is nothing
@@ -199,7 +198,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.acosh([1., 2.]).numpy().round(4)
     array([0.   , 1.317], dtype=float32)
     """
-    return apply("acosh", x, name=name)
+    return apply_unary("acosh", x, name)
 
 
 @gradient("acosh", saves="inputs")
@@ -228,7 +227,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.atanh([0., 0.5]).numpy().round(4)
     array([0.    , 0.5493], dtype=float32)
     """
-    return apply("atanh", x, name=name)
+    return apply_unary("atanh", x, name)
 
 
 @gradient("atanh", saves="inputs")

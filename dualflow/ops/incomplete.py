@@ -3,7 +3,7 @@ in float64 or wider, whatever the dtype, an element at a time."""
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_binary
 from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.exponential import log, log1p
@@ -51,7 +51,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.igamma(1., [0., 1., 2.]).numpy().round(4)
     array([0.    , 0.6321, 0.8647], dtype=float32)
     """
-    return apply("igamma", a, x, name=name)
+    return apply_binary("igamma", a, x, name)
 
 
 @gradient("igamma", saves="inputs")
@@ -81,7 +81,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.igammac(1., [0., 1., 2.]).numpy().round(4)
     array([1.    , 0.3679, 0.1353], dtype=float32)
     """
-    return apply("igammac", a, x, name=name)
+    return apply_binary("igammac", a, x, name)
 
 
 @gradient("igammac", saves="inputs")
@@ -103,7 +103,7 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
     >>> round(igamma_grad_a(1., 1.).item(), 4)
     -0.4317
     """
-    return apply("igamma_grad_a", a, x, name=name)
+    return apply_binary("igamma_grad_a", a, x, name)
 
 
 @gradient("igamma_grad_a", saves="inputs")
@@ -121,7 +121,7 @@ def gamma_density(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
     >>> round(gamma_density(2., 1.).item(), 4)
     0.3679
     """
-    return apply("gamma_density", a, x, name=name)
+    return apply_binary("gamma_density", a, x, name)
 
 
 @gradient("gamma_density", saves="both")
@@ -214,7 +214,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.zeta([2., 4.], 1.).numpy().round(4)
     array([1.6449, 1.0823], dtype=float32)
     """
-    return apply("zeta", x, q, name=name)
+    return apply_binary("zeta", x, q, name)
 
 
 @gradient("zeta", saves="inputs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply, apply_binary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.compare import where
 
@@ -38,7 +38,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.maximum([1, 5], 3).numpy().tolist()
     [3, 5]
     """
-    return apply("maximum", x, y, name=name)
+    return apply_binary("maximum", x, y, name)
 
 
 @gradient("maximum", saves="inputs")
@@ -68,7 +68,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.minimum([1, 5], 3).numpy().tolist()
     [1, 3]
     """
-    return apply("minimum", x, y, name=name)
+    return apply_binary("minimum", x, y, name)
 
 
 @gradient("minimum", saves="inputs")

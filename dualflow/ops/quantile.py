@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.exponential import exp
 
@@ -38,7 +38,7 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.erfinv([0., 0.5, 1.]).numpy().round(4)
     array([0.    , 0.4769,    inf], dtype=float32)
     """
-    return apply("erfinv", x, name=name)
+    return apply_unary("erfinv", x, name)
 
 
 @gradient("erfinv", saves="output")
@@ -68,7 +68,7 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.erfcinv([0., 0.5, 1.]).numpy().round(4)
     array([   inf, 0.4769, 0.    ], dtype=float32)
     """
-    return apply("erfcinv", x, name=name)
+    return apply_unary("erfcinv", x, name)
 
 
 @gradient("erfcinv", saves="output")
@@ -98,7 +98,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.ndtri([0.025, 0.5]).numpy().round(4)
     array([-1.96,  0.  ], dtype=float32)
     """
-    return apply("ndtri", x, name=name)
+    return apply_unary("ndtri", x, name)
 
 
 @gradient("ndtri", saves="output")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, apply_ordered, get_op
+from dualflow._core import Tensor, apply, apply_binary, apply_ordered, apply_unary, get_op
 from dualflow.gradient_registry import gradient
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def relu_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.relu.relu_grad([1., 2.], [0., 3.]).numpy().tolist()
     [0.0, 2.0]
     """
-    return apply("relu_grad", g, y, name=name)
+    return apply_binary("relu_grad", g, y, name)
 
 
 @gradient("relu_grad", saves=(1,))
@@ -93,7 +93,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.relu6([-1., 2., 7.]).numpy().tolist()
     [0.0, 2.0, 6.0]
     """
-    return apply("relu6", features, name=name)
+    return apply_unary("relu6", features, name)
 
 
 @gradient("relu6", saves="output")
@@ -122,7 +122,7 @@ def relu6_grad(g: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.ops.relu.relu6_grad([1., 2.], [3., 6.]).numpy().tolist()
     [1.0, 0.0]
     """
-    return apply("relu6_grad", g, y, name=name)
+    return apply_binary("relu6_grad", g, y, name)
 
 
 @gradient("relu6_grad", saves=(1,))

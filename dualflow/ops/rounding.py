@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, as_tensor, bind
+from dualflow._core import Tensor, apply_unary, as_tensor, bind
 from dualflow.gradient_registry import no_gradient
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.floor([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
     [-2.0, 0.0, 1.0, 2.0]
     """
-    return apply("floor", x, name=name)
+    return apply_unary("floor", x, name)
 
 
 no_gradient("floor", why="it is piecewise constant")
@@ -69,7 +69,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.ceil([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
     [-1.0, 1.0, 2.0, 3.0]
     """
-    return apply("ceil", x, name=name)
+    return apply_unary("ceil", x, name)
 
 
 no_gradient("ceil", why="it is piecewise constant")
@@ -96,7 +96,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.round([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
     [-2.0, 0.0, 2.0, 3.0]
     """
-    return apply("round", x, name=name)
+    return apply_unary("round", x, name)
 
 
 no_gradient("round", why="it is piecewise constant")
@@ -123,7 +123,7 @@ def trunc(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.trunc([-1.5, 0.5, 1.5, 2.7]).numpy().tolist()
     [-1.0, 0.0, 1.0, 2.0]
     """
-    return apply("trunc", x, name=name)
+    return apply_unary("trunc", x, name)
 
 
 no_gradient("trunc", why="it is piecewise constant")
@@ -170,7 +170,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_nan([1., float('inf'), float('nan')]).numpy().tolist()
     [False, False, True]
     """
-    return apply("is_nan", x, name=name)
+    return apply_unary("is_nan", x, name)
 
 
 no_gradient("is_nan", why="its result is bool")
@@ -197,7 +197,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_inf([1., float('inf'), float('nan')]).numpy().tolist()
     [False, True, False]
     """
-    return apply("is_inf", x, name=name)
+    return apply_unary("is_inf", x, name)
 
 
 no_gradient("is_inf", why="its result is bool")
@@ -224,7 +224,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_finite([1., float('inf'), float('nan')]).numpy().tolist()
     [True, False, False]
     """
-    return apply("is_finite", x, name=name)
+    return apply_unary("is_finite", x, name)
 
 
 no_gradient("is_finite", why="its result is bool")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, apply_ordered, get_op
+from dualflow._core import Tensor, apply, apply_binary, apply_ordered, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array import expand_dims
 from dualflow.ops.creation import ones_like
@@ -293,7 +293,7 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
     >>> df.nn.sigmoid_cross_entropy_with_logits([1., 0.], [1000., 1000.]).numpy().tolist()
     [0.0, 1000.0]
     """
-    return apply("sigmoid_cross_entropy", labels, logits, name=name)
+    return apply_binary("sigmoid_cross_entropy", labels, logits, name)
 
 
 @gradient("sigmoid_cross_entropy", saves="inputs")

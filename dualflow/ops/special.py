@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, as_tensor
+from dualflow._core import Tensor, apply, apply_binary, apply_unary, as_tensor
 from dualflow.dtypes import float64
 from dualflow.gradient_registry import gradient
 from dualflow.ops.cast import cast
@@ -40,7 +40,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.sigmoid([-1., 0., 1.]).numpy().round(4)
     array([0.2689, 0.5   , 0.7311], dtype=float32)
     """
-    return apply("sigmoid", x, name=name)
+    return apply_unary("sigmoid", x, name)
 
 
 @gradient("sigmoid", saves="inputs")
@@ -70,7 +70,7 @@ def sigmoid_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tenso
     >>> df.ops.special.sigmoid_grad([1., 2.], 0.).numpy().tolist()
     [0.25, 0.5]
     """
-    return apply("sigmoid_grad", g, x, name=name)
+    return apply_binary("sigmoid_grad", g, x, name)
 
 
 @gradient("sigmoid_grad", saves="inputs")
@@ -100,7 +100,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.softplus([-1., 0., 1.]).numpy().round(4)
     array([0.3133, 0.6931, 1.3133], dtype=float32)
     """
-    return apply("softplus", features, name=name)
+    return apply_unary("softplus", features, name)
 
 
 @gradient("softplus", saves="inputs")
@@ -129,7 +129,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.log_sigmoid([-1., 0., 1.]).numpy().round(4)
     array([-1.3133, -0.6931, -0.3133], dtype=float32)
     """
-    return apply("log_sigmoid", x, name=name)
+    return apply_unary("log_sigmoid", x, name)
 
 
 @gradient("log_sigmoid", saves="inputs")
@@ -158,7 +158,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.xlogy([0., 2.], [0., 3.]).numpy().round(4)
     array([0.    , 2.1972], dtype=float32)
     """
-    return apply("xlogy", x, y, name=name)
+    return apply_binary("xlogy", x, y, name)
 
 
 @gradient("xlogy", saves="inputs")
@@ -187,7 +187,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.xlog1py([0., 2.], [-1., 2.]).numpy().round(4)
     array([0.    , 2.1972], dtype=float32)
     """
-    return apply("xlog1py", x, y, name=name)
+    return apply_binary("xlog1py", x, y, name)
 
 
 @gradient("xlog1py", saves="inputs")
@@ -219,7 +219,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.xdivy([0., 2.], [0., 4.]).numpy().round(4)
     array([0. , 0.5], dtype=float32)
     """
-    return apply("xdivy", x, y, name=name)
+    return apply_binary("xdivy", x, y, name)
 
 
 @gradient("xdivy", saves="inputs")
@@ -251,7 +251,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.erf([0., 1.]).numpy().round(4)
     array([0.    , 0.8427], dtype=float32)
     """
-    return apply("erf", x, name=name)
+    return apply_unary("erf", x, name)
 
 
 @gradient("erf", saves="inputs")
@@ -280,7 +280,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.erfc([0., 1.]).numpy().round(4)
     array([1.    , 0.1573], dtype=float32)
     """
-    return apply("erfc", x, name=name)
+    return apply_unary("erfc", x, name)
 
 
 @gradient("erfc", saves="inputs")
@@ -309,7 +309,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.lgamma([1., 5.]).numpy().round(4)
     array([0.    , 3.1781], dtype=float32)
     """
-    return apply("lgamma", x, name=name)
+    return apply_unary("lgamma", x, name)
 
 
 @gradient("lgamma", saves="inputs")
@@ -338,7 +338,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.digamma([1., 5.]).numpy().round(4)
     array([-0.5772,  1.5061], dtype=float32)
     """
-    return apply("digamma", x, name=name)
+    return apply_unary("digamma", x, name)
 
 
 @gradient("digamma", saves="inputs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.array import stop_gradient
@@ -45,7 +45,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.sin([0., 1.]).numpy().round(4)
     array([0.    , 0.8415], dtype=float32)
     """
-    return apply("sin", x, name=name)
+    return apply_unary("sin", x, name)
 
 
 @gradient("sin", saves="inputs")
@@ -74,7 +74,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.cos([0., 1.]).numpy().round(4)
     array([1.    , 0.5403], dtype=float32)
     """
-    return apply("cos", x, name=name)
+    return apply_unary("cos", x, name)
 
 
 @gradient("cos", saves="inputs")
@@ -103,7 +103,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.tan([0., 1.]).numpy().round(4)
     array([0.    , 1.5574], dtype=float32)
     """
-    return apply("tan", x, name=name)
+    return apply_unary("tan", x, name)
 
 
 @gradient("tan", saves="output")
@@ -132,7 +132,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.asin([0., 1.]).numpy().round(4)
     array([0.    , 1.5708], dtype=float32)
     """
-    return apply("asin", x, name=name)
+    return apply_unary("asin", x, name)
 
 
 @gradient("asin", saves="inputs")
@@ -161,7 +161,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.acos([0., 1.]).numpy().round(4)
     array([1.5708, 0.    ], dtype=float32)
     """
-    return apply("acos", x, name=name)
+    return apply_unary("acos", x, name)
 
 
 @gradient("acos", saves="inputs")
@@ -190,7 +190,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.atan([0., 1.]).numpy().round(4)
     array([0.    , 0.7854], dtype=float32)
     """
-    return apply("atan", x, name=name)
+    return apply_unary("atan", x, name)
 
 
 @gradient("atan", saves="inputs")
@@ -220,7 +220,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.atan2([1., -1.], [0., -1.]).numpy().round(4)
     array([ 1.5708, -2.3562], dtype=float32)
     """
-    return apply("atan2", y, x, name=name)
+    return apply_binary("atan2", y, x, name)
 
 
 @gradient("atan2", saves="inputs")
