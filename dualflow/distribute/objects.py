@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from dualflow._core import Recording, Variable
+from dualflow._core import Recording, Variable, unwrapped
 from dualflow.distribute import moves
 from dualflow.distribute.collectives import root_of
 from dualflow.distribute.reductions import done
@@ -25,7 +25,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
 
     Parameters
     ----------
-    variables : iterable of Variable
+    variables : iterable of Variable, or of Keras's
         As many on all ranks, of the same names, dtypes and shapes, in the same order.
     root_rank : int
     process_set : ProcessSet
@@ -41,7 +41,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0, *,
     >>> df.distribute.init()                # here one rank: started without mpiexec
     >>> df.distribute.broadcast_variables([df.Variable([1., 2.])], root_rank=0)
     """
-    own = list(variables)
+    own = [unwrapped(v) for v in variables]
     for v in own:
         if not isinstance(v, Variable):
             raise DTypeError(f"broadcast_variables: got a {type(v).__name__}, want Variables")

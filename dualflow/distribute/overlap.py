@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, checks_numerics, memory_of, unfilled
+from dualflow._core import Tensor, apply, as_tensor, checks_numerics, memory_of, unfilled
 from dualflow.distribute import moves, progress
 from dualflow.distribute.reductions import Reduction, done
 from dualflow.distribute.tree import Pile
@@ -10,6 +10,8 @@ from dualflow.distribute.world import ProcessSet, global_process_set
 from dualflow.dtypes import DType, bool_, float32
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.beside import beside
+from dualflow.ops.indexed_slices import IndexedSlices
+from dualflow.ops.registered import call_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +64,30 @@ class How:
         if self.op == "average" and n > 1:
             values = apply("divide", values, float(n))
         return [values, moves.allgather(self.group, f"{name}/indices", indices, "gradients")]
+
+
+def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """Gradients of all ranks: None stays None, rows are gathered."""
+    dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]
+    made: list[Any] = [None] * len(grads)
+    found = reduce_buckets(how, [as_tensor(grads[k]) for k in dense], [names[k] for k in dense])
+    for k, y in zip(dense, found, strict=True):
+        made[k] = y
+    for k, g in enumerate(grads):
+        if isinstance(g, IndexedSlices):
+            made[k] = _gathered(how, g, names[k])
+    return made
+
+
+def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
+    def compute(values: Tensor, indices: Tensor) -> list[Tensor]:
+        found: list[Tensor] = done(how.group, lambda: how.gather(name, values, indices))
+        return found
+
+    values, indices = g.values, g.indices
+    types = [(values.dtype, (None, *values.shape[1:])), (indices.dtype, (None,))]
+    values, indices = call_python("gather_gradients", compute, [values, indices], types, None)
+    return IndexedSlices(values, indices, g.dense_shape)
 
 
 def reduce_buckets(how: How, xs: Sequence[Tensor], names: Sequence[str]) -> list[Tensor]:

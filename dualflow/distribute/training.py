@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
 from dualflow.arguments import integer
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import moves
-from dualflow.distribute.overlap import How, Passes, reduce_buckets
-from dualflow.distribute.reductions import done, wire_of
+from dualflow.distribute.overlap import How, Passes, reduced
+from dualflow.distribute.reductions import wire_of
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import bool_, float32
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -19,7 +22,7 @@ from dualflow.optimizers import Optimizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from dualflow.ops.types import DTypeLike
@@ -37,30 +40,6 @@ def how_of(who: str, op: str, compression: DTypeLike | None, bucket_bytes: int, 
         raise InvalidArgumentError(f"{who}: backward_passes_per_step is {passes!r}, want an int "
                                    "of at least 1")
     return How(process_set, op, wire_of(compression), bucket_bytes, passes)
-
-
-def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """Gradients of all ranks: None stays None, rows are gathered."""
-    dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]
-    made: list[Any] = [None] * len(grads)
-    found = reduce_buckets(how, [as_tensor(grads[k]) for k in dense], [names[k] for k in dense])
-    for k, y in zip(dense, found, strict=True):
-        made[k] = y
-    for k, g in enumerate(grads):
-        if isinstance(g, IndexedSlices):
-            made[k] = _gathered(how, g, names[k])
-    return made
-
-
-def _gathered(how: How, g: IndexedSlices, name: str) -> IndexedSlices:
-    def compute(values: Tensor, indices: Tensor) -> list[Tensor]:
-        found: list[Tensor] = done(how.group, lambda: how.gather(name, values, indices))
-        return found
-
-    values, indices = g.values, g.indices
-    types = [(values.dtype, (None, *values.shape[1:])), (indices.dtype, (None,))]
-    values, indices = call_python("gather_gradients", compute, [values, indices], types, None)
-    return IndexedSlices(values, indices, g.dense_shape)
 
 
 class DistributedGradientTape:
@@ -187,7 +166,7 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer : Optimizer, or one of Keras
         Shares its state with what is returned.
     op : {"average", "sum", "min", "max", "product"}
         What becomes of the gradients of micro-batches.
@@ -228,9 +207,10 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     >>> v.numpy().item()
     2.5
     """
-    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, _Distributed):
+    ours = isinstance(optimizer, Optimizer)
+    if (not ours and not of_keras(optimizer)) or hasattr(optimizer, "_how"):
         raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, want an "
-                         "optimizer of df.optimizers that is not distributed yet")
+                         "optimizer of df.optimizers or Keras that is not distributed yet")
     check_set("DistributedOptimizer", process_set)
     if shards is not None:
         if integer(shards, "DistributedOptimizer: shards") < 1 or shards % process_set.size():
@@ -239,7 +219,15 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
         backward_passes_per_step = shards // process_set.size()
     how = how_of("DistributedOptimizer", op, compression, bucket_bytes, backward_passes_per_step,
                  process_set)
-    return _distributed(type(optimizer), how, optimizer.__dict__)
+    if ours:
+        return _distributed(type(optimizer), how, optimizer.__dict__)
+    return import_module("dualflow.distribute.keras").distributed(optimizer, how)
+
+
+def of_keras(optimizer: Any) -> bool:
+    """Whether it is an optimizer of Keras, which is not loaded for that."""
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(optimizer, keras.Optimizer)
 
 
 def _distributed(kind: type[Optimizer], how: How, state: dict[str, Any] | None = None) -> Any:

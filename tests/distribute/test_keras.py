@@ -1,0 +1,142 @@
+"""Keras models on two ranks."""
+
+import json
+
+import pytest
+
+pytest.importorskip("dualflow.keras", reason="needs Keras", exc_type=ImportError)
+pytest.importorskip("mpi4py", reason="training on many machines needs mpi4py")
+
+from tests.distribute.test_ranks import MPIEXEC, launch
+
+pytestmark = [pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec"),
+              pytest.mark.xdist_group("mpi")]
+
+HEAD = """
+import json, sys
+import numpy as np
+import dualflow as df
+import dualflow.keras as keras
+from dualflow import distribute as d
+from dualflow.distribute.keras import *
+d.init()
+keras.utils.set_random_seed(d.rank())       # until weights are broadcast, they differ
+rng = np.random.default_rng(0)
+x = rng.integers(0, 20, (64, 3))
+y = rng.normal(size=(64, 1)).astype("float32")
+def made(optimizer, **options):
+    layers = [keras.layers.Embedding(20, 4), keras.layers.Flatten(),
+              keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile(optimizer, "mse", metrics=["mae"], **options)
+    return model
+def bits(model):
+    return [w.numpy().tobytes().hex() for w in model.weights]
+def tell(value):
+    told = d.allgather_object(value)
+    if d.rank() == 0:
+        print(json.dumps(told))
+"""
+
+
+def told(source, n=2):
+    """What each rank tells."""
+    job = launch(n, "-c", HEAD + source)
+    out, err = job.communicate(timeout=120)
+    assert job.returncode == 0, out + err
+    return json.loads(out.splitlines()[-1])
+
+
+def test_fit_is_that_of_micro_batches():
+    """Traced and eager, with the bits of one process that takes the means of both gradients."""
+    found = told("""
+def trained(**options):
+    keras.utils.set_random_seed(d.rank())
+    model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)), **options)
+    model.build((None, 3))
+    start = d.broadcast_object(model.get_weights(), 0)
+    history = model.fit(x[d.rank()::2], y[d.rank()::2], batch_size=16, epochs=2, shuffle=False,
+                        verbose=0, callbacks=[BroadcastGlobalVariablesCallback(),
+                                              MetricAverageCallback()])
+    return start, bits(model), history.history
+
+def alone(start):
+    model = made(keras.optimizers.Adam(0.01))
+    model.build((None, 3))
+    model.set_weights(start)
+    variables = [w._value for w in model.trainable_weights]
+    for at in [0, 32, 0, 32]:
+        parts = []
+        for rank in range(2):
+            rows = slice(at + rank, at + 32, 2)
+            with df.GradientTape() as tape:
+                loss = model.compute_loss(x[rows], y[rows], model(x[rows], training=True))
+            parts.append(tape.gradient(loss, variables))
+        model.optimizer.apply_gradients(
+            [(mean(a, b), w) for a, b, w in zip(*parts, model.trainable_weights)])
+    return bits(model)
+
+def mean(a, b):
+    if isinstance(a, df.IndexedSlices):
+        return df.IndexedSlices(df.concat([a.values / 2., b.values / 2.], 0),
+                                df.concat([a.indices, b.indices], 0), a.dense_shape)
+    return (a + b) / 2.
+
+start, traced, history = trained()
+_, eager, same = trained(run_eagerly=True)
+tell([alone(start), traced, eager, history, same])
+""")
+    for alone, traced, eager, history, same in found:
+        assert alone == traced == eager
+        assert history == same == found[0][3] and set(history) == {"loss", "mae"}
+
+
+def test_learning_rates_grow_to_that_of_all_ranks():
+    for rates in told("""
+model, seen = made(d.DistributedOptimizer(keras.optimizers.SGD(0.0))), []
+see = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(
+    round(float(model.optimizer.learning_rate), 6)))
+model.fit(x, y, batch_size=32, epochs=3, verbose=0,
+          callbacks=[LearningRateWarmupCallback(0.8, warmup_epochs=2), see])
+tell(seen)
+"""):
+        assert rates == [0.4, 0.5, 0.6, 0.7, 0.8, 0.8]
+
+
+def test_files_are_those_of_one_process(tmp_path):
+    """And go on on other ranks, with their optimizer's state."""
+    file = str(tmp_path / "model.keras")
+    for iterations, same, again in told(f"""
+model = made(d.DistributedOptimizer(keras.optimizers.Adam(0.01)))
+model.fit(x, y, verbose=0)
+if d.rank() == 0:
+    model.save({file!r})
+d.barrier()
+read = keras.models.load_model({file!r})
+same = type(read.optimizer) is keras.optimizers.Adam
+d.broadcast_variables(read.variables)
+read.compile(d.DistributedOptimizer(read.optimizer), "mse")
+read.fit(x, y, verbose=0)
+tell([int(read.optimizer.iterations), same, bits(read)])
+"""):
+        assert iterations == 4 and same and again
+
+
+def test_what_is_refused():
+    assert told("""
+said = []
+for make in (lambda: d.DistributedOptimizer(keras.optimizers.SGD(0.1), shards=2),
+             lambda: d.DistributedOptimizer(d.DistributedOptimizer(keras.optimizers.SGD(0.1))),
+             lambda: d.DistributedOptimizer(keras.layers.Dense(1))):
+    try:
+        make()
+    except df.errors.DualflowError as error:
+        said.append(str(error))
+tell(said)
+""", 1)[0] == [
+        "DistributedOptimizer: an optimizer of Keras adds up micro-batches by itself; give that "
+        "gradient_accumulation_steps in place of backward_passes_per_step and shards",
+        "DistributedOptimizer: got a SGD, want an optimizer of df.optimizers or Keras that is not "
+        "distributed yet",
+        "DistributedOptimizer: got a Dense, want an optimizer of df.optimizers or Keras that is "
+        "not distributed yet"]
