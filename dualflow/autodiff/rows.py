@@ -24,7 +24,7 @@ FEW = 16
 
 
 def backward_rows(log: RecordLog, y: TensorBase, gradients: Tensor,
-                  sources: Sequence[TensorBase]) -> list[Tensor | None]:
+                  sources: Sequence[TensorBase]) -> tuple[list[Tensor | None], Any]:
     """The gradients with respect to each source for each of many gradients of `y`.
 
     Parameters
@@ -36,22 +36,28 @@ def backward_rows(log: RecordLog, y: TensorBase, gradients: Tensor,
 
     Returns
     -------
-    list of Tensor, shape (n, s...), or None where nothing flows
+    found : list of Tensor, shape (n, s...), or None where nothing flows
+    how : KnownLog, str or None
+        How the last row was computed; see `flow_back`.
     """
     ids = [tensor_id(x) for x in sources]
+    how: Any = None
 
     def row(g: Any) -> list[Any]:
-        return flow_back(log, [y], {tensor_id(y): g}, ids, False)[0]
+        nonlocal how
+        made, how = flow_back(log, [y], {tensor_id(y): g}, ids, False)
+        return made
 
     if static_shape(gradients)[0] > FEW:
         try:
-            return list(import_module("dualflow.transforms").vmap(row)(gradients))
+            made = import_module("dualflow.transforms").vmap(row)(gradients)
+            return list(made), "all rows at once"
         except DualflowError:
             pass        # a rule of the user's that wants numbers: say, or have it, row by row
     found = [row(g) for g in unstack(gradients)]
     return [None if all([part is None for part in parts]) else
             stack([zeros(x) if part is None else part for part in parts])
-            for x, parts in zip(sources, zip(*found, strict=True), strict=True)]
+            for x, parts in zip(sources, zip(*found, strict=True), strict=True)], how
 
 
 def directions(shape: Sequence[Any], dtype: DType) -> Tensor:

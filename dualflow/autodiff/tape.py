@@ -286,7 +286,9 @@ class GradientTape(Recorder):
         wanted = flatten_tensors(sources)
         check_tensors("source", wanted)
         results = []
-        found = backward_rows(log, y, rows, wanted) if y.size else [None] * len(wanted)
+        found: list[Any] = [None] * len(wanted)
+        if y.size:
+            found, self._how = backward_rows(log, y, rows, wanted)
         for x, g in zip(wanted, found, strict=True):
             if g is None and y.size and not zero:
                 results.append(self._missing([y], x))

@@ -9,7 +9,7 @@ from keras.callbacks import Callback
 
 from dualflow._core import unwrapped
 from dualflow.distribute.objects import allgather_object, broadcast_variables
-from dualflow.distribute.overlap import How, reduced
+from dualflow.distribute.overlap import Distributed, How, reduced
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.errors import InvalidArgumentError
 
@@ -118,10 +118,8 @@ class LearningRateWarmupCallback(Callback):
                       f"{self._group.size()} ranks")
 
 
-class _Distributed:
+class _Distributed(Distributed):
     """What optimizers of Keras do instead, once they are distributed."""
-
-    _how: How
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         variables: Any = self

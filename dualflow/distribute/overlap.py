@@ -66,6 +66,12 @@ class How:
         return [values, moves.allgather(self.group, f"{name}/indices", indices, "gradients")]
 
 
+class Distributed:
+    """Base of optimizers that are distributed."""
+
+    _how: How
+
+
 def reduced(how: How, grads: Sequence[Any], names: Sequence[str]) -> list[Any]:
     """Gradients of all ranks: None stays None, rows are gathered."""
     dense = [k for k, g in enumerate(grads) if g is not None and not isinstance(g, IndexedSlices)]

@@ -9,7 +9,7 @@ from dualflow._core import Tensor, as_tensor, current_graph, unwrapped
 from dualflow.arguments import integer
 from dualflow.autodiff.tape import GradientTape
 from dualflow.distribute import moves
-from dualflow.distribute.overlap import How, Passes, reduced
+from dualflow.distribute.overlap import Distributed, How, Passes, reduced
 from dualflow.distribute.reductions import wire_of
 from dualflow.distribute.world import ProcessSet, check_set, global_process_set
 from dualflow.dtypes import bool_, float32
@@ -93,17 +93,16 @@ class DistributedGradientTape:
         return pack_sequence_as(sources, reduced(self._how, flat, names))
 
 
-class _Distributed(Optimizer):
+class _Distributed(Distributed, Optimizer):
     """What optimizers do instead, once they are distributed."""
 
-    _how: How
     _passes: Passes | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {**self.__getstate__()}
         how = state.pop("_how")
         del state["_passes"]
-        return _distributed, (type(self).__mro__[2], how), state
+        return _distributed, (type(self).__bases__[1], how), state
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
         pairs = list(grads_and_vars)
@@ -208,7 +207,7 @@ def DistributedOptimizer(optimizer: Optimizer, *, op: str = "average",
     2.5
     """
     ours = isinstance(optimizer, Optimizer)
-    if (not ours and not of_keras(optimizer)) or hasattr(optimizer, "_how"):
+    if (not ours and not of_keras(optimizer)) or isinstance(optimizer, Distributed):
         raise DTypeError(f"DistributedOptimizer: got a {type(optimizer).__name__}, want an "
                          "optimizer of df.optimizers or Keras that is not distributed yet")
     check_set("DistributedOptimizer", process_set)

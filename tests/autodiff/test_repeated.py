@@ -576,3 +576,16 @@ def test_threads_on_one_log():
     assert not wrong and not LOGS.counted
     (known,) = LOGS.programs
     assert known.runs + known.walks == 400          # walked while one thread compiles
+
+
+@pytest.mark.parametrize("n, told", [(3, "run by its program"),
+                                     (40, "walked back: all rows at once")])
+@pytest.mark.parametrize("name", ["jacobian", "batch_jacobian"])
+def test_a_report_of_jacobians(name, n, told):
+    x = numbers(2, n) if name == "batch_jacobian" else numbers(n)
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = df.tanh(x)
+    for _ in range(2):
+        getattr(tape, name)(y, x)
+    assert tape.report().splitlines()[0] == f"the last gradient of this tape was {told}"
