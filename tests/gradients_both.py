@@ -54,7 +54,8 @@ class Nothing:
     """Knows no log, so that all take the way above."""
 
     @staticmethod
-    def quick(log, target, sources, free):
+    def quick(tape, target, sources):
+        tape._start("gradient")
         return 0
 
 

@@ -49,6 +49,9 @@ cdef class Recorder:
 
     def _start(self, str caller not None):
         """Its log, if gradients may be asked for; one that is not persistent stops recording."""
+        return self.start(caller)
+
+    cdef RecordLog start(self, str caller):
         if not self._persistent:
             if self.asked:
                 raise RuntimeError(

@@ -167,10 +167,12 @@ cdef class KnownLogs:
             log.free_entries()
         return found
 
-    def quick(self, RecordLog log not None, target, sources, bint free):
-        """What `run` gives in the structure of `sources`, a tensor, or a list or tuple of them,
-        where a program gives all of it; else an int, by which `run` knows what was written already.
-        The long way, which looks at structures, would take as long as a small program."""
+    def quick(self, Recorder tape not None, target, sources):
+        """What a tape's `gradient` gives for `sources`, a tensor, or a list or tuple of them, where
+        a program gives all of it; else an int, by which `run` knows what was written already. The
+        long way, which looks at structures, would take as long as a small program."""
+        cdef RecordLog log = tape.start("gradient")
+        cdef bint free = not tape._persistent
         cdef KnownLog known
         cdef list ids = []
         cdef bint alone = isinstance(sources, TensorBase)
@@ -196,6 +198,7 @@ cdef class KnownLogs:
             return 0
         if free:
             log.free_entries()
+        tape._how = None
         return found[0] if alone else found if type(sources) is list else tuple(found)
 
     cdef list execute(self, KnownLog known, RecordLog log, bint lends):

@@ -180,11 +180,10 @@ class GradientTape(Recorder):
             If a gradient is None; says why.
         """
         zero = unconnected_gradients != "none" and wants_zero(unconnected_gradients)
-        log = self._start("gradient")
-        known = 0 if output_gradients is not None else LOGS.quick(log, target, sources,
-                                                                  not self._persistent)
-        if type(known) is not int:
-            self._how = None
+        known = 0
+        if output_gradients is not None:
+            self._start("gradient")
+        elif type(known := LOGS.quick(self, target, sources)) is not int:
             return known
         target, output_gradients = without_slices(target, output_gradients)
         targets = [target] if type(target) is Tensor else flatten_tensors(target)
@@ -195,8 +194,7 @@ class GradientTape(Recorder):
         ids = [tensor_id(x) for x in wanted]
         plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
         seeds = None if plain else seed_gradients(targets, target, output_gradients)
-        results, self._how = flow_back(log, targets, seeds, ids, not self._persistent,
-                                      known)
+        results, self._how = flow_back(self._log, targets, seeds, ids, not self._persistent, known)
         for k, g in enumerate(results):
             if g is None:
                 results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
