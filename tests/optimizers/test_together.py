@@ -152,6 +152,61 @@ def test_rows_alone(counts):
     assert table.numpy().tolist() == [[0, 0], [-0.5, -0.5], [0, 0]]
 
 
+# What each option costs: "again" is one call into C with nothing checked a second time, "together"
+# one call that checks, "one by one" a call for each variable.
+WAYS = {
+    "plain": ({}, "again"), "weight_decay": ({"weight_decay": 0.1}, "together"),
+    "clipnorm": ({"clipnorm": 0.5}, "together"), "clipvalue": ({"clipvalue": 0.5}, "together"),
+    "global_clipnorm": ({"global_clipnorm": 0.5}, "together"),
+    "use_ema": ({"use_ema": True}, "together"),
+    "ema_overwrite_frequency": ({"use_ema": True, "ema_overwrite_frequency": 2}, "together"),
+    "loss_scale_factor": ({"loss_scale_factor": 4.0}, "together"),
+    "gradient_accumulation_steps": ({"gradient_accumulation_steps": 2}, "together"),
+    "a schedule": ({"learning_rate": opt.schedules.ExponentialDecay(0.1, 2, 0.5)}, "together"),
+    "a function": ({"learning_rate": lambda: 0.1}, "together"),
+}
+KINDS = {
+    "SGD": opt.SGD, "momentum": lambda **k: opt.SGD(momentum=0.5, **k),
+    "nesterov": lambda **k: opt.SGD(momentum=0.5, nesterov=True, **k), "Adam": opt.Adam,
+    "amsgrad": lambda **k: opt.Adam(amsgrad=True, **k), "AdamW": opt.AdamW,
+    "AdamW amsgrad": lambda **k: opt.AdamW(amsgrad=True, **k), "RMSprop": opt.RMSprop,
+    "RMSprop momentum": lambda **k: opt.RMSprop(momentum=0.5, **k),
+    "centered": lambda **k: opt.RMSprop(centered=True, **k), "Adagrad": opt.Adagrad,
+}
+
+
+def way_of(optimizer, counts, grads):
+    """How the second and the third update of some variables are made."""
+    variables = [df.Variable([[1.0, 2.0]], dtype=g.dtype) for g in grads]
+    for _ in range(3 * (optimizer.gradient_accumulation_steps or 1)):
+        optimizer.apply_gradients(zip(grads, variables, strict=True))
+    assert optimizer.iterations.item() == 3
+    return {(): "one by one", (len(grads),): "again"}.get(tuple(counts), "together" if counts == [
+        len(grads)] * 3 else counts)
+
+
+@pytest.mark.parametrize("option", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_way_each_option_goes(kind, option, counts):
+    options, want = WAYS[option]
+    if option == "weight_decay" and KINDS[kind]().decays_itself:
+        want = "again"                      # their op knows it
+    grads = [df.constant([[0.5, -1.0]], dtype) for dtype in ("float32", "float64", "float32")]
+    assert way_of(KINDS[kind](**options), counts, grads) == want
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_way_rows_go(kind, counts):
+    rows = df.IndexedSlices([[0.5, -1.0]], [0], (1, 2))
+    assert way_of(KINDS[kind](), counts, [df.constant([[1.0, 2.0]]), rows]) == "one by one"
+
+
+def test_every_optimizer_has_its_way():
+    assert {type(make()) for make in KINDS.values()} == {
+        x for x in vars(opt).values() if isinstance(x, type) and issubclass(x, opt.Optimizer)
+        and x is not opt.Optimizer}
+
+
 def test_an_update_of_ones_own_comes_first(counts):
     class Halved(opt.SGD):
         def update(self, grad, var, slots, rate):
