@@ -107,7 +107,7 @@ class BackwardRule:
         # What flows into such an output flows into the inside of its node, if that is there.
         inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
                  for y in kept.get(x, ())}
-        wanted = [wants and not (k < len(inputs) and inputs[k] in inner)
+        wanted = [wants and not (k < len(inputs) and trace.enclosed.given_by(inputs[k]) in inner)
                   for k, wants in enumerate(wanted)]
         want: dict[int, Symbol] = {}
         so_far: Flows = {}

@@ -119,3 +119,18 @@ def test_gradient_in_a_branch(sign, loop, order):
                                      lambda: df.square(tape.gradient(a, x)), lambda: x * c))
 
     check(f, [*inputs(2)[:2], ROWS], order)
+
+
+@pytest.mark.parametrize("loop", ["while_loop", "scan"])
+@pytest.mark.parametrize(("order", "want"), [(2, 5.88), (3, 16.8)])
+def test_a_function_with_a_loop_whose_gradient_is_taken_in_another_function(loop, order, want):
+    def power(x):
+        if loop == "scan":
+            return df.scan(lambda c, _: (c * c, c), x, length=2)[0]
+        return df.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, x * x), (0, x))[1]
+
+    inner = df.function(power)
+    g = df.function(df.grad(lambda x: inner(x)))
+    for _ in range(order - 1):
+        g = df.grad(g)
+    assert g(df.constant(.7, df.float64)).item() == pytest.approx(want)
