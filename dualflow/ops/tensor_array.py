@@ -263,7 +263,7 @@ class TensorArray(Composite):
         tensors mean nothing around it."""
         made = self._with(rows, None)
         graph = current_graph()
-        if graph is not None and graph.n_open:
+        if graph is not None and graph.depth:
             made._values, made._rows = made._dense, None
         return made
 

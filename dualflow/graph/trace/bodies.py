@@ -67,41 +67,53 @@ class Body:
         self.same_tensors = False
         self.rows: dict[Symbol, Symbol] = {}
         self.outputs: list[Symbol] = []
-        mark, before = trace.mark, dict(trace.variables)
-        self.stand_ins: dict[Any, Symbol] = {v: stand_in(trace, v)
-                                             for v in before} if rounds else {}
-        trace.variables.update(self.stand_ins)
-        trace.n_open += 1
+        self._enter(trace)
         try:
             with trace.recording():     # and by no tape that was active before
                 self.result: Any = f(*params)
                 self.outputs = trace.adopt(None, [as_tensor(x) for x in leaves(self.result)])
         finally:
-            trace.n_open -= 1
-            self._cut_out(trace, mark, before)
+            self._cut_out(trace)
 
-    def _cut_out(self, trace: Trace, mark: int, before: Mapping[Variable, Symbol]) -> None:
-        """Takes what was recorded since a mark out of the trace. Leaves stay, and variables are as
-        they were."""
-        added = trace.nodes[mark:]
+    def _enter(self, trace: Trace) -> None:
+        """Open the body: variables get the versions that are read inside it."""
+        self._mark = trace.mark
+        self._around: dict[Variable, Symbol] = {}
+        self.stand_ins: dict[Variable, Symbol] = {}
+        for variable, version in trace.variables.items():
+            trace.variables[variable] = self.first_read(trace, variable, version)
+        trace.bodies.append(self)
+
+    def first_read(self, trace: Trace, variable: Variable, around: Symbol) -> Symbol:
+        """Return the version of a variable to read inside, given the version around the body."""
+        self._around[variable] = around
+        if not self.rounds:
+            return around
+        self.stand_ins[variable] = made = stand_in(trace, variable, around)
+        return made
+
+    def _cut_out(self, trace: Trace) -> None:
+        """Close the body: move the nodes recorded since it was opened out of the trace, except for
+        leaves, and restore the versions of variables around it."""
+        trace.bodies.remove(self)
+        added = trace.nodes[self._mark:]
         self.nodes: list[Node] = [node for node in added if node.op not in LEAVES]
-        trace.nodes[mark:] = [node for node in added if node.op in LEAVES]
+        trace.nodes[self._mark:] = [node for node in added if node.op in LEAVES]
         self.written: dict[Variable, tuple[Symbol, Symbol]] = {}
-        around, same = {}, {}
+        same = {}
         for variable, after in trace.variables.items():
-            around[variable] = (before[variable] if variable in before
-                                else _first_version(added, variable))
-            first = self.stand_ins.get(variable, around[variable])
+            around = self._around[variable]
+            first = self.stand_ins.get(variable, around)
             if after is not first:
                 self.written[variable] = first, after
-            elif first is not around[variable]:
-                same[first] = trace.enclosed.recorded_as[first] = around[variable]
-                trace.enclosed.replaced[first] = around[variable]
+            elif first is not around:
+                same[first] = trace.enclosed.recorded_as[first] = around
+                trace.enclosed.replaced[first] = around
         if self.stand_ins:
             for node in self.nodes:
                 node.inputs = tuple([same.get(x, x) for x in node.inputs])
             self.outputs = [same.get(x, x) for x in self.outputs]
-        trace.variables = around
+        trace.variables = self._around
 
     def replace(self, values: Mapping[Symbol, Symbol]) -> None:
         """Puts other values in the place of some that it reads."""
@@ -135,18 +147,14 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
     return made
 
 
-def stand_in(trace: Trace, variable: Variable) -> Symbol:
-    """What is read as the version at the start of a round."""
-    now = trace.variables[variable]
-    node = Node(PARAMETER, (), None, (), trace.names.unique(variable.name), now.node.line)
-    made = symbol(trace, node, 0, now.dtype, now.shape, stands_for=variable)
+def stand_in(trace: Trace, variable: Variable, around: Symbol) -> Symbol:
+    """Return the parameter of a loop body for the version of a variable at the start of an
+    iteration; `around` is the version around the loop."""
+    node = Node(PARAMETER, (), None, (), trace.names.unique(variable.name), around.node.line)
+    made = symbol(trace, node, 0, around.dtype, around.shape, stands_for=variable)
     node.outputs = (made,)
     trace.versions[made] = variable
     return made
-
-
-def _first_version(nodes: Sequence[Node], variable: Variable) -> Symbol:
-    return next(node.outputs[0] for node in nodes if node.data is variable)
 
 
 def own(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_params: int,
@@ -213,14 +221,9 @@ def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
     stands_for: dict[Symbol, Symbol] = dict(body.rows)
     inside = dict(zip(params, body.params, strict=True))
     inside.update({k: body.stand_ins[v] for v, k in written.items() if v in body.stand_ins})
-    changing = {inputs[k]: v for v, k in written.items() if body.rounds}
     for k, x in enumerate(inputs):
         if k in inside:
             made = inside[k]
-            made.node.data = Input(k)
-            graph.nodes.append(made.node)
-        elif x in changing:             # from round to round
-            made = param(trace, x, x.node.name, stands_for=changing[x])
             made.node.data = Input(k)
             graph.nodes.append(made.node)
         else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Symbol, as_tensor, tensor_id
 from dualflow.graph.ir import COND, LEAVES, LOOP, Node, loop_attrs
 from dualflow.graph.trace.aliases import Alias, is_alike
-from dualflow.graph.trace.bodies import Body, param, stand_in
+from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import own_recorded as own
 from dualflow.graph.trace.control import ENDLESS
 from dualflow.ops.bitwise import logical_and, logical_not, logical_or
@@ -36,12 +36,8 @@ class OpenBody(Body):
         self.same_tensors = True
         self.rows: dict[Symbol, Symbol] = {}
         self.outputs: list[Symbol] = []
-        self._mark, self._before = trace.mark, dict(trace.variables)
         self._guards = dict(trace.guards)
-        self.stand_ins: dict[Any, Symbol] = {v: stand_in(trace, v)
-                                             for v in self._before} if rounds else {}
-        trace.variables.update(self.stand_ins)
-        trace.n_open += 1
+        self._enter(trace)
         self._recording = trace.recording()     # and by no tape that was active before
         self._recording.__enter__()
 
@@ -52,8 +48,7 @@ class OpenBody(Body):
     def close(self) -> None:
         """Ends it; its outputs are told later."""
         self._recording.__exit__(None, None, None)
-        self.trace.n_open -= 1
-        self._cut_out(self.trace, self._mark, self._before)
+        self._cut_out(self.trace)
         self._same = {x: self.trace.variables[v] for v, x in self.stand_ins.items()
                       if v not in self.written}
 

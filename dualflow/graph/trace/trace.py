@@ -40,6 +40,7 @@ from dualflow.graph.ir import (
     walk,
 )
 from dualflow.graph.trace import control, messages
+from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
@@ -76,8 +77,8 @@ class Trace(Graph):
         The calls in it and in those it continues.
     alive : int
         Nonzero while it records; only then can its numbers be used as numbers.
-    n_open : int
-        How many branches and rounds it is inside of.
+    bodies : list of Body
+        The branches and loop bodies that are being recorded, the outermost first.
     sizes_seen : bool
         Whether Python was given a size that may change.
     flowed : dict of Symbol to Symbol
@@ -100,7 +101,7 @@ class Trace(Graph):
         self.after = after
         self.returned: list[Dim] = []
         self.alive = 0
-        self.n_open = 0
+        self.bodies: list[Body] = []
         self.sizes_seen = False
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.variables: dict[Any, Symbol] = {}
@@ -180,6 +181,11 @@ class Trace(Graph):
     # --- calls ---
 
     @property
+    def depth(self) -> int:
+        """The number of branches and loop bodies that are being recorded."""
+        return len(self.bodies)
+
+    @property
     def mark(self) -> int:
         """Where a function begins to record: for `enclose`, when it has returned."""
         return len(self.nodes)
@@ -242,13 +248,11 @@ class Trace(Graph):
 
     def read(self, variable: Variable) -> Symbol:
         """The current version of a variable."""
-        found = self.variables.get(variable)
-        if found is None:
+        if variable not in self.variables:
             with suspended():
                 now = variable.value()
-            found = self.leaf(VARIABLE, now, now.shape, now.shape, variable, variable,
-                              variable.name)
-        return found
+            self.leaf(VARIABLE, now, now.shape, now.shape, variable, variable, variable.name)
+        return self.variables[variable]
 
     def leaf(self, op: Op, like: Any, shape: Sequence[int | None], hints: Sequence[int | None],
              data: Any, stands_for: Any, name: str | None) -> Symbol:
@@ -258,8 +262,11 @@ class Trace(Graph):
         node.outputs = (made,)
         self.nodes.append(node)
         if op is VARIABLE:
-            self.variables[data] = made
             self.versions[made] = data
+            version = made
+            for body in self.bodies:        # each open loop body reads a version of its own
+                version = body.first_read(self, data, version)
+            self.variables[data] = version
         return made
 
     def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
