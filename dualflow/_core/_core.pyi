@@ -341,8 +341,7 @@ def walk_back(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
               fit: Callable[[Any, Any], Any], zeros: Callable[[Any], Any],
               settle: Callable[[list[Any]], tuple[list[Any], Any]],
               only_if: Callable[[Any, Any, Any, Any], Maybe], anew: Callable[[Any], Any],
-              free: bool = False, shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None,
-              eagerly: bool = False) -> dict[int, Any]: ...
+              free: bool = False, eagerly: bool = False) -> dict[int, Any]: ...
 
 @final
 class KnownLog:

@@ -50,7 +50,7 @@ cdef class Walk:
     cdef bint prune            # whether `reach` tells more than which ids are known
     cdef bint at_once          # whether sums are made as soon as both parts are there
     cdef dict found
-    cdef object total, fit, zeros, settle, only_if, anew, shared
+    cdef object total, fit, zeros, settle, only_if, anew
 
     def __dealloc__(self):
         cdef int64_t i
@@ -223,10 +223,6 @@ cdef class Walk:
                     g = Maybe(value, g.flag, g.clean) if type(g) is Maybe else value
                 known = max(known, (<Tensor>value).id)
             self.give(r.ids[k], g)
-            if self.shared is not None:
-                for other, part in self.shared(r.ids[k], g):
-                    if self.flows_to(other):
-                        self.give(other, part)
         return 0
 
     cdef int through_log(self, RecordLog log, bint free) except -1:
@@ -307,7 +303,7 @@ cdef object call_rule(Record r, g):
 
 
 def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_if,
-              anew, bint free=False, shared=None, bint eagerly=False):
+              anew, bint free=False, bint eagerly=False):
     """Gradients of the sources, by id.
 
     Parameters
@@ -330,8 +326,6 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
         The same value under an identity of its own.
     free : bool
         Whether the log forgets each record as soon as it has been stepped through.
-    shared : callable (id, gradient) -> list of (id, gradient), optional
-        What flows into other values because that flows into this one.
     eagerly : bool
         In a trace: which values are one, and which are summed when, is as without it.
 
@@ -344,7 +338,6 @@ def walk_back(records, dict gradients, sources, total, fit, zeros, settle, only_
     cdef uint64_t id
     w.total, w.fit, w.zeros, w.settle, w.only_if = total, fit, zeros, settle, only_if
     w.anew = anew
-    w.shared = shared
     w.at_once = not eagerly and (df_log_top != NULL or df_trace_top != NULL)
     w.found = {}
     sources = set(sources)

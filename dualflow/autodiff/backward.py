@@ -45,7 +45,6 @@ SUM = get_op("reduce_sum")
 
 def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
              sources: Iterable[int], free: bool = False, maybe: bool = False,
-             shared: Callable[[int, Any], list[tuple[int, Any]]] | None = None,
              eagerly: bool = False) -> dict[int, Any]:
     """Gradients of the values whose ids are `sources`.
 
@@ -59,32 +58,21 @@ def backward(records: RecordLog | Iterable[Record], gradients: dict[int, Any],
         Whether to drop each record from the log, with what it keeps alive, on the way.
     maybe : bool, default False
         Whether the caller can take a Maybe; otherwise zeros stand where nothing flowed.
-    shared : callable (id, gradient) -> list of (id, gradient), optional
-        What flows into other values because that flows into this one.
     eagerly : bool, default False
-        In a trace: which values are one is as without it.
+        In a trace: sums are made in the order of eager mode without tapes.
 
     Returns
     -------
     dict of id to Tensor or IndexedSlices, without the sources nothing flows to
     """
-    graph = current_graph()
-    if shared is None and graph is not None and graph.enclosed.aliases.known:
-        aliases = graph.enclosed.aliases
-        with aliases.walking(records, gradients, sources := list(sources)):
-            every = [*sources, *aliases.targets_of(sources)]
-            found = walk_back(records, aliases.entering(gradients), every, total, fit, zeros,
-                              settle, only_if, identity, free, aliases.shared)
-            found = aliases.merged(found, sources)
-    else:
-        found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
-                          free, shared, eagerly)
+    found = walk_back(records, gradients, sources, total, fit, zeros, settle, only_if, identity,
+                      free, eagerly)
     for key, g in found.items():
         if type(g) is IndexedSlices:
             g.write_out()           # while the tapes and the graph are there that are to know of it
         elif type(g) is Maybe and not maybe:
             found[key] = zeroed(g)
-            graph.flowed[found[key]] = flag_of(g)
+            current_graph().flowed[found[key]] = flag_of(g)
     return found
 
 

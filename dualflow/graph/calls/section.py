@@ -6,7 +6,7 @@ the Symbols that gradient rules hold, the user's own among them; but into lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Maybe, RecordLog, Symbol, as_tensor, tensor_id
@@ -14,7 +14,6 @@ from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
-from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.body_gradient import any_flag
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.flows import flows_into
@@ -91,12 +90,7 @@ class Section:
     def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
         """What gradients of targets read."""
         try:
-            found = self.gradient(targets, groups, [False] * len(groups)).reads
-            if not self.trace.enclosed.aliases.known:
-                return found
-            # What is added to sums that are there may be masked by flags that otherwise go along.
-            more = self.gradient(targets, groups, [True] * len(groups)).reads
-            return list(dict.fromkeys([*found, *more]))
+            return self.gradient(targets, groups, [False] * len(groups)).reads
         except DualflowError:
             # It is raised when that gradient is asked for; others may exist.
             if len(targets) * len(groups) == 1:
@@ -127,15 +121,10 @@ class Gradient(Section):
         sums = {k: trace.parameter_like(groups[k][0], "sum") for k, s in enumerate(summed) if s}
         flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
-        log, known_as = of.log(groups), of.known_as(groups)
-        given = {id(x) for x in of.sources}
+        log, given = of.log(groups), {id(x) for x in of.sources}
         with trace.recording():
-            sources = [tensor_id(group[0]) for group in groups]
-            aliases = trace.enclosed.aliases
-            # Whether a sum is there already does not decide about what is read.
-            with aliases.walking(log, {*flows, *sources}, ()):
-                found = backward(log, aliases.entering(flows, known_as), sources, free=True,
-                                 maybe=True, shared=known_shared(aliases, known_as))
+            found = backward(log, flows, [tensor_id(group[0]) for group in groups], free=True,
+                             maybe=True)
             results = [as_output(found.get(tensor_id(group[0])), id(group[0]) in given)
                        for group in groups]
         self.places: list[int] = [k for k, g in enumerate(results) if g is not None]
@@ -147,11 +136,6 @@ class Gradient(Section):
         self.reads: list[Symbol] = reads(trace, own, like.values(), of)
         like |= {x: of.like[x] for x in self.reads if x in of.like}
         super().__init__(trace, [*self.reads, *own], trace.outputs, like)
-
-
-def known_shared(aliases: Aliases, known_as: Mapping[int, int]) -> Any:
-    """What flows into others because it flows into a value, by the ids they are known by."""
-    return lambda i, g: [(known_as.get(at, at), part) for at, part in aliases.shared(i, g)]
 
 
 def as_output(g: Any, by_rows: bool) -> Any:

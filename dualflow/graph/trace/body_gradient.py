@@ -12,7 +12,7 @@ so far. `Maybe` tells what did not flow from zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import (
@@ -57,7 +57,6 @@ from dualflow.graph.trace.flows import (
     varies,
 )
 from dualflow.graph.trace.play import play
-from dualflow.graph.trace.row_flows import without_last
 from dualflow.ops.array import identity
 from dualflow.ops.bitwise import logical_or
 from dualflow.ops.reduce import reduce_any
@@ -80,16 +79,11 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
     made = list(node.outputs[:n_made(node)])
     if inputs:
         inside = symbol(trace, node, -1, float32, ())
-        aliases = trace.enclosed.aliases
-        known = set(map(aliases.recorded_id, inputs.values()))
-        more = aliases.targets(aliases.values(node.inputs))
-        given = [*dict.fromkeys(sources), *inputs.values(),
-                 *[x for i, x in more.items() if i not in known]]
+        given = [*dict.fromkeys(sources), *inputs.values()]
         rule = BackwardRule(node, given)
         op = record_owner(op.name, rule, given, [inside, *made])
         node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
                           bodies[0].same_tensors)
-        aliases.owners[op] = node
     return node
 
 
@@ -128,7 +122,7 @@ class BackwardRule:
                     found = WAYS[node.op](trace, node, flows, so_far, want).found
             finally:
                 trace.differentiate(before, None)
-        found = self._apart(kept, {**so_far, **found}, want)
+        found = {**so_far, **found}
         results = [self._result(kept, found, x, g) if wants else None
                    for x, g, wants in zip(inputs, sums, wanted, strict=False)]
         return results + [g if wants else None
@@ -147,18 +141,6 @@ class BackwardRule:
                 found.setdefault(data.inside, [])
                 if is_inside(x):
                     found[data.inside].append(x)
-        return found
-
-    def _apart(self, kept: dict[Symbol, list[Symbol]], found: Flows,
-               want: Container[int]) -> Flows:
-        """Hands what flows into the last row of what a loop handed on to what it returned, which
-        eager mode adds to: they are one tensor."""
-        aliases = current_graph().enclosed.aliases
-        for y in [y for ys in kept.values() for y in ys if y.node.op is LOOP]:
-            last = aliases.lasts.get(aliases.recorded_id(y.node.bodies[0].outputs[y.index]))
-            if last is not None and self._id(y) in found and self._id(last) in want:
-                found[self._id(y)], g = without_last(found[self._id(y)])
-                give(found, self._id(last), g)
         return found
 
     def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:
@@ -228,20 +210,8 @@ class Way:
     def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
         """What a body reads of the inside of the node, and what it takes sizes from that data
         decides about."""
-        own, aliases = set(inside), self.enclosed.aliases
-        read = [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)]) if x.node in own]
-        # The gradient of the gradient may ask what else they are.
-        inner = aliases.values(read)
-        more = map(self.enclosed.now, [*aliases.targets(inner).values(), *aliases.flags(inner)])
-        return list(dict.fromkeys([*read, *[x for x in more if x.node in own]]))
-
-    def enter(self, flows: Flows, y: Symbol, g: Any, handled: Iterable[int] = ()) -> None:
-        """Adds what flows into a value inside from around it or from another round; `handled`: the
-        ids of those that it has been given to already."""
-        if self.id_of(y) not in handled:
-            give(flows, self.id_of(y), g)
-            for i, part in self.enclosed.aliases.shared(self.id_of(y), g, handled):
-                give(flows, i, part)
+        own = set(inside)
+        return [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)]) if x.node in own]
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
         """The output that gives a value in body k."""

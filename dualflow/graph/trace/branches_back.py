@@ -56,12 +56,9 @@ class Branches(Way):
         body = self.node.bodies[k]
         log = self.log(body.nodes, self.want.values())
         flows: Flows = {i: g for i, g in self.so_far.items() if i in self.want}
-        aliases = self.enclosed.aliases
-        for place, g in self.more:
+        for place, g in [*self.more, *self.outs]:
             give(flows, self.id_of(body.outputs[place]), g)
-        for place, g in self.outs:
-            self.enter(flows, body.outputs[place], g, aliases.handled(self.node.outputs[place]))
-        found = backward(log, flows, self.want, free=True, maybe=True, shared=aliases.shared)
+        found = backward(log, flows, self.want, free=True, maybe=True)
         self.made.append([dense(found.get(i)) for i in self.want])
         return [part for g, x in zip(self.made[-1], self.want.values(), strict=True)
                 for part in (value_of(g, x), flag_for(g, x))]

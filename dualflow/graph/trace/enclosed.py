@@ -25,7 +25,6 @@ from dualflow.graph.ir import (
     Owned,
 )
 from dualflow.graph.trace import messages
-from dualflow.graph.trace.aliases import Aliases
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import Feed, is_number
 from dualflow.locks import reentrant_lock
@@ -42,8 +41,6 @@ class Enclosed:
     question : callable or None
         Called before control flow is refused, with the tensor whose truth is asked, if that is it:
         says what the message should add, or the answer.
-    aliases : Aliases
-        Values that are one tensor in eager mode.
     left : bool
         Whether the trace was left, to begin anew.
     lock : lock
@@ -60,7 +57,6 @@ class Enclosed:
         self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
         self.row_of: dict[Symbol, Symbol] = {}          # stacked flags: a row of them
         self._open: list[Node] = []                     # what is being differentiated
-        self.aliases: Aliases = Aliases(self)
 
     def __bool__(self) -> bool:
         return bool(self._owner)
@@ -106,15 +102,6 @@ class Enclosed:
     def put_inside(self, node: Node, owner: Node) -> None:
         """Notes a node added to a branch or a loop."""
         self._owner[node] = owner
-
-    def is_within(self, node: Node, owners: Container[Node]) -> bool:
-        """Whether a node is one of some, or inside one of them."""
-        at: Node | None = node
-        while at is not None:
-            if at in owners:
-                return True
-            at = self._owner.get(at)
-        return False
 
     @contextmanager
     def opened(self, node: Node) -> Iterator[None]:

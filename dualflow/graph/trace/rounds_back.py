@@ -10,7 +10,6 @@ from dualflow.autodiff.backward import backward, total
 from dualflow.autodiff.maybe import clean, flag_of, zeroed
 from dualflow.dtypes import int64
 from dualflow.graph.ir import LOOP, LoopParts, Node, loop_attrs, loop_parts
-from dualflow.graph.trace.aliases import only
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.body_gradient import (
     WAYS,
@@ -26,7 +25,6 @@ from dualflow.graph.trace.flows import dense, rounds_of, row_parts, varies
 from dualflow.graph.trace.row_flows import delayed
 from dualflow.ops import creation
 from dualflow.ops.array import reshape, shape
-from dualflow.ops.bitwise import logical_not
 from dualflow.ops.compare import where
 from dualflow.ops.join import concat
 
@@ -55,12 +53,8 @@ class Rounds(Way):
         self.carried: list[Symbol] = body.inputs[parts.carried]
         self.sliced: list[Symbol] = body.inputs[parts.sliced]
         self.next: list[Symbol] = body.outputs[parts.first:parts.first + parts.n_carried]
-        ids = {tensor_id(x): x for x in self.inputs[parts.captured]}
-        aliases = self.enclosed.aliases
-        ids |= aliases.targets(aliases.values(node.inputs))
-        ids |= {tensor_id(x): x for c, x in zip(self.carried, self.inputs[parts.carried],
-                                                strict=True) if aliases.handled(c)}
-        self.captured: dict[int, Symbol] = {i: x for i, x in ids.items() if i in self.want}
+        self.captured: dict[int, Symbol] = {tensor_id(x): x for x in self.inputs[parts.captured]
+                                            if tensor_id(x) in self.want}
         self.rows: list[int] = [k for k, x in enumerate(self.inputs[parts.sliced])
                      if tensor_id(x) in self.want]
         self.watched: list[int] = self._watched()
@@ -92,26 +86,16 @@ class Rounds(Way):
             self.start["sum", i] = dense(self.so_far.get(i))
             self.like["sum", i] = x
         for k in reversed(self.watched):
-            self.start["carried", k] = self._left(k, outs.get(k))
+            self.start["carried", k] = outs.get(k)
             self.like["carried", k] = self.node.outputs[k]
         self.sliced_in: list[tuple[str, int, Any]] = []     # what it sees rows of
         stacked = self._handed_on([*self.more, *[(k, g) for k, g in self.outs
                                                  if k >= self.parts.stacked.start]])
         given = self.inputs[self.parts.sliced]
         for kind, flows in (("row", [(k, self.so_far[tensor_id(given[k])]) for k in self.rows
-                                     if tensor_id(given[k]) in self.so_far
-                                     and not self.enclosed.aliases.handled(given[k])]),
+                                     if tensor_id(given[k]) in self.so_far]),
                             ("out", stacked)):
             self.sliced_in += [(kind, k, g) for k, g in flows]
-
-    def _left(self, k: int, g: Any) -> Any:
-        """What flows into what is carried last, without what has been given to a value around the
-        loop because it is that, unless the loop begins with it: in the end that is forgotten."""
-        begin = self.inputs[self.parts.carried][k]
-        for of, holds, _ in self.enclosed.aliases.of(self.node.outputs[k]) if g is not None else ():
-            if of is not begin:
-                g = only(g, logical_not(holds))
-        return g
 
     def _handed_on(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
         """Takes out what flows into rows of values that later rounds are given, too: a tape comes
@@ -211,35 +195,29 @@ class Rounds(Way):
                 self.found[i] = g
             elif i in self.so_far:
                 self.found[i] = self.so_far[i]
-        at, aliases = len(keep), self.enclosed.aliases
+        at = len(keep)
         for k, maybe, parts in round.stacked:
             x = self.inputs[self.parts.sliced][k]
             if maybe:
                 self.enclosed.row_of[node.outputs[at + 1]] = parts[1]
             g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
             at += 1 + maybe
-            g = self._whole(x, g) if self.parts.tested else g
-            if aliases.handled(x):
-                self._give(tensor_id(x), g)
-            else:
-                self.found[tensor_id(x)] = g
+            self.found[tensor_id(x)] = self._whole(x, g) if self.parts.tested else g
         for k in reversed(self.watched):
             i = tensor_id(self.inputs[self.parts.carried][k])
             g = gradient(("carried", k))
-            if i in self.want and g is not None and not aliases.handled(self.carried[k]):
+            if i in self.want and g is not None:
                 self._give(i, g)
 
     def _give(self, i: int, g: Any) -> None:
-        """Adds to the sum for a value around the loop, and for what else that is."""
-        for at, part in [(i, g), *self.enclosed.aliases.shared(i, g)]:
-            if at not in self.found and at in self.so_far:
-                self.found[at] = self.so_far[at]
-            give(self.found, at, part)
+        """Adds to the sum for a value around the loop."""
+        if i not in self.found and i in self.so_far:
+            self.found[i] = self.so_far[i]
+        give(self.found, i, g)
 
     def _whole(self, x: Symbol, g: Any) -> Any:
         """What flows into a sliced input, with the rows of rounds that a test did not let run."""
-        handled = self.enclosed.aliases.handled(x)
-        before = None if handled else dense(self.so_far.get(tensor_id(x)))
+        before = dense(self.so_far.get(tensor_id(x)))
         value = zeroed(g) if isinstance(g, Maybe) else g
         n = x.shape[0]
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
@@ -314,24 +292,18 @@ class _Round:
         way = self.way
         flows: Flows = {}
         for kind, k, g in self.rows:
-            x = self._inside(kind, k)
-            if kind == "row" or (kind == "out" and k >= way.node.data.n_outputs):
-                give(flows, way.id_of(x), g)
-            else:
-                way.enter(flows, x, g)
+            give(flows, way.id_of(self._inside(kind, k)), g)
         for key, g in self.params.items():
             if key[0] == "sum":
                 first = flows.get(key[1])
                 flows[key[1]] = g if first is None else total([g, first])
         for key, g in self.params.items():
             if key[0] == "carried":
-                aliases = way.enclosed.aliases
-                way.enter(flows, way.next[key[1]], g, aliases.handled(way.carried[key[1]]))
+                give(flows, way.id_of(way.next[key[1]]), g)
         watched = [*[way.carried[k] for k in way.watched], *way.captured.values(),
                    *[way.enclosed.recorded(way.sliced[k]) for k in way.rows]]
         log = way.log(way.body.nodes, watched)
-        found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True,
-                         shared=way.enclosed.aliases.shared)
+        found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
         return self._returned(found)
 
     def _inside(self, kind: str, k: int) -> Symbol:

@@ -10,10 +10,7 @@ from typing import Any
 
 from dualflow._core import Maybe, as_tensor
 from dualflow.autodiff.maybe import clean
-from dualflow.dtypes import int64
-from dualflow.ops import creation
 from dualflow.ops.array import broadcast_to
-from dualflow.ops.bitwise import logical_and
 from dualflow.ops.join import concat
 from dualflow.ops.reduce import reduce_any
 
@@ -38,11 +35,3 @@ def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
         return Maybe(value[1:], flags[1:], True), Maybe(value[0], flags[0], True)
     value, flags = concat([nothing, value], 0), concat([never, flags], 0)
     return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)
-
-
-def without_last(g: Any) -> tuple[Any, Any]:
-    """Rows of a gradient but for the last one, into which nothing flows then, and that one."""
-    value, flags = row_flags(g)
-    n = value.shape[0]
-    _, last = delayed(Maybe(value, flags, True), False)
-    return Maybe(value, logical_and(flags, creation.range(n, dtype=int64) < n - 1)), last
