@@ -17,7 +17,7 @@ from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
 from dualflow.graph.trace.body_gradient import any_flag
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.flows import flows_into
-from dualflow.graph.trace.parameters import Argument, Feed, Number
+from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Number
 from dualflow.graph.trace.play import play
 from dualflow.graph.trace.trace import Trace
 from dualflow.locks import reentrant_lock
@@ -41,15 +41,15 @@ class Section:
         Floating values that gradients may flow to: given ones, variables and constants.
     outputs : list of Symbol
     like : dict of Symbol to Symbol
-        For a given value that is the gradient flowing into another, or a sum: that other value.
+        The value of which a given value is the cotangent.
     """
 
-    def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol],
-                 like: dict[Symbol, Symbol] | None = None) -> None:
+    def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol]) -> None:
         self.trace = trace
         self.given: list[Symbol] = list(given)
         self.outputs: list[Symbol] = list(outputs)
-        self.like: dict[Symbol, Symbol] = like or {}
+        self.like: dict[Symbol, Symbol] = {x: x.node.data.of for x in self.given
+                                           if isinstance(x.node.data, Cotangent)}
         self.variables: list[Symbol] = [node.outputs[0] for node in trace.nodes
                                         if node.op is VARIABLE]
         constants = dict.fromkeys(
@@ -117,8 +117,9 @@ class Gradient(Section):
                  summed: Sequence[bool]) -> None:
         trace = Trace(of.trace.name, of.trace)
         trace.may_create = f"{trace.name}: a gradient rule makes a Variable; make it outside"
-        gs = [trace.parameter_like(y, "gradient") for y in targets]
-        sums = {k: trace.parameter_like(groups[k][0], "sum") for k, s in enumerate(summed) if s}
+        gs = [trace.parameter_like(y, "gradient", Cotangent(y)) for y in targets]
+        sums = {k: trace.parameter_like(groups[k][0], "sum", Cotangent(groups[k][0]))
+                for k, s in enumerate(summed) if s}
         flows = {tensor_id(y): g for y, g in zip(targets, gs, strict=True)}
         flows |= {tensor_id(groups[k][0]): s for k, s in sums.items()}
         log, given = of.log(groups), {id(x) for x in of.sources}
@@ -131,11 +132,9 @@ class Gradient(Section):
         self.kinds: list[str] = [kind_of(results[k]) for k in self.places]
         with trace.recording():
             trace.outputs = [x for k in self.places for x in components(results[k])]
-        like = dict(zip(gs, targets, strict=True)) | {s: groups[k][0] for k, s in sums.items()}
-        own = list(like)
-        self.reads: list[Symbol] = reads(trace, own, like.values(), of)
-        like |= {x: of.like[x] for x in self.reads if x in of.like}
-        super().__init__(trace, [*self.reads, *own], trace.outputs, like)
+        own = [*gs, *sums.values()]
+        self.reads: list[Symbol] = reads(trace, own, [x.node.data.of for x in own], of)
+        super().__init__(trace, [*self.reads, *own], trace.outputs)
 
 
 def as_output(g: Any, by_rows: bool) -> Any:

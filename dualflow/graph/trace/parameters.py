@@ -45,6 +45,15 @@ class Kept(NamedTuple):
         return f"kept value {self.place}"
 
 
+class Cotangent(NamedTuple):
+    """A parameter of a backward program: the cotangent, or an accumulator, of the value `of`."""
+
+    of: Symbol
+
+    def __repr__(self) -> str:
+        return f"cotangent of {self.of.name}"
+
+
 class Number(NamedTuple):
     """A parameter computed from Python numbers among the arguments, or from sizes."""
 

@@ -45,7 +45,7 @@ from dualflow.graph.trace.enclosed import Enclosed
 from dualflow.graph.trace.known import known_value
 from dualflow.graph.trace.names import Names
 from dualflow.graph.trace.open import branches, rounds
-from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number, hint
+from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Guard, Number, hint
 from dualflow.printing import printing_when_run
 
 
@@ -287,9 +287,9 @@ class Trace(Graph):
         self.inputs.append(made)
         return made
 
-    def parameter_like(self, y: Symbol, name: str) -> Symbol:
+    def parameter_like(self, y: Symbol, name: str, data: Cotangent | None = None) -> Symbol:
         """A new parameter like `y`, a value of this trace or of one that it continues."""
-        node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line)
+        node = Node(PARAMETER, (), None, (), self.names.unique(name), y.node.line, data)
         made = symbol_like(self, node, 0, y)
         node.outputs = (made,)
         return made

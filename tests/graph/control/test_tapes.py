@@ -134,3 +134,43 @@ def test_a_function_with_a_loop_whose_gradient_is_taken_in_another_function(loop
     for _ in range(order - 1):
         g = df.grad(g)
     assert g(df.constant(.7, df.float64)).item() == pytest.approx(want)
+
+
+def varying_trips(x, n):
+    for i in df.range(n):
+        for _ in df.range(i + 1):
+            x = df.sin(x) * x + x
+    return x
+
+
+def varying_trips_in_a_branch(x, n):
+    for i in df.range(n):
+        if i > 0:
+            for _ in df.range(i + 1):
+                x = df.sin(x) * x + x
+    return x
+
+
+def varying_trips_of_functions(x, n):
+    def outer(i, x):
+        return i + 1, df.while_loop(lambda j, x: j < i + 1,
+                                    lambda j, x: (j + 1, df.sin(x) * x + x), (0, x))[1]
+    return df.while_loop(lambda i, x: i < n, outer, (0, x))[1]
+
+
+def of_order(f, order):
+    """The derivative of some order of a function of one number."""
+    for _ in range(order):
+        f = df.grad(f)
+    return f
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("f", [varying_trips, varying_trips_in_a_branch,
+                               varying_trips_of_functions])
+def test_derivatives_around_a_loop_in_a_loop(f, n):
+    x, n = df.constant(.3, df.float64), df.constant(n)
+    traced = df.function(f)
+    for order in (1, 2, 3):
+        want = of_order(lambda x: f(x, n), order)(x).item()
+        assert of_order(lambda x: traced(x, n), order)(x).item() == pytest.approx(want, 1e-12)
