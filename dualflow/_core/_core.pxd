@@ -47,6 +47,7 @@ cdef class Symbol(Tensor):
     cdef readonly object graph
     cdef readonly bint from_data
     cdef readonly bint sized_by_data
+    cdef readonly object row    # of values that a loop stacks: a Symbol like one of them, or None
     cdef tuple unknown          # a bool per dimension; None: all are known
     cdef tuple dims             # what `shape` gives where some are unknown
     cdef tuple part_of          # what `slice_of` is, where the collector of cycles sees it

@@ -28,6 +28,8 @@ cdef class Symbol(Tensor):
         Whether a size it depends on is known only when the program runs.
     sized_by_data : bool
         Whether that may be true of its own sizes.
+    row : Symbol or None
+        If a loop stacks or packs values of its iterations in this one: a value like each of them.
     """
     @property
     def shape(self):
@@ -169,7 +171,7 @@ cdef Symbol new_symbol(graph, df_dtype dtype, int ndim, const int64_t *shape, tu
     return x
 
 
-def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
+def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, row=None):
     """A Symbol that is output `index` of `node`.
 
     Parameters
@@ -179,6 +181,8 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
         Sizes that stand for the unknown ones while shape rules run; None: it depends on data.
     stands_for : Variable or Tensor, or what holds one, optional
         Whose identity it takes, so that a tape that watches that watches it.
+    row : Symbol, optional
+        A value like each of those that a loop stacks or packs in this one.
     """
     cdef int64_t dims[254]
     cdef int d, n = <int>len(shape)
@@ -196,6 +200,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None):
     x.from_data = x.sized_by_data = from_data
     x.node = node
     x.index = index
+    x.row = row
     if not isinstance(stands_for, TensorBase) and stands_for is not None:
         stands_for = stands_for.__df_tensor__()
     if isinstance(stands_for, Variable):
@@ -245,6 +250,7 @@ def symbol_like(graph, node, int index, Symbol y):
     x.dims = sizes_of(y)
     x.from_data = y.from_data
     x.sized_by_data = y.sized_by_data
+    x.row = y.row
     return x
 
 

@@ -43,7 +43,7 @@ class Ways:
             return self.answers[self.place - 1]
         if self.count == MOST:
             return f"without it, at most {MOST} ways through a function are traced"
-        if current_graph().depth != self.depth:
+        if len(current_graph().bodies) != self.depth:
             return "without it, nothing may be decided in a branch or a loop of the graph"
         if any([node.writes or node.effect for node in current_graph().nodes[self.mark:]]):
             return "without it, nothing may be written, drawn or printed before a decision"
@@ -54,7 +54,7 @@ class Ways:
         """What a function returns, on all ways that begin with some answers."""
         trace = current_graph()
         self.answers, self.place = answers, 0
-        self.mark, self.depth = trace.mark, trace.depth
+        self.mark, self.depth = trace.mark, len(trace.bodies)
         with suppress(Fork):
             result = call()
         if self.test is None:

@@ -98,7 +98,7 @@ class Generator:
         # only while it runs how often they do, and carries it like any variable.
         self._state: Variable | None = None
         self._graph = current_graph()
-        self._depth = 0 if self._graph is None else self._graph.depth
+        self._depth = 0 if self._graph is None else len(self._graph.bodies)
 
     @property
     def seed(self) -> int:
@@ -139,7 +139,7 @@ class Generator:
         if graph is None or graph is self._graph:
             self._check_place(graph)
             return drawn(self._next)
-        if graph.depth or (self._state is not None and self._state in graph.variables):
+        if graph.bodies or (self._state is not None and self._state in graph.variables):
             key: Tensor = apply("next_key", self._carried())
             return key
         made: Tensor = graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
@@ -163,7 +163,7 @@ class Generator:
 
     def _check_place(self, graph: Any) -> None:
         """Raises where a loop would draw the same numbers in each round."""
-        if graph is not None and graph.depth > self._depth:
+        if graph is not None and len(graph.bodies) > self._depth:
             raise InvalidArgumentError(
                 "random.Generator: a generator that the traced function makes is drawn from in a "
                 "branch or a loop; make it before the function is called, or inside")

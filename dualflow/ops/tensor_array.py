@@ -263,7 +263,7 @@ class TensorArray(Composite):
         tensors mean nothing around it."""
         made = self._with(rows, None)
         graph = current_graph()
-        if graph is not None and graph.depth:
+        if graph is not None and graph.bodies:
             made._values, made._rows = made._dense, None
         return made
 

@@ -188,7 +188,7 @@ class Graph(SizedTrace):
     def version_of(self, variable: Any, node: Node, index: int) -> Symbol:
         """The value of a variable after a write. Who reads a Slot later does not depend on that:
         whether the write comes before is decided by what a run is asked for."""
-        if self.depth or not isinstance(variable, Slot):
+        if self.bodies or not isinstance(variable, Slot):
             return super().version_of(variable, node, index)
         first = self.variables[variable]
         after = symbol(self, node, index, first.dtype, first.shape, stands_for=variable)

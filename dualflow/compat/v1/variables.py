@@ -111,7 +111,7 @@ class Variable:
         self._initializer: Any = None
         with graph.control_dependencies(None), graph.name_scope(name) as self._scope:
             given: Any = self.initial_value
-            if graph.depth and callable(given) and None not in (dtype, shape):
+            if graph.bodies and callable(given) and None not in (dtype, shape):
                 self.slot: Any = Slot(graph, self._scope, dtype, TensorShape(shape).as_list())
                 return                  # in a branch or a round; what it begins with is outside
             value = self._begin(dtype)

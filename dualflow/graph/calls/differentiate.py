@@ -92,7 +92,7 @@ class Call:
             data = x.node.data
             path = data.path if isinstance(data, Argument) else x.node.name
             walk.give(x, Argument(leaf, path), self.shapes[x])
-        walk.sized = {y: walk.stands_for[x] for x, y in self.section.like.items()}
+        walk.sized = {y: walk.stands_for[x] for y, x in self.section.sized.items()}
         with suspended():
             graph = walk.run()
         if graph is None:

@@ -42,6 +42,8 @@ class Section:
     outputs : list of Symbol
     like : dict of Symbol to Symbol
         The value of which a given value is the cotangent.
+    sized : dict of Symbol to Symbol
+        For a value of another section whose size is read: a given value that has that size.
     """
 
     def __init__(self, trace: Trace, given: Sequence[Symbol], outputs: Sequence[Symbol]) -> None:
@@ -50,6 +52,7 @@ class Section:
         self.outputs: list[Symbol] = list(outputs)
         self.like: dict[Symbol, Symbol] = {x: x.node.data.of for x in self.given
                                            if isinstance(x.node.data, Cotangent)}
+        self.sized: dict[Symbol, Symbol] = {y: x for x, y in self.like.items()}
         self.variables: list[Symbol] = [node.outputs[0] for node in trace.nodes
                                         if node.op is VARIABLE]
         constants = dict.fromkeys(
@@ -88,15 +91,26 @@ class Section:
             return self._gradients[key]
 
     def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
-        """What gradients of targets read."""
+        """Return the values that gradients of any of the targets read."""
+        found: list[Symbol] = []
+        parts = [([y], groups) for y in targets]
         try:
-            return self.gradient(targets, groups, [False] * len(groups)).reads
+            found += self.gradient(targets, groups, [False] * len(groups)).reads
+            if len(targets) == 1 or not self._sized_by_data:
+                return found
+            # Zeros for a target without a cotangent need its size, which data decides about.
         except DualflowError:
             # It is raised when that gradient is asked for; others may exist.
-            if len(targets) * len(groups) == 1:
+            parts = [([y], [group]) for y in targets for group in groups]
+            if len(parts) == 1:
                 return []
-            return list(dict.fromkeys(x for y in targets for group in groups
-                                      for x in self.needed([y], [group])))
+        return list(dict.fromkeys([*found, *[x for part in parts for x in self.needed(*part)]]))
+
+    @property
+    def _sized_by_data(self) -> bool:
+        """Whether data decides about the size of any value that may have a gradient."""
+        return any([y.sized_by_data and y.dtype.is_floating
+                    for node in walk(self.trace.nodes) for y in node.outputs])
 
 
 class Gradient(Section):
@@ -133,8 +147,10 @@ class Gradient(Section):
         with trace.recording():
             trace.outputs = [x for k in self.places for x in components(results[k])]
         own = [*gs, *sums.values()]
-        self.reads: list[Symbol] = reads(trace, own, [x.node.data.of for x in own], of)
+        sized = sizes(trace, own, of)
+        self.reads: list[Symbol] = reads(trace, own, sized.values())
         super().__init__(trace, [*self.reads, *own], trace.outputs)
+        self.sized |= sized
 
 
 def as_output(g: Any, by_rows: bool) -> Any:
@@ -154,34 +170,45 @@ def components(g: Any) -> list[Symbol]:
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 
-def reads(trace: Trace, own: Sequence[Symbol], sized: Iterable[Symbol],
-          of: Section) -> list[Symbol]:
-    """Values that a trace reads from the section it is the gradient of, or that were given to that
-    section, except constants and numbers.
-
-    `own` are given to the trace, and have the sizes of those in `sized`.
+def reads(trace: Trace, own: Sequence[Symbol], sizes: Iterable[Symbol]) -> list[Symbol]:
+    """Return the values that a trace reads from the section it is the gradient of, or that were
+    given to that section: all but constants, numbers and `own`; `sizes` are read for their sizes.
     """
     made = {y for node in trace.nodes for y in node.outputs} | set(own)
-    found: dict[Symbol, None] = {}
-    for x in (*[x for node in trace.nodes for x in node.inputs], *trace.outputs):
-        if x not in made and x.node.op is not CONSTANT and not isinstance(x.node.data, Number):
-            found[x] = None
-    known = made | set(sized)
-    rows = {x for node in walk(trace.nodes) if isinstance(node.data, Owned)
-            for x in node.data.rows}            # of a loop that runs backwards: it sees their rows
+    read = (*[x for node in trace.nodes for x in node.inputs], *trace.outputs, *sizes)
+    return [x for x in dict.fromkeys(read) if x not in made and x.node.op is not CONSTANT
+            and not isinstance(x.node.data, Number)]
+
+
+def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symbol]:
+    """Return the values whose sizes, about which data decides, a gradient of a section reads, each
+    with a value of the section, or given to it, that has this size."""
+    nodes = list(walk(trace.nodes))
+    known = {y for node in nodes for y in node.outputs}.union(own, [x.node.data.of for x in own])
+    rows = {x for node in nodes if isinstance(node.data, Owned)
+            for x in node.data.rows}            # the gradient of a loop has parameters for these
+    found: dict[Symbol, Symbol] = {}
     for d in dims(trace):
         if d.kind != "argument" and d.from_data and d.args[0] not in known:
             x = trace.enclosed.outside(d.args[0], rows)
-            if x not in rows:
-                found[with_size_of(x, of)] = None
-    return list(found)
+            if x not in rows and x not in found:
+                found[x] = with_size_of(x, of)
+    return found
 
 
 def with_size_of(x: Symbol, section: Section) -> Symbol:
-    """A value that a section is given and that has the size of one it lacks, or that one itself."""
-    if any(x is y for y in section.given) or x.graph is section.trace:
+    """Return a value of a section, or given to it, that has the size of `x`."""
+    if any([x is y for y in section.given]) or x.graph is section.trace:
         return x
-    return next((g for g, y in section.like.items() if y is x), x)
+    made = [y for node in section.trace.nodes for y in node.outputs]
+    return next((g for g in (*section.given, *made) if section.like.get(g) is x
+                 or same_dims(g.shape, x.shape)), x)
+
+
+def same_dims(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Return True if two shapes are certain to be equal, without a decision of Python's."""
+    return len(a) == len(b) and all([m is n or (type(m) is type(n) is int and m == n)
+                                     for m, n in zip(a, b, strict=True)])
 
 
 def dims(trace: Trace) -> Iterable[Dim]:

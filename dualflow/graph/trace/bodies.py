@@ -20,7 +20,8 @@ from dualflow.ops.state import leaves
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
-Typed = tuple[DType, owners.Shape, owners.Shape]      # with hints
+# The dtype, shape, hints, identity and row of a Symbol.
+Typed = tuple[DType, owners.Shape, owners.Shape, None, Symbol | None]
 
 
 class Body:
@@ -132,15 +133,15 @@ class Body:
 
 
 def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
-          shape: Sequence[int | None] | None = None, stands_for: Variable | None = None) -> Symbol:
+          shape: Sequence[int | None] | None = None) -> Symbol:
     """What stands inside a body for something like `x`, without its first `skipped` dimensions, or
     of another shape."""
     node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
     if shape is not None:
         made = symbol(trace, node, 0, x.dtype, shape, shape)
-    elif skipped or stands_for is not None or x.sized_by_data:
+    elif skipped or x.sized_by_data:
         made = symbol(trace, node, 0, x.dtype, x.known_shape[skipped:], x.hints[skipped:],
-                      stands_for)
+                      row=None if skipped else x.row)
     else:
         made = symbol_like(trace, node, 0, x)
     node.outputs = (made,)
@@ -150,7 +151,7 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
 def stand_in(trace: Trace, variable: Variable, around: Symbol) -> Symbol:
     """Return the parameter of a loop body for the version of a variable at the start of an
     iteration; `around` is the version around the loop."""
-    node = Node(PARAMETER, (), None, (), trace.names.unique(variable.name), around.node.line)
+    node = Node(PARAMETER, (), None, (), trace.names.unique(around.node.name), around.node.line)
     made = symbol(trace, node, 0, around.dtype, around.shape, stands_for=variable)
     node.outputs = (made,)
     trace.versions[made] = variable
@@ -198,10 +199,11 @@ def _made(node: Node, bodies: Sequence[Body]) -> list[Typed]:
         rows, hint = None, int(hint.hint)
     elif parts.tested or rows < 0 or rows == owners.ENDLESS:
         rows = hint = None
-    found = [(x.dtype, x.known_shape, x.hints) for x in body.params[:parts.n_carried]]
-    found += [(int64, (), ())] * parts.tested
-    found += [(uint8, (None,), (None,)) if parts.packed >> k & 1
-              else (y.dtype, (rows, *y.known_shape), (hint, *y.hints))
+    found: list[Typed] = [(x.dtype, x.known_shape, x.hints, None, x.row)
+                          for x in body.params[:parts.n_carried]]
+    found += [(int64, (), (), None, None)] * parts.tested
+    found += [(uint8, (None,), (None,), None, y) if parts.packed >> k & 1
+              else (y.dtype, (rows, *y.known_shape), (hint, *y.hints), None, y)
               for k, y in enumerate(body.outputs[parts.first + parts.n_carried:])]
     return found
 
@@ -210,7 +212,8 @@ def _merged(ys: Sequence[Symbol]) -> Typed:
     """What one of several values is like; data decides about sizes in which they differ."""
     dims = zip(*[zip(y.known_shape, y.hints, strict=True) for y in ys], strict=True)
     found = [at[0] if at.count(at[0]) == len(at) else (None, None) for at in dims]
-    return ys[0].dtype, tuple([n for n, _ in found]), tuple([hint for _, hint in found])
+    return (ys[0].dtype, tuple([n for n, _ in found]), tuple([hint for _, hint in found]), None,
+            next((y.row for y in ys if y.row is not None), None))
 
 
 def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
@@ -227,8 +230,7 @@ def _graph(trace: Trace, body: Body, inputs: Sequence[Symbol], params: range,
             made.node.data = Input(k)
             graph.nodes.append(made.node)
         else:
-            made = graph.add_leaf(PARAMETER, x, data=Input(k), shape=x.known_shape)
-            trace.enclosed.recorded_as[made] = x
+            made = trace.enclosed.parameter(graph, k, x)
         if k not in inside and k >= params.stop:
             stands_for[x] = made
         graph.inputs.append(made)

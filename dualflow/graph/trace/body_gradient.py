@@ -52,7 +52,6 @@ from dualflow.graph.trace.flows import (
     limited,
     measured,
     n_made,
-    row_of,
     row_parts,
     varies,
 )
@@ -240,11 +239,12 @@ class Way:
                                              parts.sliced.stop - parts.sliced.start, parts.tested,
                                              parts.reverse, parts.packed | bit,
                                              parts.recompute)
-                return symbol(x.graph, self.node, at, uint8, (None,), (None,))
+                return symbol(x.graph, self.node, at, uint8, (None,), (None,), row=x)
             rows = None if parts.tested or limited(parts) else parts.times
             hint = int(rows.hint) if isinstance(rows, Dim) else rows
             shape, hints = (None if isinstance(rows, Dim) else rows, *shape), (hint, *hints)
-        return symbol(x.graph, self.node, at, x.dtype, shape, hints)
+        return symbol(x.graph, self.node, at, x.dtype, shape, hints,
+                      row=x if self.node.op is LOOP else x.row)
 
 
 def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
@@ -262,14 +262,14 @@ def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
 
 def sum_at(y: Symbol, gs: list[Any]) -> Any:
     """The sum of what flows into the value that an output gives."""
-    return per_row(y, gs, lambda rows: sum_at(row_of(y), rows)) if is_packed(y) else total(gs)
+    return per_row(y, gs, lambda rows: sum_at(y.row, rows)) if is_packed(y) else total(gs)
 
 
 def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
             make: Callable[..., Node] = own_recorded) -> Any:
     """``f([g, ...])`` for each row of gradients that are packed like y, packed again."""
     trace = current_graph()
-    x, node = row_of(y), y.node
+    x, node = y.row, y.node
     params: list[Symbol] = []
     rows: list[Any] = []
     for g in gs:
@@ -292,20 +292,17 @@ def per_row(y: Symbol, gs: Sequence[Any], f: Callable[[list[Any]], Any],
     attrs = loop_attrs(ENDLESS, 0, len(params), False, False, packed)
     given = trace.adopt(None, [part for g in gs for part in row_parts(g)])
     outputs = make(trace, LOOP, attrs, given, len(params), [body], body.name).outputs
-    if not isinstance(made, Maybe):
-        return outputs[0]
-    trace.enclosed.row_of[outputs[1]] = body.outputs[1]
-    return Maybe(outputs[0], outputs[1], True)
+    return Maybe(outputs[0], outputs[1], True) if isinstance(made, Maybe) else outputs[0]
 
 
-def any_flag(flag: Any, like: Any = None) -> Any:
-    """Whether any flag holds, of some that may be packed like `like`."""
+def any_flag(flag: Any) -> Any:
+    """Whether any flag holds, of some that may be packed."""
     if flag.dtype is not uint8:
         return reduce_any(flag) if flag.ndim else flag
-    trace, row = current_graph(), row_of(flag if like is None else like)
+    trace = current_graph()
     start = trace.adopt(None, [as_tensor(False)])
-    params = [param(trace, start[0], "any"), param(trace, row, "flag")]
-    body = Body(trace, "any", lambda any, flag: [logical_or(any, any_flag(flag, row))], params,
+    params = [param(trace, start[0], "any"), param(trace, flag.row, "flag")]
+    body = Body(trace, "any", lambda any, flag: [logical_or(any, any_flag(flag))], params,
                 rounds=True)
     attrs = loop_attrs(ENDLESS, 1, 1, False, False)
     return own(trace, LOOP, attrs, [*start, flag], 2, [body], body.name).outputs[0]
@@ -313,13 +310,7 @@ def any_flag(flag: Any, like: Any = None) -> Any:
 
 def flag_row(trace: Trace, flag: Symbol) -> Symbol:
     """What stands in a round for a row of flags."""
-    row = trace.enclosed.row_of.get(flag)
-    if row is None:
-        return param(trace, flag, "flag", 1)
-    made = param(trace, row, "flag")
-    if is_packed(row):
-        trace.enclosed.row_of[made] = row_of(row)
-    return made
+    return param(trace, flag, "flag", 1) if flag.row is None else param(trace, flag.row, "flag")
 
 
 # --- gradients ---
@@ -336,13 +327,9 @@ def give(flows: Flows, to: int, g: Any) -> None:
     flows[to] = total([flows[to], g]) if to in flows else g
 
 
-def nothing(x: Symbol, like: Symbol | None = None) -> Any:
-    """What stands for a gradient where nothing flows: x + -0.0 is x. x may be packed like `like`.
-    """
-    like = x if like is None else like
-    if not is_packed(like):
-        return filled(-0.0, x)
-    return per_row(like, [x], lambda rows: nothing(rows[0], row_of(like)), own)
+def nothing(x: Symbol) -> Any:
+    """What stands for a gradient where nothing flows: x + -0.0 is x. x may be packed."""
+    return per_row(x, [x], lambda rows: nothing(rows[0]), own) if is_packed(x) else filled(-0.0, x)
 
 
 def value_of(g: Any, x: Symbol) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dualflow._core import Dim, Symbol, symbol_like, twin
+from dualflow._core import Dim, Symbol, symbol, symbol_like, twin
 from dualflow.errors import TracedValueError
 from dualflow.graph.ir import (
     CALL,
@@ -55,7 +55,6 @@ class Enclosed:
         self._owner: dict[Node, Node] = {}              # the call that a node is inside of
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
         self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
-        self.row_of: dict[Symbol, Symbol] = {}          # stacked flags: a row of them
         self._open: list[Node] = []                     # what is being differentiated
 
     def __bool__(self) -> bool:
@@ -78,9 +77,9 @@ class Enclosed:
         given: dict[Symbol, Symbol] = {}
         for node in own:
             node.inputs = tuple([x if x.node in inside or is_number(x)
-                                 else self._parameter(body, given, x) for x in node.inputs])
+                                 else self._given(body, given, x) for x in node.inputs])
             self._owner[node] = call
-        returned = [x if x.node in inside else self._parameter(body, given, x) for x in outputs]
+        returned = [x if x.node in inside else self._given(body, given, x) for x in outputs]
         body.inputs = list(given.values())
         body.nodes += own
         body.outputs = [*returned, *last_versions(body)]
@@ -114,11 +113,19 @@ class Enclosed:
             finally:
                 self._open.pop()
 
-    def _parameter(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
-        """What stands in a body for a value around it."""
+    def parameter(self, body: Graph, place: int, x: Symbol) -> Symbol:
+        """Add a parameter to a body for input `place` of its owner, a value around it."""
+        node = Node(PARAMETER, (), None, (), PARAMETER.name, None, Input(place))
+        made = symbol(body, node, 0, x.dtype, x.known_shape, row=x.row)
+        node.outputs = (made,)
+        body.nodes.append(node)
+        self.recorded_as[made] = x
+        return made
+
+    def _given(self, body: Graph, given: dict[Symbol, Symbol], x: Symbol) -> Symbol:
+        """The parameter of the body of a call for a value around it."""
         if x not in given:
-            given[x] = body.add_leaf(PARAMETER, x, data=Input(len(given)), shape=x.known_shape)
-            self.recorded_as[given[x]] = x
+            given[x] = self.parameter(body, len(given), x)
         return given[x]
 
     def outside(self, x: Symbol, rows: Container[Symbol] = ()) -> Symbol:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Dim, Maybe, Symbol, as_tensor
 from dualflow.autodiff.maybe import clean
 from dualflow.dtypes import uint8
-from dualflow.graph.ir import CALL, COND, LOOP, LoopParts, Node, Owned, loop_parts, walk
+from dualflow.graph.ir import LoopParts, Node, Owned, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
-from dualflow.graph.trace.parameters import Cotangent, is_number
+from dualflow.graph.trace.parameters import is_number
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -38,33 +38,13 @@ def limited(parts: LoopParts) -> bool:
 
 
 def is_packed(y: Symbol) -> bool:
-    """Return True if a value is packed rows of a loop, perhaps of one in a branch or a call, or the
-    cotangent of packed rows."""
-    return y.dtype is uint8 and _template(y) is not None
-
-
-def row_of(y: Symbol) -> Symbol:
-    """Return the value in the loop body whose values of all iterations are packed in `y`."""
-    found = _template(y)
-    assert found is not None
-    return found
-
-
-def _template(y: Symbol) -> Symbol | None:
-    node = y.node
-    if isinstance(node.data, Cotangent):
-        return _template(node.data.of)
-    if node.op not in (LOOP, COND, CALL) or y.index not in range(n_made(node)):
-        return None
-    inside: list[Symbol] = [body.outputs[y.index] for body in node.bodies]
-    if node.op is LOOP:
-        return inside[0] if varies(inside[0]) else None
-    return next((row for row in map(_template, inside) if row is not None), None)
+    """Return True if a value is rows of different shapes that a loop packs, or their cotangent."""
+    return y.dtype is uint8 and y.row is not None and varies(y.row)
 
 
 def flows_into(y: Symbol) -> bool:
-    """Whether gradients flow into a value."""
-    return y.dtype.is_floating or (is_packed(y) and flows_into(row_of(y)))
+    """Return True if a value has a cotangent: it is floating, or packed rows that are."""
+    return y.dtype.is_floating or (is_packed(y) and flows_into(y.row))
 
 
 def rounds_of(trace: Trace, node: Node) -> list[Symbol]:

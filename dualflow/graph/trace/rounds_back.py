@@ -21,7 +21,7 @@ from dualflow.graph.trace.body_gradient import (
     own_recorded,
     value_of,
 )
-from dualflow.graph.trace.flows import dense, rounds_of, row_parts, varies
+from dualflow.graph.trace.flows import dense, flows_into, rounds_of, row_parts, varies
 from dualflow.graph.trace.row_flows import delayed
 from dualflow.ops import creation
 from dualflow.ops.array import reshape, shape
@@ -71,7 +71,7 @@ class Rounds(Way):
             watched = [*[self.carried[k] for k in found], *self.captured.values(),
                        *[self.enclosed.recorded(self.sliced[k]) for k in self.rows]]
             log = self.log(self.body.nodes, watched)
-            more = {k for k, y in enumerate(self.next) if y.dtype.is_floating
+            more = {k for k, y in enumerate(self.next) if flows_into(y)
                     and log.tracks(self.enclosed.recorded(y))}
             if more <= found:
                 return sorted(found)
@@ -196,10 +196,8 @@ class Rounds(Way):
             elif i in self.so_far:
                 self.found[i] = self.so_far[i]
         at = len(keep)
-        for k, maybe, parts in round.stacked:
+        for k, maybe, _ in round.stacked:
             x = self.inputs[self.parts.sliced][k]
-            if maybe:
-                self.enclosed.row_of[node.outputs[at + 1]] = parts[1]
             g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
             at += 1 + maybe
             self.found[tensor_id(x)] = self._whole(x, g) if self.parts.tested else g

@@ -87,8 +87,7 @@ class Trace(Graph):
         What has changed since, among the things that Python read while it recorded.
     """
 
-    # What messages call an input, given its path and line, and what they advise for a tensor that
-    # is wanted outside.
+    # What messages call an input, and what they advise for a tensor that is wanted outside.
     input_text = "argument {} of the call at {}"
     outside_text = ("return it from the function, by itself or in lists, tuples, dicts or "
                     "dataclasses, or assign it to a Variable")
@@ -181,11 +180,6 @@ class Trace(Graph):
     # --- calls ---
 
     @property
-    def depth(self) -> int:
-        """The number of branches and loop bodies that are being recorded."""
-        return len(self.bodies)
-
-    @property
     def mark(self) -> int:
         """Where a function begins to record: for `enclose`, when it has returned."""
         return len(self.nodes)
@@ -263,10 +257,9 @@ class Trace(Graph):
         self.nodes.append(node)
         if op is VARIABLE:
             self.versions[made] = data
-            version = made
+            self.variables[data] = made
             for body in self.bodies:        # each open loop body reads a version of its own
-                version = body.first_read(self, data, version)
-            self.variables[data] = version
+                self.variables[data] = body.first_read(self, data, self.variables[data])
         return made
 
     def part(self, nodes: list[Node], inputs: list[Symbol], outputs: list[Symbol],
