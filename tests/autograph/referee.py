@@ -20,6 +20,11 @@ def compiled(text, name="f", **names):
     return module[name]
 
 
+def forget(f):
+    """Drop the text of a function, of which a long run makes many."""
+    linecache.cache.pop(f.__code__.co_filename, None)
+
+
 def tensor(x):
     """A number or a list of numbers as a tensor, as precise as Python's."""
     some = x

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control, written
+from tests.programs import control, derivatives, written
 from tests.programs.program import check
 
 
@@ -21,9 +21,23 @@ def test_python_s_own_control_flow(seed):
     written.check(seed)
 
 
+@pytest.mark.parametrize("seed", range(80))
+def test_derivatives(seed):
+    derivatives.check(seed)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_eager_derivatives():
+    """The reference of the others against differences, which nearly all programs allow."""
+    programs = [derivatives.Program(seed) for seed in range(1000, 1100)]
+    compared = [derivatives.against_differences(program) for program in programs]
+    assert sum(compared) > .9 * sum([len(p.trips) for p in programs if p.question.ways])
+
+
 def test_many_programs(request):
     if not request.config.getoption("exhaustive"):
         pytest.skip("takes long: run with --exhaustive")
     for seed in range(100_000, 110_000):
         check(seed)
         control.check(seed)
+        derivatives.check(seed)

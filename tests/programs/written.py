@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import dualflow as df
-from tests.autograph.referee import compiled
+from tests.autograph.referee import compiled, forget
 from tests.programs.program import difference
 
 DEPTH = 3
@@ -26,13 +26,21 @@ OPENING = {"choice", "while", "count", "rows", "stacked"}
 class Writer:
     """The text of a function `f(s, xs, n, a, b, c)`, and that of one it calls."""
 
+    kinds = KINDS
+    opening = OPENING
+    deepest = DEPTH
+    leaves = "b, a, c, e, d, s.kept"        # the result of an early return
+
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng([seed, 13])
         self.n = 0                      # names made
         self.lines: list[str] = []
+        self.text = self.program()
+
+    def program(self) -> str:
         self.block(0, False, 6)
         body = "\n".join(self.lines)
-        self.text = textwrap.dedent("""
+        return textwrap.dedent("""
             def help(x, y):
                 if df.reduce_sum(x) > 0.2:
                     return x * y
@@ -81,8 +89,9 @@ class Writer:
 
     def block(self, depth: int, inside: bool, most: int) -> None:
         """Some statements, in a loop or not."""
-        kinds = {k: w for k, w in KINDS.items()
-                 if not (depth >= DEPTH and k in OPENING) and not (k == "leave" and not depth)}
+        kinds = {k: w for k, w in self.kinds.items()
+                 if not (depth >= self.deepest and k in self.opening)
+                 and not (k == "leave" and not depth)}
         weights = np.array(list(kinds.values()), float)
         for _ in range(int(self.rng.integers(1, most))):
             kind = list(kinds)[self.rng.choice(len(kinds), p=weights / weights.sum())]
@@ -130,7 +139,7 @@ class Writer:
         i = self.fresh("i")
         self.add(depth, f"for {i} in range({self.pick(['n', 'n', '2', 'n, 0, -1'])}):")
         if self.rng.integers(2):
-            self.add(depth + 1, f"c = c * 0.5 + df.cast({i}, df.float32) * 0.1")
+            self.add(depth + 1, f"c = c * 0.5 + df.cast({i}, c.dtype) * 0.1")
         self.inner(depth, True)
         self.after(depth, inside)
 
@@ -148,7 +157,7 @@ class Writer:
         """A jump, in a choice of its own."""
         self.add(depth, f"if {self.condition()}:")
         jumps = ["break", "continue", "break"] if inside else []
-        self.add(depth + 1, self.pick([*jumps, "return b, a, c, e, d, s.kept"]))
+        self.add(depth + 1, self.pick([*jumps, f"return {self.leaves}"]))
 
     def stacked(self, depth: int, inside: bool) -> None:
         """A list that grows."""
@@ -242,3 +251,4 @@ def check(seed: int) -> None:
             got = run(seed, f, lambda g, on=passes: df.function(g, passes=on))
             wrong = difference(got, want)
             assert wrong is None, f"seed {seed}, passes={passes}: {wrong}"
+    forget(f)
