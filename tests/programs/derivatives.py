@@ -89,10 +89,10 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         rng = np.random.default_rng([seed, 19])
-        self.text = Writer(seed).text
+        order = int(rng.choice(4, p=[.05, .3, .35, .3]))
+        self.text = Writer(seed, order).text
         self.plain = compiled(self.text, wrap=unwrapped)
         forget(self.plain)
-        order = int(rng.choice(4, p=[.05, .3, .35, .3]))
         ways = tuple([WAYS[int(k)] for k in rng.integers(0, len(WAYS), order)])
         levels = [k for k in range(order + 1) if rng.integers(2)]
         self.question = Question(ways, frozenset(levels or [int(rng.integers(order + 1))]))

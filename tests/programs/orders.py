@@ -83,15 +83,17 @@ def tape(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Fun
 
 
 def persistent(f: Function, variables: Sequence[Any], direction: Sequence[Any]) -> Function:
-    """One gradient at a time, and the target changed after the function was called."""
+    """Several gradients of one tape, of targets that it goes on to compute."""
     def g(n: Any, *xs: Any) -> Any:
         with df.GradientTape(persistent=True) as tape:
             for x in xs:
                 tape.watch(x)
             y = f(n, *xs)
             z = df.sin(y)
-        both = [tape.gradient([y, z], x, unconnected_gradients="zero") for x in [*xs, *variables]]
-        again = tape.gradient(z, [*xs, *variables], unconnected_gradients="zero")
+        sources = [*xs, *variables]
+        both = [g for some in (sources[:1], sources[1:])
+                for g in tape.gradient([y, z], some, unconnected_gradients="zero")]
+        again = tape.gradient(z, sources, unconnected_gradients="zero")
         return [a - b for a, b in zip(both, again, strict=True)]
 
     return g

@@ -22,6 +22,7 @@ KINDS = {"assign": 8, "number": 3, "choice": 7, "while": 3, "count": 8, "rows": 
          "transform": 3, "match": 1, "walrus": 1, "stop": 1}
 OPENING = {"choice", "while", "count", "rows", "stacked", "tape", "while loop", "scan", "match",
            "walrus"}
+DERIVING, DERIVED = {"tape", "transform"}, 4        # how many derivatives at most, of each other
 SIMPLE = ["assign", "number", "update"]     # all that comes after many lines
 PLAIN = {"keep", "item"}        # write what a function of `df.while_loop` may not
 NAMING = {"while", "count", "rows", "stacked", "tape", "training", "while loop", "scan", "function",
@@ -52,10 +53,17 @@ HEAD = """
 
 
 class Writer(written.Writer):
-    """The text of `f(s, xs, n, a, b, c)` and of functions that it calls."""
+    """The text of `f(s, xs, n, a, b, c)` and of functions that it calls.
+
+    `order` is that of the derivatives that are taken of it: the higher, the fewer tapes nest.
+    """
 
     kinds = KINDS
     opening = OPENING
+
+    def __init__(self, seed: int, order: int = 0) -> None:
+        self.derived = order
+        super().__init__(seed)
 
     def program(self) -> str:
         self.counters: list[str] = []       # of enclosing loops
@@ -80,7 +88,9 @@ class Writer(written.Writer):
     def part(self, k: int) -> str:
         """A function that others call, traced by itself or with its caller."""
         self.lines, self.parts, self.plain = [], k, True
+        self.derived += 1           # it may be called inside the block of a tape
         self.block(0, False, 3)
+        self.derived -= 1
         self.plain = False
         body = textwrap.indent("\n".join(self.lines), "    ").replace("s.kept", "(c * 1.5)")
         self.outlined = [text.replace("s.kept", "(c * 1.5)") for text in self.outlined]
@@ -129,7 +139,9 @@ class Writer(written.Writer):
     def block(self, depth: int, inside: bool, most: int) -> None:
         given = self.kinds
         if self.plain:
-            self.kinds = {k: w for k, w in given.items() if k not in PLAIN}
+            self.kinds = {k: w for k, w in self.kinds.items() if k not in PLAIN}
+        if self.derived >= DERIVED:
+            self.kinds = {k: w for k, w in self.kinds.items() if k not in DERIVING}
         if self.within > 1:
             names = {k: w for k, w in self.kinds.items() if k in NAMING}
             self.kinds = {k: w for k, w in self.kinds.items() if k not in NAMING}
@@ -148,7 +160,8 @@ class Writer(written.Writer):
         name, lines, within, plain = self.fresh("one"), self.lines, self.within, self.plain
         counters = self.counters
         self.lines, self.within, self.plain, self.counters = [], 0, True, []
-        kinds = [k for k in sorted(NAMING) if depth < self.deepest or k not in self.opening]
+        kinds = [k for k in sorted(NAMING) if (depth < self.deepest or k not in self.opening)
+                 and (self.derived < DERIVED or k not in DERIVING)]
         getattr(self, self.pick(kinds).replace("while loop", "while_loop"))(depth, False)
         body = textwrap.indent(textwrap.dedent("\n".join(self.lines)), "    ")
         self.outlined.append(f"\ndef {name}(s, xs, n, d, a, b, c, e):\n    if n > 7:\n"
@@ -310,9 +323,11 @@ class Writer(written.Writer):
             self.add(depth + 1, f"e = df.reduce_sum({watched[0]}) * e")
         self.add(depth + 1, f"{', '.join(sources)} = {', '.join(watched)}")
         self.add(depth + 1, f"{t}.watch([{', '.join(sources)}])")
-        within, self.within = self.within, self.within + 1
+        self.within += 1
+        self.derived += 1
         self.block(depth + 1, False, 4)
-        self.within = within
+        self.derived -= 1
+        self.within -= 1
         if self.chance(3):
             self.add(depth + 1, f"with {t}.stop_recording():")
             self.add(depth + 2, f"{self.pick('ab')} = {self.vector()}")
@@ -335,27 +350,32 @@ class Writer(written.Writer):
             self.add(depth, f"e = e * 0.5 + df.tanh(df.reduce_sum({g}[0]))")
 
     def training(self, depth: int, inside: bool) -> None:
-        """A step of an optimizer."""
-        t, y, v = self.fresh("t"), self.fresh("y"), self.pick(["s.v", "s.u"])
+        """A step of an optimizer, which leaves a variable alone if no gradient flows to it."""
+        t, y = self.fresh("t"), self.fresh("y")
+        v, u = self.pick([("s.v", "s.u"), ("s.u", "s.v")])
         self.add(depth, f"{y} = c")
         self.add(depth, f"with df.GradientTape() as {t}:")
-        self.add(depth + 1, f"{y} = df.reduce_sum(df.sin({v} * a) * {self.vector()})")
-        self.add(depth, f"s.{self.pick(['sgd', 'adam'])}.apply_gradients([({t}.gradient({y}, {v}, "
-                        f"unconnected_gradients='zero'), {v})])")
+        self.add(depth + 1, f"{y} = df.reduce_sum(df.sin({v} * a))")
+        self.add(depth + 1, f"if {self.condition()}:")
+        self.add(depth + 2, f"{y} = {y} + df.reduce_sum({u} * {self.vector()})")
+        self.add(depth, f"s.{self.pick(['sgd', 'adam'])}.apply_gradients(zip({t}.gradient({y}, "
+                        f"[{v}, {u}]), [{v}, {u}]))")
         self.add(depth, "s.note()")
 
     def transform(self, depth: int, inside: bool) -> None:
         x = self.pick("ab")
         y = "b" if x == "a" else "a"
-        f = self.of_part("n", "z", y) + "[0]" if self.parts and self.chance(2) else self.pick([
-            f"df.tanh(z) * {y}", f"help(z, {y})", "curved(z, s.v)", "df.sin(cubed(z, n)) * s.u"])
+        several = self.derived + 2 <= DERIVED
+        f = self.of_part("n", "z", y) + "[0]" if several and self.parts and self.chance(2) else (
+            self.pick([
+            f"df.tanh(z) * {y}", f"help(z, {y})", "curved(z, s.v)", "df.sin(cubed(z, n)) * s.u"]))
         loss = f"lambda z: df.reduce_sum(df.sin({f}))"
-        self.add(depth, self.pick([
-            f"{x} = df.jvp(lambda z: {f}, ({x},), ({y},))[1]",
-            f"{x} = {x} - df.grad({loss})({x}) * 0.2",
-            f"{x} = df.tanh(df.hvp({loss}, ({x},), ({y},))[-1])",
-            f"{x} = df.tanh(df.vjp(lambda z: {f}, {x})[1]({y})[0])",
-            f"c = c + df.tanh(df.reduce_sum(df.jvp(df.grad({loss}), ({x},), ({y},))[1]))"]))
+        first = [f"{x} = df.jvp(lambda z: {f}, ({x},), ({y},))[1]",
+                 f"{x} = {x} - df.grad({loss})({x}) * 0.2",
+                 f"{x} = df.tanh(df.vjp(lambda z: {f}, {x})[1]({y})[0])"]
+        second = [f"{x} = df.tanh(df.hvp({loss}, ({x},), ({y},))[-1])",
+                  f"c = c + df.tanh(df.reduce_sum(df.jvp(df.grad({loss}), ({x},), ({y},))[1]))"]
+        self.add(depth, self.pick(first + second * several))
 
 
 setattr(Writer, "while loop", Writer.while_loop)

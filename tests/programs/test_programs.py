@@ -21,7 +21,7 @@ def test_python_s_own_control_flow(seed):
     written.check(seed)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(60))
 def test_derivatives(seed):
     derivatives.check(seed)
 

@@ -1,8 +1,8 @@
 """Forms of control flow as functions ``f(s, n, x, w, rows)`` that return a number.
 
 `x` and `w` have shape (2,), `rows` (3, 2); `n` is an int32 tensor of 0 to 3, the trip count in most
-of them; `s` holds the variables `v` and `u`, shape (2,), and a function wrapped like the form under
-test. Values stay of order one to the third derivative.
+of them; `s` holds the variables `v` and `u`, shape (2,), an optimizer that has no others, and a
+function wrapped like the form under test. Values stay of order one to the third derivative.
 """
 
 import dualflow as df
@@ -66,16 +66,6 @@ def nested_varying(s, n, x, w, rows):
         for j in df.range(i):
             x = step(x, w) + df.cast(j, x.dtype) * w
         x = df.tanh(x)
-    return end(x)
-
-
-@shape
-def nested_varying_down(s, n, x, w, rows):
-    for i in df.range(n):
-        y = x
-        for _ in df.range(n - 1 - i):
-            y = y * w + x * y
-        x = x + df.sin(y) * .5
     return end(x)
 
 
@@ -217,6 +207,15 @@ def break_in_loop(s, n, x, w, rows):
 
 
 @shape
+def break_in_rows(s, n, x, w, rows):
+    for i, r in enumerate(rows):
+        if i == n:
+            break
+        x = step(x, r)
+    return end(x, rows * w)
+
+
+@shape
 def continue_in_loop(s, n, x, w, rows):
     for i in df.range(4):
         if i == n:
@@ -309,12 +308,35 @@ def variable_in_nested_bodies(s, n, x, w, rows):
 
 
 @shape
+def variable_read_before(s, n, x, w, rows):
+    x = x * s.v
+    for i in df.range(n):
+        x = step(x, s.v) + (s.v * w if i > 0 else s.u)
+        s.v.assign_sub(s.v * s.u * .3)
+        s.u.assign(s.v * .9)
+    return end(x, s.v * w)
+
+
+@shape
 def variable_assigned_in_branch(s, n, x, w, rows):
     for i in df.range(n):
         if i < 2:
             s.v.assign_add(s.v * .2)
             x = step(x, s.v)
     return end(x, s.v * w)
+
+
+@shape
+def training_in_loop(s, n, x, w, rows):
+    """A variable that no gradient flows to is left alone, not decayed."""
+    for i in df.range(n):
+        with df.GradientTape() as tape:
+            y = df.reduce_sum(df.sin(s.u * x))
+            if i == 1:
+                y = y + df.reduce_sum(s.v * x)
+        s.optimizer.apply_gradients(zip(tape.gradient(y, [s.u, s.v]), [s.u, s.v], strict=True))
+        x = step(x, s.v) + s.u
+    return end(x)
 
 
 @shape

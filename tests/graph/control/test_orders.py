@@ -19,7 +19,8 @@ from tests.programs.orders import Problem, Question, derivative, far, slope
 from tests.programs.reference import differences, moved
 
 ORDERS, TRIPS = [1, 2, 3], [0, 1, 2, 3]
-ASSIGNING = {"variable_in_nested_bodies", "variable_assigned_in_branch"}
+ASSIGNING = {"variable_in_nested_bodies", "variable_assigned_in_branch", "variable_read_before",
+             "training_in_loop"}
 
 
 def ways(order):
@@ -56,7 +57,9 @@ class Point:
         values = xs_and_variables or [*self.xs, *self.variables]
         xs = [df.constant(x) for x in values[:3]]
         v, u = [df.Variable(x) for x in values[3:]]
-        s = types.SimpleNamespace(v=v, u=u, call=wrap(shapes.call))
+        optimizer = df.optimizers.SGD(.1, weight_decay=.2)
+        optimizer.build([v, u])
+        s = types.SimpleNamespace(v=v, u=u, call=wrap(shapes.call), optimizer=optimizer)
         directions = [[df.constant(u) for u in us] for us in self.directions]
         return Problem(lambda n, *xs: f(s, n, *xs), [v, u], directions), xs
 
