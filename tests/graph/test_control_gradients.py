@@ -340,9 +340,30 @@ def tape_in_a_range_of_a_counter(n, a):
     return df.while_loop(lambda k, a, b: k < n, step, (0, a, a * .5))[2]
 
 
+def rows_in_a_branch_in_rows(n, a):
+    rows = df.stack([a * .3, a * .5, a + .1])
+    b = a * .7
+    for i, _ in enumerate(rows):
+        if i < n:
+            for r in rows:
+                a = df.tanh(a + r)
+        b = a * b * .5
+    return df.sin(a) * b
+
+
+def scan_in_while_loop(n, a):
+    def step(k, a, b):
+        (a, b), ys = df.scan(lambda c, r: (c, c[1] * r), (a, b), df.stack([a, a * .5]))
+        return k + 1, a, b + df.reduce_sum(df.sin(ys))
+
+    _, a, b = df.while_loop(lambda k, a, b: k < n, step, (0, a, a * .5))
+    return df.sin(a) * b
+
+
 @pytest.mark.parametrize("levels", [{0}, {1}, {0, 1}, {2}, {0, 2}])
 @pytest.mark.parametrize("f", [returned_early, called_and_differentiated_in_a_branch,
-                               called_as_it_is, tape_in_a_range_of_a_counter])
+                               called_as_it_is, tape_in_a_range_of_a_counter,
+                               rows_in_a_branch_in_rows, scan_in_while_loop])
 def test_programs_of_the_generator(f, levels):
     """Programs that random ones were reduced to; traced at some levels of two derivatives."""
     def g(wrap, made):
