@@ -311,7 +311,7 @@ def variable_in_nested_bodies(s, n, x, w, rows):
 def variable_read_before(s, n, x, w, rows):
     x = x * s.v
     for i in df.range(n):
-        x = step(x, s.v) + (s.v * w if i > 0 else s.u)
+        x = step(x, s.v) + (s.v * w if i > 0 else s.u * 1.)
         s.v.assign_sub(s.v * s.u * .3)
         s.u.assign(s.v * .9)
     return end(x, s.v * w)
