@@ -210,7 +210,8 @@ class Way:
         """What a body reads of the inside of the node, and what it takes sizes from that data
         decides about."""
         own = set(inside)
-        return [x for x in dict.fromkeys([*body.reads(), *measured(body.nodes)]) if x.node in own]
+        sized = map(self.enclosed.now, measured(body.nodes))
+        return [x for x in dict.fromkeys([*body.reads(), *sized]) if x.node in own]
 
     def add_output(self, k: int, x: Symbol) -> Symbol:
         """The output that gives a value in body k."""

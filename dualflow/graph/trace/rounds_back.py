@@ -21,7 +21,16 @@ from dualflow.graph.trace.body_gradient import (
     own_recorded,
     value_of,
 )
-from dualflow.graph.trace.flows import dense, flows_into, rounds_of, row_parts, varies
+from dualflow.graph.trace.flows import (
+    dense,
+    flows_into,
+    is_inside,
+    is_packed,
+    limited,
+    rounds_of,
+    row_parts,
+    varies,
+)
 from dualflow.graph.trace.row_flows import delayed
 from dualflow.ops import creation
 from dualflow.ops.array import reshape, shape
@@ -200,7 +209,7 @@ class Rounds(Way):
             x = self.inputs[self.parts.sliced][k]
             g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
             at += 1 + maybe
-            self.found[tensor_id(x)] = self._whole(x, g) if self.parts.tested else g
+            self.found[tensor_id(x)] = self._whole(x, g) if self._may_end_early(x) else g
         for k in reversed(self.watched):
             i = tensor_id(self.inputs[self.parts.carried][k])
             g = gradient(("carried", k))
@@ -213,8 +222,14 @@ class Rounds(Way):
             self.found[i] = self.so_far[i]
         give(self.found, i, g)
 
+    def _may_end_early(self, x: Symbol) -> bool:
+        """Return True if a sliced input may have more rows than the loop has iterations: residuals,
+        which a loop with as many iterations stacks, have not."""
+        return ((self.parts.tested or limited(self.parts))
+                and not is_packed(x) and not is_inside(x))
+
     def _whole(self, x: Symbol, g: Any) -> Any:
-        """What flows into a sliced input, with the rows of rounds that a test did not let run."""
+        """Return the cotangent of a sliced input, with the rows that no iteration has seen."""
         before = dense(self.so_far.get(tensor_id(x)))
         value = zeroed(g) if isinstance(g, Maybe) else g
         n = x.shape[0]

@@ -204,9 +204,10 @@ class Specializer(Copier):
     def own(self, node: Node, inputs: Sequence[Symbol],
             bodies: Sequence[Graph]) -> Sequence[Symbol]:
         for body in bodies:             # one may need inputs that another does not
-            have = {x.node.data.place: x for x in body.inputs}
+            have, n = {x.node.data.place: x for x in body.inputs}, len(body.nodes)
             body.inputs = [have[k] if k in have else self._bind(body, k, x)
                            for k, x in enumerate(inputs)]
+            body.nodes = body.nodes[n:] + body.nodes[:n]    # parameters before their readers
         made = super().own(node, inputs, bodies)
         self.stands_for.update(zip(node.outputs, made, strict=True))
         if node in self.waiting:
