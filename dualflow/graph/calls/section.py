@@ -92,19 +92,24 @@ class Section:
 
     def needed(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
         """Return the values that gradients of any of the targets read."""
-        found: list[Symbol] = []
-        parts = [([y], groups) for y in targets]
+        found = self._reads(targets, groups)
+        if self._sized_by_data:
+            # Zeros for a target without a cotangent have a size that is to be read: for any two
+            # targets, one of these parts has the one and not the other.
+            for bit in range(len(targets).bit_length()):
+                for part in (0, 1):
+                    chosen = [y for k, y in enumerate(targets) if k >> bit & 1 == part]
+                    found += self._reads(chosen, groups) if chosen else []
+        return list(dict.fromkeys(found))
+
+    def _reads(self, targets: Sequence[Symbol], groups: Sequence[Group]) -> list[Symbol]:
         try:
-            found += self.gradient(targets, groups, [False] * len(groups)).reads
-            if len(targets) == 1 or not self._sized_by_data:
-                return found
-            # Zeros for a target without a cotangent need its size, which data decides about.
+            return list(self.gradient(targets, groups, [False] * len(groups)).reads)
         except DualflowError:
             # It is raised when that gradient is asked for; others may exist.
-            parts = [([y], [group]) for y in targets for group in groups]
-            if len(parts) == 1:
+            if len(targets) * len(groups) == 1:
                 return []
-        return list(dict.fromkeys([*found, *[x for part in parts for x in self.needed(*part)]]))
+            return [x for y in targets for group in groups for x in self._reads([y], [group])]
 
     @property
     def _sized_by_data(self) -> bool:

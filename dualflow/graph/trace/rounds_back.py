@@ -233,6 +233,8 @@ class Rounds(Way):
         before = dense(self.so_far.get(tensor_id(x)))
         value = zeroed(g) if isinstance(g, Maybe) else g
         n = x.shape[0]
+        if x.ndim > 1:          # a loop without iterations does not know what rows are like
+            value = reshape(value, [value.shape[0], *x.shape[1:]])
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
         if before is not None:
             rounds = shape(value, int64)[0]
