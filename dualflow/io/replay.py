@@ -30,7 +30,7 @@ from dualflow.autodiff import custom_gradient
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs
 from dualflow.graph.trace.bodies import Body, param
-from dualflow.graph.trace.body_gradient import own_recorded
+from dualflow.graph.trace.control_gradient import own_recorded
 from dualflow.ops.array import identity
 from dualflow.ops.join import stack
 

@@ -27,7 +27,7 @@ from dualflow.graph.calls.section import Gradient, Group, Section
 from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
-from dualflow.graph.trace.flows import flows_into
+from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.parameters import Argument
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended

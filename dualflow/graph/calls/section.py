@@ -14,9 +14,9 @@ from dualflow.autodiff.backward import backward
 from dualflow.autodiff.maybe import zeroed
 from dualflow.errors import DualflowError
 from dualflow.graph.ir import CONSTANT, VARIABLE, Owned, walk
-from dualflow.graph.trace.body_gradient import any_flag
+from dualflow.graph.trace.control_gradient import any_flag
+from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.dims import leaves
-from dualflow.graph.trace.flows import flows_into
 from dualflow.graph.trace.parameters import Argument, Cotangent, Feed, Number
 from dualflow.graph.trace.play import play
 from dualflow.graph.trace.trace import Trace
@@ -196,8 +196,8 @@ def sizes(trace: Trace, own: Sequence[Symbol], of: Section) -> dict[Symbol, Symb
     for d in dims(trace):
         if d.kind != "argument" and d.from_data and d.args[0] not in known:
             x = trace.enclosed.outside(d.args[0], rows)
-            if x not in rows and x not in found:
-                found[x] = with_size_of(x, of)
+            if x not in rows and d.args[0] not in found:
+                found[d.args[0]] = with_size_of(x, of)
     return found
 
 

@@ -72,7 +72,7 @@ class Owned(NamedTuple):
         For a value inside: the output that gives it.
     rows : dict of Symbol to Symbol
         Of the gradient of a loop, for a value inside that: the parameter that it is in a round.
-    same_tensors : bool
+    keeps_identity : bool
         Whether eager mode has one tensor where a round hands on and the next is given, as in loops
         of Python's own; `while_loop` and `scan` give it a new identity.
     """
@@ -83,7 +83,7 @@ class Owned(NamedTuple):
     n_outputs: int
     outside: dict[Symbol, Symbol]
     rows: dict[Symbol, Symbol]
-    same_tensors: bool
+    keeps_identity: bool
 
     def __repr__(self) -> str:
         return f"the gradient of {self.op.name}"

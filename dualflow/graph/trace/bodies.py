@@ -56,7 +56,7 @@ class Body:
         In a round: what was read as the version before.
     rows : dict of Symbol to Symbol
         Of the gradient of a loop, for a value inside that: the param that it is in a round.
-    same_tensors : bool
+    keeps_identity : bool
         See Owned.
     """
 
@@ -65,7 +65,7 @@ class Body:
         self.name = name
         self.params: list[Symbol] = list(params)
         self.rounds = rounds
-        self.same_tensors = False
+        self.keeps_identity = False
         self.rows: dict[Symbol, Symbol] = {}
         self.outputs: list[Symbol] = []
         self._enter(trace)

@@ -13,9 +13,9 @@ from dualflow._core import Dim, Symbol, TensorBase, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.graph.ir import COND, ENDLESS, LOOP, loop_attrs
-from dualflow.graph.trace import branches_back, rounds_back  # noqa: F401  the ways back
+from dualflow.graph.trace import cond_gradient, loop_gradient  # noqa: F401  gradient rules
 from dualflow.graph.trace.bodies import Body, param
-from dualflow.graph.trace.body_gradient import own_recorded
+from dualflow.graph.trace.control_gradient import own_recorded
 from dualflow.nest import flatten, flatten_with_path
 from dualflow.ops import state
 from dualflow.ops.cast import cast

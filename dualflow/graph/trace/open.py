@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from dualflow._core import Symbol
 from dualflow.graph.ir import COND, LOOP, Node, loop_attrs
 from dualflow.graph.trace.bodies import Body, param
-from dualflow.graph.trace.body_gradient import own_recorded as own
 from dualflow.graph.trace.control import ENDLESS
+from dualflow.graph.trace.control_gradient import own_recorded as own
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -30,7 +30,7 @@ class OpenBody(Body):
         self.params: list[Symbol] = list(params)
         self.result: None = None
         self.rounds = rounds
-        self.same_tensors = True
+        self.keeps_identity = True
         self.rows: dict[Symbol, Symbol] = {}
         self.outputs: list[Symbol] = []
         self._guards = dict(trace.guards)

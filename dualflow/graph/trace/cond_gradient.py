@@ -1,4 +1,4 @@
-"""The gradient of branches: branches on the same predicate."""
+"""The gradient of a cond: a cond on the same predicate."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dualflow._core import Maybe, Symbol
 from dualflow.autodiff.backward import backward
 from dualflow.graph.ir import COND, LOOP
 from dualflow.graph.trace.bodies import Body
-from dualflow.graph.trace.body_gradient import (
-    WAYS,
-    Flows,
-    Way,
+from dualflow.graph.trace.control_gradient import (
+    TRANSPOSES,
+    Cotangents,
+    Transpose,
     any_flag,
     give,
     is_inside,
     own_recorded,
     value_of,
 )
-from dualflow.graph.trace.flows import dense, flag_of, is_packed
+from dualflow.graph.trace.cotangents import dense, flag_of, is_packed
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.reduce import reduce_any
 
 
 def flag_for(g: Any, x: Symbol) -> Any:
-    """Whether something flows into x; for each row, if a loop stacked it for its gradient: the same
-    in all branches."""
+    """Return the flag of the cotangent of x, of the same shape in all branches: a flag for each
+    row, if a loop stacked x for its gradient."""
     flag, node = flag_of(g), x.node
     if is_packed(x):
         return any_flag(flag)
@@ -37,8 +37,8 @@ def flag_for(g: Any, x: Symbol) -> Any:
     return flag if flag.ndim else broadcast_to(flag, (x.shape[0],))
 
 
-class Branches(Way):
-    """The way back through branches: branches on the same predicate."""
+class CondTranspose(Transpose):
+    """The transpose of a cond: a cond on the same predicate."""
 
     outs: list[tuple[int, Any]]
     more: list[tuple[int, Any]]
@@ -55,7 +55,7 @@ class Branches(Way):
     def _branch(self, k: int) -> list[Any]:
         body = self.node.bodies[k]
         log = self.log(body.nodes, self.want.values())
-        flows: Flows = {i: g for i, g in self.so_far.items() if i in self.want}
+        flows: Cotangents = {i: g for i, g in self.so_far.items() if i in self.want}
         for place, g in [*self.more, *self.outs]:
             give(flows, self.id_of(body.outputs[place]), g)
         found = backward(log, flows, self.want, free=True, maybe=True)
@@ -90,4 +90,4 @@ class Branches(Way):
             self.found[i] = value if certain else Maybe(value, next(made), True)
 
 
-WAYS[COND] = Branches
+TRANSPOSES[COND] = CondTranspose

@@ -1,4 +1,4 @@
-"""The gradient of loops: loops that run backwards."""
+"""The gradient of a loop: a loop with the same trip count that visits the iterations in reverse."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dualflow.autodiff.maybe import clean, flag_of, zeroed
 from dualflow.dtypes import int64
 from dualflow.graph.ir import LOOP, LoopParts, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.bodies import Body, param
-from dualflow.graph.trace.body_gradient import (
-    WAYS,
-    Flows,
-    Way,
+from dualflow.graph.trace.control_gradient import (
+    TRANSPOSES,
+    Cotangents,
+    Transpose,
     flag_row,
     give,
     one_flag,
     own_recorded,
     value_of,
 )
-from dualflow.graph.trace.flows import (
+from dualflow.graph.trace.cotangents import (
+    delayed,
     dense,
     flows_into,
     is_inside,
     is_packed,
     limited,
-    rounds_of,
     row_parts,
+    trip_counts,
     varies,
 )
-from dualflow.graph.trace.row_flows import delayed
 from dualflow.ops import creation
 from dualflow.ops.array import reshape, shape
 from dualflow.ops.compare import where
@@ -41,12 +41,13 @@ if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
 
-class Rounds(Way):
-    """The way back through a loop: a loop with as many rounds, the last one first.
+class LoopTranspose(Transpose):
+    """The transpose of a loop: a loop with the same trip count that visits the iterations in
+    reverse.
 
-    It carries sums of what flows into captured values, and what flows into what the loop carried;
-    sees rows of what flows into what was stacked, of what it reads of the rounds, and of sums of
-    what flows into sliced inputs; and stacks what flows into those.
+    Its carries are the accumulators of captured values and the cotangents of carries. Its sliced
+    inputs are the cotangents of stacked outputs, the residuals, and the accumulators of sliced
+    inputs. It stacks the cotangents of sliced inputs.
     """
 
     outs: list[tuple[int, Any]]
@@ -73,7 +74,7 @@ class Rounds(Way):
         self._settle()
 
     def _watched(self) -> list[int]:
-        """Which carried values depend on something wanted."""
+        """Return the carries that depend on a wanted value."""
         given = self.inputs[self.parts.carried]
         found = {k for k, x in enumerate(given) if tensor_id(x) in self.want}
         while True:
@@ -87,7 +88,7 @@ class Rounds(Way):
             found |= more
 
     def _begin(self) -> None:
-        """What is carried first: by ("sum", id) and ("carried", place)."""
+        """Set the initial carries, by ("sum", id) and ("carried", position)."""
         self.start: dict[Any, Any] = {}
         self.like: dict[Any, Symbol] = {}
         outs = dict(self.outs)
@@ -107,9 +108,9 @@ class Rounds(Way):
             self.sliced_in += [(kind, k, g) for k, g in flows]
 
     def _handed_on(self, stacked: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
-        """Takes out what flows into rows of values that later rounds are given, too: a tape comes
-        to those before it comes to what the rounds do with them."""
-        if not self.node.data.same_tensors:
+        """Take out the cotangents of stacked values that the next iteration is given, too: eager
+        mode adds them before those of the uses in that iteration."""
+        if not self.node.data.keeps_identity:
             return list(stacked)
         rest = []
         places = {x: k for k, x in reversed([*enumerate(self.next)]) if k in self.watched}
@@ -129,8 +130,8 @@ class Rounds(Way):
         return rest
 
     def _later(self, g: Any, k: int) -> Any:
-        """Rows of a gradient as they flow into what the next round is given, at place k; what is
-        left of the last one flows into what the loop returns."""
+        """Return the rows of a cotangent shifted to carry k of the next iteration; the last row
+        is added to the cotangent of the loop's output."""
         rows, last = delayed(g, self.parts.reverse)
         if self.always and not isinstance(g, Maybe):
             last = last.value
@@ -139,44 +140,44 @@ class Rounds(Way):
         return rows
 
     def _settle(self) -> None:
-        """Finds out what flows in which rounds: in the first of those that run backwards, less may
-        flow than in the others."""
+        """Record the iteration until the kinds of its carries are a fixpoint: in the first one
+        that runs backwards, fewer values may have cotangents than in the others."""
         now, guards = dict(self.start), self.trace.guards
         while True:
-            self.trace.guards = dict(guards)        # without decisions of a round that was no good
-            round = _Round(self, now)
-            after = {key: _joined(now[key], round.result[key]) for key in now}
+            self.trace.guards = dict(guards)        # without the decisions of failed attempts
+            iteration = _Iteration(self, now)
+            after = {key: _joined(now[key], iteration.result[key]) for key in now}
             if all([_kind(after[key]) == _kind(now[key]) for key in now]):
                 break
             now = after
-        self._join(round)
+        self._join(iteration)
 
-    def _join(self, round: _Round) -> None:
+    def _join(self, iteration: _Iteration) -> None:
         parts = self.parts
-        ends = round.result if self.always else {
-            key: _joined(self.start[key], round.result[key]) for key in round.params}
-        body, keep = round.body, round.chosen(ends)
+        ends = iteration.result if self.always else {
+            key: _joined(self.start[key], iteration.result[key]) for key in iteration.params}
+        body, keep = iteration.body, iteration.chosen(ends)
         for key in list(keep):
-            if key[0] == "sum" and round.result[key] is round.params[key]:
+            if key[0] == "sum" and iteration.result[key] is iteration.params[key]:
                 keep.remove(key)
         start = [self._first(key) for key in keep]
-        body.outputs = ([round.outputs[key] for key in keep]
-                        + [y for _, _, ys in round.stacked for y in ys])
+        body.outputs = ([iteration.outputs[key] for key in keep]
+                        + [y for _, _, ys in iteration.stacked for y in ys])
         given_rows = [part for _, _, g in self.sliced_in for part in row_parts(g)]
-        body.params = [round.given[key] for key in keep] + round.row_params
+        body.params = [iteration.given[key] for key in keep] + iteration.row_params
         for x in self.read(body, self.body.nodes):
             given_rows.append(self._residual(x))
             made = param(self.trace, x, x.node.name)
             body.params.append(made)
             body.rows[x] = body.rows[self.enclosed.recorded(x)] = made
             self.enclosed.recorded_as[made] = x
-        limit = rounds_of(self.trace, self.node)
+        limit = trip_counts(self.trace, self.node)
         packed = sum([1 << k for k, y in enumerate(body.outputs[len(keep):]) if varies(y)])
         attrs = loop_attrs(-1 if limit else parts.times, len(keep), len(given_rows), False,
                            not parts.reverse, packed, parts.recompute)
         given = [*limit, *self.trace.adopt(None, [*start, *given_rows])]
         node = own_recorded(self.trace, LOOP, attrs, given, len(body.params), [body], self.name)
-        self._take(node, round, keep, ends)
+        self._take(node, iteration, keep, ends)
 
     def _first(self, key: Any) -> Any:
         if key[0] == "flag":
@@ -184,11 +185,12 @@ class Rounds(Way):
         return value_of(self.start[key], self.like[key])
 
     def _residual(self, x: Symbol) -> Symbol:
-        """What the loop backwards sees rows of to read a value of the rounds."""
+        """Return the stacked values of `x` in all iterations."""
         at = {y: k for k, y in enumerate(self.sliced)}
         return self.inputs[self.parts.sliced][at[x]] if x in at else self.add_output(0, x)
 
-    def _take(self, node: Node, round: _Round, keep: Sequence[Any], ends: dict[Any, Any]) -> None:
+    def _take(self, node: Node, iteration: _Iteration, keep: Sequence[Any],
+              ends: dict[Any, Any]) -> None:
         made = dict(zip(keep, node.outputs, strict=False))
 
         def gradient(key: Any) -> Any:
@@ -205,7 +207,7 @@ class Rounds(Way):
             elif i in self.so_far:
                 self.found[i] = self.so_far[i]
         at = len(keep)
-        for k, maybe, _ in round.stacked:
+        for k, maybe, _ in iteration.stacked:
             x = self.inputs[self.parts.sliced][k]
             g = Maybe(node.outputs[at], node.outputs[at + 1], True) if maybe else node.outputs[at]
             at += 1 + maybe
@@ -217,7 +219,7 @@ class Rounds(Way):
                 self._give(i, g)
 
     def _give(self, i: int, g: Any) -> None:
-        """Adds to the sum for a value around the loop."""
+        """Add to the cotangent of a value around the loop."""
         if i not in self.found and i in self.so_far:
             self.found[i] = self.so_far[i]
         give(self.found, i, g)
@@ -254,40 +256,40 @@ def _joined(a: Any, b: Any) -> Any:
     return Maybe(None, None)
 
 
-class _Round:
-    """One try to record a round backwards.
+class _Iteration:
+    """One attempt to record the backward pass through an iteration.
 
     Attributes
     ----------
     params : dict
-        What flows into what is carried, by its key.
+        The cotangents and accumulators that are carried, by key.
     given : dict
         All params of the body that are carried: values by their keys, flags by ("flag", key).
     result, outputs : dict
-        What flows after the round; what the body returns for it.
+        Those after the iteration; what the body returns for them.
     stacked : list of (int, bool, list of Symbol)
-        Sliced inputs that something flows into: place, whether data decides, value and flag.
+        Sliced inputs with a cotangent: position, whether data decides, value and flag.
     """
 
-    def __init__(self, way: Rounds, now: dict[Any, Any]) -> None:
-        self.way = way
+    def __init__(self, loop: LoopTranspose, now: dict[Any, Any]) -> None:
+        self.loop = loop
         self.params: dict[Any, Any] = {}
         self.given: dict[Any, Symbol] = {}
         self.result: dict[Any, Any] = {}
         self.outputs: dict[Any, Symbol] = {}
         self.stacked: list[tuple[int, bool, list[Symbol]]] = []
-        trace = way.trace
+        trace = loop.trace
         for key, g in now.items():
             if g is None:
                 continue
-            like = way.like[key] if key[0] == "sum" else way.carried[key[1]]
-            self.given[key] = self.params[key] = param(trace, like, way.name)
+            like = loop.like[key] if key[0] == "sum" else loop.carried[key[1]]
+            self.given[key] = self.params[key] = param(trace, like, loop.name)
             if isinstance(g, Maybe):
-                flag = self.given["flag", key] = param(trace, as_symbol(trace, True), way.name)
+                flag = self.given["flag", key] = param(trace, as_symbol(trace, True), loop.name)
                 self.params[key] = Maybe(self.given[key], flag, True)
         self.row_params: list[Symbol] = []
         self.rows: list[tuple[str, int, Any]] = []
-        for kind, k, g in way.sliced_in:
+        for kind, k, g in loop.sliced_in:
             made: Any = self._row(self._inside(kind, k), 0)
             if isinstance(g, Maybe):
                 flag = g.flag
@@ -296,55 +298,55 @@ class _Round:
                     self.row_params.append(flag)
                 made = Maybe(made, flag, True)
             self.rows.append((kind, k, made))
-        self.body = Body(trace, f"{way.name}/body", self._record, ())
+        self.body = Body(trace, f"{loop.name}/body", self._record, ())
 
     def _row(self, x: Symbol, skipped: int) -> Symbol:
-        made = param(self.way.trace, x, self.way.name, skipped)
+        made = param(self.loop.trace, x, self.loop.name, skipped)
         self.row_params.append(made)
         return made
 
     def _record(self) -> list[Any]:
-        way = self.way
-        flows: Flows = {}
+        loop = self.loop
+        flows: Cotangents = {}
         for kind, k, g in self.rows:
-            give(flows, way.id_of(self._inside(kind, k)), g)
+            give(flows, loop.id_of(self._inside(kind, k)), g)
         for key, g in self.params.items():
             if key[0] == "sum":
                 first = flows.get(key[1])
                 flows[key[1]] = g if first is None else total([g, first])
         for key, g in self.params.items():
             if key[0] == "carried":
-                give(flows, way.id_of(way.next[key[1]]), g)
-        watched = [*[way.carried[k] for k in way.watched], *way.captured.values(),
-                   *[way.enclosed.recorded(way.sliced[k]) for k in way.rows]]
-        log = way.log(way.body.nodes, watched)
+                give(flows, loop.id_of(loop.next[key[1]]), g)
+        watched = [*[loop.carried[k] for k in loop.watched], *loop.captured.values(),
+                   *[loop.enclosed.recorded(loop.sliced[k]) for k in loop.rows]]
+        log = loop.log(loop.body.nodes, watched)
         found = backward(log, flows, [tensor_id(x) for x in watched], free=True, maybe=True)
         return self._returned(found)
 
     def _inside(self, kind: str, k: int) -> Symbol:
-        """What is inside of the loop's body, of what it sees rows of."""
-        way = self.way
-        return {"row": way.sliced, "given": way.carried, "out": way.body.outputs}[kind][k]
+        """Return the value in the loop body of which a sliced input holds the rows."""
+        loop = self.loop
+        return {"row": loop.sliced, "given": loop.carried, "out": loop.body.outputs}[kind][k]
 
-    def _returned(self, found: Flows) -> list[Any]:
-        way = self.way
+    def _returned(self, found: Cotangents) -> list[Any]:
+        loop = self.loop
         returned: list[Any] = []
-        for key in [*[("sum", i) for i in way.captured],
-                    *[("carried", k) for k in reversed(way.watched)]]:
-            i = key[1] if key[0] == "sum" else tensor_id(way.carried[key[1]])
+        for key in [*[("sum", i) for i in loop.captured],
+                    *[("carried", k) for k in reversed(loop.watched)]]:
+            i = key[1] if key[0] == "sum" else tensor_id(loop.carried[key[1]])
             g = self.result[key] = dense(found.get(i))
             if key in self.given:
-                like = way.like[key] if key[0] == "sum" else way.carried[key[1]]
+                like = loop.like[key] if key[0] == "sum" else loop.carried[key[1]]
                 self.outputs[key] = value_of(g, like)
                 if ("flag", key) in self.given:
                     self.outputs["flag", key] = one_flag(g)
         rows = []
-        for k in reversed(way.rows):
-            g = dense(found.get(way.id_of(way.sliced[k])))
+        for k in reversed(loop.rows):
+            g = dense(found.get(loop.id_of(loop.sliced[k])))
             if g is not None:
                 parts = [g] if not isinstance(g, Maybe) else [clean(g), g.flag]
                 rows.append((k, isinstance(g, Maybe), parts))
-        trace = way.trace
+        trace = loop.trace
         for key, y in self.outputs.items():
             self.outputs[key] = as_symbol(trace, y)
         self.stacked = [(k, maybe, [as_symbol(trace, y) for y in parts])
@@ -353,7 +355,7 @@ class _Round:
         return returned
 
     def chosen(self, ends: dict[Any, Any]) -> list[Any]:
-        """Which carried values are needed: flags only where they are read, or returned."""
+        """Return the carries that are needed: flags only if they are read, or returned."""
         read = {x for node in self.body.nodes for x in node.inputs}
         read |= {y for _, _, ys in self.stacked for y in ys}
         keep = {key for key in self.given if key[0] != "flag"}
@@ -371,4 +373,4 @@ def as_symbol(trace: Trace, x: Any) -> Symbol:
     return trace.adopt(None, [as_tensor(x)])[0]
 
 
-WAYS[LOOP] = Rounds
+TRANSPOSES[LOOP] = LoopTranspose

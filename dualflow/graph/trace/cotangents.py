@@ -1,4 +1,8 @@
-"""What flows back into values of branches and loops: which do, and in which parts."""
+"""Cotangents of values in branches and loops: which values have one, and its rows.
+
+Used by the gradients of branches and loops and by the programs that tapes run for a call. A
+cotangent is a tensor, packed rows (`is_packed`), or a `Maybe` with a flag, or a flag for each row.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from dualflow.dtypes import uint8
 from dualflow.graph.ir import LoopParts, Node, Owned, loop_parts, walk
 from dualflow.graph.trace.dims import leaves
 from dualflow.graph.trace.parameters import is_number
+from dualflow.ops.array import broadcast_to
+from dualflow.ops.join import concat
+from dualflow.ops.reduce import reduce_any
 
 if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
@@ -47,8 +54,8 @@ def flows_into(y: Symbol) -> bool:
     return y.dtype.is_floating or (is_packed(y) and flows_into(y.row))
 
 
-def rounds_of(trace: Trace, node: Node) -> list[Symbol]:
-    """How many rounds a loop has had, if only a run can tell."""
+def trip_counts(trace: Trace, node: Node) -> list[Symbol]:
+    """Return the trip count of a loop as a list of one value, empty if it is static."""
     parts = loop_parts(node)
     if parts.tested:
         return trace.adopt(None, [node.outputs[parts.n_carried]])
@@ -68,7 +75,7 @@ def measured(nodes: Iterable[Node]) -> Iterable[Symbol]:
 
 
 def row_parts(g: Any) -> list[Any]:
-    """What a loop sees rows of for a gradient: its value, and flags of rows."""
+    """Return the sliced inputs of a loop for a cotangent: its value, and flags of rows."""
     if not isinstance(g, Maybe):
         return [g]
     return [clean(g), g.flag] if g.flag.ndim else [clean(g)]
@@ -82,3 +89,27 @@ def dense(g: Any) -> Any:
 def flag_of(g: Any) -> Any:
     """Whether something flows."""
     return g.flag if isinstance(g, Maybe) else as_tensor(g is not None)
+
+
+# --- rows ---
+
+def row_flags(g: Any) -> tuple[Any, Any]:
+    """Return the rows of a cotangent, -0.0 where nothing flows, and a flag for each."""
+    value = clean(g) if isinstance(g, Maybe) else as_tensor(g)
+    flag = g.flag if isinstance(g, Maybe) else as_tensor(True)
+    if flag.ndim > 1:
+        flag = reduce_any(flag, list(range(1, flag.ndim)))
+    return value, flag if flag.ndim else broadcast_to(flag, (value.shape[0],))
+
+
+def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
+    """Return the rows of a cotangent shifted by one iteration, and the last row. The first
+    iteration gets -0.0, the additive identity, with a false flag."""
+    value, flags = row_flags(g)
+    nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
+    never = as_tensor([False])
+    if reverse:
+        value, flags = concat([value, nothing], 0), concat([flags, never], 0)
+        return Maybe(value[1:], flags[1:], True), Maybe(value[0], flags[0], True)
+    value, flags = concat([nothing, value], 0), concat([never, flags], 0)
+    return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)

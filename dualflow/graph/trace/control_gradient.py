@@ -1,13 +1,15 @@
-"""Gradients of branches and loops: branches on the same predicate, and loops that run backwards.
+"""The gradient rule of nodes with bodies: its transpose is a cond on the same predicate, or a loop.
 
-A tape takes such a node for one application. Its rule walks back through what is inside as a tape
-would that had recorded it there, in new bodies, which belong to a node like the first one. What
-these read of the first one's inside becomes an output of that: of a loop, stacked. So the gradient
-of a gradient needs nothing more.
+A tape takes a branch or a loop for one application (`own_recorded`). Its rule transposes the node:
+from cotangents of the outputs to cotangents of the inputs. `cond_gradient.py` and
+`loop_gradient.py` do that by a backward pass over the body in new bodies, which belong to a node
+like the first one. Residuals, values of the body that the new bodies read, become outputs of the
+first node; a loop stacks them. So the rule is closed under itself: the gradient of a gradient needs
+nothing more.
 
-The bits are those of eager mode, where a loop is a sequence of applications: sums continue what is
-pending, round after round, so what flows into a captured value is carried, beginning with the sum
-so far. `Maybe` tells what did not flow from zeros.
+The outputs of a node, and the carries of a loop, are values of their own. Accumulators of captured
+values are carried and start from the sum so far or from -0.0, the additive identity, so sums have
+the order of eager mode. A `Maybe` tells a cotangent that does not exist from zeros.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from dualflow.graph.ir import (
     loop_parts,
 )
 from dualflow.graph.trace.bodies import Body, own, param
-from dualflow.graph.trace.flows import (
+from dualflow.graph.trace.cotangents import (
     flag_of,
     flows_into,
     is_inside,
@@ -64,8 +66,8 @@ if TYPE_CHECKING:
     from dualflow.graph.trace.trace import Trace
 
 BROADCAST = get_op("broadcast_to")
-Flows = dict[int, Any]              # what flows into values, by their ids
-WAYS: dict[Op, Any] = {}           # the way back through a node, by its op
+Cotangents = dict[int, Any]              # of values, by their ids
+TRANSPOSES: dict[Op, Any] = {}           # subclasses of Transpose, by the op of the node
 
 
 def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symbol], n_params: int,
@@ -82,7 +84,7 @@ def own_recorded(trace: Trace, op: Op, attrs: Attrs | None, given: Sequence[Symb
         rule = BackwardRule(node, given)
         op = record_owner(op.name, rule, given, [inside, *made])
         node.data = Owned(op, tuple(given), inside, len(made), {}, bodies[0].rows,
-                          bodies[0].same_tensors)
+                          bodies[0].keeps_identity)
     return node
 
 
@@ -103,7 +105,7 @@ class BackwardRule:
         wanted = [wants and not (k < len(inputs) and trace.enclosed.given_by(inputs[k]) in inner)
                   for k, wants in enumerate(wanted)]
         want: dict[int, Symbol] = {}
-        so_far: Flows = {}
+        so_far: Cotangents = {}
         for x, g, wants in zip(inputs, sums, wanted, strict=False):
             if x not in kept and g is not None:
                 at = self._id(x)
@@ -113,12 +115,12 @@ class BackwardRule:
             for y in kept.get(x, [x]) if wants else ():
                 if flows_into(y):
                     want[self._id(y)] = trace.enclosed.recorded(y)
-        found: Flows = {}
+        found: Cotangents = {}
         if flows and want:
             before = trace.differentiate(node.op.name, node.outputs[0])
             try:
                 with trace.enclosed.opened(node):
-                    found = WAYS[node.op](trace, node, flows, so_far, want).found
+                    found = TRANSPOSES[node.op](trace, node, flows, so_far, want).found
             finally:
                 trace.differentiate(before, None)
         found = {**so_far, **found}
@@ -150,7 +152,8 @@ class BackwardRule:
             flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
         return flows
 
-    def _result(self, kept: dict[Symbol, list[Symbol]], found: Flows, x: Symbol, g: Any) -> Any:
+    def _result(self, kept: dict[Symbol, list[Symbol]], found: Cotangents, x: Symbol,
+                g: Any) -> Any:
         """The sum for an input."""
         if x not in kept:
             return found.get(self._id(x), g)
@@ -159,16 +162,16 @@ class BackwardRule:
         return Inside(flows, sum_at) if flows else None
 
 
-class Way:
-    """The way back through a node.
+class Transpose:
+    """The transpose of a node with bodies.
 
     Attributes
     ----------
     found : dict of int to gradient
-        By the ids of values around the node: the sums of what flows into them.
+        The cotangents of values around the node, by their ids.
     """
 
-    def __init__(self, trace: Trace, node: Node, flows: dict[Symbol, Any], so_far: Flows,
+    def __init__(self, trace: Trace, node: Node, flows: dict[Symbol, Any], so_far: Cotangents,
                  want: dict[int, Symbol]) -> None:
         self.trace = trace
         self.node = node
@@ -178,18 +181,18 @@ class Way:
         self.enclosed: Any = trace.enclosed
         self.inputs: list[Symbol] = [self.enclosed.recorded(x) for x in node.inputs]
         self.name: str = f"{node.name}/gradient"
-        self.found: Flows = {}
+        self.found: Cotangents = {}
 
     def declared(self) -> list[tuple[int, Any]]:
-        """What flows into outputs that the node had when it was recorded, the last one first, under
-        identities of its own."""
+        """Return the cotangents of the outputs that the node had when it was recorded, the last one
+        first, under identities of their own."""
         n = self.node.data.n_outputs
         made = list(enumerate(self.node.outputs[:n]))
         return [(k, self.flows[y] if is_packed(y) else anew(self.flows[y]))
                 for k, y in reversed(made) if y in self.flows]
 
     def inside(self) -> list[tuple[int, Any]]:
-        """What flows into other outputs."""
+        """Return the cotangents of residuals."""
         made = self.node.outputs[self.node.data.n_outputs:n_made(self.node)]
         return [(k, self.flows[y]) for k, y in enumerate(made, self.node.data.n_outputs)
                 if y in self.flows]
@@ -207,8 +210,8 @@ class Way:
         return log
 
     def read(self, body: Body, inside: Sequence[Node]) -> list[Symbol]:
-        """What a body reads of the inside of the node, and what it takes sizes from that data
-        decides about."""
+        """Return the residuals of a body: values inside the node that it reads, or of which it
+        reads a size that data decides about."""
         own = set(inside)
         sized = map(self.enclosed.now, measured(body.nodes))
         return [x for x in dict.fromkeys([*body.reads(), *sized]) if x.node in own]
@@ -323,7 +326,7 @@ def anew(g: Any) -> Any:
     return identity(as_tensor(g))
 
 
-def give(flows: Flows, to: int, g: Any) -> None:
+def give(flows: Cotangents, to: int, g: Any) -> None:
     """Adds to what flows into a value."""
     flows[to] = total([flows[to], g]) if to in flows else g
 
