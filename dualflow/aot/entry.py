@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dualflow._core import Variable, get_op
+from dualflow._core import Tensor, Variable, get_op
 from dualflow.aot.names import identifier, unique
 from dualflow.dtypes import DType, float64, int64
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.arguments import NumberLeaf, TensorLeaf, VariableLeaf, flatten, rebuild
 from dualflow.graph.calls.concrete import DATA_NUMBER, MADE, ConcreteFunction
 from dualflow.graph.program.compile import Compiled, compile_trace
-from dualflow.graph.program.spec import ProgramSpec, ResultSpec
+from dualflow.graph.program.spec import ProgramSpec, ResultSpec, SlotKind
 from dualflow.graph.trace.parameters import Feed
 from dualflow.graph.trace.specialize import Computed, deciding_arguments
 from dualflow.ops.random_generator import Generator
@@ -59,6 +59,8 @@ class Entry(NamedTuple):
     ----------
     name : str
     compiled : Compiled
+    spec : ProgramSpec
+        The program of `compiled`; its constants include the tensors that every call returns.
     inputs, outputs : tuple of Value
     leaves : tuple of int
         Which leaf of a call's arguments each input is.
@@ -66,27 +68,27 @@ class Entry(NamedTuple):
         Inputs as the program takes them. A number may be there as several dtypes.
     returns : tuple of ResultSpec
         How the program returns each output.
+    returned : tuple of Variable
+        The variables that a call returns as such.
     jit : bool
         Whether its clusters are compiled.
     """
 
     name: str
     compiled: Compiled
+    spec: ProgramSpec
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     leaves: tuple[int, ...]
     given: tuple[Given, ...]
     returns: tuple[ResultSpec, ...]
+    returned: tuple[Variable, ...]
     jit: bool
 
     @property
-    def spec(self) -> ProgramSpec:
-        return self.compiled.spec
-
-    @property
     def variables(self) -> list[Variable]:
-        """Those that it reads or writes."""
-        return [x.variable for x in self.spec.variables]
+        """The variables that it reads, writes or returns."""
+        return [*[x.variable for x in self.spec.variables], *self.returned]
 
     @property
     def generators(self) -> list[Generator]:
@@ -115,9 +117,16 @@ def make_entry(name: str, function: Any, who: str, numbers: bool = False) -> Ent
     taken: set[str] = set()
     given = _given(who, function, compiled)
     inputs = _inputs(who, function, shapes, given, taken)
-    outputs, returns = _outputs(who, function, compiled, taken)
-    return Entry(name, compiled, tuple(inputs.values()), outputs, tuple(inputs), given, returns,
-                 function.options.jit)
+    outputs, returns, constants = _outputs(who, function, compiled, taken)
+    spec = dataclasses.replace(compiled.spec, constants=(*compiled.spec.constants, *constants))
+    returned = tuple([x[0] for x in function.result[1] if is_fixed(x, Variable)])
+    return Entry(name, compiled, spec, tuple(inputs.values()), outputs, tuple(inputs), given,
+                 returns, returned, function.options.jit)
+
+
+def is_fixed(leaf: Any, kind: type) -> bool:
+    """Return True if a leaf of the result is the same object of class `kind` in every call."""
+    return isinstance(leaf, tuple) and isinstance(leaf[0], kind)
 
 
 def _shapes(who: str, function: ConcreteFunction, numbers: bool) -> dict[int, tuple[int, ...]]:
@@ -185,14 +194,22 @@ def _inputs(who: str, function: ConcreteFunction, shapes: dict[int, tuple[int, .
 
 
 def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
-             taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...]]:
-    found, returns = [], []
+             taken: set[str]) -> tuple[tuple[Value, ...], tuple[ResultSpec, ...], list[Tensor]]:
+    """The outputs, how the program returns each, and the constants that it lacks for that."""
+    found: list[Value] = []
+    returns: list[ResultSpec] = []
+    constants: list[Tensor] = []
     made: Iterator[int] = iter(compiled.order)
     skeleton, rest = function.result
     for kind, path in zip(rest, paths_of(skeleton, len(rest)), strict=True):
-        if not any([kind is x for x in MADE]):
-            continue                            # the same in each call, and known to Python
-        result = compiled.spec.results[next(made)]
+        if is_fixed(kind, Tensor):
+            result = ResultSpec(SlotKind.CONSTANT, len(compiled.spec.constants) + len(constants),
+                                kind[0].dtype, tuple(kind[0].shape))
+            constants.append(kind[0])
+        elif any([kind is x for x in MADE]):
+            result = compiled.spec.results[next(made)]
+        else:
+            continue                            # a number, a string: only Python receives it
         if kind is DATA_NUMBER or None in result.shape:
             raise UnimplementedError(f"{who}: the size of {path} depends on data, and C "
                                      "gives memory before it runs")
@@ -200,7 +217,7 @@ def _outputs(who: str, function: ConcreteFunction, compiled: Compiled,
         plain = re.sub(r"^result\W+(?=[A-Za-z])", "", path).rstrip("']")
         found.append(Value(unique(identifier(plain), taken), path, result.dtype, shape))
         returns.append(result)
-    return tuple(found), tuple(returns)
+    return tuple(found), tuple(returns), constants
 
 
 def paths_of(skeleton: Any, n: int) -> list[str]:

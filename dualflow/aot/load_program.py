@@ -157,7 +157,7 @@ class LoadedProgram:
                                        "call it outside, or save the function by df.save")
         inputs = self._structure.bind(args, kwargs)
         made = self._executable.run(inputs)
-        return self._structure.pack([made[k] for k in self._order])
+        return self._structure.pack([made[k] for k in self._order], self.variables)
 
     def __repr__(self) -> str:
         made = ", ".join(map(described, self._outputs)) or "nothing"

@@ -7,7 +7,7 @@ import os
 import struct
 from typing import BinaryIO
 
-from dualflow._core import Op, Tensor, Variable, current_graph, isa, memory_of
+from dualflow._core import Op, Tensor, current_graph, isa, memory_of
 from dualflow.aot.contents import Contents
 from dualflow.aot.entry import Value, make_entry
 from dualflow.aot.flat import (
@@ -59,6 +59,9 @@ def save_program(function: ConcreteFunction, file: str | os.PathLike[str]) -> No
 
     Notes
     -----
+    A result is a tensor, a number, a string, None or a variable. The loaded program returns its own
+    variable in the place of that one.
+
     Ops are named, with the versions of their meanings, so a later dualflow that has them reads the
     file. It holds a program for sizes that are fixed and memory that is planned, not a graph: for a
     function that is to be traced, differentiated or called with other sizes, use `save`.
@@ -94,14 +97,12 @@ def program_bytes(function: ConcreteFunction) -> list[bytes]:
     name = getattr(function, "name", "f")
     entry = make_entry("program", function, f"save_program: {name}")
     contents = Contents([entry])
-    owners = [x.owner for x in contents.variables]
     flat = Flat(contents)
     constants, places = laid_out(flat.constants)
     words = Words(contents, flat, function.name, places)
-    trainable = [isinstance(x, Variable) and x.trainable for x in owners]
     sections = [b"".join([text.encode() + b"\0" for text in words.strings]),
                 struct.pack(f"<{len(words.words)}q", *words.words), constants,
-                structure_of(function, entry, trainable),
+                structure_of(function, contents),
                 weights({x.name: x.value for x in contents.variables})]
     return with_header(sections)
 

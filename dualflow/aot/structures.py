@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, Variable, as_tensor
-from dualflow.aot.entry import Entry, paths_of
+from dualflow.aot.contents import Contents
+from dualflow.aot.entry import is_fixed, paths_of
 from dualflow.dtypes import DType
 from dualflow.errors import DataLossError, DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.arguments import Arguments, TensorLeaf, flatten, leaf_key, unordered
@@ -21,14 +22,18 @@ from dualflow.io.structure import (
     signature_of,
 )
 
+RETURNED = {"tensor", "rows", "variable", "value"}      # kinds of results
+
 Described = tuple[str, DType, tuple[int, ...]]
 
 
-def structure_of(function: ConcreteFunction, entry: Entry, trainable: Sequence[bool]) -> bytes:
-    """The JSON of a function.
+def structure_of(function: ConcreteFunction, contents: Contents) -> bytes:
+    """The JSON of a function, the only entry of `contents`.
 
-    Tensors have their numbers among the inputs, or outputs, of the entry.
+    A tensor is represented by its index among the inputs, or outputs, of the entry; a variable that
+    is returned by its index among the variables.
     """
+    entry, = contents.entries
     who = f"save_program: {function.name}"
     place = {leaf: k for k, leaf in enumerate(entry.leaves)}
     leaves = [["tensor", place[k]] if k in place else ["value", plain(leaf.value, f"{who}, {path}")]
@@ -42,15 +47,19 @@ def structure_of(function: ConcreteFunction, entry: Entry, trainable: Sequence[b
             "arguments": [saved_skeleton(s, who) for s in function.skeleton],
             "leaves": leaves,
             "result": saved_skeleton(skeleton, who),
-            "returned": [_returned(x, numbers, outputs, f"{who}, {path}")
+            "returned": [_returned(x, numbers, outputs, contents, f"{who}, {path}")
                          for x, path in zip(rest, paths_of(skeleton, len(rest)), strict=True)],
-            "trainable": list(trainable)}
+            "trainable": [isinstance(x.owner, Variable) and x.owner.trainable
+                          for x in contents.variables]}
     return json.dumps(said).encode()
 
 
-def _returned(x: Any, numbers: Iterator[Any], outputs: Iterator[int], who: str) -> list[Any]:
-    if any([x is kind for kind in MADE]):
+def _returned(x: Any, numbers: Iterator[Any], outputs: Iterator[int], contents: Contents,
+              who: str) -> list[Any]:
+    if is_fixed(x, Tensor) or any([x is kind for kind in MADE]):
         return ["rows" if x is ROWS else "tensor", next(outputs)]
+    if is_fixed(x, Variable):
+        return ["variable", contents.place(x[0])]
     return ["value", plain(x[0] if isinstance(x, tuple) else next(numbers), who)]
 
 
@@ -79,10 +88,13 @@ class Structure:
             self.trainable: list[bool] = [x is True for x in said["trainable"]]
             given = [x for kind, x in self.leaves if kind == "tensor"]
             made = [x for kind, x in self.returned if kind in ("tensor", "rows")]
-            self.pack([None] * n_outputs)
+            variables = [x for kind, x in self.returned if kind == "variable"]
+            self.pack([None] * n_outputs, [None] * n_variables)
             good = (sorted(given) == list(range(len(inputs))) and made == list(range(n_outputs))
                     and len(self.trainable) == n_variables
-                    and all([type(x) is int for x in (*given, *made)]))
+                    and all([type(x) is int for x in (*given, *made, *variables)])
+                    and all([0 <= x < n_variables for x in variables])
+                    and {kind for kind, _ in self.returned} <= RETURNED)
         except (ValueError, TypeError, LookupError, AttributeError, StopIteration,
                 RecursionError) as error:
             raise DataLossError(f"its structure is no JSON of arguments and results: "
@@ -120,10 +132,11 @@ class Structure:
             raise error(f"{self.name}: argument {path} is {have}, want {want}")
         return x
 
-    def pack(self, outputs: Sequence[Any]) -> Any:
-        """What the function returns, of the outputs of the program."""
-        values = iter([x if kind == "value" else list(outputs[x]) if kind == "rows" and
-                       outputs[x] is not None else outputs[x] for kind, x in self.returned])
+    def pack(self, outputs: Sequence[Any], variables: Sequence[Any]) -> Any:
+        """Return the result of a call, given the outputs of the program and its variables."""
+        values = iter([x if kind == "value" else variables[x] if kind == "variable" else
+                       list(outputs[x]) if kind == "rows" and outputs[x] is not None else
+                       outputs[x] for kind, x in self.returned])
         made = loaded(self.result, lambda: next(values))
         if next(values, self) is not self:
             raise ValueError("more leaves than results")

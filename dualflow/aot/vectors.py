@@ -116,7 +116,8 @@ class Recorder:
             leaves[leaf] = value.number(x.item()) if value.number else x
         made = self.executables[k].run(leaves)
         places = {id(x): place for place, x in enumerate(entry.spec.results)}
-        return tuple([made[places[id(x)]] for x in entry.returns])
+        return tuple([made[places[id(x)]] if id(x) in places else entry.spec.constants[x.number]
+                      for x in entry.returns])
 
 
 def record(contents: Contents, examples: Mapping[str, Any]) -> Recorded:

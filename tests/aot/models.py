@@ -116,6 +116,23 @@ def scaled():
     return step, x
 
 
+def returned_as_is():
+    """A function that returns constants, arguments and values of a variable, also twice, and its
+    inputs."""
+    v = df.Variable([1.0, 2.0], name="returned")
+    known, flags = df.constant([1.5, -0.0, float("nan")]), df.constant([True, False, True])
+
+    @df.function
+    def f(x, y):
+        old = v.value()
+        v.assign_add(x)
+        return {"constants": (known, flags, [known], df.constant(7), df.zeros([0, 2], df.int8)),
+                "arguments": [x, y, x], "values": (old, old, v.value(), v.value()),
+                "made": [df.exp(x)] * 2, "text": "a"}
+
+    return f, df.constant([0.5, -1.0]), df.constant([[3]])
+
+
 def control():
     """Branches and loops, which draw, write a variable, and have sizes that depend on data."""
     state = df.Variable([1.0, -2.0, 3.0], name="state")

@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from tests.aot.models import control, mlp, normalized, recurrent, scaled
+from tests.aot.models import (
+    control,
+    mlp,
+    normalized,
+    recurrent,
+    returned_as_is,
+    scaled,
+)
 from tests.aot.random_programs import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -52,15 +59,17 @@ def write(folder, seeds=(1,)):
     functions["compiled"] = predict.get_concrete_function(x)
     step, x = scaled()
     functions["scaled"] = step.get_concrete_function(x, 0.3, 4)
+    f, x, y = returned_as_is()
+    functions["returned"] = f.get_concrete_function(x, y)
     examples = {"run": (z, n)}
     for seed in seeds:
         functions[f"random_{seed}"], examples[f"random_{seed}"] = random_program(seed)
     df.export(folder, functions, examples=examples)
 
 
-def make(folder, *arguments):
+def make(folder, *arguments, env=os.environ):
     """What a build and its check print."""
-    env = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CC")}
+    env = {key: value for key, value in env.items() if key not in ("LD_PRELOAD", "CC")}
     cc = f"CC={shutil.which('ccache') or ''} {COMPILER}"
     ran = subprocess.run(["make", "-j2", cc, *arguments], cwd=folder, env=env, text=True,
                          capture_output=True, check=False, timeout=1800)

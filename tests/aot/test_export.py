@@ -12,7 +12,7 @@ import dualflow as df
 from dualflow.aot import builds, runtime
 from dualflow.aot.check import fnv, is_nan, one_nan
 from dualflow.aot.names import identifier
-from tests.aot.models import control, mlp
+from tests.aot.models import control, mlp, returned_as_is
 
 
 def exported(tmp_path, functions, **options):
@@ -126,6 +126,14 @@ def test_unknown_sizes_are_refused(tmp_path):
 def test_variables_as_arguments_are_refused(tmp_path):
     refuse(tmp_path, df.function(lambda v: v + 1), df.Variable(1.0), match="v is a variable",
            error=df.errors.InvalidArgumentError)
+
+
+def test_constants_are_outputs(tmp_path):
+    f, x, y = returned_as_is()
+    texts = exported(tmp_path, {"f": f.get_concrete_function(x, y)})
+    found = re.findall(r" output constants_\w+: (.*), result", texts["model.h"])
+    assert found == ["float32 (3,)", "bool (3,)", "float32 (3,)", "int32 ()", "int8 (0, 2)"]
+    assert len(re.findall(r" output \w+:", texts["model.h"])) == 14
 
 
 def changing(function, *numbers):

@@ -16,7 +16,7 @@ import dualflow as df
 from dualflow import _core
 from dualflow.aot.save_program import HEADER, program_bytes, with_header
 from tests.aot.fuzz import CONSTANTS, STRINGS, STRUCTURE, WEIGHTS, WORDS, kept, sections_of
-from tests.aot.models import control, mlp
+from tests.aot.models import control, mlp, returned_as_is
 from tests.aot.random_programs import random_program
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -76,6 +76,39 @@ def test_random_programs(seed, tmp_path):
     f = df.load_program(tmp_path / "f.df")
     for _ in range(2):
         assert same(concrete(*args), f(*args))
+
+
+def test_what_is_returned_as_it_is(tmp_path):
+    """Constants, arguments and values of variables, each also twice."""
+    f, x, y = returned_as_is()
+    loaded = saved(tmp_path, f, x, y)
+    for _ in range(2):
+        got = loaded(x, y)
+        assert same(f(x, y), got)
+        assert got["constants"][0] is got["constants"][2][0] and got["arguments"][0] is x
+
+
+def test_variables_that_are_returned(tmp_path):
+    """Calls return the variables of the loaded program, also those that it does not read."""
+    v, unread = df.Variable([1.0, 2.0], name="v"), df.Variable(3, name="unread")
+    f = df.function(lambda x: (v.assign_add(x), [unread, v], v.value()))
+    x = df.constant([0.5, -1.0])
+    loaded = saved(tmp_path, f, x)
+    for _ in range(2):
+        want, (first, (other, second), value) = f(x), loaded(x)
+        assert first is second and [first, other] == list(loaded.variables)
+        assert (first.name, other.name) == ("v", "unread")
+        assert same(value, want[2]) and same(first.value(), v.value()) and other.item() == 3
+
+
+@pytest.mark.parametrize("make", [lambda: df.constant([1, 2]), lambda: df.Variable([1, 2]),
+                                  lambda: None, lambda: df.zeros([0])])
+def test_functions_that_compute_nothing(make, tmp_path):
+    value = make()
+    got = saved(tmp_path, df.function(lambda: value))()
+    assert type(got) is type(value)
+    if value is not None:
+        assert same(df.identity(got), df.identity(value))
 
 
 def test_the_same_program_is_written_again(tmp_path):
@@ -208,7 +241,12 @@ def test_sections(tmp_path, sections):
             (WEIGHTS, b'"w"', b'"v"', "w is not there"),
             (STRINGS, b"cluster\0", b"clustex\0", "wants op clustex, which this build"),
             (STRUCTURE, b'"leaves"', b'"leavex"', "structure"),
-            (STRUCTURE, b'["tensor", 0]', b'["tensor", 1]', "structure")):
+            (STRUCTURE, b'["tensor", 0]', b'["tensor", 1]', "structure"),
+            (STRUCTURE, b'"returned": [["tensor", 0]', b'"returned": [["variable", 0]',
+             "1 inputs, 0 outputs"),
+            (STRUCTURE, b'"returned": [', b'"returned": [["variable", 1], ', "structure"),
+            (STRUCTURE, b'"result": null, "returned": [',
+             b'"result": {"list": [null, null]}, "returned": [["other", 0], ', "structure")):
         data = sections[k].replace(old, new)
         assert data != sections[k]
         refused(tmp_path, with_section(sections, k, data), match,
