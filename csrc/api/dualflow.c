@@ -29,8 +29,7 @@ static df_status make_values(int n, const df_model_variable *described, dualflow
     if (!*tensors || !*buffers) return df_fail(err, DF_OUT_OF_MEMORY, "no memory");
     for (int k = 0; k < n; k++) {
         const df_model_variable *v = &described[k];
-        int64_t bytes = df_dtypes[v->dtype].bytes; /* was checked for overflow */
-        for (int d = 0; d < v->ndim; d++) bytes *= v->shape[d];
+        const int64_t bytes = df_model_variable_bytes(v);
         (*tensors)[k] = (dualflow_tensor){v->name, df_dtypes[v->dtype].name, v->ndim, v->shape,
                                           (size_t)bytes};
         if (!((*buffers)[k] = df_buffer_new(bytes)))

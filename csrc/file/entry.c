@@ -14,13 +14,6 @@ static const df_model_variable *read_values(df_reading *r, const char *what, int
     return values;
 }
 
-static int64_t bytes_of(const df_model_variable *v)
-{
-    int64_t n = df_dtypes[v->dtype].bytes; /* was checked for overflow */
-    for (int d = 0; d < v->ndim; d++) n *= v->shape[d];
-    return n;
-}
-
 static const df_model_program *take_program(df_reading *r)
 {
     const int64_t k = df_take(r, "the program of the entry", 0, r->n_programs - 1);
@@ -111,9 +104,9 @@ static int64_t source_bytes(const df_reading *r, const df_model_entry *e, int k)
 {
     const df_model_source *s = &e->sources[k];
     switch (s->origin) {
-    case DF_FROM_CALL: return bytes_of(&r->file.inputs[s->index]);
+    case DF_FROM_CALL: return df_model_variable_bytes(&r->file.inputs[s->index]);
     case DF_FROM_VARIABLE:
-    case DF_FROM_WRITTEN: return bytes_of(&r->tables.variables[s->index]);
+    case DF_FROM_WRITTEN: return df_model_variable_bytes(&r->tables.variables[s->index]);
     case DF_FROM_KEY: return KEY_BYTES;
     case DF_FROM_KEPT: return e->kept->returns[s->index].bytes;
     default: return s->bytes;
@@ -242,9 +235,10 @@ void df_check_entry(df_reading *r, const df_model_entry *e)
 {
     check_program(r, e, df_model_program_of(r->file.model, 0, false));
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++)
-        if (e->returns[k].bytes != bytes_of(&r->file.outputs[k]))
+        if (e->returns[k].bytes != df_model_variable_bytes(&r->file.outputs[k]))
             df_reading_fail(r, DF_BAD_SHAPE, "output %s has %lld bytes, the program makes %lld",
-                            r->file.outputs[k].name, (long long)bytes_of(&r->file.outputs[k]),
+                            r->file.outputs[k].name,
+                            (long long)df_model_variable_bytes(&r->file.outputs[k]),
                             (long long)e->returns[k].bytes);
     for (int k = 0; k < e->n_out && r->status == DF_OK; k++)
         if (e->returns[k].kind == DF_SLOT_CONSTANT && r->file.outputs[k].dtype == DF_BOOL)

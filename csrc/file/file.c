@@ -324,10 +324,12 @@ static void make_model(df_reading *r)
     const df_status loaded = df_model_load_part(m, r->handle, r->path, r->sections[WEIGHTS].offset,
                                                 r->sections[WEIGHTS].bytes);
     if (loaded != DF_OK) r->status = df_fail(r->err, loaded, "%s", df_model_error(m));
-    for (int k = 0; k < r->tables.n_variables; k++)
-        if (r->tables.variables[k].dtype == DF_BOOL)
-            df_reading_check_bools(r, r->tables.variables[k].name, df_model_value_of(m, k)->data,
-                                   df_model_value_of(m, k)->bytes);
+    for (int k = 0; k < r->tables.n_variables; k++) {
+        const df_model_variable *v = &r->tables.variables[k];
+        if (v->dtype == DF_BOOL)
+            df_reading_check_bools(r, v->name, df_model_value_of(m, k)->data,
+                                   df_model_variable_bytes(v));
+    }
 }
 
 df_status df_file_open(const char *path, df_file **out, df_error *err)

@@ -106,8 +106,7 @@ static df_status make_entry(df_model *m, const df_model_entry *e, df_model_ready
 
 static df_status make_value(const df_model_variable *v, df_model_value *value, df_error *err)
 {
-    value->bytes = df_dtypes[v->dtype].bytes;
-    for (int d = 0; d < v->ndim; d++) value->bytes *= v->shape[d];
+    value->bytes = df_model_variable_bytes(v);
     value->buffer = df_buffer_new(value->bytes);
     if (!value->buffer)
         return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld bytes", v->name,

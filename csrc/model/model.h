@@ -16,6 +16,14 @@ typedef struct {
     const int64_t *shape;
 } df_model_variable;
 
+/* Bytes of its value, smaller than those of the buffer that holds it. Its shape was checked. */
+static inline int64_t df_model_variable_bytes(const df_model_variable *v)
+{
+    int64_t n = df_dtypes[v->dtype].bytes;
+    for (int d = 0; d < v->ndim; d++) n *= v->shape[d];
+    return n;
+}
+
 /* An instruction and a program as tables: df_instruction and df_program_parts, say what the fields
  * mean. */
 typedef struct df_model_program df_model_program;

@@ -78,6 +78,26 @@ def test_random_programs(seed, tmp_path):
         assert same(concrete(*args), f(*args))
 
 
+@pytest.mark.parametrize("dtype", df.dtypes.ALL, ids=str)
+def test_variables_and_constants_of_any_size(dtype, tmp_path):
+    """Blocks of memory are larger than the tensors in them, and hold bytes of earlier ones."""
+    def function(v, constant):
+        return df.function(lambda x: (v.value(), constant, x,
+                                      df.where(x, df.reshape(v, [-1, 1]), constant)))
+
+    for n in (0, 1, 3, 63, 64, 65):
+        drawn = df.random.stateless_uniform([n], [n, 0], 0, 2, df.int64)
+        v = df.Variable(df.cast(drawn, dtype), name="v", trainable=False)
+        f = function(v, df.cast(1 - drawn, dtype))
+        concrete = f.get_concrete_function(df.constant(True))
+        df.save_program(concrete, tmp_path / "f.df")
+        used = [df.fill([size], df.constant(255, df.uint8)) for size in (1, 64, 128, 256, 512)] * 4
+        del used
+        loaded = df.load_program(tmp_path / "f.df")
+        for x in (True, False):
+            assert same(concrete(df.constant(x)), loaded(df.constant(x)))
+
+
 def test_what_is_returned_as_it_is(tmp_path):
     """Constants, arguments and values of variables, each also twice."""
     f, x, y = returned_as_is()
