@@ -51,18 +51,19 @@ void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64
     pack_wide(DF_BF16, packed, width, &h);
 }
 
-/* Lines along k hold pairs already: transposed like numbers of 4 bytes. */
+/* Lines along k hold pairs already, which are transposed as numbers of 4 bytes. The packer of
+ * float32 moves their bits; it is the only one that every build has. */
 static void pack_pairs_of_lines(int32_t *packed, int64_t width, const halves *h)
 {
     uint16_t strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));
-    const gemm_kernel *i32 = DF_SYM(df_gemm_kernel)(DF_I32);
+    const gemm_kernel *f32 = DF_SYM(df_gemm_kernel)(DF_F32);
     for (int64_t p = 0; p < h->depth; p += STRIP) {
         const int64_t some = df_min(STRIP, h->depth - p);
         for (int64_t i = 0; i < h->n; i++) {
             memcpy(strip + i * STRIP, h->source + i * h->step + p, (size_t)some * 2);
             if (some % 2) strip[i * STRIP + some] = 0;
         }
-        i32->pack(packed + p / 2 * width, width, strip, h->n, STRIP / 2, (some + 1) / 2, 1);
+        f32->pack(packed + p / 2 * width, width, strip, h->n, STRIP / 2, (some + 1) / 2, 1);
     }
 }
 

@@ -123,6 +123,42 @@ def test_compiled_clusters_are_what_runs(tmp_path, cache):
         make(tmp_path / "model", "OPT=-O0 -Wno-error")
 
 
+def products(dtype):
+    """A function of all kinds of products of a dtype, and nothing else, and its arguments."""
+    def drawn(k, *shape):
+        return df.cast(df.random.stateless_uniform(shape, [k, 5], -3, 4, df.int64), dtype)
+
+    as_sums = {"output_type": df.int32} if dtype in ("int8", "uint8") else {}
+
+    def multiply(a, b, v):
+        pairs = (a, b, False, False), (a, a, False, True), (b, b, True, False), (
+            b, a, True, True), (a, v, False, False), (v, b, True, False)
+        return [df.matmul(*pair, **as_sums) for pair in pairs]
+
+    args = drawn(1, 33, 45), drawn(2, 45, 37), drawn(3, 45, 1)
+    return df.function(multiply).get_concrete_function(*args), args
+
+
+FEW = [("bfloat16", "pairs"), ("int8", "")]         # packed in pairs
+MANY = [*[("bfloat16", way) for way in ("", "float32")],
+        *[(name, "") for name in ("float16", "float32", "float64", "uint8", "int32", "uint32",
+                                  "int64", "uint64")]]
+PRODUCTS = [*FEW, *[pytest.param(*x, marks=pytest.mark.soak) for x in MANY]]
+
+
+@needs_make
+@pytest.mark.parametrize("dtype, way", PRODUCTS)
+def test_products_of_one_dtype(dtype, way, tmp_path):
+    """The runtime of an export has no kernels of other dtypes. `way`: DUALFLOW_BFLOAT16, of Python
+    and of the program that checks."""
+    script = ("import sys, dualflow as df\nfrom tests.aot.test_build import products\n"
+              "f, args = products(sys.argv[1])\ndf.export(sys.argv[2], {'f': f})")
+    env = os.environ | ({"DUALFLOW_BFLOAT16": way} if way else {})
+    subprocess.run([sys.executable, "-c", script, dtype, tmp_path / "model"], cwd=ROOT,
+                   env=env, check=True)
+    assert make(tmp_path / "model", "OPT=-O0 -Wno-error", env=env).startswith("bit-equal")
+
+
 def test_without_jit_compile_there_are_none(tmp_path):
     _, predict, x, _ = mlp()
     df.export(tmp_path / "model", {"predict": predict.get_concrete_function(x)})
