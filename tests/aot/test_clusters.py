@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 
 import hypothesis.strategies as st
 import numpy as np
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 import dualflow as df
-from dualflow import _core
 from dualflow._core import Program
 from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.request import written
 from tests.aot.compiled import check_compiled, program_of
+from tests.aot.random_clusters import DTYPES, OPS, attrs_of, check_clusters, dtypes_of
 from tests.graph import test_cluster as interpreted
 from tests.graph.build import assert_same, values
 from tests.graph.test_cluster import normal
@@ -24,22 +25,7 @@ from tests.programs.steps import STEPS
 pytestmark = [pytest.mark.usefixtures("cache"),
               pytest.mark.skipif(compiler.command() is None, reason="no C compiler")]
 
-OPS = [op for op in map(_core.get_op, _core.ops()) if op.kind == "elementwise"]
-DTYPES = [x.name for x in df.dtypes.ALL]
 SHAPE = (3, 37)         # whole strips and one that is not, at every level
-
-
-def dtypes_of(op):
-    """The dtypes of the key operand of an op, for each of which it makes a step."""
-    return op.dtypes or DTYPES
-
-
-def attrs_of(op):
-    """Values of the attributes of an op, several of bools."""
-    choices = {"float": [0.25], "int": [2], "bool": [False, True],
-               "dtype": [df.as_dtype(name) for name in DTYPES]}
-    return [dict(zip(op.attrs, found, strict=True))
-            for found in itertools.product(*[choices[kind] for kind in op.attr_types])]
 
 
 def operands(op, dtype, seed):
@@ -254,6 +240,79 @@ def test_random_programs(seed, dtype, scale):
 @given(programs, st.sampled_from(FLOATS), st.integers(0, 99))
 def test_many_random_programs(steps, dtype, seed):
     check_program(steps, dtype, seed)
+
+
+# --- outputs in the memory of inputs ---
+
+def halves(v):
+    """A later loop reads the value before."""
+    old = v.value()
+    half = old // 2
+    v.assign(half)
+    return half * 3 - old
+
+
+def largest(v):
+    """A loop behind a reduction reads it."""
+    old = v.value()
+    half = old // 2
+    v.assign(half)
+    return (half - df.reduce_max(half, -1, keepdims=True)) * old
+
+
+def quotient(v, w):
+    """The variable has one number for each row of another tensor."""
+    old = v.value()
+    ratio = df.reduce_max(w * 2, -1, keepdims=True) // old
+    v.assign(ratio)
+    return ratio * 3 - old
+
+
+def with_values(function, variables):
+    return lambda: [function(*variables), *[v.value() for v in variables]]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
+def test_values_before_an_update(dtype):
+    """An output that is computed where a variable lies does not replace what is read later, be it a
+    single number, a row that is the only one, or numbers of rows."""
+    def variable(*shape):
+        n = int(np.prod(shape))
+        return df.Variable(df.reshape(df.cast(df.range(n) % 40 + 7, dtype), shape),
+                           trainable=False)
+
+    shapes = [(), (1,), (1, 1), (1, 37), (1, 100), (2, 100), (100, 1), (0,), (1, 0)]
+    cases = [(halves, (variable(*shape),)) for shape in shapes]
+    cases += [(largest, (variable(*shape),)) for shape in shapes[1:7]]
+    cases += [(quotient, (variable(n, 1), variable(n, length)))
+              for n in (1, 3) for length in (1, 20, 100)]
+    started = []
+    for function, variables in cases:
+        call = with_values(function, variables)
+        start = [df.identity(v) for v in variables]
+        want = [y for _ in range(3) for y in call()]
+        for v, x in zip(variables, start, strict=True):
+            v.assign(x)
+        f = df.function(call, jit_compile=True)
+        started.append((f, want, f()))
+    for f, want, got in started:
+        assert "not compiled" not in f.clusters_for(wait=True)
+        for g, w in zip([*got, *f(), *f()], want, strict=True):
+            assert_same(g, w)
+
+
+def test_random_clusters():
+    assert check_clusters(range(40)) > 20
+
+
+@pytest.mark.soak
+def test_many_random_clusters(request):
+    minutes, first = request.config.getoption("minutes"), request.config.getoption("seed") or 100
+    end = time.monotonic() + 60 * minutes
+    for seed in itertools.count(first, 40):
+        check_clusters(range(seed, seed + 40))
+        if time.monotonic() > end:
+            break
 
 
 def test_runs_that_go_on_meanwhile():

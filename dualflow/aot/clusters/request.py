@@ -86,16 +86,24 @@ def operands(spec: ProgramSpec, x: InstructionSpec) -> tuple[tuple[int, ...], li
 
 def kind_of(slot: SlotSpec, full: tuple[int, ...], row_length: int) -> Input:
     """How an input meets the iteration shape: rows are its trailing dimensions of so many
-    elements."""
+    elements.
+
+    An input that is as large as the space in which it is read is DENSE, or ROW, and no ONE or
+    COLUMN: an output may lie in its memory, so it must not be taken for fixed.
+    """
     shape, first, length = known(slot.shape), len(full), 1
-    if prod(shape) == 1:
-        return Input(slot.dtype, Kind.ONE)
     while length != row_length and first > 0:
         first -= 1
         length *= full[first]
     shape = (1,) * (len(full) - len(shape)) + shape
-    kind = Kind.DENSE if shape == full else Kind.FULL
-    if row_length > 1 and prod(shape[first:]) == 1:
+    kind = Kind.FULL
+    if shape == full:
+        kind = Kind.DENSE
+    elif row_length > 1 and shape[:first] == full[:first] and prod(shape[first:]) == 1:
+        kind = Kind.ROW
+    elif prod(shape) == 1:
+        kind = Kind.ONE
+    elif row_length > 1 and prod(shape[first:]) == 1:
         kind = Kind.ROW
     elif row_length > 1 and prod(shape[:first]) == 1 and shape[first:] == full[first:]:
         kind = Kind.COLUMN
