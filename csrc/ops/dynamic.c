@@ -227,6 +227,7 @@ extern DF_OP(reduce_sum);
 static df_status infer_unbroadcast(const df_call *call, df_error *err)
 {
     const df_tensor *g = call->in[0], *like = call->in[1];
+    if (g->dtype == DF_BOOL) return df_fail_dtype(call, 0, "a number dtype", err); /* has no sum */
     return df_tensor_set(call->out[0], g->dtype, like->ndim, like->shape, call->op->name, err);
 }
 

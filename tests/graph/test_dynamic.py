@@ -422,3 +422,6 @@ def test_unbroadcast_leaves_zeros_as_they_are_and_checks():
     for g, like in (((3,), (2,)), ((3,), (1, 3)), ((2, 3), (3, 3))):
         with pytest.raises(df.errors.ShapeError, match="unbroadcast"):
             apply("unbroadcast", df.ones(g), df.ones(like))
+    for g in ([True], [[True], [False]]):
+        with pytest.raises(df.errors.DTypeError, match="want a number dtype"):
+            apply("unbroadcast", df.constant(g), df.constant([False]))
