@@ -12,7 +12,8 @@ Integers wrap around, so what holds for whole numbers holds for them.
     x *, / c, no nan   c not 0: then they are products and quotients
     1 / x              the formula of reciprocal, as x * x is that of square
     --x, not not x     a bit flipped twice
-    square(-x)         the signs of a product of equals cancel; abs(-x), (-x) * (-y) likewise
+    square(-x)         the signs of a product of equals cancel; (-x) * (-y) likewise
+    abs(-x)            abs(x) of signed numbers; an unsigned -x is 2^n - x, and its abs is itself
     f(f(x))            of rounding, limiting and signs: results are fixed points
     min(x, x)          and max, and, or
     where(c, a, a)     a; if the condition is known, what it chooses
@@ -255,6 +256,8 @@ def _(make, y, a, b):
 
 @rule("square", "abs")
 def _(make, y, x):
+    if y.node.op is ABS and x.dtype.is_unsigned:
+        return x
     inside = made_by(x, NEGATIVE) or (made_by(x, ABS) if y.node.op is SQUARE else None)
     return make(y.node.op, inside[0]) if inside else None
 
