@@ -5,35 +5,19 @@ element are drawn often: there an input that is repeated elsewhere has the shape
 that an output may lie in its memory.
 """
 
-import itertools
-
 import numpy as np
 
 import dualflow as df
 from dualflow import _core
 from dualflow.graph.program import clusters
 from tests.graph.build import assert_same, values
+from tests.tables import DTYPES, OPS, attrs_of, dtypes_of
 
-OPS = [op for op in map(_core.get_op, _core.ops()) if op.kind == "elementwise"]
-DTYPES = [x.name for x in df.dtypes.ALL]
 REDUCTIONS = [df.reduce_sum, df.reduce_max, df.reduce_min, df.reduce_mean, df.reduce_prod]
 KINDS = ["op", "op", "latest", "latest", "latest", "divide", "divide", "cast", "row", "assign",
          "assign", "read"]
 LARGEST = 1023
 CALLS = 3
-
-
-def dtypes_of(op):
-    """The dtypes of the key operand of an op, for each of which it makes a step."""
-    return op.dtypes or DTYPES
-
-
-def attrs_of(op):
-    """Values of the attributes of an op, several of bools."""
-    choices = {"float": [0.25], "int": [2], "bool": [False, True],
-               "dtype": [df.as_dtype(name) for name in DTYPES]}
-    return [dict(zip(op.attrs, found, strict=True))
-            for found in itertools.product(*[choices[kind] for kind in op.attr_types])]
 
 
 def drawn(rng, shape, dtype):

@@ -14,13 +14,14 @@ from dualflow._core import Program
 from dualflow.aot.clusters import compiler
 from dualflow.aot.clusters.request import written
 from tests.aot.compiled import check_compiled, program_of
-from tests.aot.random_clusters import DTYPES, OPS, attrs_of, check_clusters, dtypes_of
+from tests.aot.random_clusters import check_clusters
 from tests.graph import test_cluster as interpreted
 from tests.graph.build import assert_same, values
 from tests.graph.test_cluster import normal
 from tests.graph.test_random_programs import FLOATS, SETTINGS, VARIABLE_STEPS, programs, run
 from tests.graph.tile_code import Cluster
 from tests.programs.steps import STEPS
+from tests.tables import DTYPES, OPS, attrs_of, dtypes_of
 
 pytestmark = [pytest.mark.usefixtures("cache"),
               pytest.mark.skipif(compiler.command() is None, reason="no C compiler")]
