@@ -3,7 +3,10 @@
 import math
 from typing import Any
 
-from keras.src.backend.common.backend_utils import compute_conv_transpose_output_shape
+from keras.src.backend.common.backend_utils import (
+    compute_conv_transpose_output_shape,
+    compute_conv_transpose_padding_args_for_jax,
+)
 from keras.src.backend.config import standardize_data_format
 
 import dualflow as df
@@ -79,8 +82,38 @@ def conv_transpose(inputs: Any, kernel: Any, strides: Any = 1, padding: Any = "v
     shape = compute_conv_transpose_output_shape(
         list(x.shape), kernel.shape[:-2], kernel.shape[-2], strides, padding, output_padding,
         layout, dilation_rate)
-    return df.nn.conv_transpose(x, kernel, shape, strides, padding.upper(),
-                                _format(layout, x.ndim - 2), dilation_rate)
+    paddings, zeros = padding.upper(), None
+    if output_padding is not None:
+        pairs = compute_conv_transpose_padding_args_for_jax(
+            x.shape, kernel.shape, strides, padding, output_padding, dilation_rate)
+        paddings, zeros = _crops(pairs, kernel.shape[:-2], strides, dilation_rate, layout)
+        shape = [n - after for n, (_, after) in zip(shape, zeros, strict=True)]
+    made = df.nn.conv_transpose(x, kernel, shape, strides, paddings, _format(layout, x.ndim - 2),
+                                dilation_rate)
+    return made if zeros is None or not any(map(any, zeros)) else df.pad(made, zeros)
+
+
+def _crops(pairs: Any, sizes: Any, strides: Any, dilations: Any, layout: str) -> tuple[Any, Any]:
+    """Return the padding of the transposed convolution, and the zeros to append to its result.
+
+    `pairs` are Keras' paddings of the input, dilated by the stride. A full transposed convolution
+    has ``size - 1`` elements on either side. Fewer elements crop the result. More elements extend
+    it: by up to ``stride - 1`` through the output shape, by any number through appended zeros.
+    """
+    paddings, zeros = [], []
+    for (before, after), size, stride, dilation in zip(
+            pairs, sizes, _each(strides, sizes), _each(dilations, sizes), strict=True):
+        most = (size - 1) * dilation
+        excess = max(after - most, 0)
+        paddings.append([most - before, max(most - after, 0)])
+        zeros.append([0, excess if excess >= stride else 0])
+    outer = ([[0, 0]], [[0, 0]]) if layout == "channels_last" else ([[0, 0]] * 2, [])
+    return outer[0] + paddings + outer[1], outer[0] + zeros + outer[1]
+
+
+def _each(given: Any, sizes: Any) -> Any:
+    """Return an option for each dimension of space."""
+    return [given] * len(sizes) if isinstance(given, int) else given
 
 
 # --- pooling ---
