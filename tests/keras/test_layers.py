@@ -91,3 +91,70 @@ def test_layers_of_transposed_convolutions_train(rank, size):
         before = model.evaluate(x, 0 * y, verbose=0)
         model.fit(x, 0 * y, verbose=0)
         assert model.evaluate(x, 0 * y, verbose=0) < before
+
+
+# --- attention ---
+
+def attention(query, key, value, bias, mask, is_causal):
+    """Attention as Keras' other backends define it: masked scores are a large negative number."""
+    key, value = [df.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value)]
+    scores = df.einsum("bthd,bshd->bhts", query, key) / query.shape[-1] ** 0.5
+    if bias is not None:
+        scores = scores + bias
+    seen = np.ones(scores.shape[-2:], bool)
+    if is_causal:
+        seen = np.tril(seen)
+    if mask is not None:
+        seen = seen & mask
+    weights = df.nn.softmax(df.where(df.constant(seen), scores, -1e38))
+    return df.einsum("bhts,bshd->bthd", weights, value)
+
+
+MASKS = {"no key": (1, 1, 1, 1), "keys": (2, 1, 1, 6), "queries": (2, 1, 5, 1),
+         "pairs": (2, 1, 5, 6), "heads": (2, 4, 5, 6), "ranks": (5, 6)}
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("kind", MASKS)
+def test_a_query_without_keys_attends_to_all(kind, biased, is_causal):
+    rng = np.random.default_rng(len(kind))
+    query, key, value = [df.constant(rng.normal(size=(2, n, heads, 3)), "float32")
+                         for n, heads in ((5, 4), (6, 2), (6, 2))]
+    bias = df.constant(rng.normal(size=(2, 4, 5, 6)), "float32") if biased else None
+    mask = rng.random(MASKS[kind]) < 0.6
+    mask[..., :2, :] = False
+    mask[..., :1] &= mask.shape[-1] == 1
+
+    def both(f, *args):
+        given = [x for x in args if x is not None]
+        with df.GradientTape() as tape:
+            tape.watch(given)
+            y = f(*args)
+            loss = df.reduce_sum(df.sin(y))
+        return [y, *tape.gradient(loss, given)]
+
+    def ours(query, key, value, bias):
+        return ops.dot_product_attention(query, key, value, bias, mask, is_causal=is_causal)
+
+    def wanted(query, key, value, bias):
+        return attention(query, key, value, bias, mask, is_causal)
+
+    args = (query, key, value, bias)
+    for run in (both, df.function(both)):
+        for got, want in zip(run(ours, *args), both(wanted, *args), strict=True):
+            np.testing.assert_allclose(got, want, atol=2e-6)
+
+
+def test_attention_layers_give_the_mean_where_all_keys_are_masked():
+    x = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
+    mask = np.ones((2, 4, 4), bool)
+    mask[0, 1] = mask[1, :, 2] = False
+    for layer in (layers.MultiHeadAttention(2, 3), layers.GroupQueryAttention(3, 4, 2)):
+        layer(x, x)
+        masked = {causal: layer(x, x, attention_mask=mask, use_causal_mask=causal)
+                  for causal in (False, True)}
+        query_kernel, query_bias, *others = layer.get_weights()
+        layer.set_weights([0 * query_kernel, 0 * query_bias, *others])     # equal scores
+        for got in masked.values():
+            np.testing.assert_allclose(got[0, 1], layer(x, x)[0, 1], atol=1e-5)

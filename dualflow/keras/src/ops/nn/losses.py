@@ -147,11 +147,29 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     if bias is not None:
         given = _four(convert_to_tensor(bias, query.dtype))
     if mask is not None:
-        mask = _four(convert_to_tensor(mask, "bool"))
-        far = convert_to_tensor(float("-inf"), query.dtype)
-        given = mask if given is None else df.where(mask, given, far)
+        query, given = _masked(query, key.shape[1], given, _four(convert_to_tensor(mask, "bool")),
+                               is_causal)
+        is_causal = False
     return df.nn.scaled_dot_product_attention(query, key, value, given, is_causal=is_causal,
                                               scale=scale, data_format="BTHD")
+
+
+def _masked(query: df.Tensor, keys: Any, bias: Any, mask: df.Tensor,
+            is_causal: Any) -> tuple[df.Tensor, df.Tensor]:
+    """Return a query and a mask that give the mean of all values where a query sees no key.
+
+    The op gives 0 there. In Keras masked scores are equal, large negative numbers, so that the
+    weights are equal and no gradient reaches query and key: as with a query of zeros without mask.
+    """
+    if is_causal:
+        mask = df.logical_and(mask, df.linalg.band_part(
+            df.ones((query.shape[1], keys), df.bool_), -1, 0))
+    seen = df.reduce_any(mask, -1, keepdims=True)                           # b h t 1
+    query = df.where(df.transpose(seen, (0, 2, 1, 3)), query, convert_to_tensor(0, query.dtype))
+    if bias is None:
+        return query, df.logical_or(mask, df.logical_not(seen))
+    far, none = [convert_to_tensor(x, query.dtype) for x in (float("-inf"), 0.)]
+    return query, df.where(mask, bias, df.where(seen, far, none))
 
 
 def _four(x: df.Tensor) -> df.Tensor:
