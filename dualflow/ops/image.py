@@ -69,7 +69,8 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
         "bilinear", "nearest", "bicubic" (Keys, a = -1/2), "area", "lanczos3", "lanczos5",
         "gaussian" or "mitchellcubic".
     preserve_aspect_ratio : bool
-        Whether the result is as large as fits in `size` with the proportions of the images.
+        Whether the result is as large as fits in `size` with the proportions of the images. The
+        smaller size is rounded, halves to even.
     antialias : bool
         Whether the kernel widens where an image shrinks, so that all its pixels count. "nearest"
         and "area" do not change.
@@ -122,11 +123,16 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
 
 
 def _proportional(have: Any, wanted: Any) -> tuple[Any, Any]:
-    """The largest size within `wanted`, rounded, at the proportions of `have`."""
+    """The largest size within `wanted` at the proportions of `have`, rounded to nearest even."""
     (height, width), (high, wide) = have, wanted
     if high * width <= wide * height:
-        return high, _at_least_1((2 * high * width + height) // (2 * height))
-    return _at_least_1((2 * wide * height + width) // (2 * width)), wide
+        return high, _at_least_1(_rounded(high * width, height))
+    return _at_least_1(_rounded(wide * height, width)), wide
+
+
+def _rounded(a: Any, b: Any) -> Any:
+    """``a / b`` rounded to the nearest integer, halves to even: up if a % b * 2 + odd > b."""
+    return (2 * a + a // b % 2 + b - 1) // (2 * b)
 
 
 def _at_least_1(n: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow import dtypes
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Tensor, TensorBase, as_tensor, larger
 from dualflow.arguments import integer
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -270,11 +270,12 @@ def resize_with_pad(image: TensorLike, target_height: int, target_width: int,
     if rows < 1 or columns < 1:
         raise InvalidArgumentError(f"resize_with_pad: target is {rows} x {columns}, want at least "
                                    "1 x 1")
-    ratio = max(height / rows, width / columns)
-    size = [max(int(height / ratio), 1), max(int(width / ratio), 1)]
-    above, left = int((rows - height / ratio) / 2), int((columns - width / ratio) / 2)
-    return pad_to_bounding_box(resize(x, size, method, antialias=antialias), max(above, 0),
-                               max(left, 0), rows, columns)
+    new, old = (rows, height) if height * columns >= width * rows else (columns, width)
+    size = [larger(n * new // old, 1) for n in (height, width)]
+    above, left = [(n * old - before * new) // (2 * old)        # exactly: a float could be below
+                   for n, before in ((rows, height), (columns, width))]
+    return pad_to_bounding_box(resize(x, size, method, antialias=antialias), above, left, rows,
+                               columns)
 
 
 # --- at random ---------------------------------------------------------------------------------

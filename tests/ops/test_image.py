@@ -1,6 +1,7 @@
 """Images of all sizes against plain references, and what the functions refuse."""
 
 import contextlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -82,6 +83,41 @@ def test_a_size_unchanged_changes_nothing():
 def test_proportions(shape, size, want):
     y = df.image.resize(np.ones(shape, "f4"), size, preserve_aspect_ratio=True)
     assert y.shape == want and np.allclose(y.numpy(), 1)
+
+
+def unknown_sizes(f):
+    return df.function(f, input_signature=[df.TensorSpec([None, None, 1])])
+
+
+def test_halves_of_pixels_are_rounded_to_even():
+    """As TensorFlow does, whose scale is rounded to float32, so that some halves are none there."""
+    def resize(x):
+        return df.image.resize(x, [most, most], preserve_aspect_ratio=True)
+
+    for most in (1, 2, 5, 6):
+        traced = unknown_sizes(resize)
+        for n in range(1, 25):
+            other = max(round(Fraction(most * n, 24)), 1)       # Python rounds halves to even
+            for shape, want in (((24, n), (most, other)), ((n, 24), (other, most))):
+                x = df.ones((*shape, 1))
+                assert resize(x).shape == traced(x).shape == (*want, 1)
+
+
+def test_padded_images_touch_two_sides():
+    def resize(x):
+        return df.image.resize_with_pad(x, *target)
+
+    for target in ((3, 7), (49, 31), (10, 10), (1, 1)):
+        traced = unknown_sizes(resize)
+        for shape in ((1, 9), (18, 1), (49, 10), (10, 49), (7, 3), (100, 99)):
+            scale = min(Fraction(n, old) for n, old in zip(target, shape, strict=True))
+            size = [max(int(old * scale), 1) for old in shape]
+            start = [int((n - old * scale) / 2) for n, old in zip(target, shape, strict=True)]
+            want = np.zeros(target)
+            want[tuple(slice(a, a + n) for a, n in zip(start, size, strict=True))] = 1
+            x = df.ones((*shape, 1))
+            np.testing.assert_allclose(resize(x)[..., 0], want, atol=1e-6)
+            np.testing.assert_array_equal(traced(x), resize(x))
 
 
 def test_dtypes():
