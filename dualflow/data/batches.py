@@ -9,11 +9,11 @@ from typing import Any
 from dualflow import nest
 from dualflow._core import Tensor, TensorSpec, constant
 from dualflow.cached import cached_property
+from dualflow.data.pieces import gathered
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import (
     flatten,
     is_leaf,
-    join,
     map_leaves,
     pack,
     paths,
@@ -65,7 +65,7 @@ class BatchCursor(Cursor):
         self.inner: Cursor = stage.source.cursor(epoch)
 
     def __next__(self) -> Any:
-        count, block = self.inner.many(self.n)
+        count, block = self.inner.many(self.n, self.least)
         if count < self.least:
             raise StopIteration
         return block
@@ -252,14 +252,14 @@ class UnbatchCursor(Cursor):
         self.place = place + 1
         return map_leaves(lambda x: x[place], self.element)
 
-    def many(self, n: int) -> tuple[int, Any]:
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         total, blocks = 0, []
         while total < n and self.enter():
             end = min(self.n, self.place + n - total)
             blocks.append(rows(self.element, self.place, end))
             total += end - self.place
             self.place = end
-        return total, join(blocks) if blocks else None
+        return total, gathered(blocks, total, least)
 
     def state(self) -> Any:
         return {"inner": self.before, "place": self.place}

@@ -8,8 +8,9 @@ from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.cached import cached_property
+from dualflow.data.pieces import Loose, Pieces, first_rows, gathered, single
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, Places, Stage
-from dualflow.data.structure import common, join, pack, packer, rows
+from dualflow.data.structure import common, pack, packer
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.creation import range as tensor_range
 
@@ -81,13 +82,13 @@ class SelectionCursor(Cursor):
         self.passed += 1
         return element
 
-    def many(self, n: int) -> tuple[int, Any]:
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         if self.stage.step > 1:
-            return super().many(n)
+            return super().many(n, least)
         if not self.next_wanted():
             return 0, None
         left = n if self.stage.stop is None else min(n, self.stage.stop - self.passed)
-        count, block = self.inner.many(left)
+        count, block = self.inner.many(left, least)
         self.passed += count
         return count, block
 
@@ -168,17 +169,16 @@ class RepeatCursor(Cursor):
                 break
         raise StopIteration
 
-    def many(self, n: int) -> tuple[int, Any]:
-        total, blocks = 0, []
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
+        total, pieces = 0, []
         while self.stage.count != 0:
-            count, block = self.inner.many(n - total)
+            count, part = self.inner.many(n - total, n - total)
             self.given += count
             total += count
-            if count:
-                blocks.append(block)
+            pieces += Pieces.of(part)
             if total == n or not (count or self.next_round()):
                 break
-        return total, join(blocks) if blocks else None
+        return total, gathered(pieces, total, least)
 
     def advance(self, n: int) -> int:
         total = 0
@@ -245,15 +245,14 @@ class ConcatenateCursor(Cursor):
             if not self.next_part():
                 raise StopIteration
 
-    def many(self, n: int) -> tuple[int, Any]:
-        total, blocks = 0, []
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
+        total, pieces = 0, []
         while True:
-            count, block = self.inner.many(n - total)
+            count, part = self.inner.many(n - total, n - total)
             total += count
-            if count:
-                blocks.append(block)
+            pieces += Pieces.of(part)
             if total == n or not (count or self.next_part()):
-                return total, join(blocks) if blocks else None
+                return total, gathered(pieces, total, least)
 
     def advance(self, n: int) -> int:
         total = 0
@@ -324,16 +323,20 @@ class ZipCursor(Cursor):
             self.ended = True
             raise
 
-    def many(self, n: int) -> tuple[int, Any]:
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         if self.ended:
             return 0, None
-        found = [x.many(n) for x in self.inner]
-        least = min([count for count, _ in found])
-        self.ended = least < n
-        if not least:
+        found = [x.many(n, n + 1) for x in self.inner]      # not stacked: others may be shorter
+        count = min([k for k, _ in found])
+        self.ended = count < n
+        if not count:
             return 0, None
-        return least, self.stage.pack([block if count == least else rows(block, 0, least)
-                                       for count, block in found])
+        columns = [first_rows(Pieces.of(part), count) for _, part in found]
+        if count >= least or all([len(c) == 1 and type(c[0]) is not Loose for c in columns]):
+            block = self.stage.pack([gathered(c, count, 1) for c in columns])
+            return count, block if count >= least else Pieces([block])
+        elements = zip(*map(single, columns), strict=True)
+        return count, Pieces([Loose([self.stage.pack(list(x)) for x in elements])])
 
     def state(self) -> Any:
         return {"ended": self.ended, "inner": [x.state() for x in self.inner]}

@@ -125,7 +125,7 @@ class PickedCursor(Cursor):
         self.place += 1
         return element
 
-    def many(self, n: int) -> tuple[int, Any]:
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         begin, end = self.place, min(self.place + n, self.size)
         if not self.begin <= begin < self.end:
             if begin >= self.size:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dualflow._core import Tensor
 from dualflow.cached import cached_property
-from dualflow.data.structure import stack
+from dualflow.data.pieces import Loose, gathered
 
 INFINITE, UNKNOWN = -1, -2          # numbers of elements, as in tf.data
 MANY = 1 << 62                      # more than anybody will take
@@ -28,11 +28,15 @@ class Cursor:
     def __next__(self) -> Any:
         raise NotImplementedError
 
-    def many(self, n: int) -> tuple[int, Any]:
-        """The next `n` elements, fewer only at the end: how many, and them stacked; or (0, None).
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
+        """Return the number of the next elements, and the elements, stacked.
+
+        They are `n`, or fewer at the end. Fewer than `least` are returned as `Pieces`: elements
+        that are dropped need not stack. None are returned as None.
         """
         elements = list(islice(self, n))
-        return len(elements), stack(elements, "batch") if elements else None
+        count = len(elements)
+        return count, gathered([Loose(elements)], count, least)
 
     def advance(self, n: int) -> int:
         """Leaves out at most `n` elements; how many."""
@@ -119,7 +123,7 @@ class Places(Cursor):
         self.place = place + 1
         return element
 
-    def many(self, n: int) -> tuple[int, Any]:
+    def many(self, n: int, least: int = 1) -> tuple[int, Any]:
         begin = self.place
         end = min(begin + n, self.size)
         if begin >= end:

@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Tensor, TensorSpec
+from dualflow._core import TensorSpec
 from dualflow.cached import cached_property
 from dualflow.data.batches import Padding
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import Slices
-from dualflow.data.stage import UNKNOWN, Cursor, Stage
+from dualflow.data.stage import UNKNOWN, Cursor, Places, Stage
 from dualflow.data.structure import (
     Held,
     flatten,
@@ -25,16 +25,19 @@ from dualflow.errors import InvalidArgumentError
 
 
 class Elements(Slices):
-    """Leaves of elements that are there, one after another."""
+    """Leaves of elements that are there, one after another. Their shapes may differ."""
+
+    addressable = False                 # `span` and `pick` would stack what a batch may drop
 
     def __init__(self, leaves: list[Any]) -> None:
         super().__init__(leaves, "window")
 
-    def span(self, begin: int, end: int) -> Any:
-        return stack(self.columns[0][begin:end], "window")
+    def cursor(self, epoch: int) -> Cursor:
+        return ElementsCursor(self)
 
-    def pick(self, order: Tensor, begin: int, end: int) -> Any:
-        return stack([self.columns[0][i] for i in order[begin:end].tolist()], "window")
+
+class ElementsCursor(Places):
+    many = Cursor.many
 
 
 class Window(Stage):

@@ -106,8 +106,9 @@ def added(x, y):
 
 
 def grouped(xs, n, drop):
-    assume(len({str(shape(x)) for x in xs}) < 2)        # others do not stack
-    return [xs[i:i + n] for i in range(0, len(xs), n) if not drop or i + n <= len(xs)]
+    found = [xs[i:i + n] for i in range(0, len(xs), n) if not drop or i + n <= len(xs)]
+    assume(all(len({str(shape(x)) for x in batch}) < 2 for batch in found))    # others do not stack
+    return found
 
 
 def shape(x):
