@@ -103,8 +103,7 @@ class Specializer(Copier):
         self.broken: Guard | None = None        # the one that does not hold
         self.stands_for.update(known or {})
         self.sized: dict[Symbol, Symbol] = {}   # for a value elsewhere: one here of the same size
-        # in the current graph
-        self.numbers: Numbers = Numbers(self.root, self.size, self._tensor)
+        self.numbers: Numbers = Numbers(self.root, self.size, self._tensor)  # in the current graph
         self._numbers = {self.root: self.numbers}
         self.arguments: dict[Any, Symbol] = {}  # parameters that are numbers of the call
         self.around: dict[Symbol, Symbol] = {}  # for a parameter of a body: what it is given
