@@ -99,7 +99,7 @@ class BackwardRule:
         node, inputs, trace = self.node, self.inputs, current_graph()
         kept = self._kept()
         flows = self._flows(gs)
-        # What flows into such an output flows into the inside of its node, if that is there.
+        # The cotangent of a residual is one of the inside of its node, if that is wanted.
         inner = {y for x, wants in zip(inputs, wanted, strict=False) if wants
                  for y in kept.get(x, ())}
         wanted = [wants and not (k < len(inputs) and trace.enclosed.given_by(inputs[k]) in inner)
@@ -145,8 +145,7 @@ class BackwardRule:
         return found
 
     def _flows(self, gs: Sequence[Any]) -> dict[Symbol, Any]:
-        """What flows into outputs; what flows into values inside flows into those that give them.
-        """
+        """Return the cotangents of outputs; those of values inside are those of residuals."""
         flows = {y: g for y, g in zip(self.node.outputs, gs[1:], strict=False) if g is not None}
         for y, g in gs[0].flows.items() if gs[0] is not None else ():
             flows[y] = sum_at(y, [flows[y], g]) if y in flows else g
@@ -265,7 +264,7 @@ def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
 # --- packed rows ---
 
 def sum_at(y: Symbol, gs: list[Any]) -> Any:
-    """The sum of what flows into the value that an output gives."""
+    """Return the sum of cotangents of the value that an output gives."""
     return per_row(y, gs, lambda rows: sum_at(y.row, rows)) if is_packed(y) else total(gs)
 
 
@@ -327,7 +326,7 @@ def anew(g: Any) -> Any:
 
 
 def give(flows: Cotangents, to: int, g: Any) -> None:
-    """Adds to what flows into a value."""
+    """Add to the cotangent of a value."""
     flows[to] = total([flows[to], g]) if to in flows else g
 
 

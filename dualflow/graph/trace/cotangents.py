@@ -40,7 +40,7 @@ def varies(row: Symbol) -> bool:
 
 
 def limited(parts: LoopParts) -> bool:
-    """Whether an input says how many rounds there are."""
+    """Return True if an input of the loop is its trip count."""
     return not isinstance(parts.times, Dim) and bool(parts.times < 0)
 
 

@@ -120,7 +120,7 @@ class LoopTranspose(Transpose):
                 rest.append((at, g))
                 continue
             g, at = dense(g), k
-            for _ in self.next:         # it may be handed on for several rounds
+            for _ in self.next:         # several carries may pass it on
                 g = self._later(g, k)
                 at = places.get(self.carried[k], k)
                 if at == k:
@@ -239,8 +239,8 @@ class LoopTranspose(Transpose):
             value = reshape(value, [value.shape[0], *x.shape[1:]])
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
         if before is not None:
-            rounds = shape(value, int64)[0]
-            ran = reshape(creation.range(n, dtype=int64) < rounds, [n, *[1] * (x.ndim - 1)])
+            trips = shape(value, int64)[0]
+            ran = reshape(creation.range(n, dtype=int64) < trips, [n, *[1] * (x.ndim - 1)])
             return where(ran, made, zeroed(before) if isinstance(before, Maybe) else before)
         return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
 
