@@ -37,9 +37,9 @@ from dualflow.graph.ir import (
     graphs,
     walk,
 )
-from dualflow.graph.ir.owners import loop_parts
 from dualflow.graph.trace.dims import LEAF_KINDS, in_order
 from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
+from dualflow.graph.trace.record_loop import rounds_of_loop
 from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
 from dualflow.ops.random_generator import Generator
@@ -116,7 +116,7 @@ class Recipe:
         if node.op is COND:
             return ["cond", *flow, places]
         if node.op is LOOP:
-            return ["loop", *flow, places[0], self._attributes(node), self._rounds(node)]
+            return ["loop", *flow, places[0], self._attributes(node), rounds_of_loop(node)]
         if node.attrs is not None and host_function(node.op, node.attrs) is not None:
             raise self._refused(node, "calls Python")
         return ["op", *flow, node.op.name, self._attributes(node)]
@@ -138,19 +138,6 @@ class Recipe:
                 {"all": [self.dim(v) for v in value]} if isinstance(value, tuple)
                 else self.dim(value)
                 for key, value in node.given.items()}
-
-    def _rounds(self, loop: Node) -> list[Any]:
-        """For each value that is carried: its shape if that changes from round to round, or None.
-        For each that is cut into rows: dtype and shape of a row if rows are packed, or None."""
-        parts = loop_parts(loop)
-        pairs = list(zip(loop.inputs, loop.bodies[0].inputs, strict=True))
-        carried = [list(inside.known_shape) if any(
-            [a is None and b is not None for a, b in zip(inside.hints, x.hints, strict=True)])
-            else None for x, inside in pairs[parts.carried]]
-        rows = [[inside.dtype.name, list(inside.known_shape)]
-                if inside.dtype is not x.dtype or inside.ndim != x.ndim - 1
-                else None for x, inside in pairs[parts.sliced]]
-        return [*carried, *rows]
 
     # --- numbers that follow from sizes ---
 

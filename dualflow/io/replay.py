@@ -24,14 +24,10 @@ from dualflow._core import (
     get_op,
     larger,
     smaller,
-    symbol,
 )
-from dualflow.autodiff import custom_gradient
-from dualflow.errors import InvalidArgumentError, UnimplementedError
-from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs
-from dualflow.graph.trace.bodies import Body, param
-from dualflow.graph.trace.control_gradient import own_recorded
-from dualflow.ops.array import identity
+from dualflow.errors import InvalidArgumentError
+from dualflow.graph.trace.record_loop import record_loop
+from dualflow.graph.trace.refused import without_gradient
 from dualflow.ops.join import stack
 
 
@@ -231,31 +227,6 @@ class Replay:
         self.leave(ys, play(round, inputs, first, given), written)
 
 
-def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any]],
-                inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
-    """A loop as a node of the graph that records."""
-    inputs = graph.adopt(None, inputs)
-    n = given["n_carried"]
-    params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
-        zip(inputs[first:first + n], rounds[:n], strict=True))]
-    params += [param(graph, x, f"loop/row {k}", 1) if row is None else packed_row(graph, *row)
-               for k, (x, row) in enumerate(zip(inputs[first + n:], rounds[n:], strict=True))]
-    body = Body(graph, "loop/body", round, params, rounds=True)
-    packed = sum([1 << k for k in given["packed"]])
-    attrs = loop_attrs(given["times"], n, given["n_sliced"], given["tested"], given["reverse"],
-                       packed, given["recompute"])
-    node = own_recorded(graph, LOOP, attrs, inputs, len(params), [body], "loop")
-    return node.outputs[:len(node.outputs) - len(node.written)]
-
-
-def packed_row(graph: Any, dtype: str, shape: Sequence[int | None]) -> Symbol:
-    """What a round is given of rows that are packed."""
-    node = Node(PARAMETER, (), None, (), graph.names.unique("loop/row"), graph.line())
-    made = symbol(graph, node, 0, dtypes.as_dtype(dtype), shape, shape)
-    node.outputs = (made,)
-    return made
-
-
 def run_loop(round: Callable[..., list[Any]], inputs: Sequence[Any], first: int,
              given: dict[str, Any]) -> list[Any]:
     """A loop, run at once. Rows that differ in shape are a list, which only a loop back reads."""
@@ -285,14 +256,6 @@ def element(x: Any, *at: int) -> Any:
     if type(x) is Symbol:
         return x.graph.dims_of(x)[at[0]] if at else x.graph.dim_of(x)
     return (x[at[0]] if at else x).item()
-
-
-def without_gradient(y: Any, why: str) -> Any:
-    """A value whose gradient raises."""
-    def refuse(g: Any) -> Any:
-        raise UnimplementedError(why)
-
-    return custom_gradient(lambda y: (identity(y), refuse))(y)
 
 
 COMPUTED = {"max": larger, "min": smaller}

@@ -138,7 +138,7 @@ def param(trace: Trace, x: Symbol, name: str, skipped: int = 0,
     of another shape."""
     node = Node(PARAMETER, (), None, (), trace.names.unique(name), trace.line())
     if shape is not None:
-        made = symbol(trace, node, 0, x.dtype, shape, shape)
+        made = symbol(trace, node, 0, x.dtype, shape, shape, row=x.row)
     elif skipped or x.sized_by_data:
         made = symbol(trace, node, 0, x.dtype, x.known_shape[skipped:], x.hints[skipped:],
                       row=None if skipped else x.row)

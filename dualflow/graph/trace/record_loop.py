@@ -1,0 +1,57 @@
+"""Recording the loop of another graph again, as a node of the trace that records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualflow import dtypes
+from dualflow._core import Symbol, symbol
+from dualflow.graph.ir import LOOP, PARAMETER, Node, loop_attrs, loop_parts
+from dualflow.graph.trace.bodies import Body, param
+from dualflow.graph.trace.control_gradient import own_recorded
+
+
+def rounds_of_loop(loop: Node, any_unknown: bool = False) -> list[Any]:
+    """Return what differs between the inputs of a loop and the parameters of its body.
+
+    For each carried value: its shape if that changes from iteration to iteration, or None;
+    `any_unknown`: its shape if it has an unknown size at all. For each sliced value: dtype and
+    shape of a row if its rows are packed, or None.
+    """
+    parts = loop_parts(loop)
+    pairs = list(zip(loop.inputs, loop.bodies[0].inputs, strict=True))
+    carried = [list(inside.known_shape) if any(
+        [a is None and (any_unknown or b is not None)
+         for a, b in zip(inside.hints, x.hints, strict=True)]) else None
+        for x, inside in pairs[parts.carried]]
+    rows = [[inside.dtype.name, list(inside.known_shape)]
+            if inside.dtype is not x.dtype or inside.ndim != x.ndim - 1
+            else None for x, inside in pairs[parts.sliced]]
+    return [*carried, *rows]
+
+
+def record_loop(graph: Any, rounds: Sequence[Any], round: Callable[..., list[Any]],
+                inputs: Sequence[Any], first: int, given: dict[str, Any]) -> Sequence[Symbol]:
+    """A loop as a node of the graph that records."""
+    inputs = graph.adopt(None, inputs)
+    n = given["n_carried"]
+    params = [param(graph, x, f"loop/{k}", shape=shape) for k, (x, shape) in enumerate(
+        zip(inputs[first:first + n], rounds[:n], strict=True))]
+    params += [param(graph, x, f"loop/row {k}", 1) if row is None else packed_row(graph, x, *row)
+               for k, (x, row) in enumerate(zip(inputs[first + n:], rounds[n:], strict=True))]
+    body = Body(graph, "loop/body", round, params, rounds=True)
+    packed = sum([1 << k for k in given["packed"]])
+    attrs = loop_attrs(given["times"], n, given["n_sliced"], given["tested"], given["reverse"],
+                       packed, given["recompute"])
+    node = own_recorded(graph, LOOP, attrs, inputs, len(params), [body], "loop")
+    return node.outputs[:len(node.outputs) - len(node.written)]
+
+
+def packed_row(graph: Any, x: Symbol, dtype: str, shape: Sequence[int | None]) -> Symbol:
+    """What an iteration is given of `x`, whose rows are packed."""
+    node = Node(PARAMETER, (), None, (), graph.names.unique("loop/row"), graph.line())
+    made = symbol(graph, node, 0, dtypes.as_dtype(dtype), shape, shape,
+                  row=None if x.row is None else x.row.row)
+    node.outputs = (made,)
+    return made
