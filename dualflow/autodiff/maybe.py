@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-__all__ = ["add_maybes", "clean", "flag_of", "only_if", "settle", "zeroed"]
+__all__ = ["MASKED", "add_maybes", "clean", "flag_of", "only_if", "settle", "zeroed"]
+
+MASKED = "masked"       # the rule of `masked`
 
 
 def clean(m: Any) -> Any:
@@ -46,7 +48,7 @@ def masked(value: Any, flag: Any, fill: float) -> Any:
     def rule(g: tuple[Any, ...], y: Any, x: Any) -> list[Any]:
         return [Maybe(g[0], flag)]
 
-    return record_function("masked", rule, [value], [chosen], mark)[0]
+    return record_function(MASKED, rule, [value], [chosen], mark)[0]
 
 
 def either(a: Any, b: Any) -> Any:

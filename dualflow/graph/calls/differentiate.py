@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualflow._core import (
+    Maybe,
     Symbol,
     Tensor,
     Variable,
@@ -22,13 +23,16 @@ from dualflow._core import (
     tensor_id,
     value_of,
 )
+from dualflow.autodiff.maybe import MASKED, clean, either, flag_of, only_if, settle, zeroed
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
+from dualflow.graph.calls.inline import Inlined
 from dualflow.graph.calls.section import Gradient, Group, Section
-from dualflow.graph.ir import CONSTANT, VARIABLE, Graph
+from dualflow.graph.ir import CONSTANT, VARIABLE, Graph, Rule, walk
 from dualflow.graph.passes.options import Options
 from dualflow.graph.program.compile import Compiled
 from dualflow.graph.trace.cotangents import flows_into
 from dualflow.graph.trace.parameters import Argument
+from dualflow.graph.trace.refused import without_gradient
 from dualflow.graph.trace.specialize import Specializer, deciding_arguments
 from dualflow.graph.trace.trace import suspended
 from dualflow.locks import reentrant_lock
@@ -101,6 +105,8 @@ class Call:
 
     def __call__(self, leaves: Sequence[Any]) -> list[Tensor]:
         """The outputs for the leaves of a call's arguments; recorded if a tape watches any."""
+        if any([type(x) is Symbol for x in leaves]):
+            return self._inline(leaves)
         if current_log() is not None:
             values = {x: self.variable(x.node.data).value() for x in self.section.variables}
             sources = [leaves[k] for k in self._given]
@@ -118,6 +124,18 @@ class Call:
         if self._compiled is None:
             self._compiled = Compiled(self._graph, self.options)
         return self._compiled.run(list(leaves))
+
+    def _inline(self, leaves: Sequence[Any]) -> list[Any]:
+        """The outputs, recorded op by op by the graph that records."""
+        trace = self.section.trace
+        rows = {leaf: x.row for x, leaf in self.places.items() if x.row is not None}
+        made = Inlined(self._graph, leaves, rows, self.options).run()
+        if any([isinstance(node.data, Rule) and node.data.op.name != MASKED
+                for node in walk(trace.nodes)]):        # the specialised graph has lost it
+            why = (f"{trace.name}: the gradient of a gradient rule that calls a function with a "
+                   "rule of its own, inside of vmap or another traced function")
+            made = [without_gradient(y, why) for y in made]
+        return made
 
     def variable(self, v: Variable) -> Variable:
         """A variable of the call."""
@@ -142,7 +160,12 @@ class Call:
         shapes = [x.shape for x in inputs]
 
         def rule(gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
-            gs = [g if g is None else as_tensor(g) for g in gs]
+            maybe = any([isinstance(g, Maybe) for g in gs])
+            flag = settle(gs)[1] if maybe else None
+            gs = [g if g is None else zeroed(g) if isinstance(g, Maybe) else as_tensor(g)
+                  for g in gs]
+            before = sums
+            sums = [clean(s) if isinstance(s, Maybe) else s for s in sums]
             back, sums, rows = way.way_back([g is not None for g in gs], sums, wanted)
             given = [kept[k] for k in back.reads]
             given += [gs[k] for k in back.flows] + [sums[k] for k in back.sums]
@@ -152,9 +175,10 @@ class Call:
                 g: Any = next(made)
                 if kind == "rows":
                     g = IndexedSlices(g, next(made), shapes[k])
-                elif kind == "maybe" and not next(made):
-                    g = None
-                results[k] = g
+                elif kind == "maybe":
+                    flows = next(made)
+                    g = Maybe(g, flows) if type(flows) is Symbol else g if flows else None
+                results[k] = g if flag is None or g is None else flowing(g, flag, before[k])
             for k, s in rows.items():
                 results[k] = s if results[k] is None else plus(s, results[k])
             return results
@@ -195,6 +219,14 @@ class Call:
                 self._gradients[gradient] = Call(gradient, self.options, places, shapes,
                                                  self.variables, self.stands_for)
             return self._gradients[gradient]
+
+
+def flowing(g: Any, flag: Any, before: Any) -> Any:
+    """A result of a gradient rule where something flowed into that only if a flag holds; `before`:
+    the sum that it continues, if any."""
+    if isinstance(before, Maybe):
+        return Maybe(g, either(flag_of(before), flag))
+    return g if before is not None else only_if(lambda g, _: g, flag, g, None)
 
 
 class Back(NamedTuple):

@@ -97,3 +97,162 @@ def test_functions_at_each_level(f):
     for order in (1, 2, 3):
         g = df.function(gradient(g))
         assert g(number(.7)).item() == pytest.approx(EXPECTED[order], rel=1e-12)
+
+
+# --- rules of a call that are asked for inside of vmap, or while a function is traced ---
+
+N = 20          # more than what `jacobian` does without vmap
+
+
+def plain(x):
+    return df.tanh(x) * df.reduce_sum(x * x)
+
+
+def branching(x):
+    return df.cond(df.reduce_sum(x) > 0., lambda: df.sin(x) * x[0], lambda: x * x)
+
+
+def looping(x):
+    return df.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, df.sin(y) * x), (0, x))[1]
+
+
+def loop_until(x):
+    """A loop whose trip count the data decides."""
+    return df.while_loop(lambda y: df.reduce_sum(y * y) < 40., lambda y: y * 1.5 + x * x, (x,))[0]
+
+
+def scanning(x):
+    return df.scan(lambda c, a: (df.sin(c) * a, c * a), x[0], x)[1]
+
+
+def nested_loops(x):
+    """A loop in a loop, whose trip count varies."""
+    def inner(k, y):
+        return df.while_loop(lambda j, y: j <= k, lambda j, y: (j + 1, df.sin(y) * x + y),
+                             (df.constant(0), y))[1]
+
+    return df.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, inner(k, y)),
+                         (df.constant(0), x))[1]
+
+
+def nested_while(x):
+    """The same in Python's words, with a branch inside."""
+    y = x
+    for k in df.range(3):
+        j = df.constant(0, k.dtype)
+        while j <= k:
+            y = df.cond(j > 0, lambda y=y: df.sin(y) * x, lambda y=y: y * y + x)
+            j += 1
+    return y
+
+
+VECTORS = [plain, branching, looping, loop_until, scanning, nested_loops, nested_while]
+
+
+def point(n=N):
+    return df.constant([.1 + .8 * k / n for k in range(n)], df.float64)
+
+
+def jacobian(f):
+    def g(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    return g
+
+
+def one_by_one(f):
+    """The Jacobian, a row after the other, without vmap."""
+    def g(x):
+        with df.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            parts = [y for y in df.unstack(df.reshape(f(x), [-1]))]
+        return df.stack([tape.gradient(y, x, unconnected_gradients="zero") for y in parts])
+
+    return g
+
+
+
+
+@pytest.mark.parametrize("f", VECTORS)
+def test_jacobian_of_many_targets_around_a_function(f):
+    found = jacobian(df.function(f))(point())
+    df.testing.assert_close(found, one_by_one(f)(point()), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", VECTORS)
+def test_jacobian_inside_a_function(f):
+    found = df.function(jacobian(df.function(f)))(point())
+    df.testing.assert_close(found, one_by_one(f)(point()), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", VECTORS)
+def test_gradient_of_a_jacobian_around_a_function(f):
+    def weighted(jacobian, f):
+        weights = df.reshape(df.range(float(N * N), dtype=df.float64), [N, N]) / N**2
+        return gradient(lambda x: df.reduce_sum(jacobian(f)(x) * weights))(point())
+
+    found = weighted(jacobian, df.function(f))
+    df.testing.assert_close(found, weighted(one_by_one, f), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("f", VECTORS)
+def test_vmap_of_gradients_around_a_function(f):
+    traced = df.function(f)
+    rows = df.stack([point(4), point(4) * .5, 1. - point(4)])
+
+    def of(f):
+        return lambda x: df.vjp(f, x)[1](x * x + 1.)[0]
+
+    if f is not nested_while:           # vmap does not convert Python
+        found = df.transforms.vmap(of(traced))(rows)
+        expected = df.stack([of(f)(x) for x in df.unstack(rows)])
+        df.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    back = df.vjp(traced, point(4))[1]
+    found = df.transforms.vmap(lambda g: back(g)[0])(rows)
+    expected = df.stack([df.vjp(f, point(4))[1](g)[0] for g in df.unstack(rows)])
+    df.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", VECTORS)
+def test_gradient_inside_a_function_of_a_call_outside(f):
+    """A tape is given to the function that asks for its gradient."""
+    def record(f):
+        x = point(4)
+        tape = df.GradientTape()
+        with tape:
+            tape.watch(x)
+            y = f(x)
+        return tape, x, y
+
+    tape, x, y = record(df.function(f))
+    found = df.function(lambda g: tape.gradient(y, x, output_gradients=g))(x * x + 1.)
+    tape, x, y = record(f)
+    df.testing.assert_close(found, tape.gradient(y, x, output_gradients=x * x + 1.),
+                               rtol=1e-12, atol=1e-12)
+
+
+def poly(x, w):
+    return w * x * x + x
+
+
+def test_variables_keep_the_value_of_the_forward_run():
+    w = df.Variable(df.constant([2.] * N, df.float64))
+    traced = df.function(lambda x: poly(x, w))
+    x = point()
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = traced(x)
+    w.assign(w + 1.)
+    found = tape.jacobian(y, x), tape.jacobian(y, w)
+    df.testing.assert_close(found[0], df.linalg.diag(4. * x + 1.), rtol=1e-12, atol=0.)
+    df.testing.assert_close(found[1], df.linalg.diag(x * x), rtol=1e-12, atol=0.)
+
+
+def test_jacobian_around_a_function_with_a_number():
+    traced = df.function(lambda x, a: df.sin(x) * a)
+    for a in (2., 3.5):
+        found = jacobian(lambda x, a=a: traced(x, a))(point())
+        df.testing.assert_close(found, df.linalg.diag(df.cos(point()) * a), rtol=1e-12, atol=0.)
