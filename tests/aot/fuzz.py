@@ -31,7 +31,7 @@ from dualflow.aot.save_program import HEADER, Words, laid_out, program_bytes, wi
 from dualflow.errors import DualflowError
 from tests.aot.misplaced import misplaced
 from tests.aot.models import control, mlp
-from tests.aot.random_programs import random_program
+from tests.aot.random_programs import RandomFunction, random_program
 
 SECONDS = 0.3                     # of a run that is left to itself
 HANG = 60
@@ -74,6 +74,7 @@ def corpus(seeds):
     functions = [step.get_concrete_function(x, y), predict.get_concrete_function(x),
                  run.get_concrete_function(z, n), kept().get_concrete_function(x)]
     functions += [random_program(seed, 12)[0] for seed in seeds]
+    functions += [RandomFunction(seed).concrete() for seed in seeds]
     files = []
     for f in functions:
         with suppress(df.errors.UnimplementedError):        # it calls Python

@@ -55,7 +55,8 @@ class RandomClusters:
         shapes = shapes[1:3] if few else shapes
         self.args = [drawn(rng, shape, x) for x in self.dtypes for shape in shapes[:2]]
         self.starts = [drawn(rng, shape, x) for x in self.dtypes for shape in shapes]
-        self.variables = [df.Variable(x, trainable=False) for x in self.starts]
+        self.variables = [df.Variable(x, trainable=False, name=f"v{k}")
+                          for k, x in enumerate(self.starts)]
         self.steps = [(str(rng.choice(KINDS)), rng.integers(0, 2**31, 6).tolist())
                       for _ in range(int(rng.integers(3, 9 if few else 18)))]
 

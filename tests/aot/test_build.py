@@ -20,10 +20,12 @@ from tests.aot.models import (
     returned_as_is,
     scaled,
 )
-from tests.aot.random_programs import random_program
+from tests.aot.random_programs import export, random_program
+from tests.soak import soak
 
 ROOT = Path(__file__).parents[2]
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+STEP = 20               # random functions in a folder
 CROSS = "aarch64-linux-gnu-gcc"
 SANITIZED = ["OPT=-O1", "CFLAGS=-fsanitize=address,undefined -fno-sanitize-recover=all"]
 VARIANTS = {
@@ -228,6 +230,24 @@ def test_variants(variant, tmp_path):
     arguments, end = variant_or_skip(variant)
     write(tmp_path / "model")
     assert make(tmp_path / "model", *arguments).startswith(end)
+
+
+@needs_make
+def test_random_functions(tmp_path):
+    """Of all dtypes and sizes, every other one with compiled clusters."""
+    export(range(20), tmp_path / "model")
+    assert make(tmp_path / "model", "OPT=-O0 -Wno-error").startswith("bit-equal")
+
+
+@needs_make
+@pytest.mark.soak
+def test_many_random_functions(request, tmp_path):
+    def check(seed):
+        export(range(seed, seed + STEP), tmp_path / f"model_{seed}")
+        assert make(tmp_path / f"model_{seed}", "OPT=-O0 -Wno-error").startswith("bit-equal")
+        shutil.rmtree(tmp_path / f"model_{seed}")
+
+    soak(request, check, STEP)
 
 
 @needs_make

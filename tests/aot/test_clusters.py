@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 
 import hypothesis.strategies as st
 import numpy as np
@@ -21,6 +20,7 @@ from tests.graph.test_cluster import normal
 from tests.graph.test_random_programs import FLOATS, SETTINGS, VARIABLE_STEPS, programs, run
 from tests.graph.tile_code import Cluster
 from tests.programs.steps import STEPS
+from tests.soak import soak
 from tests.tables import DTYPES, OPS, attrs_of, dtypes_of
 
 pytestmark = [pytest.mark.usefixtures("cache"),
@@ -308,12 +308,7 @@ def test_random_clusters():
 
 @pytest.mark.soak
 def test_many_random_clusters(request):
-    minutes, first = request.config.getoption("minutes"), request.config.getoption("seed") or 100
-    end = time.monotonic() + 60 * minutes
-    for seed in itertools.count(first, 40):
-        check_clusters(range(seed, seed + 40))
-        if time.monotonic() > end:
-            break
+    soak(request, lambda seed: check_clusters(range(seed, seed + 40)), 40)
 
 
 def test_runs_that_go_on_meanwhile():

@@ -17,7 +17,8 @@ from dualflow import _core
 from dualflow.aot.save_program import HEADER, program_bytes, with_header
 from tests.aot.fuzz import CONSTANTS, STRINGS, STRUCTURE, WEIGHTS, WORDS, kept, sections_of
 from tests.aot.models import control, mlp, returned_as_is
-from tests.aot.random_programs import random_program
+from tests.aot.random_programs import check_file, random_program
+from tests.soak import soak
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -129,6 +130,16 @@ def test_functions_that_compute_nothing(make, tmp_path):
     assert type(got) is type(value)
     if value is not None:
         assert same(df.identity(got), df.identity(value))
+
+
+def test_random_functions(tmp_path):
+    for seed in range(30):
+        check_file(seed, tmp_path / "f.df")
+
+
+@pytest.mark.soak
+def test_many_random_functions(request, tmp_path, cache):
+    soak(request, lambda seed: check_file(seed, tmp_path / "f.df"))
 
 
 def test_the_same_program_is_written_again(tmp_path):
