@@ -198,6 +198,7 @@ class Transpose:
 
     def id_of(self, y: Symbol) -> int:
         """The id by which tapes know a value inside."""
+        y = self.enclosed.given_by(y)           # a residual of a node in a call, as that returns it
         return tensor_id(y if isinstance(y.node.data, Owned) else self.enclosed.recorded(y))
 
     def log(self, nodes: Iterable[Node], watched: Iterable[Symbol]) -> RecordLog:

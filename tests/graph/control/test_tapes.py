@@ -174,3 +174,50 @@ def test_derivatives_around_a_loop_in_a_loop(f, n):
     for order in (1, 2, 3):
         want = of_order(lambda x: f(x, n), order)(x).item()
         assert of_order(lambda x: traced(x, n), order)(x).item() == pytest.approx(want, 1e-12)
+
+
+def chosen(x, y, z):
+    if df.reduce_sum(x) > .1:
+        return df.tanh(x) * y
+    return x * .5 - z
+
+
+def called_in_a_branch(f):
+    def g(x, y):
+        if df.reduce_sum(x) > .1:
+            x = f(x * x * .5, y, x)
+        return df.reduce_sum(x * x)
+    return g
+
+
+def called_in_a_branch_of_functions(f):
+    return lambda x, y: df.reduce_sum(df.sin(df.cond(
+        df.reduce_sum(x) > .1, lambda: f(x * x * .5, y, x), lambda: x)))
+
+
+def called_in_a_loop(f):
+    def g(x, y):
+        for _ in df.range(2):
+            x = f(x * x * .5, y, x)
+        return df.reduce_sum(x * x)
+    return g
+
+
+def of_order_in_all(f, order):
+    for _ in range(order):
+        f = (lambda f: lambda *xs: df.reduce_sum(df.add_n(
+            [g * (k + 1.) for k, g in enumerate(df.grad(f, (0, 1))(*xs))])))(f)
+    return f
+
+
+@pytest.mark.parametrize("form", [called_in_a_branch, called_in_a_branch_of_functions,
+                                  called_in_a_loop])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_branch_in_a_function_called_in_a_body(form, order):
+    xs = df.constant([.5, .7], df.float64), df.constant([.3, .4], df.float64)
+    want = of_order_in_all(form(chosen), order)(*xs).item()
+    called = df.function(chosen)
+    for inside in range(order + 1):
+        traced = df.function(of_order_in_all(form(called), inside))
+        got = of_order_in_all(traced, order - inside)(*xs).item()
+        assert got == pytest.approx(want, 1e-12), f"{inside} gradients inside the function"
