@@ -69,19 +69,19 @@ static int n_cuts;
 
 static void cut_all(df_dtype dtype, int64_t n, cutting c, int64_t shift)
 {
-    if (!c.depth) {
+    if (!c.n_open) {
         n_cuts++;
         check_cut(dtype, n, &c, shift);
         return;
     }
-    const df_span s = c.open[--c.depth];
+    const df_span s = c.open[--c.n_open];
     cutting whole = c;
     whole.cut[whole.n_cut++] = s;
     cut_all(dtype, n, whole, shift);
     if (s.end - s.first == 1) return;
     const int m = middle((int)s.first, (int)s.end);
-    c.open[c.depth++] = (df_span){m, s.end};
-    c.open[c.depth++] = (df_span){s.first, m};
+    c.open[c.n_open++] = (df_span){m, s.end};
+    c.open[c.n_open++] = (df_span){s.first, m};
     cut_all(dtype, n, c, shift);
 }
 
@@ -126,7 +126,7 @@ static void test_every_cut(void)
         fill(dtypes[d]);
         for (int count = 1; count <= MOST; count++) {
             n_cuts = 0;
-            cut_all(dtypes[d], 33, (cutting){.open = {{0, count}}, .depth = 1},
+            cut_all(dtypes[d], 33, (cutting){.open = {{0, count}}, .n_open = 1},
                     df_dtypes[dtypes[d]].bytes);
             CHECK(n_cuts == want[count]);
         }
