@@ -79,7 +79,8 @@ class Replay:
 
     def map(self, f: Callable[..., Any], args: Sequence[Lane]) -> tuple[Any, Lanes]:
         """What `f` returns for all lanes: the structure, and its tensors."""
-        given = [self._lane_of(x.value) if x.stacked else x.value for x in args]
+        params = {k: self._param(x) for k, x in enumerate(args) if self._needs_param(x)}
+        given = [params.get(k, x.value) for k, x in enumerate(args)]
         guards = set(self.trace.guards)
 
         def lane() -> Any:
@@ -93,7 +94,7 @@ class Replay:
         if self.first and uneven(body.nodes, [s for s, x in zip(given, args, strict=True)
                                               if x.stacked]):
             return body.result, row_by_row(f, args)
-        self.values.update({s: x for s, x in zip(given, args, strict=True) if x.stacked})
+        self.values.update({s: args[k] for k, s in params.items()})
         self.play(body.nodes, self._reads(body) if self.passes else None)
         for guard in decided:
             self._decide(guard)
@@ -108,13 +109,19 @@ class Replay:
             return None
         return Counter([x for node in body.nodes for x in node.inputs] + body.outputs)
 
-    def _lane_of(self, x: Any) -> Symbol:
-        """A parameter like one lane of a tensor."""
+    def _needs_param(self, x: Lane) -> bool:
+        """Whether a lane sees something else than the value: a row, or a value of another trace, in
+        which a gradient rule of what was played runs."""
+        return x.stacked or (type(x.value) is Symbol and x.value.graph is not self.trace)
+
+    def _param(self, lane: Lane) -> Symbol:
+        """A parameter like what one lane sees of a tensor."""
+        x, skipped = lane.value, int(lane.stacked)
         node = Node(PARAMETER, (), None, (), self.trace.names.unique("lane"), self.trace.line())
         if type(x) is Symbol:
-            made = symbol(self.trace, node, 0, x.dtype, x.known_shape[1:], x.hints[1:])
+            made = symbol(self.trace, node, 0, x.dtype, x.known_shape[skipped:], x.hints[skipped:])
         else:
-            made = symbol(self.trace, node, 0, x.dtype, x.shape[1:])
+            made = symbol(self.trace, node, 0, x.dtype, x.shape[skipped:])
         node.outputs = (made,)
         return made
 

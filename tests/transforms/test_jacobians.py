@@ -73,3 +73,25 @@ def test_no_elements():
 def test_errors():
     with pytest.raises(InvalidArgumentError, match="argnums names argument 2"):
         df.jacfwd(f, argnums=2)(A, B)
+
+
+DERIVATIVES = {
+    "jacrev": df.jacrev, "jacfwd": df.jacfwd,
+    "vjp": lambda f: lambda x: df.vjp(f, x)[1](df.ones_like(f(x)))[0],
+    "jvp": lambda f: lambda x: df.jvp(f, (x,), (df.sin(x),))[1]}
+
+
+@pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
+@pytest.mark.parametrize("middle", DERIVATIVES)
+@pytest.mark.parametrize("inner", DERIVATIVES)
+def test_jacobians_of_derivatives_of_derivatives(inner, middle, outer):
+    """A gradient rule recorded by one vmap runs in the trace of another."""
+    x = df.constant([0.3, -0.5, 0.8], "float64")
+    below = DERIVATIVES[middle](DERIVATIVES[inner](lambda x: df.sin(x) * x * df.reduce_sum(x)))
+    made = DERIVATIVES[outer](below)(x)
+    h = 1e-5
+    for k in range(3):
+        step = h * df.one_hot(k, 3, dtype="float64")
+        wanted = (below(x + step) - below(x - step)) / (2 * h)
+        np.testing.assert_allclose(made[..., k], wanted, atol=1e-8)
+    np.testing.assert_array_equal(df.function(DERIVATIVES[outer](below))(x), made)
