@@ -105,7 +105,9 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
         finally:
             reads.pop()
     met = [(x, variable_of(x)) for x in reads.met or ()]
-    inputs = [x for x, v in met if v is not None or any([log.tracks(x) for log in logs])]
+    # A log that only notes what is read belongs to a function that is recomputed around this one.
+    noting = any([log.met is not None for log in logs])
+    inputs = [x for x, v in met if noting or v is not None or any([log.tracks(x) for log in logs])]
     variables = [(x, v) for x, v in met if v is not None]
     ids = [tensor_id(x) for x in inputs]
 

@@ -26,11 +26,20 @@ def gradients(x, f):
     return [y, *tape.gradient(y, [x, W, C])]
 
 
+WRAPPED = {
+    "once": df.recompute_grad(block),
+    "twice": df.recompute_grad(df.recompute_grad(block)),
+    "three times": df.recompute_grad(df.recompute_grad(df.recompute_grad(block))),
+    "with ops around": df.recompute_grad(lambda x: df.recompute_grad(block)(x * 1.) * 1.),
+}
+
+
 @pytest.mark.parametrize("traced", [False, True])
-def test_same_bits(traced):
+@pytest.mark.parametrize("name", WRAPPED)
+def test_same_bits(name, traced):
     """Of values and of gradients, with respect to all that is read, random numbers included."""
     made = []
-    for f in (block, df.recompute_grad(block)):
+    for f in (block, WRAPPED[name]):
         df.random.set_seed(3)
         run = df.function(gradients) if traced else gradients
         made.append([[y.numpy() for y in run(X, f)] for _ in range(2)])
