@@ -138,13 +138,16 @@ class Generator:
         graph = current_graph()
         if graph is None or graph is self._graph:
             self._check_place(graph)
-            return drawn(self._next)
+            return self._drawn()
         if graph.bodies or (self._state is not None and self._state in graph.variables):
             key: Tensor = apply("next_key", self._carried())
             return key
-        made: Tensor = graph.feed(self._next, (), TensorSpec((2,), dtypes.int64), "key",
+        made: Tensor = graph.feed(self._drawn, (), TensorSpec((2,), dtypes.int64), "key",
                                   self._give_back)
         return made
+
+    def _drawn(self) -> Tensor:
+        return drawn(self._next)
 
     def _next(self) -> Tensor:
         if self._state is None or in_shard():

@@ -31,6 +31,7 @@ WRAPPED = {
     "twice": df.recompute_grad(df.recompute_grad(block)),
     "three times": df.recompute_grad(df.recompute_grad(df.recompute_grad(block))),
     "with ops around": df.recompute_grad(lambda x: df.recompute_grad(block)(x * 1.) * 1.),
+    "of a call": df.recompute_grad(df.function(block)),
 }
 
 
