@@ -72,6 +72,7 @@ def rounds(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
     start = [replay.stacked(x) if f else as_tensor(x.value)
              for x, f in zip(lanes[parts.carried], flags, strict=True)]
     slices = lanes[parts.sliced]
+    rows = differing(body, with_carried(parts, [x.stacked for x in lanes], flags))[parts.n_carried:]
 
     def step(carried: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
         given = [*lanes[:parts.carried.start],
@@ -81,13 +82,14 @@ def rounds(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:
         made = replay.run(body, given)
         after = made[:parts.n_carried]
         return ([replay.stacked(y) if f else y.value for y, f in zip(after, flags, strict=True)],
-                [replay.stacked(y) for y in made[parts.n_carried:]])
+                [replay.stacked(y) if f else y.value
+                 for y, f in zip(made[parts.n_carried:], rows, strict=True)])
 
     last, made = scan(step, start, [swapped(x.value) if x.stacked else x.value for x in slices],
                       times_of(replay, parts, lanes).value, parts.reverse,
                       recompute=parts.recompute)
     return [*[Lane(y, f) for y, f in zip(last, flags, strict=True)],
-            *[Lane(swapped(y), True) for y in made]]
+            *[Lane(swapped(y) if f else y, f) for y, f in zip(made, rows, strict=True)]]
 
 
 def masked(replay: Replay, node: Node, parts: LoopParts, lanes: Lanes) -> Lanes:

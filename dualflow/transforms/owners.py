@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualflow._core import Op, as_tensor, current_graph, record_function
+from dualflow._core import Maybe, Op, as_tensor, current_graph, record_function
+from dualflow.autodiff.maybe import zeroed
 from dualflow.graph.ir import CALL, COND, LOOP, Graph, Node, Rule
 from dualflow.ops.array import reshape
 from dualflow.ops.compare import equal, where
 from dualflow.ops.control_flow import cond, switch_case
 from dualflow.ops.reduce import reduce_sum
 from dualflow.transforms.lane import Lane
-from dualflow.transforms.loops import loop
+from dualflow.transforms.loops import differing, loop
 
 if TYPE_CHECKING:
     from dualflow.transforms.replay import Replay
@@ -37,19 +38,21 @@ def call(replay: Replay, node: Node, lanes: Lanes) -> Lanes:
 
 def with_rule(replay: Replay, rule: Rule, node: Node, made: Lanes, mark: int | None) -> Lanes:
     """The results of a function that has a gradient rule of its own, which is mapped in turn."""
-    given, gradient = [replay.lane(x) for x in rule.inputs], rule.op.rule
+    given, gradient = [replay.operand(x) for x in rule.inputs], rule.op.rule
     assert gradient is not None
     own, rest = made[:rule.n_outputs], made[rule.n_outputs:]
     differs = any([y.stacked for y in own])     # all or none: what flows back is then a sum, or not
     values = [replay.stacked(y) if differs else as_tensor(y.value) for y in own]
+    kept = replay.kept()
 
     def back(g: tuple[Any, ...], y: Any, *_: Any) -> list[Any]:
         def lane(*rows: Any) -> Any:
             left = iter(rows)
-            return list(gradient([None if x is None else next(left) for x in g],
-                                 node.outputs[:rule.n_outputs], *rule.inputs))
+            found = gradient([None if x is None else next(left) for x in g],
+                             node.outputs[:rule.n_outputs], *rule.inputs)
+            return [zeroed(x) if isinstance(x, Maybe) else x for x in found]
 
-        result, found = replay.again().map(lane, [Lane(x, differs) for x in g if x is not None])
+        result, found = kept.again().map(lane, [Lane(x, differs) for x in g if x is not None])
         left = iter(found)
         return [None if x is None else summed(replay, next(left), to, differs)
                 for x, to in zip(result, given, strict=True)]
@@ -92,15 +95,19 @@ def beside(flags: Any, x: Any) -> Any:
 
 def branch(replay: Replay, node: Node, index: Any, lanes: Lanes) -> Lanes:
     """The branch that all lanes take."""
+    stacked = [x.stacked for x in lanes]
+    flags = [any(f) for f in zip(*[differing(body, stacked) for body in node.bodies], strict=True)]
+
     def of(body: Graph) -> Callable[[], list[Any]]:
-        return lambda: [replay.stacked(y) for y in replay.run(body, lanes)]
+        return lambda: [replay.stacked(y) if f else y.value
+                        for y, f in zip(replay.run(body, lanes), flags, strict=True)]
 
     first, *others = [of(body) for body in node.bodies]
     if as_tensor(index).dtype.name == "bool":
         made = cond(index, others[0], first)
     else:
         made = switch_case(index, [first, *others])
-    return [Lane(y, True) for y in made]
+    return [Lane(y, f) for y, f in zip(made, flags, strict=True)]
 
 
 OWNERS: dict[Op, Callable[[Any, Node, Lanes], Sequence[Lane]]] = {

@@ -8,12 +8,23 @@ tapes are active. So vmap needs no kernels of its own, and its results have grad
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from copy import copy
 from typing import Any
 
-from dualflow._core import Dim, Symbol, as_tensor, current_graph, current_log, symbol
+from dualflow._core import Dim, Op, Symbol, as_tensor, current_graph, current_log, symbol
 from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
-from dualflow.graph.ir import CALL, CONSTANT, LEAVES, PARAMETER, VARIABLE, Node, walk
+from dualflow.graph.ir import (
+    CALL,
+    CONSTANT,
+    LEAVES,
+    LOOP,
+    PARAMETER,
+    VARIABLE,
+    Node,
+    Owned,
+    walk,
+)
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.dims import dim_now
 from dualflow.graph.trace.parameters import is_number
@@ -33,7 +44,28 @@ Lanes = list[Lane]
 
 
 class LaneTrace(Trace):
-    """What one lane does, where nothing else is recorded."""
+    """What one lane does, where nothing else is recorded.
+
+    Attributes
+    ----------
+    played : Container of Symbol
+        Values that have lanes.
+    open : sequence of Node
+        Calls, branches and loops in which a rule was recorded that runs here. It may read what is
+        inside: that was computed for the lanes. In the gradient of a loop, that is a row.
+    """
+
+    played: Container[Symbol] = ()
+    open: Sequence[Node] = ()
+
+    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
+        return [self._readable(x if type(x) is Symbol else self.capture(x)) for x in inputs]
+
+    def _readable(self, x: Symbol) -> Symbol:
+        y = row_of(x, self.open)
+        if y in self.played and self.enclosed.is_within(y.node, self.open):
+            return y
+        return self.enclosed.outside(x) if self.enclosed else x
 
     def dissolve(self, nodes: Iterable[Node]) -> None:
         """Lets go of all that was recorded at once: nodes and values refer to each other."""
@@ -42,6 +74,15 @@ class LaneTrace(Trace):
             node.data = None
         self.nodes.clear()
         self._captured.clear()
+
+
+def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
+    """A value as it is called inside some nodes: in the gradient of a loop, values of the loop are
+    rows."""
+    for node in nodes:
+        if isinstance(node.data, Owned):
+            x = node.data.rows.get(x, x)
+    return x
 
 
 class Replay:
@@ -64,8 +105,11 @@ class Replay:
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
         self.first: bool = around is None
+        self.open: list[Node] = []  # calls, branches and loops whose bodies are being played
         if graph is None:
             graph = LaneTrace(who, None if around is None else around.trace)
+            if around is not None:
+                graph.played, graph.open = self.values, around.open
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
         self.trace: Trace = graph
         # Whether what was played is never asked for again: by a rule of the user's, on a tape.
@@ -74,6 +118,16 @@ class Replay:
     def again(self) -> Replay:
         """For what is recorded later, and reads values of this one."""
         return Replay(self.who, self.n, self)
+
+    def kept(self) -> Replay:
+        """The same with the values of now: another iteration of a loop replaces those of this."""
+        if not self.open:
+            return self
+        kept = copy(self)
+        kept.open = list(self.open)
+        if any([node.op is LOOP for node in self.open]):
+            kept.values = dict(self.values)
+        return kept
 
     # --- recording ---
 
@@ -151,27 +205,27 @@ class Replay:
 
     def lane(self, x: Symbol) -> Lane:
         """What stands for a value in all lanes."""
-        found = self._played(x)
+        found, recorded = self._played(x)
         if found is None:
-            found = Lane(self._outside(x), False)
+            found = Lane(self._outside(recorded), False)
         self.values[x] = found
         return found
 
-    def _played(self, x: Symbol) -> Lane | None:
-        """What stands for a value that the function made."""
+    def _played(self, x: Symbol) -> tuple[Lane | None, Symbol]:
+        """What stands for a value that the function made, and the value as it was recorded."""
         found = self.values.get(x)
         while found is None and x in self.trace.enclosed.recorded_as:
             x = self.trace.enclosed.recorded_as[x]      # a call gives it only since then
             found = self.values.get(x)
-        return found
+        return found, x
 
     def _outside(self, x: Symbol) -> Any:
         """A value that was there before."""
         node = x.node
         if is_number(x):
             return as_tensor(self.number(node.data.dim), x.dtype)
-        if self.eager and (node.op is CONSTANT or node.op is VARIABLE):
-            return node.data
+        if node.op is CONSTANT or (self.eager and node.op is VARIABLE):
+            return node.data            # a body of the graph may have constants of its own
         return x
 
     def number(self, x: Any) -> Any:
@@ -180,7 +234,7 @@ class Replay:
 
     def _leaf(self, dim: Dim) -> Any:
         x = dim.args[0]
-        found = self._played(x) if isinstance(x, Symbol) else None
+        found = self._played(x)[0] if isinstance(x, Symbol) else None
         if found is not None and dim.kind == "size":
             return found.value.shape[dim.args[1] + found.stacked]
         if found is not None or self.eager:
@@ -195,6 +249,10 @@ class Replay:
         x = as_tensor(lane.value)
         return broadcast_to(x, (self.n, *x.shape))
 
+    def operand(self, x: Symbol) -> Lane:
+        """What stands for an input of a gradient rule, at the place that is being played."""
+        return self.lane(row_of(x, self.open))
+
     # --- playing ---
 
     def play(self, nodes: Iterable[Node], reads: Counter[Symbol] | None = None) -> None:
@@ -207,11 +265,16 @@ class Replay:
             lanes = [self.lane(x) for x in node.inputs]
             apply = OWNERS[node.op] if node.bodies else Replay._apply
             try:
+                if node.bodies:
+                    self.open.append(node)
                 made = apply(self, node, lanes)
             except DualflowError as error:
                 if self.eager and not hasattr(error, "__notes__"):
                     error.add_note(f"in {node.name} of {self.who}, made at {node.line}")
                 raise
+            finally:
+                if node.bodies:
+                    self.open.pop()
             self.values.update(zip(node.outputs, made, strict=False))
             if not self.eager and node.op is not CALL:
                 self._place(node, mark)

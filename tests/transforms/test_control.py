@@ -137,3 +137,70 @@ def test_gradients_of_loops_of_unknown_length(loop):
     np.testing.assert_array_equal(nested(X.reshape(2, 2)), np.reshape(np.float32(want), (2, 2)))
     shared = df.vmap(df.value_and_grad(lambda w, x: LOOPS[loop](x * w)), in_axes=(None, 0))
     np.testing.assert_array_equal(df.function(shared)(1., X)[0], shared(1., X)[0])
+
+
+# --- gradients of mapped gradients, through control flow -----------------------------------------
+
+PLACE = df.constant([0.3, -0.5, 0.8], "float64")
+
+
+def by_differences(f, x):
+    """The gradient of a number."""
+    steps = 1e-5 * df.eye(x.shape[0], dtype="float64")
+    return np.stack([(f(x + h) - f(x - h)).numpy() / 2e-5 for h in df.unstack(steps)])
+
+
+def with_rule(f):
+    """A function with its own gradient as a rule, which reads the argument later."""
+    return df.custom_gradient(lambda x: (f(x), lambda g: df.vjp(f, x)[1](g)[0]))
+
+
+def iterated(f):
+    return lambda x: df.scan(lambda y, row: (f(y) * 0.5 + row, y * row), x,
+                             df.stack([x, x * 2., x * 3.]))[0]
+
+
+def repeated(f):
+    return lambda x: df.while_loop(lambda k, y: k < 2, lambda k, y: (k + 1, f(y) * 0.5 + y),
+                                   (df.constant(0), x))[1]
+
+
+def chosen(f):
+    return lambda x: df.cond(df.reduce_sum(x) > 0., lambda: f(x), lambda: f(x * 0.5) * 2.)
+
+
+@pytest.mark.parametrize("derivative", ["value", "grad", "vjp", "jvp", "tape"])
+@pytest.mark.parametrize("f", [df.sin, with_rule(df.sin), df.recompute_grad(df.sin)],
+                         ids=["plain", "rule", "recompute"])
+@pytest.mark.parametrize("control", [iterated, repeated, chosen])
+def test_gradients_of_mapped_derivatives(control, f, derivative):
+    inner = control(f)
+    made = {"value": inner, "grad": df.grad(lambda x: df.reduce_sum(inner(x))),
+            "vjp": lambda x: df.vjp(inner, x)[1](x)[0],
+            "jvp": lambda x: df.jvp(inner, (x,), (x,))[1],
+            "tape": lambda x: df.reduce_sum(df.autodiff.jacobian(inner)(x), 0)}[derivative]
+
+    def number(x):
+        return df.reduce_sum(df.vmap(made)(df.stack([x, x * -2.])) ** 2)
+
+    np.testing.assert_allclose(df.grad(number)(PLACE), by_differences(number, PLACE), atol=1e-7)
+
+
+def test_columns_of_loops_in_loops():
+    """What all lanes share stays shared, so that a carry keeps its shape."""
+    def f(x):
+        def step(carry, row):
+            last, made = df.scan(lambda a, b: (df.tanh(a * b) + a, a * b), df.reduce_sum(carry),
+                                 carry * row)
+            return made + last, last
+        return df.scan(step, x, x)[0]
+
+    def branch(x):
+        def step(carry, row):
+            return df.cond(row > 0., lambda: df.sin(carry), lambda: carry * row), row
+        return df.scan(step, x, x)[0]
+
+    for g in (f, branch):
+        wanted = np.stack([by_differences(lambda x, k=k, g=g: g(x)[k], PLACE) for k in range(3)])
+        np.testing.assert_allclose(df.jacfwd(g)(PLACE), wanted, atol=1e-7)
+        np.testing.assert_allclose(df.jacrev(g)(PLACE), wanted, atol=1e-7)
