@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import nest
-from dualflow._core import TensorBase, TensorSpec, Variable, as_tensor
+from dualflow._core import Dim, Symbol, TensorBase, TensorSpec, Variable, as_tensor
 from dualflow.arguments import shown
-from dualflow.dtypes import as_dtype
+from dualflow.dtypes import as_dtype, float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
@@ -158,26 +158,47 @@ def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = Non
     named = _names("input_names", input_names, [x.node.data.path for x in arguments])
     for x, name in zip(arguments, named, strict=True):
         w.values[x] = Value(w, w.shared.names.unique(name), x.dtype)
-    outputs = _names("output_names", output_names, _output_names(concrete))
+    returned = _returned(concrete)
+    outputs = _names("output_names", output_names, _output_names(concrete, len(returned)))
     outputs = [w.shared.names.unique(name) for name in outputs]
     walk.write(w, trace)
     walk.check(concrete.name)
     w.at = ""
     made = []
-    for y, name in zip(trace.outputs, outputs, strict=True):
-        value = w.value(y)
+    for y, name in zip(returned, outputs, strict=True):
+        value = _written(w, y)
         w.shared.read.add(value.name)
         w.nodes.append(helper.make_node("Identity", [value.name], [name]))
-        made.append(w.info(Value(w, name, y.dtype), y.known_shape))
+        shape = () if isinstance(y, Dim) else y.known_shape if isinstance(y, Symbol) else y.shape
+        made.append(w.info(Value(w, name, value.dtype), tuple(shape)))
     graph = w.graph(concrete.name, [w.info(w.value(x), x.known_shape) for x in arguments], made)
     return helper.make_model(graph, opset_imports=opsets(), producer_name="dualflow",
                              ir_version=helper.find_min_ir_version_for(opsets()))
 
 
-def _output_names(concrete: ConcreteFunction) -> list[str]:
-    """The keys of the dict that is returned, if one of tensors is; else one name for all."""
-    n = len(concrete.graph.outputs)
-    places = concrete.pack(list(range(n)), [0] * n)
+def _returned(concrete: ConcreteFunction) -> list[Any]:
+    """Return the outputs: symbols, sizes, and tensors that are the same in all runs."""
+    def output(x: Any) -> Any:
+        if isinstance(x, Dim | Symbol):
+            return x
+        try:
+            return as_tensor(x)
+        except DualflowError:
+            raise InvalidArgumentError(f"onnx.save: {concrete.name} returns {shown(x)}, want "
+                                       "tensors") from None
+    return [output(x) for x in concrete.returned()]
+
+
+def _written(w: Writer, y: Any) -> Value:
+    """Return the value in the file of one output."""
+    if isinstance(y, Dim):
+        return w.number(y).cast(float64 if isinstance(y.hint, float) else int64)
+    return w.value(y) if isinstance(y, Symbol) else w.constant(y)
+
+
+def _output_names(concrete: ConcreteFunction, n: int) -> list[str]:
+    """Return the keys of the result if it is a dict of tensors, else one name for all."""
+    places = concrete.structure(range(n))
     if not isinstance(places, dict) or len(places) != n:
         return ["output"] * n
     named = {place: str(key) for key, place in places.items() if isinstance(place, int)}

@@ -5,7 +5,7 @@ Calls are written in the place of their node, so that only branches and loops ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dualflow._core import Dim, Symbol, Tensor, Variable
@@ -45,7 +45,7 @@ class Walk:
 
     def _needed(self, trace: Trace) -> set[Symbol]:
         """The values that outputs and effects follow from."""
-        needed: set[Symbol] = set(trace.outputs)
+        needed: set[Symbol] = {*trace.outputs, *self._sources(trace.returned)}
         for node in reversed(list(walk(trace.nodes))):
             if not (node.effect or any([y in needed for y in node.outputs])):
                 continue
@@ -67,10 +67,14 @@ class Walk:
         if isinstance(node.data, Number):
             numbers.append(node.data.dim)
         for value in numbers:
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, Dim):
-                    yield from [self._source(d.args[0]) for d in leaves(number)
-                                if d.kind != "argument"]
+            yield from self._sources(value if isinstance(value, tuple) else (value,))
+
+    def _sources(self, numbers: Iterable[Any]) -> Iterator[Symbol]:
+        """Yield the values from whose sizes numbers follow."""
+        for number in numbers:
+            if isinstance(number, Dim):
+                yield from [self._source(d.args[0]) for d in leaves(number)
+                            if d.kind != "argument"]
 
     # --- nodes ---
 

@@ -139,6 +139,61 @@ def test_names(tmp_path):
         df.onnx.save(lambda x: x, path, X, input_names=["a", "b"])
 
 
+V = df.Variable([1., 2.])
+RETURNED = {
+    "a constant": (lambda x: df.constant([1., 2.]), 1),
+    "a constant and more": (lambda x: [df.constant(5), x + 1., df.constant([1., 2.])], 3),
+    "a constant twice": (lambda x: (lambda y: [y, x, y])(df.constant(3.)), 3),
+    "numbers": (lambda x: [3, x, 2.5, True], 4),
+    "an array": (lambda x: [np.arange(3), x], 2),
+    "an input": (lambda x: [x, x], 2),
+    "a value twice": (lambda x: (lambda y: [y, y, x])(x * 2.), 3),
+    "a variable": (lambda x: [V, x, V + 0.], 3),
+    "a constant of a call": (lambda x: list(df.function(lambda y: (y, df.constant(7.)))(x)), 2),
+    "a dict": (lambda x: {"b": df.constant(2.), "a": x}, 2),
+    "a large constant": (lambda x: [df.range(100.), x], 2),
+}
+
+
+@pytest.mark.parametrize("concrete", [False, True])
+@pytest.mark.parametrize("name", RETURNED)
+def test_all_that_is_returned_is_an_output(name, concrete, tmp_path):
+    """Constants, inputs and variables are outputs like other values, in the same order."""
+    fn, n = RETURNED[name]
+    path, spec, x = tmp_path / "a.onnx", df.TensorSpec([2]), np.array([3., 4.], "float32")
+    want = fn(df.constant(x))
+    want = [df.convert_to_tensor(y).numpy() for y in df.nest.flatten(want)]
+    assert len(want) == n
+    if concrete:
+        df.onnx.save(df.function(fn).get_concrete_function(spec), path)
+    else:
+        df.onnx.save(fn, path, spec)
+    model = onnx.load(path)
+    assert len(model.graph.output) == n
+    if name == "a dict":
+        assert [o.name for o in model.graph.output] == ["a", "b"]
+    loaded = df.onnx.load(path)(x)
+    loaded = [y.numpy() for y in (loaded if isinstance(loaded, tuple) else [loaded])]
+    for made in [loaded, *[run(model, x) for run in RUNTIMES]]:
+        assert_close(want, made)
+
+
+def test_sizes_that_a_concrete_function_returns(tmp_path):
+    path = tmp_path / "a.onnx"
+    concrete = df.function(lambda x: (x.shape[0] + 1, x * 2., x.shape[0] / 2))
+    df.onnx.save(concrete.get_concrete_function(X), path)
+    for run in RUNTIMES:
+        got = run(onnx.load(path), normal(5, 4))
+        assert (len(got), got[0], got[2]) == (3, 6, 2.5)
+
+
+@pytest.mark.parametrize("other", [None, "text"])
+def test_concrete_functions_that_return_no_tensors(other, tmp_path):
+    concrete = df.function(lambda x: (x, other)).get_concrete_function(X)
+    with pytest.raises(df.errors.InvalidArgumentError, match=f"returns {other!r}"):
+        df.onnx.save(concrete, tmp_path / "a.onnx")
+
+
 def test_a_concrete_function(tmp_path):
     f = df.function(lambda x: x + 1.)
     df.onnx.save(f.get_concrete_function(X), tmp_path / "a.onnx")

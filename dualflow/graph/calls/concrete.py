@@ -310,6 +310,16 @@ class ConcreteFunction(Generic[R]):
                           else next(given) if isinstance(x, Dim) else fresh(x[0]))
         return rebuild(self._output, iter(values))
 
+    def returned(self) -> list[Any]:
+        """Return the leaves of the result in order: symbols of the trace, sizes and constants."""
+        outputs = iter(self.trace.outputs)
+        return [next(outputs) if x is None or x is DATA_NUMBER or x is ROWS
+                else x if isinstance(x, Dim) else x[0] for x in self._rest]
+
+    def structure(self, leaves: Sequence[Any]) -> Any:
+        """Return the structure of the result with other leaves, one for each of `returned()`."""
+        return rebuild(self._output, iter(leaves))
+
     def remember(self, compiled: Compiled) -> tuple[Any, Any]:
         """For calls that the dispatcher remembers: what computes the numbers that are returned, or
         None if they are always the same, and the packer."""
