@@ -24,7 +24,7 @@ from dualflow.graph.trace.trace import suspended
 from dualflow.onnx.fold import fold
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, from_array, moved
 from dualflow.onnx.operators import DRAWS, ON_SIZES, OPERATORS
-from dualflow.onnx.operators.registry import Node, limits_of
+from dualflow.onnx.operators.registry import Node, in_float32, limits_of
 from dualflow.onnx.package import dtype_of, name_of, onnx
 from dualflow.onnx.schemas import (
     check,
@@ -241,6 +241,8 @@ class Body:
 
     def _computed(self, node: Node, inputs: list[Any], scope: Any) -> Sequence[Any]:
         function = OPERATORS.get(node.kind)
+        if function is None and node.kind in COMPOSED_IN_FLOAT32:
+            return in_float32(lambda *xs: self._function(node, list(xs)).run(xs))(*inputs)
         if function is None:
             return self._function(node, inputs).run(inputs)
         while inputs and inputs[-1] is None:
@@ -278,6 +280,8 @@ class Body:
 SCOPED = {"If", "Loop", "Scan", "SequenceMap", "ai.onnx.preview.training:Gradient"}
 # Computed at once of constants; what is composed of operators leaves that to them.
 FIXED = OPERATORS.keys() - SCOPED - DRAWS
+# Composed operators that the standard's formula computes in the dtype of the input.
+COMPOSED_IN_FLOAT32 = {"GroupNormalization", "MeanVarianceNormalization"}
 # Inputs by place that are only asked for integers, and so may be arrays of numbers.
 TAKES_SIZES: dict[str, tuple[int, ...]] = {
     "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 3),

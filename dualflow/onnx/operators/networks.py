@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
-from dualflow.onnx.operators.registry import Node, ints, operator, tensor
+from dualflow.onnx.operators.registry import Node, in_float32, ints, operator, tensor, widened
 
 nn = df.nn
 FORMATS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -194,6 +194,7 @@ def _(at: Node, x):
 
 
 @operator("LpPool")
+@in_float32
 def _(at: Node, x):
     x, p = tensor(x), float(at("p", 2))
     windows, strides, dilations, _, grown = _pads_of_windows(at, x)
@@ -219,6 +220,7 @@ def _(at: Node, x):
 
 
 @operator("GlobalLpPool")
+@in_float32
 def _(at: Node, x):
     p = float(at("p", 2))
     return df.reduce_sum(df.abs(x) ** p, _space(tensor(x)), True) ** (1 / p)
@@ -242,14 +244,18 @@ def _(at: Node, x, scale, offset, mean, variance):
     x, epsilon = tensor(x), at("epsilon", 1e-5)
     if not at("training_mode", 0):
         return _normalized(x, mean, variance, offset, scale, epsilon)
-    axes = [k for k in range(x.ndim) if k != 1]
+    dtypes = [tensor(y).dtype for y in (x, mean, variance)]
+    x, scale, offset, mean, variance = [widened(tensor(y))
+                                        for y in (x, scale, offset, mean, variance)]
+    axes, keep = [k for k in range(x.ndim) if k != 1], at("momentum", 0.9)
     new_mean, new_variance = df.reduce_mean(x, axes), df.math.reduce_variance(x, axes)
     y = _normalized(x, new_mean, new_variance, offset, scale, epsilon)
-    keep = at("momentum", 0.9)
-    return (y, mean * keep + new_mean * (1 - keep), variance * keep + new_variance * (1 - keep))
+    made = (y, mean * keep + new_mean * (1 - keep), variance * keep + new_variance * (1 - keep))
+    return tuple([df.cast(y, dtype) for y, dtype in zip(made, dtypes, strict=True)])
 
 
 @operator("InstanceNormalization")
+@in_float32
 def _(at: Node, x, scale, offset):
     x = tensor(x)
     axes, epsilon = _space(x), at("epsilon", 1e-5)
@@ -272,6 +278,7 @@ def _(at: Node, x, scale, offset=None):
 
 
 @operator("LpNormalization")
+@in_float32
 def _(at: Node, x):
     axis = at("axis", -1)
     size = df.reduce_sum(df.abs(x), axis, True) if at("p", 2) == 1 else df.sqrt(
@@ -280,6 +287,7 @@ def _(at: Node, x):
 
 
 @operator("LRN")
+@in_float32
 def _(at: Node, x):
     x, size = tensor(x), at("size")
     squares = df.square(x)

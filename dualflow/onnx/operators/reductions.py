@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import dualflow as df
-from dualflow.onnx.operators.registry import Node, Operator, axis_of, number, operator, tensor
+from dualflow.onnx.operators.registry import (
+    Node,
+    Operator,
+    axis_of,
+    in_float32,
+    number,
+    operator,
+    tensor,
+)
 
 m = df.math
 
@@ -28,10 +36,10 @@ def _sum_of_squares(x: Any, axes: Any, keepdims: bool) -> Any:
 REDUCE: dict[str, Operator] = {
     "ReduceSum": df.reduce_sum, "ReduceMean": df.reduce_mean, "ReduceProd": df.reduce_prod,
     "ReduceMax": df.reduce_max, "ReduceMin": df.reduce_min,
-    "ReduceLogSumExp": df.reduce_logsumexp, "ReduceSumSquare": _sum_of_squares,
+    "ReduceLogSumExp": df.reduce_logsumexp, "ReduceSumSquare": in_float32(_sum_of_squares),
     "ReduceL1": lambda x, axes, keep: df.reduce_sum(df.abs(x), axes, keep),
-    "ReduceL2": lambda x, axes, keep: df.sqrt(_sum_of_squares(x, axes, keep)),
-    "ReduceLogSum": lambda x, axes, keep: df.log(df.reduce_sum(x, axes, keep)),
+    "ReduceL2": in_float32(lambda x, axes, keep: df.sqrt(_sum_of_squares(x, axes, keep))),
+    "ReduceLogSum": in_float32(lambda x, axes, keep: df.log(df.reduce_sum(x, axes, keep))),
 }
 
 
@@ -119,6 +127,7 @@ def _to_front(axis: int, x: Any) -> list[int]:
 
 
 @operator("Gemm")
+@in_float32
 def _(at: Node, a, b, c=None):
     y = df.matmul(a, b, bool(at("transA", 0)), bool(at("transB", 0)))
     y = y if at("alpha", 1.0) == 1 else _times(y, at("alpha"))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 from dualflow._core import Symbol, TensorBase, as_tensor
 from dualflow.arguments import shown
-from dualflow.dtypes import DType
+from dualflow.dtypes import DType, float32
 from dualflow.errors import UnimplementedError
 from dualflow.onnx.narrow import NarrowType
 from dualflow.onnx.operators.choices import CHOICES
 from dualflow.onnx.package import dtype_of, name_of
 from dualflow.ops.array import ints as sizes
+from dualflow.ops.cast import cast
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}         # by name, of other domains with that and a colon before
@@ -112,6 +114,33 @@ def _without_attributes(function: Operator) -> Operator:
     def run(at: Node, *inputs: Any) -> Any:
         return function(*inputs)
     return run
+
+
+def in_float32(function: Operator) -> Operator:
+    """Return a function that computes 16-bit floats in float32 and rounds its results once.
+
+    For formulas whose intermediate values, such as squares, overflow or underflow in float16 where
+    their results do not.
+    """
+    @wraps(function)
+    def run(*args: Any) -> Any:
+        halves = [x.dtype for x in args if _is_half(x)]
+        if not halves:
+            return function(*args)
+        made = function(*[widened(x) for x in args])
+        if isinstance(made, list | tuple):
+            return [cast(y, halves[0]) if y.dtype is float32 else y for y in made]
+        return cast(made, halves[0])
+    return run
+
+
+def widened(x: Any) -> Any:
+    """Return a tensor of 16-bit floats in float32, anything else as it is."""
+    return cast(x, float32) if _is_half(x) else x
+
+
+def _is_half(x: Any) -> bool:
+    return isinstance(x, TensorBase) and x.dtype.is_floating and x.dtype.itemsize == 2
 
 
 def ints(value: Any) -> list[Any]:
