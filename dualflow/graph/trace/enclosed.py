@@ -102,6 +102,13 @@ class Enclosed:
         """Notes a node added to a branch or a loop."""
         self._owner[node] = owner
 
+    def is_within(self, node: Node, owners: Container[Node]) -> bool:
+        """Return True if a node is one of some owners of bodies, or inside one of them."""
+        at: Node | None = node
+        while at is not None and at not in owners:
+            at = self._owner.get(at)
+        return at is not None
+
     @contextmanager
     def opened(self, node: Node) -> Iterator[None]:
         """Inside the block, what is inside a branch or a loop may be read, because that is made to
