@@ -49,12 +49,22 @@ def _(at: Node, a, b):
 @operator("Mod")
 def _(at: Node, a, b):
     a, b = tensor(a), tensor(b)
+    if at("fmod", 0) and a.dtype.is_floating:
+        return m.floormod(a, _with_sign_of(a, b))
     r = m.floormod(a, b)
     if not at("fmod", 0):
         return r
     other = df.logical_and(df.not_equal(r, 0), df.less(a, 0) != df.less(b, 0))
-    r = df.where(other, r - b, r)                       # has the sign of a
-    return r
+    return df.where(other, r - b, r)                    # has the sign of a
+
+
+SIGNED = {2: df.int16, 4: df.int32, 8: df.int64}          # integers by the bytes of a float
+
+
+def _with_sign_of(a: Any, b: Any) -> Any:
+    """|b| with the sign of a, which may be a zero's."""
+    size = df.abs(b)
+    return df.where(df.bitcast(a, SIGNED[a.dtype.itemsize]) < 0, -size, size)
 
 
 @operator("Pow")

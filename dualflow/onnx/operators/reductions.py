@@ -46,10 +46,8 @@ REDUCE: dict[str, Operator] = {
 @operator(*REDUCE)
 def _(at: Node, x, axes=None):
     x, which = tensor(x), at.given("axes", axes)
-    if not which:
-        if at("noop_with_empty_axes", 0):
-            return df.identity(x)
-        which = None
+    if not which:                       # no axis: squares, logarithms and the like remain
+        which = [] if at("noop_with_empty_axes", 0) else None
     keep = bool(at("keepdims", 1))
     if x.dtype.is_bool:
         both = {"ReduceMax": df.reduce_any, "ReduceMin": df.reduce_all}

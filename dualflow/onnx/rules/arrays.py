@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow._core import Dim
-from dualflow.dtypes import int64
-from dualflow.onnx.rules.registry import refuse, rule
+from dualflow.dtypes import float32, float64, int64
+from dualflow.onnx.rules.registry import formula, refuse, rule
 from dualflow.onnx.writer import Refused
 
 ALL = -1 << 63                      # of a slice: no bound
@@ -170,16 +170,34 @@ def _(w, at, x):
 
 @rule("range")
 def _(w, at, start, limit, delta):
-    dtype = at.outputs[0].dtype
-    return start.cast(dtype) + w.range(at["n"]).cast(dtype) * delta.cast(dtype)
+    dtype, n = at.outputs[0].dtype, at["n"]
+    unknown = not isinstance(n, Dim) and n < 0          # follows from the operands
+    if unknown and dtype.is_integer:
+        operands = [x.cast(int64) for x in (start, limit, delta)]
+        return w.op("Range", *operands, dtype=int64).cast(dtype)
+    if unknown:
+        start, limit, delta = [x.cast(_at_least_float32(dtype)) for x in (start, limit, delta)]
+        n = w.op("Ceil", (limit - start) / delta).cast(int64)
+    return _steps(w, start, w.range(n), delta, dtype)
+
+
+def _at_least_float32(dtype: Any) -> Any:
+    return dtype if dtype.itemsize > 2 else float32
+
+
+def _steps(w: Any, start: Any, places: Any, step: Any, dtype: Any) -> Any:
+    """Return start + places * step: of floats in float64, so that each element is rounded once."""
+    wide = float64 if dtype.is_floating else dtype
+    return (start.cast(wide) + places.cast(wide) * step.cast(wide)).cast(dtype)
 
 
 @rule("linspace")
 def _(w, at, start, stop):
     n, dtype = at["num"], at.outputs[0].dtype
-    places = w.range(n).cast(dtype)
-    gaps = (n if isinstance(n, Dim) else max(n, 2)) - 1
-    return start + places * ((stop - start) / w.number(gaps).cast(dtype))
+    places = w.range(n)
+    gaps = w.op("Max", w.number(n), w.scalar(2, int64)) - 1
+    step = (stop.cast(float64) - start.cast(float64)) / gaps.cast(float64)
+    return w.where(places.is_(gaps), stop.cast(dtype), _steps(w, start, places, step, dtype))
 
 
 @rule("one_hot")
@@ -234,7 +252,7 @@ def _(w, at, x):
     return w.op("Transpose", w.op("NonZero", x, dtype=int64), perm=[1, 0])
 
 
-@rule("scatter_nd")
+@formula("scatter_nd")
 def _(w, at, indices, updates):
     if at["axis"] or at["batch_dims"]:
         raise Refused("indices of an axis that is not the first")
@@ -247,7 +265,7 @@ def _added(w, shape, indices, updates):
                 reduction="add")
 
 
-@rule("gather_grad")
+@formula("gather_grad")
 def _(w, at, g, indices):
     axis = at["axis"] % len(at["shape"])
     if axis or at["batch_dims"]:
@@ -260,27 +278,29 @@ def _(w, at, g, indices):
 REDUCTIONS = {"add": "add", "update": "none", "min": "min", "max": "max", "mul": "mul"}
 
 
-@rule(*[f"tensor_scatter_nd_{name}" for name in REDUCTIONS])
+@formula(*[f"tensor_scatter_nd_{name}" for name in REDUCTIONS])
 def _(w, at, x, indices, updates):
     how = REDUCTIONS[at.node.type.removeprefix("tensor_scatter_nd_")]
     return w.op("ScatterND", x, indices.cast(int64), updates, reduction=how)
 
 
-@rule("tensor_scatter_nd_sub")
+@formula("tensor_scatter_nd_sub")
 def _(w, at, x, indices, updates):
     return w.op("ScatterND", x, indices.cast(int64), -updates, reduction="add")
 
 
-@rule("segment_sum")
+def largest_plus_one(w: Any, *numbers: Any) -> Any:
+    """Return the size that holds all of some indices: 0 if there are none."""
+    flat = [w.reshape(x.cast(int64), w.ints([-1])) for x in numbers]
+    flat = w.op("Concat", *flat, w.ints([-1]), axis=0)
+    return w.reduce("ReduceMax", flat, [0], keepdims=False) + 1
+
+
+@formula("segment_sum")
 def _(w, at, x, ids):
     """Rows with an id that is none go to a row that is cut off."""
     n = at["num_segments"]
-    if isinstance(n, Dim) or n >= 0:
-        rows = w.number(n)
-    else:                                           # as many as there are
-        flat = w.reshape(ids, w.ints([-1]))
-        flat = w.op("Concat", flat, w.op("Unsqueeze", flat.number(-1), w.ints([0])), axis=0)
-        rows = w.reduce("ReduceMax", flat, [0], keepdims=False).cast(int64) + 1
+    rows = w.number(n) if isinstance(n, Dim) or n >= 0 else largest_plus_one(w, ids)
     n, rows = w.unsqueeze(rows, 0), rows.cast(ids.dtype)
     known = w.op("And", ids >= 0, ids < rows)
     ids = w.unsqueeze(w.where(known, ids, rows), -1)

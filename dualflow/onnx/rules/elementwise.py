@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow.dtypes import ALL, bool_
+from dualflow.dtypes import ALL, bool_, float32
 from dualflow.onnx.package import code_of
-from dualflow.onnx.rules.registry import direct, refuse, rule
+from dualflow.onnx.rules.registry import REDUCED, direct, formula, refuse, rule
 from dualflow.onnx.writer import Refused
 
 direct(add="Add", subtract="Sub", multiply="Mul", divide="Div", abs="Abs", sign="Sign", pow="Pow",
@@ -17,6 +17,7 @@ direct(add="Add", subtract="Sub", multiply="Mul", divide="Div", abs="Abs", sign=
        cosh="Cosh", tanh="Tanh", asinh="Asinh", acosh="Acosh", atanh="Atanh",
        is_nan="IsNaN", is_inf="IsInf", sigmoid="Sigmoid", erf="Erf", maximum="Max", minimum="Min")
 
+PI = 3.141592653589793
 LOGICAL = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "bitwise_not": "Not"}
 BITS = {name: f"Bitwise{kind}" for name, kind in LOGICAL.items()}
 COMPARE = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater",
@@ -33,7 +34,7 @@ def _(w, at, x):
     return x * x
 
 
-@rule("add_n")
+@formula("add_n")
 def _(w, at, *xs):
     total = xs[0]
     for x in xs[1:]:
@@ -41,7 +42,7 @@ def _(w, at, *xs):
     return w.op("Identity", total) if len(xs) == 1 else total
 
 
-@rule("squared_difference")
+@formula("squared_difference")
 def _(w, at, a, b):
     return (a - b) * (a - b)
 
@@ -57,12 +58,37 @@ def _(w, at, a, b):
 
 
 def remainder(w: Any, a: Any, b: Any) -> Any:
-    """a - floor(a / b) * b, which has the sign of b."""
+    """Write a - floor(a / b) * b, which has the sign of b even if it is zero."""
     if not a.dtype.is_floating:
-        return w.op("Mod", a, b)
+        return w.op("Mod", a, _without_minus_one(b)[0])
     r = w.op("Mod", a, b, fmod=1)               # has the sign of a
-    other = w.op("Xor", r < 0, b < 0)
-    return w.where(w.op("And", w.op("Not", r.is_(0)), other), r + b, r)
+    r = w.where(r.is_(0), w.op("Sign", b) * 0, r)
+    return w.where(w.op("And", w.op("Not", r.is_(0)), _signs_differ(w, r, b)), r + b, r)
+
+
+def _signs_differ(w: Any, a: Any, b: Any) -> Any:
+    return w.op("Xor", a < 0, b < 0)
+
+
+def _without_minus_one(b: Any) -> tuple[Any, Any]:
+    """Return an integer divisor with 1 in place of -1, and the sign that the quotient then lacks.
+
+    The quotient of the smallest integer and -1 overflows, which is a fatal signal on x86.
+    """
+    if b.dtype.is_unsigned:
+        return b, None
+    twice = b.is_(-1).cast(b.dtype) * 2
+    return b + twice, 1 - twice
+
+
+def _quotient(w: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the quotient rounded towards zero, and a mask of where its floor is one less.
+
+    The remainder has the sign of `a`, so that subtracting it cannot overflow.
+    """
+    r = w.op("Mod", a, b, fmod=1)
+    less = w.op("And", w.op("Not", r.is_(0)), _signs_differ(w, r, b))
+    return (a - r) / b, less
 
 
 @rule("floormod")
@@ -70,15 +96,29 @@ def _(w, at, a, b):
     return remainder(w, a, b)
 
 
-@rule("floordiv")
+@formula("floordiv")
 def _(w, at, a, b):
-    whole = (a - remainder(w, a, b)) / b
-    return w.op("Round", whole) if a.dtype.is_floating else whole
+    if a.dtype.is_unsigned:
+        return a / b
+    if a.dtype.is_floating:
+        return _floating_floordiv(w, a, b)
+    b, factor = _without_minus_one(b)
+    whole, less = _quotient(w, a, b)
+    return (whole - less.cast(a.dtype)) * factor
+
+
+def _floating_floordiv(w: Any, a: Any, b: Any) -> Any:
+    """Return a / b if b is zero; a quotient of zero has the sign of a / b."""
+    plain = a / b
+    whole, less = _quotient(w, a, b)
+    whole = w.op("Round", whole) - less.cast(a.dtype)
+    whole = w.where(whole.is_(0), plain * 0, whole)
+    return w.where(b.is_(0), plain, whole)
 
 
 @rule("clip_by_value")
 def _(w, at, x, low, high):
-    return w.op("Min", w.op("Max", x, low), high)
+    return w.op("Max", w.op("Min", x, high), low)
 
 
 @rule(*COMPARE)
@@ -140,6 +180,8 @@ def _(w, at, x, n):
 @rule("cast")
 def _(w, at, x):
     dtype = at.outputs[0].dtype
+    if x.dtype in REDUCED and dtype.is_integer:
+        x = x.cast(float32)                     # holds the limits of 16-bit integers
     if x.dtype.is_floating and dtype.is_integer and dtype.itemsize < 4:
         low, high = dtype.limits                # beyond them a runtime may do anything
         x = w.op("Clip", x, x.number(float(low)), x.number(float(high)))
@@ -163,7 +205,7 @@ def _(w, at, x):
 
 @rule("trunc")
 def _(w, at, x):
-    return w.op("Sign", x) * w.op("Floor", w.op("Abs", x))
+    return w.where(x < 0, w.op("Ceil", x), w.op("Floor", x))
 
 
 @rule("is_finite")
@@ -171,18 +213,24 @@ def _(w, at, x):
     return w.op("Not", w.op("Or", w.op("IsNaN", x, dtype=bool_), w.op("IsInf", x, dtype=bool_)))
 
 
-@rule("rsqrt")
+@formula("rsqrt")
 def _(w, at, x):
     return w.op("Reciprocal", w.op("Sqrt", x))
 
 
-@rule("atan2")
+@formula("atan2")
 def _(w, at, y, x):
-    pi = 3.141592653589793
-    a = w.op("Atan", y / x)
-    left = w.where(y < 0, a - pi, a + pi)
-    up = w.where(y.is_(0), y, w.op("Sign", y) * (pi / 2))
-    return w.where(x > 0, a, w.where(x < 0, left, up))
+    """Find the angle of (|x|, |y|). Equal operands, which may be 0 or infinite, are not divided."""
+    size, other = w.op("Abs", y), w.op("Abs", x)
+    ratio = w.where(size.is_(other), w.op("Sign", size), size / other)
+    angle = w.op("Atan", ratio)
+    angle = w.where(_is_negative(w, x), PI - angle, angle)
+    return angle * (1 - _is_negative(w, y).cast(y.dtype) * 2)
+
+
+def _is_negative(w: Any, x: Any) -> Any:
+    """Return a mask of the sign bits, zeros included."""
+    return w.op("Or", x < 0, w.op("Reciprocal", x) < 0)
 
 
 refuse("the standard has no operator for it, and no short formula of those it has is exact",

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from dualflow.dtypes import float64
-from dualflow.onnx.rules.registry import direct, rule
+from dualflow.onnx.rules.registry import direct, formula, rule
 
 direct(relu="Relu", softsign="Softsign")
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805        # of selu
 DENSITY, A = 0.3989422804014327, 1.5957691216057308          # of gelu: 1/sqrt(2 pi), and as in ops
 B = A * 0.044715
+BOUND = 1e4
 
 
-@rule("expm1")
+@formula("expm1")
 def _(w, at, x):
     """By sinh near 0, where e**x - 1 would lose digits."""
     near = w.op("Abs", x) < 1
@@ -29,7 +30,7 @@ def log1p(w: Any, x: Any) -> Any:
     return w.where(near, w.op("Atanh", part / (part + 2)) * 2, w.op("Log", x + 1))
 
 
-@rule("log1p")
+@formula("log1p")
 def _(w, at, x):
     return log1p(w, x)
 
@@ -41,46 +42,47 @@ def softplus(w: Any, x: Any) -> Any:
     return w.op("Relu", x) + log1p(w, w.op("Exp", -w.op("Abs", x)))
 
 
-@rule("softplus")
+@formula("softplus")
 def _(w, at, x):
     return softplus(w, x)
 
 
-@rule("log_sigmoid")
+@formula("log_sigmoid")
 def _(w, at, x):
     return -softplus(w, -x)
 
 
-@rule("xlogy")
+@formula("xlogy")
 def _(w, at, x, y):
     return w.where(x.is_(0), 0, x * w.op("Log", y))
 
 
-@rule("xlog1py")
+@formula("xlog1py")
 def _(w, at, x, y):
     return w.where(x.is_(0), 0, x * log1p(w, y))
 
 
-@rule("xdivy")
+@formula("xdivy")
 def _(w, at, x, y):
     return w.where(x.is_(0), 0, x / y)
 
 
-@rule("erfc")
+@formula("erfc")
 def _(w, at, x):
     """Loses digits where it is small."""
     return 1 - w.op("Erf", x)
 
 
-@rule("sigmoid_grad")
+@formula("sigmoid_grad")
 def _(w, at, g, x):
     return g * w.op("Sigmoid", x) * w.op("Sigmoid", -x)
 
 
-@rule("tanh_grad")
+@formula("tanh_grad")
 def _(w, at, g, x):
-    y = w.op("Tanh", x)
-    return g * (1 - y * y)
+    """By sigmoids, as 1 - tanh(x) ** 2 loses digits where it is small."""
+    x = x * 2
+    return g * (w.op("Sigmoid", x) * w.op("Sigmoid", -x) * 4)
 
 
 @rule("relu_grad")
@@ -103,7 +105,7 @@ def _(w, at, x):
     return w.where(x > 0, x, x * at["alpha"])
 
 
-@rule("leaky_relu_grad")
+@formula("leaky_relu_grad")
 def _(w, at, g, x):
     return w.where(x > 0, g, g * at["alpha"])
 
@@ -113,7 +115,7 @@ def _(w, at, x):
     return w.op("Elu", x, alpha=1.0)
 
 
-@rule("elu_grad")
+@formula("elu_grad")
 def _(w, at, g, x):
     return w.where(x > 0, g, g * w.op("Exp", x))
 
@@ -123,7 +125,7 @@ def _(w, at, x):
     return w.op("Selu", x, alpha=ALPHA, gamma=SCALE)
 
 
-@rule("selu_grad")
+@formula("selu_grad")
 def _(w, at, g, x):
     return w.where(x > 0, g * SCALE, g * w.op("Exp", x) * (SCALE * ALPHA))
 
@@ -133,8 +135,14 @@ def _(w, at, x):
     return w.op("Gelu", x, approximate="tanh" if at["approximate"] else "none")
 
 
-@rule("gelu_grad")
+def _bounded(w: Any, x: Any) -> Any:
+    """Clip to bounds beyond which sigmoid, erf and exp(-x * x) are constant in every dtype."""
+    return w.op("Clip", x, x.number(-BOUND), x.number(BOUND))
+
+
+@formula("gelu_grad")
 def _(w, at, g, x):
+    x = _bounded(w, x)
     if at["approximate"]:
         s = w.op("Sigmoid", x * A + x * x * x * B)
         return g * (s + x * s * (1 - s) * (x * x * (3 * B) + A))
@@ -142,13 +150,15 @@ def _(w, at, g, x):
     return g * (below + x * w.op("Exp", x * x * -0.5) * DENSITY)
 
 
-@rule("silu")
+@formula("silu")
 def _(w, at, x):
+    x = w.op("Max", x, x.number(-BOUND))        # -inf times 0 is NaN
     return x * w.op("Sigmoid", x)
 
 
-@rule("silu_grad")
+@formula("silu_grad")
 def _(w, at, g, x):
+    x = _bounded(w, x)
     s = w.op("Sigmoid", x)
     return g * s * (x * (1 - s) + 1)
 
@@ -166,43 +176,43 @@ def _(w, at, x):
     return w.op("LogSoftmax", x, axis=at.axis())
 
 
-@rule("softmax_grad")
+@formula("softmax_grad")
 def _(w, at, g, y):
     return y * (g - w.reduce("ReduceSum", g * y, [at.axis()]))
 
 
-@rule("log_softmax_grad")
+@formula("log_softmax_grad")
 def _(w, at, g, y):
     return g - w.op("Exp", y) * w.reduce("ReduceSum", g, [at.axis()])
 
 
-@rule("softmax_cross_entropy")
+@formula("softmax_cross_entropy")
 def _(w, at, labels, logits):
     terms = labels * w.op("LogSoftmax", logits, axis=at.axis())
     return -w.reduce("ReduceSum", terms, [at.axis()], keepdims=False)
 
 
-@rule("softmax_cross_entropy_grad")
+@formula("softmax_cross_entropy_grad")
 def _(w, at, labels, logits, g):
     axis = at.axis(of=at.inputs[1].ndim)
     total = w.reduce("ReduceSum", labels, [axis])
     return w.unsqueeze(g, axis) * (w.op("Softmax", logits, axis=axis) * total - labels)
 
 
-@rule("sparse_softmax_cross_entropy")
+@formula("sparse_softmax_cross_entropy")
 def _(w, at, labels, logits):
     last = at.inputs[1].ndim - 1        # some runtimes take no -1 here
     terms = w.op("LogSoftmax", logits, axis=last)
     return -w.squeeze(w.op("GatherElements", terms, w.unsqueeze(labels, last), axis=last), last)
 
 
-@rule("sparse_softmax_cross_entropy_grad")
+@formula("sparse_softmax_cross_entropy_grad")
 def _(w, at, labels, logits, g):
     n = w.size(at.inputs[1], -1)
     hit = w.unsqueeze(labels, -1).is_(w.range(n).cast(labels.dtype)).cast(logits.dtype)
     return w.unsqueeze(g, -1) * (w.op("Softmax", logits, axis=-1) - hit)
 
 
-@rule("sigmoid_cross_entropy")
+@formula("sigmoid_cross_entropy")
 def _(w, at, labels, logits):
     return w.op("Relu", logits) - logits * labels + log1p(w, w.op("Exp", -w.op("Abs", logits)))

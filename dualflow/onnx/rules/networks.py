@@ -7,13 +7,13 @@ from typing import Any
 
 from dualflow._core import constant
 from dualflow.dtypes import float32, int32
-from dualflow.onnx.rules.registry import refuse, rule
+from dualflow.onnx.rules.registry import formula, refuse, rule
 from dualflow.onnx.writer import Refused
 from dualflow.ops.array import broadcast_to
 from dualflow.ops.windows import SAME, SPREAD
 
 METHODS: dict[int, tuple[str, dict[str, float]]] = {
-    0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5, "exclude_outside": 1})}
+    0: ("linear", {}), 1: ("cubic", {"cubic_coeff_a": -0.5})}
 
 
 def _turned(w, x, symbol):
@@ -147,7 +147,7 @@ def _(w, at, x):
     return [last(w, w.op("MaxPool", first(w, x, n), **_windows(at)), n), None]
 
 
-@rule("avg_pool")
+@formula("avg_pool")
 def _(w, at, x):
     n = at.x.ndim - 2
     y = w.op("AveragePool", first(w, x, n), count_include_pad=0, **_windows(at))
@@ -174,16 +174,18 @@ def _(w, at, x):
     return w.reshape(y, w.ints([*at.fixed("patches", at.outputs[0].known_shape)]))
 
 
-@rule("resample")
+@formula("resample")
 def _(w, at, x):
     if at["method"] not in METHODS:
         raise Refused("of the methods of resizing bilinear and bicubic are in the standard")
     kind, more = METHODS[at["method"]]
+    # Bilinear weights outside the image are on the edge pixel, unless antialias widens them.
+    outside = kind == "cubic" or at["antialias"]
     axis, n = at.axis(), at.x.ndim
     sizes = [w.ints([at["size"]]) if k == axis else w.shape(at.x, [k]) for k in range(n)]
     return w.op("Resize", x, None, None, w.op("Concat", *sizes, axis=0), mode=kind,
                 coordinate_transformation_mode="half_pixel", antialias=int(at["antialias"]),
-                **more)
+                exclude_outside=int(outside), **more)
 
 
 # --- normalisation ----------------------------------------------------------------------------
@@ -204,11 +206,11 @@ def scaled(w: Any, y: Any, parameters: Any) -> Any:
     return y
 
 
-@rule("layer_norm")
+@formula("layer_norm")
 def _(w, at, x, *parameters):
     n = at["ndim"]
     sizes = at.x.known_shape[at.x.ndim - n:]
-    if at.x.dtype is float32 and (parameters or None not in sizes):
+    if x.dtype is float32 and (parameters or None not in sizes):
         # of float64, runtimes would compute the moments in float32
         parameters = parameters or (w.constant(broadcast_to(constant(1, float32), sizes)),)
         return w.op("LayerNormalization", x, *parameters, axis=-n, epsilon=at["epsilon"])
@@ -216,14 +218,14 @@ def _(w, at, x, *parameters):
     return scaled(w, normalized(w, x, axes, at["epsilon"])[0], parameters)
 
 
-@rule("rms_norm")
+@formula("rms_norm")
 def _(w, at, x, *parameters):
     axes = range(at.x.ndim - at["ndim"], at.x.ndim)
     mean = w.reduce("ReduceMean", x * x, axes)
     return scaled(w, x / w.op("Sqrt", mean + at["epsilon"]), parameters)
 
 
-@rule("l2_normalize")
+@formula("l2_normalize")
 def _(w, at, x):
     axes = range(at.x.ndim - at["ndim"], at.x.ndim)
     total = w.reduce("ReduceSum", x * x, axes)
@@ -236,7 +238,7 @@ def _by_channel(w, at, parameters):
     return [w.unsqueeze(p, *range(1, later + 1)) for p in parameters]
 
 
-@rule("fused_batch_norm")
+@formula("fused_batch_norm")
 def _(w, at, x, *parameters):
     channel = 1 if at["channels_first"] else at.x.ndim - 1
     axes = [k for k in range(at.x.ndim) if k != channel]
@@ -245,7 +247,7 @@ def _(w, at, x, *parameters):
             w.squeeze(variance, *axes)]
 
 
-@rule("group_norm")
+@formula("group_norm")
 def _(w, at, x, *parameters):
     n, parts = at.x.ndim, w.ints([at["groups"]])
     channel = 1 if at["channels_first"] else n - 1
@@ -261,12 +263,12 @@ def _(w, at, x, *parameters):
     return scaled(w, w.reshape(y, shape), _by_channel(w, at, parameters))
 
 
-@rule("normalize_by")
+@formula("normalize_by")
 def _(w, at, x, mean, factor, offset):
     return (x - mean) * factor + offset
 
 
-@rule("local_response_normalization")
+@formula("local_response_normalization")
 def _(w, at, x):
     n, channels = at.x.ndim - 2, at.x.known_shape[-1]
     size = 2 * min(at["depth_radius"], channels or 1 << 30) + 1
@@ -278,7 +280,7 @@ def _(w, at, x):
 # --- attention --------------------------------------------------------------------------------
 
 
-@rule("scaled_dot_product_attention")
+@formula("scaled_dot_product_attention")
 def _(w, at, q, k, v, mask, _key):
     if at["rate"]:
         raise Refused("dropout draws numbers")

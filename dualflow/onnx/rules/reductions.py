@@ -6,16 +6,22 @@ from typing import Any
 
 from dualflow._core import Dim
 from dualflow.dtypes import bool_, int64, uint8
-from dualflow.onnx.rules.registry import refuse, rule
+from dualflow.onnx.rules.arrays import largest_plus_one
+from dualflow.onnx.rules.registry import formula, refuse, rule
 
-KINDS = {"reduce_sum": "ReduceSum", "reduce_mean": "ReduceMean", "reduce_max": "ReduceMax",
-         "reduce_min": "ReduceMin", "reduce_prod": "ReduceProd",
-         "reduce_euclidean_norm": "ReduceL2", "reduce_sum_of_squares": "ReduceSumSquare"}
+SUMS = {"reduce_sum": "ReduceSum", "reduce_mean": "ReduceMean", "reduce_prod": "ReduceProd",
+        "reduce_euclidean_norm": "ReduceL2", "reduce_sum_of_squares": "ReduceSumSquare"}
+EXTREMES = {"reduce_max": "ReduceMax", "reduce_min": "ReduceMin"}
 
 
-@rule(*KINDS)
+@formula(*SUMS)
 def _(w, at, x):
-    return w.reduce(KINDS[at.node.type], x, at["axes"], at["keepdims"])
+    return w.reduce(SUMS[at.node.type], x, at["axes"], at["keepdims"])
+
+
+@rule(*EXTREMES)
+def _(w, at, x):
+    return w.reduce(EXTREMES[at.node.type], x, at["axes"], at["keepdims"])
 
 
 @rule("reduce_any", "reduce_all")
@@ -24,7 +30,7 @@ def _(w, at, x):
     return w.reduce(kind, x.cast(uint8), at["axes"], at["keepdims"]).cast(bool_)
 
 
-@rule("reduce_logsumexp")
+@formula("reduce_logsumexp")
 def _(w, at, x):
     axes = at["axes"]
     top = w.reduce("ReduceMax", x, axes)
@@ -40,14 +46,14 @@ def moments(w: Any, x: Any, axes: Any) -> Any:
     return mean, w.reduce("ReduceMean", centred * centred, axes)
 
 
-@rule("reduce_variance", "reduce_std")
+@formula("reduce_variance", "reduce_std")
 def _(w, at, x):
     y = moments(w, x, at["axes"])[1]
     y = w.op("Sqrt", y) if at.node.type == "reduce_std" else y
     return y if at["keepdims"] else w.squeeze(y, *at["axes"])
 
 
-@rule("reduce_mean_of_squares")
+@formula("reduce_mean_of_squares")
 def _(w, at, x):
     return w.reduce("ReduceMean", x * x, at["axes"], at["keepdims"])
 
@@ -59,7 +65,7 @@ def _(w, at, x):
     return y.cast(at.outputs[0].dtype)
 
 
-@rule("cumsum", "cumprod")
+@formula("cumsum", "cumprod")
 def _(w, at, x):
     kind = "CumSum" if at.node.type == "cumsum" else "CumProd"
     return w.op(kind, x, w.scalar(at.axis(), int64), exclusive=int(at["exclusive"]),
@@ -98,20 +104,26 @@ def _(w, at, table, x):
     """How many numbers of the table, (..., n), are before each of x."""
     a, b = w.unsqueeze(table, -2), w.unsqueeze(x, -1)
     before = a <= b if at["right"] else a < b
+    if b.dtype.is_floating:                     # NaN comes after all numbers
+        last = w.op("IsNaN", b, dtype=bool_)
+        if not at["right"]:
+            last = w.op("And", last, w.op("Not", w.op("IsNaN", a, dtype=bool_)))
+        before = w.op("Or", before, last)
     dtype = at.outputs[0].dtype
     return w.reduce("ReduceSum", before.cast(dtype), [-1], keepdims=False)
 
 
 @rule("in_top_k")
 def _(w, at, targets, predictions):
-    """Whether fewer than k numbers are larger; a number that is not finite is not among them."""
+    """Whether fewer than k numbers are larger; False if any prediction is not finite."""
     mine = w.op("GatherElements", predictions, w.unsqueeze(targets, -1), axis=1)
     larger = w.reduce("ReduceSum", (predictions > mine).cast(int64), [-1], keepdims=False)
-    own = w.squeeze(mine, -1)
     among = larger < at["k"]
-    if not own.dtype.is_floating:
+    if not mine.dtype.is_floating:
         return among
-    lost = w.op("Or", w.op("IsNaN", own, dtype=bool_), w.op("IsInf", own, dtype=bool_))
+    lost = w.op("Or", w.op("IsNaN", predictions, dtype=bool_),
+                w.op("IsInf", predictions, dtype=bool_))
+    lost = w.reduce("ReduceMax", lost.cast(uint8), [-1], keepdims=False).cast(bool_)
     return w.op("And", among, w.op("Not", lost))
 
 
@@ -124,10 +136,14 @@ def _(w, at, x):
 @rule("confusion_matrix")
 def _(w, at, labels, predictions):
     n, dtype = at["num_classes"], at.outputs[0].dtype
+    if isinstance(n, Dim) or n >= 0:
+        shape = w.ints([n, n])
+    else:
+        size = w.unsqueeze(largest_plus_one(w, labels, predictions), 0)
+        shape = w.op("Concat", size, size, axis=0)
     where = w.op("Concat", w.unsqueeze(labels, -1), w.unsqueeze(predictions, -1), axis=-1)
     ones = w.op("Expand", w.scalar(1, dtype), w.shape(at.x))
-    return w.op("ScatterND", w.zeros(dtype, w.ints([n, n])), where.cast(int64), ones,
-                reduction="add")
+    return w.op("ScatterND", w.zeros(dtype, shape), where.cast(int64), ones, reduction="add")
 
 
 refuse("no operator goes through an axis like that but a loop", "cumulative_recurrence",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Dim, Symbol
+from dualflow.dtypes import bfloat16, float16, float32
 from dualflow.graph.ir import Node
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Refused, Writer
@@ -14,6 +15,7 @@ from dualflow.onnx.writer import Refused, Writer
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 REASONS: dict[str, str] = {}        # of ops that are not written
+REDUCED = (float16, bfloat16)       # computed in float32 by formulas
 
 
 class Application:
@@ -59,6 +61,31 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
             RULES[name] = function
         return function
     return add
+
+
+def formula(*names: str) -> Callable[[Rule], Rule]:
+    """Register a rule that writes several operators, or an operator that sums many numbers.
+
+    The rule computes float16 and bfloat16 in float32 and rounds once, as the kernels do. In 16 bits
+    intermediate squares and sums overflow, and small constants become zero.
+    """
+    def add(function: Rule) -> Rule:
+        rule(*names)(in_float(function))
+        return function
+    return add
+
+
+def in_float(function: Rule) -> Rule:
+    """Return a rule that casts 16-bit floats to float32, and its outputs back."""
+    def write(w: Writer, at: Application, *inputs: Value) -> Any:
+        if not any([x.dtype in REDUCED for x in inputs]):
+            return function(w, at, *inputs)
+        made = function(w, at, *[x.cast(float32) if x.dtype in REDUCED else x for x in inputs])
+        several = isinstance(made, list | tuple)
+        back = [y if y is None else y.cast(given.dtype) for y, given in zip(
+            made if several else [made], at.outputs, strict=False)]
+        return back if several else back[0]
+    return write
 
 
 def direct(**kinds: str) -> None:
