@@ -142,9 +142,8 @@ class Generator:
         if graph.bodies or (self._state is not None and self._state in graph.variables):
             key: Tensor = apply("next_key", self._carried())
             return key
-        made: Tensor = graph.feed(self._drawn, (), TensorSpec((2,), dtypes.int64), "key",
-                                  self._give_back)
-        return made
+        spec = TensorSpec((2,), dtypes.int64)
+        return graph.feed(self._drawn, (), spec, "key", self._give_back)
 
     def _drawn(self) -> Tensor:
         return drawn(self._next)
