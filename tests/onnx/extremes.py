@@ -76,7 +76,7 @@ def by_runtime(model, *arrays):
         raise
 
 
-def check(want, model, arrays, exact=False, rtol=0., skip=(), where=True, zeros=True):
+def check(want, model, arrays, exact=False, rtol=0., atol=0., skip=(), where=True, zeros=True):
     """Compare the results of a file in each runtime that is not skipped with eager mode's.
 
     onnxruntime selects and compares without regard to the sign of zero, and loses some NaN.
@@ -89,14 +89,14 @@ def check(want, model, arrays, exact=False, rtol=0., skip=(), where=True, zeros=
         if made is None:
             continue
         assert len(made) == len(want)
+        own = name != "runtime"
         for a, b in zip(want, made, strict=True):
-            own = name != "runtime"
-            floating = a.dtype.name in FLOATS
-            tiny = float(ml_dtypes.finfo(a.dtype).tiny) if floating else 0.
-            near = max(rtol, RTOL[a.dtype.name]) if floating and not exact else 0.
+            floating = a.dtype.name in FLOATS and not exact
+            near = max(rtol, RTOL[a.dtype.name]) if floating else 0.
+            smallest = float(ml_dtypes.finfo(a.dtype).tiny) if floating else 0.
+            if floating and not own:
+                near, smallest = max(near, RUNTIME_RTOL), RUNTIME_ATOL
             try:
-                compare(a, b, near if own or exact else max(near, RUNTIME_RTOL),
-                        0. if exact else tiny if own else RUNTIME_ATOL, zeros and own, where,
-                        nan=own)
+                compare(a, b, near, max(atol, smallest), zeros and own, where, nan=own)
             except AssertionError as error:
                 raise AssertionError(f"{name}: {error}") from None

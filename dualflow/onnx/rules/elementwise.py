@@ -34,7 +34,7 @@ def _(w, at, x):
     return x * x
 
 
-@formula("add_n")
+@rule("add_n")
 def _(w, at, *xs):
     total = xs[0]
     for x in xs[1:]:

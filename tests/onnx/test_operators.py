@@ -1,0 +1,61 @@
+"""Operators of loaded files on numbers where a plain formula goes wrong."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+from onnx import helper
+
+import dualflow as df
+from tests.onnx.extremes import compare, outer
+from tests.onnx.runtimes import reference
+from tests.ops.case import INTS
+
+
+def model_of(kind, arrays, dtype, **attrs):
+    names = [f"x{k}" for k in range(len(arrays))]
+    info = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for name, a in zip(names, arrays, strict=True)]
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    made = helper.make_tensor_value_info("y", code, None)
+    graph = helper.make_graph([helper.make_node(kind, names, ["y"], **attrs)], "g", info, [made])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, df.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("dtype", [*INTS, "float16", "float32", "float64"])
+def test_remainders_with_the_sign_of_the_dividend(dtype, run):
+    """As in C: of a finite number and an infinite one that number, also if signs differ."""
+    a, b = outer([dtype, dtype])
+    b = b[b != 0].reshape(1, -1) if dtype in INTS else b
+    model = df.onnx.load(model_of("Mod", [a, b], dtype, fmod=1))
+    with np.errstate(all="ignore"):
+        want = np.fmod(a, b)
+    compare(want, run(model)(df.constant(a), df.constant(b)).numpy())
+
+
+def test_remainders_have_gradients():
+    a, b = np.array([7., -7., 7.5, -8.]), np.array([3., 3., -2., 4.])
+    model = df.onnx.load(model_of("Mod", [a, b], "float64", fmod=1))
+    a, b = df.constant(a), df.constant(b)
+    with df.GradientTape() as tape:
+        tape.watch([a, b])
+        y = model(a, b)
+    by_a, by_b = tape.gradient(y, [a, b])
+    assert by_a.numpy().tolist() == [1., 1., 1., 1.]
+    assert by_b.numpy().tolist() == [-2., 2., 3., 2.]           # minus the truncated quotients
+
+
+REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1",
+              "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("axes", [[], [1], [0, 1]])
+@pytest.mark.parametrize("kind", REDUCTIONS)
+def test_reductions_over_no_axes(kind, axes):
+    """What is not a reduction remains: squares, absolute values, logarithms."""
+    x, axes = np.array([[1., -2.5, 3.], [4., 5., -6.]], "float32"), np.array(axes, "int64")
+    model = model_of(kind, [x, axes], "float32", noop_with_empty_axes=1)
+    compare(reference(model, x, axes)[0], df.onnx.load(model)(x, axes).numpy(), rtol=1e-5)
