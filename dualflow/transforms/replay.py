@@ -26,6 +26,7 @@ from dualflow.graph.ir import (
     walk,
 )
 from dualflow.graph.trace.bodies import Body
+from dualflow.graph.trace.control_gradient import on_tapes
 from dualflow.graph.trace.dims import dim_now
 from dualflow.graph.trace.parameters import is_number
 from dualflow.graph.trace.trace import Trace
@@ -207,7 +208,11 @@ class Replay:
         """What stands for a value in all lanes."""
         found, recorded = self._played(x)
         if found is None:
-            found = Lane(self._outside(recorded), False)
+            value = self._outside(recorded)
+            seen = on_tapes(value)
+            if seen is not value:       # made in the body that is recorded, for this reader
+                return Lane(seen, False)
+            found = Lane(value, False)
         self.values[x] = found
         return found
 

@@ -204,3 +204,15 @@ def test_columns_of_loops_in_loops():
         wanted = np.stack([by_differences(lambda x, k=k, g=g: g(x)[k], PLACE) for k in range(3)])
         np.testing.assert_allclose(df.jacfwd(g)(PLACE), wanted, atol=1e-7)
         np.testing.assert_allclose(df.jacrev(g)(PLACE), wanted, atol=1e-7)
+
+
+@pytest.mark.parametrize("derivative", [
+    lambda f: df.grad(lambda x: df.reduce_sum(df.jacrev(df.grad(f))(x) * x)),
+    lambda f: df.jacrev(df.jacrev(df.grad(f)))])
+def test_third_derivatives_of_a_loop_by_jacrev_in_a_function(derivative):
+    def f(x):
+        return df.reduce_sum(df.scan(lambda c, _: (c, df.sin(x) * x), 0., length=1)[1][0])
+
+    x = df.constant([.3, -.5, .8], df.float64)
+    got, want = df.function(derivative(f))(x), derivative(f)(x)
+    assert abs(got - want).numpy().max() < 1e-12

@@ -15,6 +15,7 @@ the order of eager mode. A `Maybe` tells a cotangent that does not exist from ze
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import (
@@ -249,6 +250,26 @@ class Transpose:
             shape, hints = (None if isinstance(rows, Dim) else rows, *shape), (hint, *hints)
         return symbol(x.graph, self.node, at, x.dtype, shape, hints,
                       row=x if self.node.op is LOOP else x.row)
+
+
+def on_tapes(y: Any) -> Any:
+    """Return a value under an identity that active tapes track if it is a residual, which they do
+    not know: it became an output after the tapes had recorded its node."""
+    x = y.graph.enclosed.given_by(y) if type(y) is Symbol and hasattr(y.graph, "enclosed") else None
+    if x is None or x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_floating:
+        return y
+    made = identity(y)
+    record_owner("residual", partial(residual_rule, x), [x.node.data.inside], [made])
+    return made
+
+
+def residual_rule(y: Symbol, gs: list[Any], sums: list[Any], wanted: list[bool]) -> list[Any]:
+    """The gradient rule of a residual, for the value that stands for the inside of its node."""
+    g, before = gs[0], sums[0]
+    inside = None if g is None else Inside({y: g}, sum_at)
+    if before is not None:
+        inside = before if inside is None else total([before, inside])
+    return [inside if wanted[0] else None, g if wanted[1] else None]
 
 
 def undefined(trace: Trace, node: Node, body: Any, x: Symbol) -> Symbol:
