@@ -231,7 +231,7 @@ class Replay:
             return as_tensor(self.number(node.data.dim), x.dtype)
         if node.op is CONSTANT or (self.eager and node.op is VARIABLE):
             return node.data            # a body of the graph may have constants of its own
-        return x
+        return x if self.eager else self.trace.adopt(None, [x])[0]
 
     def number(self, x: Any) -> Any:
         """A number that may have been computed from sizes of one lane."""

@@ -182,9 +182,7 @@ def test_jacobian_of_many_targets_around_a_function(f):
     df.testing.assert_close(found, one_by_one(f)(point()), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("f", [pytest.param(f, marks=[pytest.mark.xfail(
-    raises=IndexError, strict=True, reason="the predicate of the mapped cond loses its inputs")]
-    * (f is branching)) for f in VECTORS])
+@pytest.mark.parametrize("f", VECTORS)
 def test_jacobian_inside_a_function(f):
     found = df.function(jacobian(df.function(f)))(point())
     df.testing.assert_close(found, one_by_one(f)(point()), rtol=1e-12, atol=1e-12)
