@@ -138,17 +138,17 @@ class Generator:
         graph = current_graph()
         if graph is None or graph is self._graph:
             self._check_place(graph)
-            return self._drawn()
+            return self._next()
         if graph.bodies or (self._state is not None and self._state in graph.variables):
             key: Tensor = apply("next_key", self._carried())
             return key
         spec = TensorSpec((2,), dtypes.int64)
-        return graph.feed(self._drawn, (), spec, "key", self._give_back)
-
-    def _drawn(self) -> Tensor:
-        return drawn(self._next)
+        return graph.feed(self._next, (), spec, "key", self._give_back)
 
     def _next(self) -> Tensor:
+        return drawn(self._advance)
+
+    def _advance(self) -> Tensor:
         if self._state is None or in_shard():
             return constant(next_place(self.seed, self._draws), dtypes.int64)
         with Recording(None):
