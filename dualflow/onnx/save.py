@@ -98,22 +98,32 @@ def _traced(fn: Any, args: Sequence[Any]) -> ConcreteFunction:
 
     name = getattr(fn, "__name__", type(fn).__name__)
 
-    def output(x: Any) -> Any:
-        try:
-            return as_tensor(x)                 # numbers are outputs, too
-        except DualflowError:
-            raise InvalidArgumentError(f"onnx.save: {name} returns {shown(x)}, want tensors"
-                                       ) from None
-
     def traced(*given: Any) -> Any:
-        returned = nest.map_structure(output, _dense(fn(*given)))
+        returned = _dense(fn(*given))       # numbers stay numbers, which may follow from sizes
         if not nest.flatten(returned):
             raise InvalidArgumentError(f"onnx.save: {name} returns {shown(returned)}, want tensors")
         return returned
 
     traced.__name__ = name
     traced.__signature__ = _signature(fn)       # type: ignore[attr-defined]
-    return function(traced).get_concrete_function(*[_spec(a) for a in args])
+    specs = [_spec(a) for a in args]
+    concrete = function(traced).get_concrete_function(*specs)
+    _check_sizes(concrete, specs)
+    return concrete
+
+
+def _check_sizes(concrete: ConcreteFunction, specs: Sequence[Any]) -> None:
+    """Raise an error if the trace holds for one value of a size that a TensorSpec leaves open."""
+    wanted = [s.shape for s in nest.flatten(specs) if isinstance(s, TensorSpec)]
+    traced = {x.node.data.path: x.known_shape for x in concrete.graph.inputs
+              if isinstance(x.node.data, Argument)}
+    n_open = [sum([n is None for shape in shapes for n in shape])
+              for shapes in (wanted, traced.values())]
+    if n_open[0] > n_open[1]:
+        listed = ", ".join([f"{path}: {shape}" for path, shape in traced.items()])
+        raise InvalidArgumentError(
+            f"onnx.save: {concrete.name} makes a constant of a size that may be any, so its trace "
+            f"is for ({listed}) alone; use dualflow.shape(x), or return the size itself")
 
 
 def _dense(x: Any) -> Any:

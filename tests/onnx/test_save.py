@@ -178,13 +178,33 @@ def test_all_that_is_returned_is_an_output(name, concrete, tmp_path):
         assert_close(want, made)
 
 
-def test_sizes_that_a_concrete_function_returns(tmp_path):
+@pytest.mark.parametrize("concrete", [False, True])
+def test_sizes_that_are_returned(concrete, tmp_path):
     path = tmp_path / "a.onnx"
-    concrete = df.function(lambda x: (x.shape[0] + 1, x * 2., x.shape[0] / 2))
-    df.onnx.save(concrete.get_concrete_function(X), path)
+    fn = df.function(lambda x: (x.shape[0] + 1, x * 2., x.shape[0] / 2))
+    if concrete:
+        df.onnx.save(fn.get_concrete_function(X), path)
+    else:
+        df.onnx.save(fn, path, X)
     for run in RUNTIMES:
         got = run(onnx.load(path), normal(5, 4))
         assert (len(got), got[0], got[2]) == (3, 6, 2.5)
+
+
+@pytest.mark.parametrize("returned", [lambda n: n, lambda n: {"n": n}, lambda n: [n, [n * 2]]])
+def test_nothing_but_sizes_is_returned(returned, tmp_path):
+    df.onnx.save(lambda x: returned(x.shape[0]), tmp_path / "a.onnx", X)
+    got = RUNTIMES[0](onnx.load(tmp_path / "a.onnx"), normal(5, 4))
+    assert got == [5, 10][:len(got)]
+
+
+@pytest.mark.parametrize("fn", [lambda x: (df.constant(x.shape[0]), x),
+                                lambda x: {"n": df.convert_to_tensor([2, x.shape[0]])}])
+def test_constants_made_of_sizes_are_refused(fn, tmp_path):
+    """They would be those of the trace, which no one asked for."""
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"x: \(8, 4\).*dualflow.shape"):
+        df.onnx.save(fn, tmp_path / "a.onnx", X)
+    df.onnx.save(fn, tmp_path / "a.onnx", df.TensorSpec([3, 4]))
 
 
 @pytest.mark.parametrize("other", [None, "text"])
