@@ -59,3 +59,11 @@ def test_reductions_over_no_axes(kind, axes):
     x, axes = np.array([[1., -2.5, 3.], [4., 5., -6.]], "float32"), np.array(axes, "int64")
     model = model_of(kind, [x, axes], "float32", noop_with_empty_axes=1)
     compare(reference(model, x, axes)[0], df.onnx.load(model)(x, axes).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind, want", [("Mean", [5e4, 5 / 3]), ("Sum", [np.inf, 5.])])
+def test_sums_of_three_in_reduced_precision(kind, want):
+    """Partial sums are beyond the range of float16, or between its numbers."""
+    arrays = [np.array(x, "float16") for x in ([6e4, 2048.], [6e4, 1.], [3e4, -2044.])]
+    model = df.onnx.load(model_of(kind, arrays, "float16"))
+    np.testing.assert_array_equal(model(*arrays).numpy(), np.array(want, "float16"))

@@ -8,7 +8,7 @@ from typing import Any
 import dualflow as df
 from dualflow._core import TensorBase
 from dualflow.onnx.narrow import NarrowTensor, NarrowType, cast
-from dualflow.onnx.operators.registry import Node, operator, plain, tensor
+from dualflow.onnx.operators.registry import Node, in_float32, operator, plain, tensor
 
 m, nn, bits = df.math, df.nn, df.bitwise
 
@@ -88,11 +88,13 @@ def _(at: Node, *xs):
 
 
 @operator("Sum")
+@in_float32
 def _(at: Node, *xs):
     return reduce(df.add, xs) if len(xs) > 1 else df.identity(xs[0])
 
 
 @operator("Mean")
+@in_float32
 def _(at: Node, *xs):
     return reduce(df.add, xs) / tensor(xs[0]).dtype.as_numpy_dtype.type(len(xs))
 
