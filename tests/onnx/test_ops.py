@@ -25,8 +25,6 @@ FAULTS = {
     "simple_rnn": "sequence_lens are not looked at",
     "sparse_softmax_cross_entropy": "GatherElements wants sizes the standard does not want",
     "in_top_k": "GatherElements wants sizes the standard does not want",
-    "resample": "Resize shrinks with antialias by other weights",
-    "resample_grad": "Resize shrinks with antialias by other weights",
 }
 
 
@@ -69,7 +67,7 @@ def check(case, dtype):
         pytest.importorskip("onnxruntime")
         given = [a for a, i in zip(arrays, model.graph.input, strict=True) if i.name in
                  {name for node in model.graph.node for name in node.input}]
-        if case.op != "resample_grad" and dtype == "float32":
+        if dtype == "float32":
             assert_close(want, runtime(model, *given))
 
 
