@@ -253,10 +253,14 @@ class Transpose:
 
 
 def on_tapes(y: Any) -> Any:
-    """Return a value under an identity that active tapes track if it is a residual, which they do
-    not know: it became an output after the tapes had recorded its node."""
-    x = y.graph.enclosed.given_by(y) if type(y) is Symbol and hasattr(y.graph, "enclosed") else None
-    if x is None or x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_floating:
+    """Return a value under an identity that active tapes track, if it is a residual of a loop: it
+    became an output after the tapes had recorded the loop. Other values are returned as they are.
+    """
+    trace = current_graph()
+    if trace is None or type(y) is not Symbol:
+        return y
+    x = trace.enclosed.given_by(y)
+    if x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_floating:
         return y
     made = identity(y)
     record_owner("residual", partial(residual_rule, x), [x.node.data.inside], [made])

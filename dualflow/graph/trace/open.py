@@ -146,6 +146,7 @@ class Rounds:
         first_row = n + self.tested
         return made[:n], made[first_row:first_row + len(stacked)]
 
+
 def branches(trace: Trace, chosen: Symbol) -> Branches:
     """Two branches of a trace."""
     return Branches(trace, chosen)
