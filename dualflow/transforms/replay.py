@@ -8,11 +8,11 @@ tapes are active. So vmap needs no kernels of its own, and its results have grad
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any
 
-from dualflow._core import Dim, Op, Symbol, as_tensor, current_graph, current_log, symbol
+from dualflow._core import Dim, Symbol, as_tensor, current_graph, current_log, symbol
 from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
 from dualflow.graph.ir import (
     CALL,
@@ -22,12 +22,12 @@ from dualflow.graph.ir import (
     PARAMETER,
     VARIABLE,
     Node,
-    Owned,
     walk,
 )
 from dualflow.graph.trace.bodies import Body
 from dualflow.graph.trace.control_gradient import on_tapes
 from dualflow.graph.trace.dims import dim_now
+from dualflow.graph.trace.enclosed import row_of
 from dualflow.graph.trace.parameters import is_number
 from dualflow.graph.trace.trace import Trace
 from dualflow.nest import rebuild
@@ -45,28 +45,7 @@ Lanes = list[Lane]
 
 
 class LaneTrace(Trace):
-    """What one lane does, where nothing else is recorded.
-
-    Attributes
-    ----------
-    played : Container of Symbol
-        Values that have lanes.
-    open : sequence of Node
-        Calls, branches and loops in which a rule was recorded that runs here. It may read what is
-        inside: that was computed for the lanes. In the gradient of a loop, that is a row.
-    """
-
-    played: Container[Symbol] = ()
-    open: Sequence[Node] = ()
-
-    def adopt(self, op: Op | None, inputs: list[Any]) -> list[Symbol]:
-        return [self._readable(x if type(x) is Symbol else self.capture(x)) for x in inputs]
-
-    def _readable(self, x: Symbol) -> Symbol:
-        y = row_of(x, self.open)
-        if y in self.played and self.enclosed.is_within(y.node, self.open):
-            return y
-        return self.enclosed.outside(x) if self.enclosed else x
+    """The operations of one lane, where nothing else is recorded."""
 
     def dissolve(self, nodes: Iterable[Node]) -> None:
         """Lets go of all that was recorded at once: nodes and values refer to each other."""
@@ -75,15 +54,6 @@ class LaneTrace(Trace):
             node.data = None
         self.nodes.clear()
         self._captured.clear()
-
-
-def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
-    """A value as it is called inside some nodes: in the gradient of a loop, values of the loop are
-    rows."""
-    for node in nodes:
-        if isinstance(node.data, Owned):
-            x = node.data.rows.get(x, x)
-    return x
 
 
 class Replay:
@@ -106,11 +76,11 @@ class Replay:
         graph = current_graph() if around is None or not around.eager else None
         self.eager: bool = graph is None
         self.first: bool = around is None
-        self.open: list[Node] = []  # calls, branches and loops whose bodies are being played
+        # Calls, branches and loops whose bodies are being played. Those of `around` contain the
+        # gradient rule that is mapped here, which may read values inside them.
+        self.open: list[Node] = [] if around is None else list(around.open)
         if graph is None:
             graph = LaneTrace(who, None if around is None else around.trace)
-            if around is not None:
-                graph.played, graph.open = self.values, around.open
             graph.may_create = f"{who}: a Variable is made for one lane; make it outside"
         self.trace: Trace = graph
         # Whether what was played is never asked for again: by a rule of the user's, on a tape.
@@ -141,7 +111,8 @@ class Replay:
         def lane() -> Any:
             return tensors_of(f(*given))
 
-        body = Body(self.trace, self.who, lane, ())
+        with self.trace.enclosed.reading(self.values, self.open):
+            body = Body(self.trace, self.who, lane, ())
         decided = [self.trace.guards.pop(key) for key in list(self.trace.guards)
                    if key not in guards]
         for node in walk(body.nodes):

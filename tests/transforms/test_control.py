@@ -216,3 +216,36 @@ def test_third_derivatives_of_a_loop_by_jacrev_in_a_function(derivative):
     x = df.constant([.3, -.5, .8], df.float64)
     got, want = df.function(derivative(f))(x), derivative(f)(x)
     assert abs(got - want).numpy().max() < 1e-12
+
+
+# --- rules read values inside loops of a mapped function that is recorded, not run ---
+
+def stacked(x):
+    """The rows that a scan stacks: its gradient asks which of them have cotangents."""
+    return df.scan(lambda c, r: (df.tanh(c * r) + c, c * r), df.reduce_sum(x), x)[1]
+
+
+JACOBIANS = {"jacfwd": df.jacfwd, "jacrev": df.jacrev, "jacobian": df.autodiff.jacobian}
+
+
+@pytest.mark.parametrize("outer", JACOBIANS)
+@pytest.mark.parametrize("inner", JACOBIANS)
+@pytest.mark.parametrize("f", [stacked, df.recompute_grad(stacked), iterated(with_rule(df.sin))],
+                         ids=["stacked", "recompute", "rule"])
+def test_jacobians_of_jacobians_of_a_loop(f, inner, outer):
+    g = JACOBIANS[outer](lambda x: df.reduce_sum(JACOBIANS[inner](f)(x), 1))
+    wanted = np.stack([by_differences(lambda x, k=k: df.reduce_sum(df.jacrev(f)(x)[k]), PLACE)
+                       for k in range(3)])
+    np.testing.assert_allclose(g(PLACE), wanted, atol=1e-7)
+    np.testing.assert_allclose(df.function(g)(PLACE), g(PLACE), rtol=0, atol=1e-12)
+
+
+def test_gradients_of_maps_of_maps_of_a_loop_with_a_rule():
+    def number(x):
+        rows = lambda x: df.stack([x, x * 0.5])                         # noqa: E731
+        inner = lambda x: df.vmap(iterated(with_rule(df.sin)))(rows(x))     # noqa: E731
+        return df.reduce_sum(df.vmap(inner)(rows(x)) ** 2)
+
+    wanted = by_differences(number, PLACE)
+    for g in (df.grad(number), df.function(df.grad(number))):
+        np.testing.assert_allclose(g(PLACE), wanted, atol=1e-7)

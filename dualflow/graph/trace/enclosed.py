@@ -56,6 +56,7 @@ class Enclosed:
         self._outside: dict[Symbol, Symbol] = {}        # outputs of calls by what they return
         self.replaced: dict[Symbol, Symbol] = {}        # parameters of loops that are none any more
         self._open: list[Node] = []                     # what is being differentiated
+        self._played: list[tuple[Container[Symbol], Sequence[Node]]] = []   # see `reading`
 
     def __bool__(self) -> bool:
         return bool(self._owner)
@@ -120,6 +121,20 @@ class Enclosed:
             finally:
                 self._open.pop()
 
+    @contextmanager
+    def reading(self, played: Container[Symbol], nodes: Sequence[Node]) -> Iterator[None]:
+        """Inside the block, `played` values inside of `nodes` may be read under their own names.
+
+        `vmap` replays the bodies of these nodes and maps the gradient rules that were recorded in
+        them: the values that a rule reads have been computed for all lanes.
+        """
+        with self.lock:
+            self._played.append((played, nodes))
+            try:
+                yield
+            finally:
+                self._played.pop()
+
     def parameter(self, body: Graph, place: int, x: Symbol) -> Symbol:
         """Add a parameter to a body for input `place` of its owner, a value around it."""
         node = Node(PARAMETER, (), None, (), PARAMETER.name, None, Input(place))
@@ -140,6 +155,10 @@ class Enclosed:
         loop stand for themselves if they are in `rows`."""
         if is_number(x):
             return x                    # computed anew wherever it is read
+        for played, nodes in reversed(self._played):
+            y = row_of(x, nodes)
+            if y in played and self.is_within(y.node, nodes):
+                return y
         while True:
             x = self.now(x)
             owner = self._owner.get(x.node)
@@ -188,6 +207,15 @@ class Enclosed:
         while x in self.recorded_as:
             x = self.recorded_as[x]
         return x
+
+
+def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
+    """Return the name of a value inside some nodes: in the gradient of a loop, values of the loop
+    are rows."""
+    for node in nodes:
+        if isinstance(node.data, Owned):
+            x = node.data.rows.get(x, x)
+    return x
 
 
 def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:
