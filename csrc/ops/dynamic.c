@@ -5,6 +5,7 @@
  * Knows other ops by their records only. */
 #include "op/op.h"
 #include "op/registry.h"
+#include "ops/types.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum { OP, OUTPUTS, CODE };
 
-/* `outputs`: dtype and rank of each. `encoded`: for each attribute of the op applied (mark, value),
+/* `outputs`: types, see types.h. `encoded`: for each attribute of the op applied (mark, value),
  * for a list its length before that and a pair for each entry. */
 enum { LITERAL, FROM_VECTOR };
 
@@ -67,7 +68,7 @@ static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *room
 
 static df_status infer_dynamic(const df_call *call, df_error *err);
 
-static int count_dynamic(const df_call *call) { return (int)(call->attrs[OUTPUTS].list.n / 2); }
+static int count_dynamic(const df_call *call) { return df_types_count(call->attrs[OUTPUTS].list); }
 
 /* Whether an op can be applied: what it writes, the host and bodies are seen by programs only in
  * instructions of its own. */
@@ -81,24 +82,11 @@ static bool applies(int64_t index)
 static df_status infer_dynamic(const df_call *call, df_error *err)
 {
     const df_tensor *values = call->in[call->n_in - 1];
-    const df_ints outputs = call->attrs[OUTPUTS].list;
     const int64_t op = call->attrs[OP].i;
-    int64_t unknown[DF_MAX_NDIM];
-    df_status status = DF_OK;
-    if (!applies(op) || outputs.n != 2 * call->n_out ||
-        values->dtype != DF_I64 || values->ndim != 1)
+    if (!applies(op) || values->dtype != DF_I64 || values->ndim != 1)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: op %lld, %d outputs, values %s",
                        call->op->name, (long long)op, call->n_out, df_tensor_text(values).text);
-    for (int d = 0; d < DF_MAX_NDIM; d++) unknown[d] = DF_UNKNOWN;
-    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
-        const int64_t dtype = outputs.v[2 * k], ndim = outputs.v[2 * k + 1];
-        if (dtype < 0 || dtype >= DF_N_DTYPES || ndim < 0 || ndim > DF_MAX_NDIM)
-            return df_fail(err, DF_INVALID_ARGUMENT, "%s: output %d has dtype %lld, rank %lld",
-                           call->op->name, k, (long long)dtype, (long long)ndim);
-        status = df_tensor_set(call->out[k], (df_dtype)dtype, (int)ndim, unknown, call->op->name,
-                               err);
-    }
-    return status;
+    return df_types_infer(call, call->attrs[OUTPUTS].list, 0, err);
 }
 
 /* Room for the lists of attributes. */
@@ -107,17 +95,26 @@ static int64_t dynamic_workspace(const df_call *call)
     return (call->attrs[CODE].list.n + 1) * (int64_t)sizeof(int64_t);
 }
 
-/* Shapes by the rule of the op applied; they must have the declared dtypes and ranks. */
+/* Whether an output has the dtype, the rank and the known dimensions of a type. */
+static bool is_of_type(const df_tensor *y, const int64_t *type)
+{
+    if (y->dtype != (df_dtype)type[0] || y->ndim != type[1]) return false;
+    for (int d = 0; d < y->ndim; d++)
+        if (type[2 + d] != DF_UNKNOWN && type[2 + d] != y->shape[d]) return false;
+    return true;
+}
+
+/* Shapes by the rule of the op applied; they must be of the declared types. */
 static df_status infer_applied(const df_call *call, const df_call *applied, df_error *err)
 {
-    const df_ints outputs = call->attrs[OUTPUTS].list;
+    const int64_t *type = call->attrs[OUTPUTS].list.v;
     df_status status = df_op_infer_for_run(applied, err);
-    for (int k = 0; k < call->n_out && status == DF_OK; k++) {
+    for (int k = 0; k < call->n_out && status == DF_OK; k++, type += 2 + type[1]) {
         const df_tensor *y = applied->out[k];
-        if (y->dtype != (df_dtype)outputs.v[2 * k] || y->ndim != outputs.v[2 * k + 1])
-            return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, while tracing it was %s of "
-                           "rank %lld", applied->op->name, k, df_tensor_text(y).text,
-                           df_dtypes[outputs.v[2 * k]].name, (long long)outputs.v[2 * k + 1]);
+        if (!is_of_type(y, type))
+            return df_fail(err, DF_BAD_SHAPE, "%s: output %d is %s, while tracing it was %s %s",
+                           applied->op->name, k, df_tensor_text(y).text, df_dtypes[type[0]].name,
+                           df_shape_text((int)type[1], type + 2).text);
         if (y->size >= 0 && (!y->data || y->buffer))
             status = df_tensor_alloc(call->out[k], applied->op->name, err);
     }

@@ -100,7 +100,8 @@ def applied(op, given, attrs, outputs):
     values = b.constant(df.constant([], I64))
     outs = tuple([b.slot(DYNAMIC, (None,) * ndim, dtype) for dtype, ndim in outputs])
     b.add("dynamic_attrs", (*slots, values), outs, dynamic=True, index=_core.get_op(op).index,
-          outputs=[n for dtype, ndim in outputs for n in (dtype.index, ndim)], encoded=attrs)
+          outputs=[n for dtype, ndim in outputs for n in (dtype.index, ndim, *[-1] * ndim)],
+          encoded=attrs)
     return b.build(len(given), []).run(list(given))
 
 

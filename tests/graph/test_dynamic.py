@@ -282,16 +282,20 @@ def test_eight_threads():
 def test_dynamic_attrs_applies_its_op():
     op = get_op("dynamic_attrs")
     reshape = get_op("reshape").index
-    attrs = make_attrs(op, index=reshape, outputs=(df.float32.index, 2), encoded=(2, 1, 1, 0, -1))
+    attrs = make_attrs(op, index=reshape, outputs=(df.float32.index, 2, -1, 2),
+                       encoded=(2, 1, 1, 0, -1))
     (y,) = evaluate(op, [df.constant([1., 2., 3., 4.]), df.constant([7, 2], df.int64)], attrs)
     assert y.tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("index, outputs, code", [
-    (-1, (8, 1), (1, 0, 4)), (10**6, (8, 1), (1, 0, 4)),        # no op
-    (None, (8, 1), (1, 0)), (None, (8, 1), (5, 0, 4)), (None, (8, 1), (1, 0, 4, 4)),
-    (None, (8, 1), (1, 1, 2)), (None, (8, 1), (1, 2, 0)), (None, (99, 1), (1, 0, 4)),
-    (None, (8, 3), (1, 0, 4)), (None, (7, 1), (1, 0, 4)), (None, (8, 1), (1, 0, 5)),
+    (-1, (8, 1, -1), (1, 0, 4)), (10**6, (8, 1, -1), (1, 0, 4)),        # no op
+    (None, (8, 1, -1), (1, 0)), (None, (8, 1, -1), (5, 0, 4)),
+    (None, (8, 1, -1), (1, 0, 4, 4)), (None, (8, 1, -1), (1, 1, 2)),
+    (None, (8, 1, -1), (1, 2, 0)), (None, (99, 1, -1), (1, 0, 4)),
+    (None, (8, 3, -1, -1, -1), (1, 0, 4)), (None, (7, 1, -1), (1, 0, 4)),
+    (None, (8, 1, -1), (1, 0, 5)), (None, (8, 1, 3), (1, 0, 4)),        # another size
+    (None, (8, 1), (1, 0, 4)), (None, (8, 1, -2), (1, 0, 4)), (None, (8, 1, -1, 8), (1, 0, 4)),
 ])
 def test_dynamic_attrs_checks_what_it_gets(index, outputs, code):
     op = get_op("dynamic_attrs")

@@ -147,10 +147,20 @@ class Numbers:
                 code.append(len(value))
             for v in value if isinstance(value, tuple) else (value,):
                 code += self._word(node, v, numbers, vector)
-        outputs = [n for y in node.outputs for n in (y.dtype.index, y.ndim)]
+        outputs = [n for y in node.outputs
+                   for n in (y.dtype.index, y.ndim, *self._known_shape(node, y))]
         values = self.node("stack", *vector, axis=0)
         attrs = make_attrs(DYNAMIC, index=node.op.index, outputs=outputs, encoded=code)
         return self.graph.add(DYNAMIC, [*inputs, values], attrs, node.name, node.line)
+
+    def _known_shape(self, node: Node, y: Symbol) -> list[int]:
+        """Return the shape of an output with -1 for what is known only when the program runs. Only
+        an op that is given the shape of its output, as `shape`, tells any of the sizes."""
+        shape = node.given.get("shape")
+        sizes = [self.value(n) if isinstance(n, Dim) else n for n in shape or ()]
+        if len(sizes) != y.ndim:
+            return [-1] * y.ndim
+        return [-1 if isinstance(n, Symbol) or n < 0 else n for n in sizes]
 
     def _word(self, node: Node, v: Any, numbers: dict[int, int],
               vector: list[Symbol]) -> tuple[int, int]:

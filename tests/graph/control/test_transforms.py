@@ -174,8 +174,6 @@ def one_by_one(f):
     return g
 
 
-
-
 @pytest.mark.parametrize("f", VECTORS)
 def test_jacobian_of_many_targets_around_a_function(f):
     found = jacobian(df.function(f))(point())
@@ -256,3 +254,29 @@ def test_jacobian_around_a_function_with_a_number():
     for a in (2., 3.5):
         found = jacobian(lambda x, a=a: traced(x, a))(point())
         df.testing.assert_close(found, df.linalg.diag(df.cos(point()) * a), rtol=1e-12, atol=0.)
+
+
+# --- loops without iterations ---
+
+RULE = df.custom_gradient(lambda x: (df.exp(-x), lambda g: -g * df.exp(-x)))
+
+
+def doubled(x):
+    """A loop that has no iterations for large x."""
+    return df.while_loop(lambda y: df.reduce_sum(y * y) < 1., lambda y: (df.tanh(RULE(y)) + y,),
+                         (x,))[0]
+
+
+def along_sin(f):
+    return lambda x: df.jvp(f, (x,), (df.sin(x),))[1]
+
+
+@pytest.mark.parametrize("scale", [.1, 2.])
+@pytest.mark.parametrize("g", [
+    df.grad(lambda x: df.reduce_sum(along_sin(along_sin(doubled))(x))),
+    along_sin(along_sin(along_sin(doubled))),
+    lambda x: df.jacrev(along_sin(along_sin(doubled)))(x)])
+def test_derivatives_of_a_loop_that_may_have_no_iterations(g, scale):
+    """The rows that such a loop stacks have the shape of rows, in a gradient of a gradient, too."""
+    x = point(3) * scale + scale
+    df.testing.assert_close(df.function(g)(x), g(x), rtol=1e-12, atol=1e-12)
