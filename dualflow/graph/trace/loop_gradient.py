@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Maybe, Symbol, as_tensor, tensor_id
 from dualflow.autodiff.backward import backward, total
 from dualflow.autodiff.maybe import clean, flag_of, zeroed
-from dualflow.dtypes import int64
 from dualflow.graph.ir import LOOP, LoopParts, Node, loop_attrs, loop_parts
 from dualflow.graph.trace.bodies import Body, param
 from dualflow.graph.trace.control_gradient import (
@@ -33,8 +32,7 @@ from dualflow.graph.trace.cotangents import (
     varies,
 )
 from dualflow.ops import creation
-from dualflow.ops.array import reshape, shape
-from dualflow.ops.compare import where
+from dualflow.ops.array import reshape
 from dualflow.ops.join import concat
 
 if TYPE_CHECKING:
@@ -232,16 +230,11 @@ class LoopTranspose(Transpose):
 
     def _whole(self, x: Symbol, g: Any) -> Any:
         """Return the cotangent of a sliced input, with the rows that no iteration has seen."""
-        before = dense(self.so_far.get(tensor_id(x)))
         value = zeroed(g) if isinstance(g, Maybe) else g
         n = x.shape[0]
         if x.ndim > 1:          # a loop without iterations does not know what rows are like
             value = reshape(value, [value.shape[0], *x.shape[1:]])
         made = reshape(concat([value, creation.zeros_like(x)], 0)[:n], x.shape)
-        if before is not None:
-            trips = shape(value, int64)[0]
-            ran = reshape(creation.range(n, dtype=int64) < trips, [n, *[1] * (x.ndim - 1)])
-            return where(ran, made, zeroed(before) if isinstance(before, Maybe) else before)
         return Maybe(made, flag_of(g)) if isinstance(g, Maybe) else made
 
 
