@@ -102,14 +102,10 @@ def row_flags(g: Any) -> tuple[Any, Any]:
     return value, flag if flag.ndim else broadcast_to(flag, (value.shape[0],))
 
 
-def delayed(g: Any, reverse: bool) -> tuple[Any, Any]:
+def delayed(g: Any) -> tuple[Any, Any]:
     """Return the rows of a cotangent shifted by one iteration, and the last row. The first
     iteration gets -0.0, the additive identity, with a false flag."""
     value, flags = row_flags(g)
     nothing = broadcast_to(as_tensor(-0.0, value.dtype), (1, *value.shape[1:]))
-    never = as_tensor([False])
-    if reverse:
-        value, flags = concat([value, nothing], 0), concat([flags, never], 0)
-        return Maybe(value[1:], flags[1:], True), Maybe(value[0], flags[0], True)
-    value, flags = concat([nothing, value], 0), concat([never, flags], 0)
+    value, flags = concat([nothing, value], 0), concat([as_tensor([False]), flags], 0)
     return Maybe(value[:-1], flags[:-1], True), Maybe(value[-1], flags[-1], True)

@@ -129,8 +129,9 @@ class LoopTranspose(Transpose):
 
     def _later(self, g: Any, k: int) -> Any:
         """Return the rows of a cotangent shifted to carry k of the next iteration; the last row
-        is added to the cotangent of the loop's output."""
-        rows, last = delayed(g, self.parts.reverse)
+        is added to the cotangent of the loop's output. Python's own loops, which keep identities,
+        are never reversed."""
+        rows, last = delayed(g)
         if self.always and not isinstance(g, Maybe):
             last = last.value
         before = self.start["carried", k]
