@@ -1,6 +1,8 @@
 """Gradients of branches and loops whose values are derived by hand, in float64. Each program is the
 smallest one that shows a certain fault of the gradient rules."""
 
+import math
+
 import pytest
 
 import dualflow as df
@@ -53,8 +55,13 @@ def test_rows_after_break_are_read_elsewhere():
 
 
 def second(f):
-    """The gradient of the square of the derivative in the second argument."""
-    return gradient(lambda *args: gradient(f, 1)(*args) ** 2)
+    """The gradient of the sum of squares of the gradient in the second argument."""
+    return gradient(lambda *args: df.reduce_sum(gradient(f, 1)(*args) ** 2))
+
+
+def test_second_derivative_in_rows_after_break():
+    """x^2 (r0^2 + r1^2)."""
+    check(until_three, [number(1.), number([2., 2., 5., 7.])], [16., [4., 4., 0., 0.]], second)
 
 
 def roots(v, x, n):
@@ -76,3 +83,53 @@ def test_second_derivative_where_no_row_is_read():
 def test_second_derivative_where_the_first_row_is_read():
     """(2 x)^2 v, of which no row but the first has a cotangent."""
     check(roots, [number([4., 1.]), number(2.), df.constant(1)], [[16., 0.], 64.], second)
+
+
+# --- values that an iteration appends and the next one is given ---
+
+@pytest.mark.parametrize("n", [3, df.constant(3)])
+def test_appended_carries(n):
+    """x w + 2 x w^2 + 4 x w^3 + 8 x w^3."""
+    def f(x, w):
+        ys = []
+        for _ in df.range(n):
+            x = x * w
+            ys.append(x)
+        return df.reduce_sum(df.stack(ys) * number([1., 2., 4.])) + x * 8.
+
+    check(f, [number(1.), number(.5)], [2.5, 12.])
+
+
+def test_appended_carries_whose_start_is_not_read():
+    """Nothing flows into the start, the square root of zero: 0 times infinity is no number."""
+    def f(v, w, n):
+        y, ys = df.sqrt(v), []
+        for _ in df.range(n):
+            y = w * w
+            ys.append(y)
+        return df.reduce_sum(df.stack(ys)) + y
+
+    check(f, [number(0.), number(3.), df.constant(2)], [0., 18.])
+
+
+def appended_zeros(x, w, n):
+    ys = []
+    for _ in df.range(n):
+        x = x + w
+        ys.append(x)
+    return df.reduce_sum(df.stack(ys) * -0.)
+
+
+def carried_zeros(x, w, n):
+    for _ in df.range(n):
+        x = x + w
+    return x * -0.
+
+
+@pytest.mark.parametrize("f", [appended_zeros, carried_zeros])
+def test_accumulators_start_from_the_additive_identity(f):
+    """The sum of -0.0 and -0.0 is -0.0, that of 0.0 and -0.0 is not."""
+    def inverse(f):
+        return lambda *args: [1. / y for y in gradient(f)(*args)]
+
+    check(f, [number(1.), number(1.), df.constant(2)], [-math.inf, -math.inf], inverse)
