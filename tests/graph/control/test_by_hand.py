@@ -133,3 +133,21 @@ def test_accumulators_start_from_the_additive_identity(f):
         return lambda *args: [1. / y for y in gradient(f)(*args)]
 
     check(f, [number(1.), number(1.), df.constant(2)], [-math.inf, -math.inf], inverse)
+
+
+# --- gradient rules of the user in functions that are called ---
+
+@df.custom_gradient
+def doubled(x):
+    """A function whose gradient rule does not fit it, to tell the two apart."""
+    return x * 2., lambda g: g * x * 100.
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_custom_gradient_of_a_call_that_is_mapped(traced):
+    inner = df.function(lambda x: doubled(x) * 3.)
+    each = df.vmap(df.grad(inner))
+    whole = df.grad(lambda x: df.reduce_sum(df.vmap(inner)(x)))
+    for g in (each, whole):
+        g = df.function(g) if traced else g
+        assert g(number([1., 2.])).tolist() == [300., 600.]
