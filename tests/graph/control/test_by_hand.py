@@ -151,3 +151,21 @@ def test_custom_gradient_of_a_call_that_is_mapped(traced):
     for g in (each, whole):
         g = df.function(g) if traced else g
         assert g(number([1., 2.])).tolist() == [300., 600.]
+
+
+def test_mapped_gradient_of_a_called_loop():
+    """The loop is x^4; vmap reads its residuals by what the call returns: (1 + 2) 12 x^2."""
+    power = df.function(lambda x: df.scan(lambda c, _: (c * c, c), x, length=2)[0])
+
+    def second_derivative(x):
+        with df.GradientTape() as outer:
+            outer.watch(x)
+            with df.GradientTape(persistent=True) as inner:
+                inner.watch(x)
+                y = power(x)
+            rows = df.vmap(lambda s: inner.gradient(y, x, output_gradients=s))(number([1., 2.]))
+            total = df.reduce_sum(rows)
+        return outer.gradient(total, x)
+
+    for g in (second_derivative, df.function(second_derivative)):
+        assert g(number(.5)).item() == 9.
