@@ -169,3 +169,20 @@ def test_mapped_gradient_of_a_called_loop():
 
     for g in (second_derivative, df.function(second_derivative)):
         assert g(number(.5)).item() == 9.
+
+
+# --- trip counts that data decides ---
+
+def squared_until_ten(x):
+    while True:
+        x = x * x
+        if x > 10.:
+            break
+    return x
+
+
+def test_derivatives_of_a_loop_that_ends_by_break():
+    """Two iterations, x^4: 4 x^3, and 16 x^6 for the second derivative."""
+    check(squared_until_ten, [number(2.)], [32.])
+    check(squared_until_ten, [number(2.)], [16. * 6 * 2. ** 5],
+          lambda f: gradient(lambda x: gradient(f, 0)(x) ** 2))
