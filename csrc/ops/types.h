@@ -1,5 +1,6 @@
-/* Types of outputs as an attribute: for each output dtype, rank and dimensions, DF_UNKNOWN for those
- * that are known only when the program runs. Included by ops that cannot infer their outputs. */
+/* Types of outputs as an attribute: for each output dtype, rank and dimensions, DF_UNKNOWN for
+ * dimensions that are known only when the program runs. Included by ops that cannot infer their
+ * outputs. */
 #ifndef DF_OPS_TYPES_H
 #define DF_OPS_TYPES_H
 
