@@ -141,6 +141,7 @@ df_status df_normalize_axis(int64_t axis, int ndim, const char *op, int *out, df
     if (ndim == 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: axis %lld of a scalar, which has no axes", op,
                        (long long)axis);
+    if (axis == DF_OPEN) axis = 0; /* any would do */
     if (axis < -ndim || axis >= ndim)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: axis %lld of %d dimensions, want %d to %d",
                        op, (long long)axis, ndim, -ndim, ndim - 1);

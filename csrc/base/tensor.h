@@ -8,6 +8,7 @@
 #define DF_MAX_NDIM 254
 #define DF_INLINE_NDIM 8 /* shapes up to this rank live inside the tensor */
 #define DF_UNKNOWN (-1)  /* a dimension that is not known yet */
+#define DF_OPEN (INT64_MIN + 1) /* any other integer that is not known yet: a bound, an axis */
 #define DF_TOO_MANY INT64_MAX /* size of what can be described but is too large to exist */
 
 typedef struct df_tensor {

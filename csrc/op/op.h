@@ -15,6 +15,10 @@ typedef enum { DF_ATTR_INT, DF_ATTR_FLOAT, DF_ATTR_BOOL, DF_ATTR_DTYPE, DF_ATTR_
 typedef struct {
     const char *name;
     df_attr_type type;
+    /* How a number is taken that is known only when the program runs. By default all sizes of the
+     * outputs count as unknown. */
+    bool open; /* infer may be given DF_OPEN: only sizes that depend on it are unknown */
+    bool axis; /* there are as many cases as dimensions: one of them is chosen in the run */
 } df_attr_spec;
 
 typedef struct {

@@ -245,16 +245,16 @@ static df_status run_size(const df_call *call, df_error *err)
 DF_OP(reshape) = {VIEW_OP("reshape", infer_reshape, whole_view, copy_all),
                   .n_attrs = 1, .attrs = {{"shape", DF_ATTR_INTS}}};
 DF_OP(expand_dims) = {VIEW_OP("expand_dims", infer_expand_dims, whole_view, copy_all),
-                      .n_attrs = 1, .attrs = {{"axis", DF_ATTR_INT}}};
+                      .n_attrs = 1, .attrs = {{"axis", DF_ATTR_INT, .axis = true}}};
 DF_OP(squeeze) = {VIEW_OP("squeeze", infer_squeeze, whole_view, copy_all),
-                  .n_attrs = 1, .attrs = {{"axis", DF_ATTR_INTS}}};
+                  .n_attrs = 1, .attrs = {{"axis", DF_ATTR_INTS, .axis = true}}};
 DF_OP(identity) = {VIEW_OP("identity", df_infer_same, whole_view, copy_all)};
 DF_OP(stop_gradient) = {VIEW_OP("stop_gradient", df_infer_same, whole_view, copy_all)};
 DF_OP(broadcast_to) = {VIEW_OP("broadcast_to", infer_broadcast_to, view_same_size,
                                run_broadcast_to),
                        .n_attrs = 1, .attrs = {{"shape", DF_ATTR_INTS}}};
 DF_OP(transpose) = {VIEW_OP("transpose", infer_transpose, view_transpose, run_transpose),
-                    .n_attrs = 1, .attrs = {{"perm", DF_ATTR_INTS}}};
+                    .n_attrs = 1, .attrs = {{"perm", DF_ATTR_INTS, .axis = true}}};
 DF_OP(shape) = {.name = "shape", .kind = DF_GENERAL, .total = true,
                 .n_in = 1, .n_out = 1, .shape_only = 1,
                 .infer = infer_shape,

@@ -233,10 +233,10 @@ static df_status infer_confusion(const df_call *call, df_error *err)
                        "size",
                        call->op->name, df_shape_text(labels->ndim, labels->shape).text,
                        df_shape_text(predictions->ndim, predictions->shape).text);
-    if (n < -1)
+    if (n < -1 && n != DF_OPEN)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_classes is %lld, want at least 0",
                        call->op->name, (long long)n);
-    const int64_t shape[2] = {n, n}; /* -1 stands for both: not given, and unknown */
+    const int64_t size = n == DF_OPEN ? DF_UNKNOWN : n, shape[2] = {size, size};
     return df_tensor_set(call->out[0], type, 2, shape, call->op->name, err);
 }
 
@@ -283,5 +283,6 @@ DF_OP(confusion_matrix) = {.name = "confusion_matrix", .kind = DF_GENERAL, .size
                            .serial = true,
                            .n_in = 2, .n_out = 1,
                            .n_attrs = 2,
-                           .attrs = {{"num_classes", DF_ATTR_INT}, {"dtype", DF_ATTR_DTYPE}},
+                           .attrs = {{"num_classes", DF_ATTR_INT, .open = true},
+                                     {"dtype", DF_ATTR_DTYPE}},
                            .infer = infer_confusion, .run = run_confusion};

@@ -64,10 +64,11 @@ static df_status infer_linspace(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     if (!linspace_fns[call->in[0]->dtype])
         return df_fail_dtype(call, 0, "a floating dtype", err);
-    if (num < 1)
+    if (num < 1 && num != DF_OPEN)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: num is %lld, want 1 or more",
                        call->op->name, (long long)num);
-    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &num, call->op->name, err);
+    const int64_t size = num == DF_OPEN ? DF_UNKNOWN : num;
+    return df_tensor_set(call->out[0], call->in[0]->dtype, 1, &size, call->op->name, err);
 }
 
 static df_status run_linspace(const df_call *call, df_error *err)
@@ -90,14 +91,14 @@ static df_status infer_one_hot(const df_call *call, df_error *err)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: on_value is %s, off_value %s, want one dtype and shape ()",
                        call->op->name, df_tensor_text(on).text, df_tensor_text(off).text);
-    if (depth < 0)
+    if (depth < 0 && depth != DF_OPEN)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: depth is %lld, want 0 or more",
                        call->op->name, (long long)depth);
     df_status status =
         df_normalize_axis(call->attrs[AXIS].i, x->ndim + 1, call->op->name, &axis, err);
     if (status != DF_OK) return status;
     for (int d = 0; d < axis; d++) shape[d] = x->shape[d];
-    shape[axis] = depth;
+    shape[axis] = depth == DF_OPEN ? DF_UNKNOWN : depth;
     for (int d = axis; d < x->ndim; d++) shape[d + 1] = x->shape[d];
     return df_tensor_set(call->out[0], on->dtype, x->ndim + 1, shape, call->op->name, err);
 }
@@ -138,12 +139,15 @@ static df_status run_one_hot(const df_call *call, df_error *err)
 
 DF_OP(range) = {.name = "range", .kind = DF_GENERAL, .sized_by_data = true,
                 .n_in = 3, .n_out = 1, .n_attrs = 1,
-                .attrs = {{"n", DF_ATTR_INT}}, .promote = 7, .infer = infer_range,
+                .attrs = {{"n", DF_ATTR_INT, .open = true}}, .promote = 7, .infer = infer_range,
                 .run = run_range, HALVES_IN_FLOAT};
 DF_OP(linspace) = {.name = "linspace", .kind = DF_GENERAL, .total = true,
                    .n_in = 2, .n_out = 1, .n_attrs = 1,
-                   .attrs = {{"num", DF_ATTR_INT}}, .promote = 3, .promote_to_float = true,
+                   .attrs = {{"num", DF_ATTR_INT, .open = true}}, .promote = 3,
+                   .promote_to_float = true,
                    .infer = infer_linspace, .run = run_linspace, HALVES_IN_FLOAT};
 DF_OP(one_hot) = {.name = "one_hot", .kind = DF_GENERAL, .n_in = 3, .n_out = 1, .n_attrs = 2,
-                  .attrs = {{"depth", DF_ATTR_INT}, {"axis", DF_ATTR_INT}}, .promote = 6,
+                  .attrs = {{"depth", DF_ATTR_INT, .open = true},
+                            {"axis", DF_ATTR_INT, .axis = true}},
+                  .promote = 6,
                   .infer = infer_one_hot, .run = run_one_hot};

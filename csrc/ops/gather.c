@@ -135,7 +135,7 @@ static df_status run_gather(const df_call *call, df_error *err)
 }
 
 DF_OP(gather) = {.name = "gather", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
-                 .attrs = {{"axis", DF_ATTR_INT}, {"batch_dims", DF_ATTR_INT}},
+                 .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"batch_dims", DF_ATTR_INT}},
                  .infer = infer_gather, .run = run_gather};
 
 /* Indices name dimensions from `axis` >= 0 on; those between the batch and it are kept. */
@@ -163,7 +163,7 @@ static df_status run_gather_nd(const df_call *call, df_error *err)
 }
 
 DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n_attrs = 2,
-                    .attrs = {{"axis", DF_ATTR_INT}, {"batch_dims", DF_ATTR_INT}},
+                    .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"batch_dims", DF_ATTR_INT}},
                     .infer = infer_gather_nd, .run = run_gather_nd};
 
 /* --- segment_gather: segments[ids], zeros where an id is negative ------------------------------*/

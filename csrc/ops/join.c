@@ -199,6 +199,7 @@ static df_status split_sizes(const df_call *call, int64_t n, int64_t *open, int6
     const int64_t num = call->attrs[NUM].i;
     int64_t total = 0;
     int n_open = 0;
+    bool known = n != DF_UNKNOWN;
     *open = *each = DF_UNKNOWN;
     if (num != 0) {
         if (num < 0 || num > MAX_PIECES || (n != DF_UNKNOWN && n % num))
@@ -210,15 +211,17 @@ static df_status split_sizes(const df_call *call, int64_t n, int64_t *open, int6
     bool fits = sizes.n <= MAX_PIECES;
     for (int64_t i = 0; i < sizes.n && fits; i++) {
         if (sizes.v[i] == -1) n_open++;
+        else if (sizes.v[i] == DF_OPEN) known = false;
         else fits = df_add_size(total, sizes.v[i], &total) && sizes.v[i] >= 0;
     }
-    if (n != DF_UNKNOWN) fits = fits && (n_open ? total <= n : total == n);
+    if (known) fits = fits && (n_open ? total <= n : total == n);
+    else if (n != DF_UNKNOWN) fits = fits && total <= n;
     if (!fits || n_open > 1)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: sizes %s of %s, want them to add up to %lld, with one -1 at most",
                        call->op->name, df_shape_text((int)df_min(sizes.n, 99), sizes.v).text,
                        df_tensor_text(x).text, (long long)n);
-    if (n != DF_UNKNOWN) *open = n - total;
+    if (known) *open = n - total;
     return DF_OK;
 }
 
@@ -233,13 +236,14 @@ static df_status infer_split(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     for (int i = 0; i < call->n_out && status == DF_OK; i++) {
-        shape[axis] = call->attrs[NUM].i ? each : sizes.v[i] == -1 ? open : sizes.v[i];
+        shape[axis] = call->attrs[NUM].i ? each : sizes.v[i] == -1 ? open
+                      : sizes.v[i] == DF_OPEN ? DF_UNKNOWN : sizes.v[i];
         status = df_tensor_set(call->out[i], x->dtype, x->ndim, shape, call->op->name, err);
     }
     return status;
 }
 
-#define AXIS_ATTR {"axis", DF_ATTR_INT}
+#define AXIS_ATTR {"axis", DF_ATTR_INT, .axis = true}
 
 DF_OP(concat) = {.name = "concat", .kind = DF_GENERAL, .total = true,
                  .n_in = DF_VARIADIC, .n_out = 1,
@@ -252,7 +256,7 @@ DF_OP(stack) = {.name = "stack", .kind = DF_GENERAL, .total = true,
 DF_OP(split) = {.name = "split", .kind = DF_GENERAL, .total = true,
                 .n_in = 1, .n_out = DF_VARIADIC,
                 .n_attrs = 3,
-                .attrs = {AXIS_ATTR, {"sizes", DF_ATTR_INTS}, {"num", DF_ATTR_INT}},
+                .attrs = {AXIS_ATTR, {"sizes", DF_ATTR_INTS, .open = true}, {"num", DF_ATTR_INT}},
                 .count_out = count_split, .infer = infer_split, .run = run_part};
 DF_OP(unstack) = {.name = "unstack", .kind = DF_GENERAL, .total = true,
                   .n_in = 1, .n_out = DF_VARIADIC,

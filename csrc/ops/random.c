@@ -224,7 +224,8 @@ static df_status infer_permutation(const df_call *call, df_error *err)
     int64_t n = call->attrs[N].i;
     df_status st = df_infer_key(call, err);
     if (st != DF_OK) return st;
-    if (n < 0)
+    if (n == DF_OPEN) n = DF_UNKNOWN;
+    else if (n < 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: n is %lld, want >= 0", call->op->name,
                        (long long)n);
     return df_tensor_set(call->out[0], DF_I64, 1, &n, call->op->name, err);
@@ -254,7 +255,7 @@ static df_status run_permutation(const df_call *call, df_error *err)
 DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .total = true,
                             .serial = true,
                              .n_in = 1,
-                             .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT}},
+                             .n_out = 1, .n_attrs = 1, .attrs = {{"n", DF_ATTR_INT, .open = true}},
                              .infer = infer_permutation, .run = run_permutation};
 
 /* The key in a generator's state, which then counts one draw more. */

@@ -368,7 +368,8 @@ static df_status run(const df_call *call, const reduction *r)
     }
 #define REDUCTION_OP(of)                                                                         \
     .name = "reduce_" #of, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,            \
-    .attrs = {{"axes", DF_ATTR_INTS}, {"keepdims", DF_ATTR_BOOL}}, .infer = of##_infer,          \
+    .attrs = {{"axes", DF_ATTR_INTS, .axis = true}, {"keepdims", DF_ATTR_BOOL}},                 \
+    .infer = of##_infer,                                                                         \
     .workspace = of##_workspace, .run = of##_run
 
 REDUCTION(sum)

@@ -180,14 +180,15 @@ static df_status infer(const df_call *call, df_error *err)
     if (method < 0 || method >= N_METHODS)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: method is %lld, want 0 to %d",
                        call->op->name, (long long)method, N_METHODS - 1);
-    if (size < 1 && size != DF_UNKNOWN)
+    if (size < 1 && size != DF_UNKNOWN && size != DF_OPEN)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: size of dimension %d is %lld, want 1 or more",
                        call->op->name, axis, (long long)size);
     if (x->shape[axis] == 0)
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: dimension %d of shape %s has no pixels, want 1 or more", call->op->name,
                        axis, df_shape_text(x->ndim, x->shape).text);
-    for (int d = 0; d < x->ndim; d++) shape[d] = d == axis ? size : x->shape[d];
+    for (int d = 0; d < x->ndim; d++) shape[d] = d != axis ? x->shape[d]
+                                                   : size == DF_OPEN ? DF_UNKNOWN : size;
     return df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);
 }
 
@@ -275,7 +276,8 @@ static df_status run_resample_grad(const df_call *call, df_error *err)
 
 #define RESIZING_OP(op, workspace_fn, run_fn)                                                    \
     .name = op, .kind = DF_GENERAL, .total = true, .n_in = 1, .n_out = 1, .n_attrs = 4,          \
-    .attrs = {{"axis", DF_ATTR_INT}, {"size", DF_ATTR_INT}, {"method", DF_ATTR_INT},             \
+    .attrs = {{"axis", DF_ATTR_INT}, {"size", DF_ATTR_INT, .open = true},                        \
+              {"method", DF_ATTR_INT},                                                           \
               {"antialias", DF_ATTR_BOOL}},                                                      \
     .infer = infer, .workspace = workspace_fn, .run = run_fn, HALVES_IN_FLOAT
 

@@ -420,15 +420,15 @@ static df_status infer_segment_sum(const df_call *call, df_error *err)
     df_status status = check_index_dtype(call, 1, err);
     if (status == DF_OK) status = check_arithmetic(call, 0, ADD, err);
     if (status != DF_OK) return status;
-    if (n < -1)
+    if (n < -1 && n != DF_OPEN)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: num_segments is %lld, want at least 0",
                        call->op->name, (long long)n);
-    bool fits = ids->ndim <= data->ndim && (n >= 0 || ids->ndim == 1);
+    bool fits = ids->ndim <= data->ndim && (n != -1 || ids->ndim == 1);
     for (int i = 0; fits && i < ids->ndim; i++) fits = may_equal(ids->shape[i], data->shape[i]);
     if (!fits || data->ndim - ids->ndim + 1 > DF_MAX_NDIM)
         return df_fail(err, DF_BAD_SHAPE, "%s: segment_ids has shape %s, want %s of data's %s",
                        call->op->name, df_shape_text(ids->ndim, ids->shape).text,
-                       n < 0 ? "the first dimension" : "the first dimensions",
+                       n == -1 ? "the first dimension" : "the first dimensions",
                        df_shape_text(data->ndim, data->shape).text);
     shape[0] = n < 0 ? DF_UNKNOWN : n;
     for (int i = ids->ndim; i < data->ndim; i++) shape[i - ids->ndim + 1] = data->shape[i];
@@ -473,6 +473,6 @@ static df_status run_segment_sum(const df_call *call, df_error *err)
 
 DF_OP(segment_sum) = {.name = "segment_sum", .kind = DF_GENERAL, .sized_by_data = true,
                       .n_in = 2, .n_out = 1,
-                      .n_attrs = 1, .attrs = {{"num_segments", DF_ATTR_INT}},
+                      .n_attrs = 1, .attrs = {{"num_segments", DF_ATTR_INT, .open = true}},
                       .infer = infer_segment_sum, .run = run_segment_sum,
                       HALVES_IN_FLOAT};

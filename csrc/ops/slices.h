@@ -10,12 +10,13 @@
 typedef enum {
     DF_KEY_SLICE, /* begin:end:stride of the next dimension */
     DF_KEY_INDEX, /* element `begin` of the next dimension, which goes away */
-    DF_KEY_NEW    /* a new dimension of size 1 */
+    DF_KEY_NEW,   /* a new dimension of size 1 */
+    DF_KEY_BLOCK  /* `end` elements of the next dimension, -1: the rest, all of them within it */
 } df_key_kind;
 
 #define DF_SLICE_ATTRS \
-    {"begin", DF_ATTR_INTS}, {"end", DF_ATTR_INTS}, {"strides", DF_ATTR_INTS}, \
-        {"kind", DF_ATTR_INTS}
+    {"begin", DF_ATTR_INTS, .open = true}, {"end", DF_ATTR_INTS, .open = true}, \
+        {"strides", DF_ATTR_INTS, .open = true}, {"kind", DF_ATTR_INTS}
 
 /* Per dimension of the tensor: the first element, the step and how many; and the result's shape.
  * Where a dimension is unknown, so is its size here. */
@@ -48,7 +49,7 @@ static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, 
     const int64_t n = shape[dim];
     s->stride[dim] = 1;
     if (kind == DF_KEY_INDEX) {
-        if (n != DF_UNKNOWN && (begin < -n || begin >= n))
+        if (begin != DF_OPEN && n != DF_UNKNOWN && (begin < -n || begin >= n))
             return df_fail(err, DF_OUT_OF_RANGE,
                            "%s: index %lld of dimension %d, which has size %lld", op,
                            (long long)begin, dim, (long long)n);
@@ -56,11 +57,26 @@ static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, 
         s->size[dim] = 1;
         return DF_OK;
     }
+    if (kind == DF_KEY_BLOCK) {
+        const bool known = begin != DF_OPEN && n != DF_UNKNOWN;
+        const int64_t left = known ? n - begin : INT64_MAX;
+        if (begin != DF_OPEN && (begin < 0 || left < 0 || (end != DF_OPEN && end > left)))
+            return df_fail(err, DF_OUT_OF_RANGE,
+                           "%s: %lld elements from %lld on of dimension %d, which has size %lld",
+                           op, (long long)end, (long long)begin, dim, (long long)n);
+        if (end < -1 && end != DF_OPEN)
+            return df_fail(err, DF_INVALID_ARGUMENT, "%s: %lld elements of dimension %d", op,
+                           (long long)end, dim);
+        s->begin[dim] = begin == DF_OPEN ? 0 : begin;
+        s->size[dim] = end >= 0 ? end : end == -1 && known ? left : DF_UNKNOWN;
+        s->out_shape[s->out_ndim++] = s->size[dim];
+        return DF_OK;
+    }
     if (stride == 0)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: step of dimension %d is 0", op, dim);
     s->begin[dim] = 0;
     s->size[dim] = DF_UNKNOWN;
-    if (n != DF_UNKNOWN)
+    if (n != DF_UNKNOWN && begin != DF_OPEN && end != DF_OPEN && stride != DF_OPEN)
         df_slice_indices(begin, end, stride, n, &s->begin[dim], &s->size[dim]);
     if (s->size[dim] > 1) s->stride[dim] = stride; /* for one element the step means nothing */
     s->out_shape[s->out_ndim++] = s->size[dim];

@@ -122,6 +122,8 @@ static df_status infer_pad(const df_call *call, df_error *err)
     for (int d = 0; d < x->ndim; d++) {
         const int64_t before = pads.v[2 * d], after = pads.v[2 * d + 1];
         int64_t added;
+        shape[d] = DF_UNKNOWN;
+        if (before == DF_OPEN || after == DF_OPEN) continue;
         if (before < 0 || after < 0)
             return df_fail(err, DF_INVALID_ARGUMENT,
                            "%s: paddings of dimension %d are %lld and %lld, want 0 or more",
@@ -247,13 +249,15 @@ DF_OP(strided_slice_grad) = {.name = "strided_slice_grad", .kind = DF_GENERAL, .
                              .attrs = {{"shape", DF_ATTR_INTS}, DF_SLICE_ATTRS},
                              .infer = infer_strided_slice_grad, .run = run_strided_slice_grad};
 DF_OP(pad) = {.name = "pad", .kind = DF_GENERAL, .total = true, .n_in = 2, .n_out = 1, .n_attrs = 1,
-              .attrs = {{"paddings", DF_ATTR_INTS}}, .promote = 3, .infer = infer_pad,
+              .attrs = {{"paddings", DF_ATTR_INTS, .open = true}}, .promote = 3, .infer = infer_pad,
               .run = run_pad};
 DF_OP(roll) = {.name = "roll", .kind = DF_GENERAL, .total = true,
                .n_in = 1, .n_out = 1, .n_attrs = 2,
-               .attrs = {{"shift", DF_ATTR_INT}, {"axis", DF_ATTR_INT}}, .infer = infer_roll,
+               .attrs = {{"shift", DF_ATTR_INT, .open = true}, {"axis", DF_ATTR_INT, .open = true}},
+               .infer = infer_roll,
                .run = run_roll};
 DF_OP(band_part) = {.name = "band_part", .kind = DF_GENERAL, .total = true,
                     .n_in = 1, .n_out = 1, .n_attrs = 2,
-                    .attrs = {{"num_lower", DF_ATTR_INT}, {"num_upper", DF_ATTR_INT}},
+                    .attrs = {{"num_lower", DF_ATTR_INT, .open = true},
+                              {"num_upper", DF_ATTR_INT, .open = true}},
                     .infer = infer_band_part, .run = run_band_part};

@@ -157,7 +157,7 @@ RUN(cross_grad)
 
 #define AXIS_OP(op, n)                                                                           \
     .name = op, .kind = DF_GENERAL, .total = true, .n_in = n, .n_out = 1, .n_attrs = 1,          \
-    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT}}, HALVES_IN_FLOAT
+    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}, HALVES_IN_FLOAT
 
 DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, .run = run_softmax};
 DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, .run = run_log_softmax};
@@ -173,6 +173,8 @@ static df_status infer_cross(const df_call *call, df_error *err)
     const df_status status = check_alike(call, 2, &axis, err);
     if (status != DF_OK) return status;
     shape_of_all(call, 2, shape);
+    for (int d = 0; d < call->in[0]->ndim; d++)
+        if (call->attrs[0].i == DF_OPEN) shape[d] = DF_UNKNOWN;
     for (int d = 0; d < call->in[0]->ndim; d++)
         if (d != axis) shape[ndim++] = shape[d];
     return df_tensor_set(call->out[0], call->in[0]->dtype, ndim, shape, call->op->name, err);

@@ -449,13 +449,13 @@ static df_status infer_top_k(const df_call *call, df_error *err)
     df_status status = check_input(call, true, err);
     if (status != DF_OK) return status;
     const int64_t n = x->shape[x->ndim - 1];
-    if (k < 0 || (n != DF_UNKNOWN && k > n))
+    if (k != DF_OPEN && (k < 0 || (n != DF_UNKNOWN && k > n)))
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "%s: k is %lld for input of shape %s, want 0 to %lld", call->op->name,
                        (long long)k, df_shape_text(x->ndim, x->shape).text,
                        (long long)n);
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
-    shape[x->ndim - 1] = k;
+    shape[x->ndim - 1] = k == DF_OPEN ? DF_UNKNOWN : k;
     status = df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);
     if (status != DF_OK) return status;
     return df_tensor_set(call->out[1], DF_I32, x->ndim, shape, call->op->name, err);
@@ -470,5 +470,5 @@ static df_status run_top_k(const df_call *call, df_error *err)
 
 DF_OP(top_k) = {.name = "top_k", .kind = DF_GENERAL, .total = true,
                 .n_in = 1, .n_out = 2, .n_attrs = 1,
-                .attrs = {{"k", DF_ATTR_INT}}, .infer = infer_top_k, .run = run_top_k,
+                .attrs = {{"k", DF_ATTR_INT, .open = true}}, .infer = infer_top_k, .run = run_top_k,
                 HALVES_IN_FLOAT};

@@ -87,7 +87,7 @@ cdef object clean_attr(Op op, int k, value):
         if type(value) is range and value[:MAX_INTS] != value:
             raise _errors.InvalidArgumentError(
                 f"{op.name}: {op.attrs[k]} is {value!r}, want at most {MAX_INTS} integers")
-        if hasattr(value, "__index__") and not isinstance(value, TensorBase):
+        if hasattr(value, "__index__") and (not isinstance(value, TensorBase) or not value.ndim):
             return (as_index(value),)
         return tuple(map(as_index, value))
     except (AttributeError, TypeError, ValueError) as exc:
@@ -224,20 +224,65 @@ def make_attrs(Op op, **given):
     return pack_attrs(op, given) if given or op.c.n_attrs else None
 
 
+cdef Attrs with_open(Op op, Attrs attrs, bint all_dims):
+    """The attributes as shape rules take them: DF_OPEN for each Dim, or each that depends on data,
+    where the record says that it may stand there."""
+    cdef list values = []
+    cdef int k
+    for k in range(op.c.n_attrs):
+        v = attrs.values[k]
+        if op.c.attrs[k].open:
+            if type(v) is tuple:
+                found = []
+                for x in <tuple>v:
+                    found.append(DF_OPEN if is_open(x, all_dims) else x)
+                v = tuple(found)
+            elif is_open(v, all_dims):
+                v = DF_OPEN
+        values.append(v)
+    return pack_values(op, tuple(values))
+
+
+cdef list open_axes(Op op, Attrs attrs):
+    """The Dims that depend on data among the axes of an application, in order."""
+    cdef list found = []
+    cdef int k
+    for k in range(op.c.n_attrs):
+        if op.c.attrs[k].axis:
+            v = attrs.values[k]
+            for x in (v if type(v) is tuple else (v,)):
+                if is_open(x, False):
+                    found.append(x)
+    return found
+
+
+cdef bint is_open(x, bint all_dims):
+    return type(x) is Dim and (all_dims or (<Dim>x).from_data)
+
+
+cdef object mapped(Op op, int k, Dim d, value_of):
+    v = value_of(d)
+    if v is not None:
+        return v
+    if not op.c.attrs[k].open:
+        raise _errors.UnimplementedError(f"{op.name}: {op.attrs[k]} is known only in a run")
+    return DF_OPEN
+
+
 def map_attrs(Op op, Attrs attrs, value_of):
-    """The attributes with each Dim replaced by `value_of` it."""
+    """The attributes with each Dim replaced by `value_of` it; None: only a run knows that."""
     cdef list values = []
     cdef int k
     for k in range(op.c.n_attrs):
         v = attrs.values[k]
         if type(v) is Dim:
-            v = value_of(v)
+            v = mapped(op, k, v, value_of)
             if op.c.attrs[k].type == DF_ATTR_FLOAT:
                 v = float(v)
         elif type(v) is tuple:
             found = []
             for x in <tuple>v:
-                found.append(value_of(x) if type(x) is Dim else x)
+                found.append(mapped(op, k, x, value_of) if type(x) is Dim else x)
             v = tuple(found)
         values.append(v)
     return pack_values(op, tuple(values))

@@ -56,6 +56,7 @@ cdef extern from "base/tensor.h" nogil:
     int DF_MAX_NDIM
     int DF_INLINE_NDIM
     int64_t DF_UNKNOWN
+    int64_t DF_OPEN
     int64_t DF_TOO_MANY
     ctypedef struct df_buffer:
         int32_t bucket
@@ -178,6 +179,8 @@ cdef extern from "op/op.h" nogil:
     ctypedef struct df_attr_spec:
         const char *name
         df_attr_type type
+        bint open
+        bint axis
     ctypedef struct df_ints:
         const int64_t *v
         int64_t n

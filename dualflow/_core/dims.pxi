@@ -54,6 +54,10 @@ cdef str OF_A_SHAPE = "size"       # the kind of a Dim that is part of a shape
 cdef str OF_THE_CALL = "argument"  # of one that is a number among the arguments
 
 cdef enum:
+    DATA_HINT = 997        # stands for a size or a number that depends on data while shape rules
+                           # run
+
+cdef enum:
     SMALL = 1 << 24        # ints up to it are one kind of argument, larger ones another: with that
                            # bound known, an expression of them has one dtype for all calls
 
@@ -105,6 +109,7 @@ cdef class Dim:
     Attributes
     ----------
     hint : int, float or NumPy scalar
+        None: the number is known only when the program runs.
     kind : str
         "size" (dimension `args[1]` of Symbol `args[0]`), "argument" (leaf `args[0]` of the call),
         "element" (of an integer Symbol), or a key of the table of operators, of Dims and numbers.
@@ -112,7 +117,7 @@ cdef class Dim:
     graph : object
         Is told of guards: ``graph.guard(op, args, result)``, while ``graph.alive``.
     from_data : bool
-        Whether it depends on the size of a value whose size depends on data.
+        Whether it depends on data: on the size of a value whose size does, or on an element.
 
     Notes
     -----
@@ -129,7 +134,8 @@ cdef class Dim:
     cdef double bound              # of an int, an upper bound of its absolute value
 
     def __init__(self, hint, str op, tuple args, graph):
-        self.hint = hint
+        self.from_data = hint is None
+        self.hint = DATA_HINT if hint is None else hint
         self.kind = op
         self.args = args
         self.graph = graph
@@ -223,14 +229,22 @@ cdef class Dim:
     cdef int want_known(self, str what) except -1:
         if self.from_data:
             raise _errors.TracedValueError(
-                f"a size that depends on data is wanted as {what} while {self.graph.name} is "
+                f"{self.origin()} is wanted as {what} while {self.graph.name} is "
                 "traced, and is known only when it runs; use it in shapes, in arithmetic with "
                 "tensors, or dualflow.shape(x)")
         return 0
 
+    cdef str origin(self):
+        """What it is, for a message."""
+        if self.kind == "element" and type(self.args[0]) is Symbol:
+            return f"the number in {self.args[0].name}, made at {self.args[0].node.line},"
+        return "a size that depends on data"
+
     cdef str description(self):
         if self.kind == OF_A_SHAPE or self.graph.for_any_size:
             return "None"
+        if self.from_data:
+            return "<known when it runs>"
         return f"<{self.hint}, may change>"
 
     cdef bint described(self):

@@ -39,6 +39,10 @@ cdef object trace_op(Op op, list ins, Attrs attrs, name):
     cdef Pointers p_in, p_out
     cdef list outs
     ins = graph.adopt(op, ins)
+    if attrs is not None and attrs.from_data:
+        axes = open_axes(op, attrs)
+        if axes:
+            return graph.by_axes(op, ins, attrs, axes, name)
     outs = infer_traced(op, ins, attrs, graph)
     graph.record(op, ins, attrs, outs, name)
     if df_log_top != NULL and outs:

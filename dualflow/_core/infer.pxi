@@ -71,6 +71,8 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
     cdef bint some = has_dims(attrs)
     cdef bint from_data = attrs is not None and attrs.from_data
     cdef bint sized_by_data = from_data
+    cdef Attrs given = with_open(op, attrs, False) if from_data else attrs
+    cdef Attrs differing = with_open(op, attrs, True) if some else attrs
     cdef int k, d
     for x in ins:
         if type(x) is Symbol:
@@ -80,24 +82,24 @@ cdef list infer_traced(Op op, list ins, Attrs attrs, graph):
                 sized_by_data |= (<Symbol>x).sized_by_data
     try:
         outs = infer_call(op, ins if not cuts_rows(op, ins, attrs, graph) else
-                          [of_this_shape(op, ins[0], attrs)], attrs, False)
+                          [of_this_shape(op, ins[0], attrs)], given, False)
     except _errors.DualflowError as error:
         try:
             if not sized_by_data and not (some and graph.face is not None):
                 raise
-            outs = infer_without_hint(op, ins, attrs, error)
+            outs = infer_without_hint(op, ins, given, error)
         except _errors.DualflowError:
             bind_all(ins, attrs)            # Python may catch it and take another path
             raise
         some = False
-    hidden = infer_hidden(op, ins, attrs, graph) if some and not has_dims(attrs) else None
+    hidden = infer_hidden(op, ins, differing) if some and not has_dims(differing) else None
     for k in range(<int>len(outs)):
         y = <Symbol>outs[k]
         y.graph = graph
         if y.t.size < 0:
-            outs[k] = y = data_sized(y)
+            outs[k] = y = data_sized(y, y if hidden is None else <Symbol>hidden[k])
             from_data = sized_by_data = True
-        elif has_dims(attrs):
+        elif has_dims(differing):
             unknown = unfixed(op, attrs, y.t.ndim)
             y.unknown = unknown if True in unknown else None
         elif some:
@@ -183,7 +185,7 @@ cdef object dim_for_size(Dim d, n):
     return dim_value(d.kind, *args)
 
 
-cdef list infer_hidden(Op op, list ins, Attrs attrs, graph):
+cdef list infer_hidden(Op op, list ins, Attrs attrs):
     """Outputs with -1 for what is unknown. If the rule needs a size to be known, the trace is bound
     to its hint: for one size if that is enough, else for all."""
     cdef list known, places
@@ -254,13 +256,14 @@ cdef tuple unfixed(Op op, Attrs attrs, int ndim):
     return tuple(differ)
 
 
-cdef Symbol data_sized(Symbol y):
-    """`y`, whose size depends on data, with a hint in place of each size that is not known."""
+cdef Symbol data_sized(Symbol y, Symbol hidden):
+    """`y`, whose size depends on data, with a hint in place of each size that is not known; those
+    of `hidden` may differ from call to call as well."""
     cdef int64_t dims[254]
     cdef int d
     for d in range(y.t.ndim):
         dims[d] = DATA_HINT if y.t.shape[d] < 0 else y.t.shape[d]
-    return new_symbol(y.graph, y.t.dtype, y.t.ndim, dims, unknown_dims(&y.t))
+    return new_symbol(y.graph, y.t.dtype, y.t.ndim, dims, unknown_dims(&hidden.t))
 
 
 cdef tuple unknown_dims(const df_tensor *t):

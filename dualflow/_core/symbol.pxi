@@ -1,8 +1,5 @@
 # Symbol: a tensor whose numbers exist only when the traced program runs.
 
-cdef enum:
-    DATA_HINT = 997  # stands for a size that depends on data while shape rules run
-
 SIZE_HINT = 5040     # stands for any size in a graph for all sizes: it has many divisors, and
                      # hardly anything else has this size, so that no op mistakes it for another
 
